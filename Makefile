@@ -1,0 +1,44 @@
+# The menu. Every target makes the environment it needs; nothing has to be installed first.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check -q
+
+.PHONY: help serve test test-slow check lint types bench clean
+
+help:  ## this list
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*##/\t/' | expand -t 14
+
+$(VENV)/.run: pyproject.toml constraints.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) install -c constraints.txt -e .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml constraints.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) install -c constraints.txt -e '.[dev]'
+	@touch $@ $(VENV)/.run
+
+serve: $(VENV)/.run  ## install and serve on 127.0.0.1:8000, data in ./faradisc-data
+	@$(BIN)/faradisc serve
+
+test: $(VENV)/.dev lint types  ## the gate: lint, types and the fast tests
+	$(BIN)/pytest -n 2
+
+test-slow: $(VENV)/.dev  ## the long runs: crash rounds, the whole corpus, a million hostile requests
+	$(BIN)/pytest -m slow -n 2
+
+check: test  ## the same as test
+
+lint: $(VENV)/.dev  ## ruff
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.dev  ## mypy --strict on src
+	$(BIN)/mypy
+
+bench: $(VENV)/.dev  ## Faradisc against its peers on this machine
+	$(BIN)/python -m bench
+
+clean:  ## forget the environment and the caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

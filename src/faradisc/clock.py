@@ -1,0 +1,87 @@
+"""Time and chance, asked for in one place.
+
+This is the only module that asks the operating system for the time or for random bytes. Everything
+else takes a `Clock` and an `Entropy`, so that a test, a simulation or a planner can replace both.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+import uuid
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Wall-clock time in integer nanoseconds since the epoch, never running backwards."""
+
+    def now_ns(self) -> int: ...
+
+
+class SystemClock:
+    """The machine's clock, held monotonic: a step backwards is seen as standing still."""
+
+    __slots__ = ("_last_ns",)
+
+    def __init__(self) -> None:
+        self._last_ns = 0
+
+    def now_ns(self) -> int:
+        now = time.time_ns()
+        if now < self._last_ns:
+            return self._last_ns
+        self._last_ns = now
+        return now
+
+
+class ManualClock:
+    """A clock that stands still until it is told to move."""
+
+    __slots__ = ("_now_ns",)
+
+    def __init__(self, start_s: float = 1_700_000_000.0) -> None:
+        self._now_ns = int(start_s * 1_000_000_000)
+
+    def now_ns(self) -> int:
+        return self._now_ns
+
+    def advance(self, seconds: float) -> None:
+        """Move forward. Raises ValueError for a negative step."""
+        if seconds < 0:
+            raise ValueError("a clock moves forward only")
+        self._now_ns += int(seconds * 1_000_000_000)
+
+
+def epoch_seconds(now_ns: int) -> float:
+    """Nanoseconds as the wire writes timestamps: epoch seconds with millisecond precision."""
+    return now_ns // 1_000_000 / 1000
+
+
+class Entropy(Protocol):
+    """A source of identifiers and random bytes."""
+
+    def token_bytes(self, count: int) -> bytes: ...
+
+    def uuid(self) -> str: ...
+
+
+class SystemEntropy:
+    def token_bytes(self, count: int) -> bytes:
+        return os.urandom(count)
+
+    def uuid(self) -> str:
+        return str(uuid.uuid4())
+
+
+class SeededEntropy:
+    """Reproducible identifiers for tests and simulation."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+
+    def token_bytes(self, count: int) -> bytes:
+        return self._random.randbytes(count)
+
+    def uuid(self) -> str:
+        return str(uuid.UUID(bytes=self._random.randbytes(16), version=4))

@@ -1,0 +1,169 @@
+"""Every error a client can see, and the errors of the layers below.
+
+    ApiError                        the client's contract: `__type`, text, HTTP status, extra members
+    ├── CoralError                  raised by the service's front end, before the operation runs
+    └── ModelledError               exceptions of the service model, named as there
+    StorageError                    raised by engines (faradisc.storage.api), never shown to a client
+
+A class carries the kind of the error; its text is for people. No code reads a text to decide.
+Texts that belong to one rule stand beside that rule; texts that many rules share stand here.
+
+Source of names, namespaces and statuses: shared reference `errors.md`, sections 1 and 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+MODELLED = "com.amazonaws.dynamodb.v20120810#"
+VALIDATE = "com.amazon.coral.validate#"
+SERVICE = "com.amazon.coral.service#"
+AVAILABILITY = "com.amazon.coral.availability#"
+
+
+class ApiError(Exception):
+    """An answer that refuses a request.
+
+    `message` may be None: some errors of the service have no text at all.
+    `extra` holds further members of the body (`Item`, `CancellationReasons`, ...).
+    """
+
+    namespace: ClassVar[str] = MODELLED
+    code: ClassVar[str | None] = None
+    """Name on the wire where it differs from the class's name."""
+    status: ClassVar[int] = 400
+    text_member: ClassVar[str] = "message"
+    default_text: ClassVar[str | None] = None
+
+    def __init__(self, message: str | None = None, *, extra: Mapping[str, Any] | None = None) -> None:
+        self.message = message if message is not None else self.default_text
+        self.extra = dict(extra) if extra else {}
+        super().__init__(self.message)
+
+    @classmethod
+    def wire_name(cls) -> str:
+        """The name after `#` in `__type`, as clients see it."""
+        return cls.code or cls.__name__
+
+    def body(self) -> dict[str, Any]:
+        """The JSON object of the answer, members in the service's order."""
+        body: dict[str, Any] = {"__type": self.namespace + self.wire_name()}
+        if self.message is not None:
+            body[self.text_member] = self.message
+        body.update(self.extra)
+        return body
+
+
+# --- The front end -------------------------------------------------------------------------------
+
+
+class CoralError(ApiError):
+    namespace = SERVICE
+
+
+class ValidationException(ApiError):
+    """Any invalid parameter, expression, type or size."""
+
+    namespace = VALIDATE
+
+
+class SerializationException(CoralError):
+    """The body is not JSON, or a member has the wrong JSON type."""
+
+    text_member = "Message"
+
+
+class UnknownOperationException(CoralError):
+    pass
+
+
+class IncompleteSignatureException(CoralError):
+    pass
+
+
+class InvalidSignatureException(CoralError):
+    pass
+
+
+class MissingAuthenticationTokenException(CoralError):
+    default_text = "Request is missing Authentication Token"
+
+
+class UnrecognizedClientException(CoralError):
+    default_text = "The security token included in the request is invalid."
+
+
+class ExpiredTokenException(CoralError):
+    pass
+
+
+class AccessDeniedException(CoralError):
+    pass
+
+
+class InternalFailure(CoralError):
+    status = 500
+
+
+# --- Exceptions of the service model -------------------------------------------------------------
+
+
+class ModelledError(ApiError):
+    pass
+
+
+class InternalServerError(ModelledError):
+    status = 500
+    default_text = "The request processing has failed because of an unknown error, exception or failure."
+
+
+class ResourceNotFoundException(ModelledError):
+    default_text = "Requested resource not found"
+
+
+class ResourceInUseException(ModelledError):
+    pass
+
+
+class LimitExceededException(ModelledError):
+    pass
+
+
+class ConditionalCheckFailedException(ModelledError):
+    default_text = "The conditional request failed"
+
+
+class ItemCollectionSizeLimitExceededException(ModelledError):
+    default_text = "Collection size exceeded."
+
+
+class TransactionConflictException(ModelledError):
+    default_text = "Transaction is ongoing for the item"
+
+
+class ProvisionedThroughputExceededException(ModelledError):
+    pass
+
+
+class ThrottlingException(ModelledError):
+    pass
+
+
+class RequestLimitExceeded(ModelledError):
+    pass
+
+
+class UnsupportedOperation(ValidationException):
+    """A known operation of the service that this version does not offer; see docs/differences.md."""
+
+    code = "ValidationException"
+
+
+# --- Below the operations ------------------------------------------------------------------------
+
+
+class StorageError(Exception):
+    """An engine could not do what was asked. Translated into an ApiError at one border only."""
+
+    retryable: ClassVar[bool] = False

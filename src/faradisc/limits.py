@@ -1,0 +1,76 @@
+"""Every limit in one place: value, unit, inclusive or not, and its source.
+
+"limits.md" and "capacity.md" are the checked facts this project was built from (docs/sources.md).
+1 KB is 1,024 bytes throughout.
+"""
+
+from __future__ import annotations
+
+KB = 1024
+MB = 1024 * KB
+
+# --- Items, keys and values (limits.md section 2) -----------------------------------------------
+
+ITEM_SIZE_BYTES_MAX = 409_600
+"""Largest item, names included, inclusive."""
+
+PARTITION_KEY_BYTES_MAX = 2048
+SORT_KEY_BYTES_MAX = 1024
+NESTING_LEVELS_MAX = 32
+NUMBER_DIGITS_MAX = 38
+NUMBER_EXPONENT_MAX = 125
+"""Of the first digit in scientific notation: 9.99...E+125 is the largest magnitude."""
+NUMBER_EXPONENT_MIN = -130
+ATTRIBUTE_NAME_BYTES_MAX = 65_535
+KEY_ATTRIBUTE_NAME_BYTES_MAX = 255
+
+# --- Expressions (limits.md section 3) ----------------------------------------------------------
+
+EXPRESSION_BYTES_MAX = 4096
+EXPRESSION_OPERATORS_MAX = 300
+IN_OPERANDS_MAX = 100
+PLACEHOLDER_BYTES_MAX = 255
+"""Of a `#name` or `:value`, sigil included."""
+PLACEHOLDERS_BYTES_MAX = 2 * MB
+"""All substituted names and values of one request in sum."""
+
+# --- Operations (limits.md section 4) -----------------------------------------------------------
+
+REQUEST_BODY_BYTES_MAX = 16 * MB
+"""Measured: one byte more gets an empty HTTP 413 (capacity.md 2.0)."""
+PAGE_BYTES_MAX = 1 * MB
+"""Evaluated data of one Query or Scan page, before filter and projection."""
+BATCH_GET_KEYS_MAX = 100
+BATCH_GET_BYTES_MAX = 16_000_000
+"""The documented example (100 items of 300 KB return 52) fits this, not 16 MiB (capacity.md 2.0)."""
+BATCH_WRITE_REQUESTS_MAX = 25
+LIST_TABLES_PAGE_MAX = 100
+SCAN_SEGMENTS_MAX = 1_000_000
+TAGS_PAGE_MAX = 10
+
+# --- Tables and indexes (limits.md section 5) ---------------------------------------------------
+
+TABLES_MAX = 2500
+GSI_PER_TABLE_MAX = 20
+LSI_PER_TABLE_MAX = 5
+GSI_HASH_ATTRIBUTES_MAX = 4
+GSI_RANGE_ATTRIBUTES_MAX = 4
+PROJECTED_ATTRIBUTES_PER_TABLE_MAX = 100
+PROJECTED_ATTRIBUTES_PER_INDEX_MAX = 20
+TAGS_PER_RESOURCE_MAX = 50
+ITEM_COLLECTION_BYTES_MAX = 10 * 1024 * MB
+"""Only on tables with a local secondary index."""
+
+# --- Throughput (limits.md section 6, capacity.md 2.0) ------------------------------------------
+
+READ_UNIT_BYTES = 4096
+WRITE_UNIT_BYTES = 1024
+THROUGHPUT_NUMBER_MAX = 1_000_000_000_000
+"""Largest number accepted in ReadCapacityUnits and WriteCapacityUnits."""
+TABLE_CAPACITY_UNITS_MAX = 40_000
+ACCOUNT_CAPACITY_UNITS_MAX = 80_000
+ON_DEMAND_READ_UNITS_INITIAL = 12_000
+ON_DEMAND_WRITE_UNITS_INITIAL = 4_000
+DECREASES_PER_DAY_INITIAL = 4
+BILLING_MODE_SWITCHES_PER_DAY_MAX = 4
+TABLE_CLASS_CHANGES_PER_30_DAYS_MAX = 2
