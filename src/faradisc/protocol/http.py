@@ -30,7 +30,7 @@ class HttpRequest:
 class HttpResponse:
     """An answer before framing: what `response.encode` needs and no more.
 
-    `body` is what goes over the wire (already compressed where `extra` says so) and `crc32` covers exactly it.
+    `body` is what goes over the wire (already compressed where `extra` says so); `crc32` covers exactly it.
     """
 
     status: int
