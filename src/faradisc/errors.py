@@ -68,6 +68,20 @@ class ValidationException(ApiError):
     namespace = VALIDATE
 
 
+class RequestRuleError(ValidationException):
+    """A ValidationException of the families that PutItem, UpdateItem and DeleteItem put an envelope
+    around ("1 validation error detected: "): values, expression syntax, unused and mixed parameters.
+
+    Source: errors.md section 3, "Two layers in 2026".
+    """
+
+    code = "ValidationException"
+
+    def enveloped(self) -> ValidationException:
+        """The same refusal as the enveloping operations word it."""
+        return ValidationException(f"1 validation error detected: {self.message}")
+
+
 class SerializationException(CoralError):
     """The body is not JSON, or a member has the wrong JSON type."""
 

@@ -1,0 +1,98 @@
+"""Where things live: hashes, slots, parts and row keys.
+
+A *resource* is a table or an index; it has a number, never reused. Its rows are spread over *slots* by
+the top bits of a 128-bit hash of the partition key; a slot of a resource is a *part*, the unit the
+storage engine knows.
+
+    part      resource number (4 bytes, big-endian), slot (1 byte)
+    row key   hash (16 bytes), HASH components, RANGE components
+              and, in an index, the components of the table's key
+
+The hash is MD5 over `Outliers` and the partition key's bytes: the order in which the real service is
+seen to scan (design.md section 4). The key itself follows the hash, so two keys of one hash stay apart.
+A global index with several HASH attributes hashes their components one after another.
+
+Resource 0 is the catalog; see tables/catalog.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from hashlib import md5
+
+from faradisc.codec.sortkey import encode_component, raw_bytes
+from faradisc.values.attribute import AttributeValue, Item
+from faradisc.values.schema import KeySchema
+
+HASH_BYTES = 16
+CATALOG_PART = b"\x00\x00\x00\x00\x00"
+EMBEDDED_SLOTS = 4
+
+
+def hash_of(data: bytes) -> bytes:
+    """The 128-bit hash that places a partition key, 16 bytes."""
+    return md5(b"Outliers" + data, usedforsecurity=False).digest()
+
+
+def _collection_prefix(values: tuple[AttributeValue, ...]) -> bytes:
+    """Hash and HASH components: the common beginning of every row key of one item collection."""
+    if len(values) == 1:
+        return hash_of(raw_bytes(values[0])) + encode_component(values[0])
+    components = b"".join(map(encode_component, values))
+    return hash_of(components) + components
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where the rows of one resource lie. `slots` is a power of two between 1 and 256."""
+
+    resource: int
+    slots: int
+    key: KeySchema
+    table_key: KeySchema | None = None
+    """Set for an index: the table's key ends each row key."""
+    parts: tuple[bytes, ...] = field(init=False)
+    _shift: int = field(init=False)
+    _tail: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        number = self.resource.to_bytes(4, "big")
+        object.__setattr__(self, "parts", tuple(number + bytes([slot]) for slot in range(self.slots)))
+        object.__setattr__(self, "_shift", 9 - self.slots.bit_length())
+        object.__setattr__(self, "_tail", self.key.range + (self.table_key.names if self.table_key else ()))
+
+    def part_of(self, row_key: bytes) -> bytes:
+        """The part that holds a row key (or any prefix of it that begins with a hash byte)."""
+        return self.parts[row_key[0] >> self._shift]
+
+    def collection(self, values: tuple[AttributeValue, ...]) -> bytes:
+        """The row-key prefix of one item collection, named by its HASH values in schema order."""
+        return _collection_prefix(values)
+
+    def row_key(self, item: Item) -> bytes:
+        """The row key of an item (or of a key, or an ExclusiveStartKey) that has all key attributes."""
+        names = self.key.hash
+        prefix = _collection_prefix(
+            (item[names[0]],) if len(names) == 1 else tuple(item[name] for name in names)
+        )
+        for name in self._tail:
+            prefix += encode_component(item[name])
+        return prefix
+
+    def hash_ranges(self, segment: int, total: int) -> list[tuple[bytes, bytes, bytes | None]]:
+        """The (part, from, to) stretches of one of `total` equal segments of the hash space, in order.
+
+        `to` is exclusive; None means the end of the part.
+        """
+        low = (segment << 128) // total
+        high = ((segment + 1) << 128) // total
+        width = (1 << 128) // self.slots
+        stretches: list[tuple[bytes, bytes, bytes | None]] = []
+        for slot, part in enumerate(self.parts):
+            start, end = slot * width, (slot + 1) * width
+            if high <= start or low >= end:
+                continue
+            first = max(low, start).to_bytes(HASH_BYTES, "big")
+            last = high.to_bytes(HASH_BYTES, "big") if high < end else None
+            stretches.append((part, first, last))
+        return stretches

@@ -1,0 +1,41 @@
+"""The stored record: one item (or index entry) beside its size.
+
+    byte 0      format, 01
+    bytes 1-4   size of the item in bytes as the service counts it, big-endian
+    bytes 5-    the item as canonical wire JSON, member names sorted
+
+The JSON is what a client gets, so a read without a projection splices it into the answer without
+decoding it. Being canonical, two records are equal exactly when their items are.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import orjson
+
+from faradisc.values.attribute import Item
+
+Record: TypeAlias = bytes
+
+HEADER_BYTES = 5
+_FORMAT = b"\x01"
+
+
+def encode(item: Item, size_bytes: int) -> Record:
+    return _FORMAT + size_bytes.to_bytes(4, "big") + orjson.dumps(item, option=orjson.OPT_SORT_KEYS)
+
+
+def size_of(record: Record) -> int:
+    """Size of the item in bytes, from the header."""
+    return int.from_bytes(record[1:5], "big")
+
+
+def decode(record: Record) -> Item:
+    item: Item = orjson.loads(record[HEADER_BYTES:])
+    return item
+
+
+def json_of(record: Record) -> orjson.Fragment:
+    """The item's JSON, to be spliced into an answer."""
+    return orjson.Fragment(record[HEADER_BYTES:])

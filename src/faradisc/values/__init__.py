@@ -1,0 +1,1 @@
+"""What an item is: attribute values, numbers, sizes, paths, schemas. Pure; imports nothing above itself."""

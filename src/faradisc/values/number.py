@@ -1,0 +1,191 @@
+"""38-digit decimal numbers: parse, normalise, add, compare, encode in sorting order.
+
+A number lives in memory as its canonical text, the form the service returns: plain decimal, no
+exponent, no leading zeros, no trailing zeros of the fraction, `0` for every zero. Equal numbers have
+equal texts.
+
+The ordered encoding is the one of Oracle's NUMBER: an exponent byte (base 100, aligned to the decimal
+point) and base-100 digits plus one; a negative number has the exponent inverted, its digits counted
+down from 101, and a closing 102. Compared as unsigned bytes the encodings sort as the numbers do. It
+is also where the size of a number comes from: the service charges the length of this encoding.
+
+Sources: grammar and range, limits.md section 2; sizes, capacity.md section 2.1.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Context, Decimal
+
+from faradisc.limits import NUMBER_DIGITS_MAX, NUMBER_EXPONENT_MAX, NUMBER_EXPONENT_MIN
+
+
+class NumberError(ValueError):
+    """A text that cannot be stored as a number."""
+
+
+class NotANumber(NumberError):
+    """The text does not follow the grammar of numbers."""
+
+
+class Overflow(NumberError):
+    """The magnitude is 1E+126 or larger."""
+
+
+class Underflow(NumberError):
+    """The magnitude is smaller than 1E-130 and not zero."""
+
+
+class TooManyDigits(NumberError):
+    """More than 38 significant digits."""
+
+
+_GRAMMAR = re.compile(r"([+-]?)(?:([0-9]+)(?:\.([0-9]*))?|\.([0-9]+))(?:[eE]([+-]?)0*([0-9]*))?")
+_EXPONENT_TEXT_MAX = 9
+_EXACT = Context(prec=600)
+
+
+def parse(text: str) -> str:
+    """The canonical form of a number as a client wrote it.
+
+    Raises NotANumber, Overflow, Underflow or TooManyDigits. Range is checked before precision.
+    """
+    if text.isdigit() and text.isascii() and text[0] != "0" and len(text) <= NUMBER_DIGITS_MAX:
+        return text
+    return _parse_any(text)
+
+
+def _parse_any(text: str) -> str:
+    match = _GRAMMAR.fullmatch(text)
+    if match is None or text[-1] in "eE+-":
+        raise NotANumber(text)
+    sign, whole, fraction, bare_fraction, exponent_sign, exponent_digits = match.groups()
+    whole = whole or ""
+    fraction = fraction or bare_fraction or ""
+    exponent = _exponent(exponent_sign, exponent_digits)
+    digits = (whole + fraction).lstrip("0")
+    if not digits:
+        # A zero keeps the exponent it was written with: 0e126 is refused, 0.0e126 is not (limits.md).
+        _check_exponent(exponent - len(fraction) if exponent else 0)
+        return "0"
+    point = exponent + len(whole) - (len(whole) + len(fraction) - len(digits))
+    digits = digits.rstrip("0")
+    _check_exponent(point - 1)
+    if len(digits) > NUMBER_DIGITS_MAX:
+        raise TooManyDigits(text)
+    return _plain(sign == "-", digits, point)
+
+
+def _exponent(sign: str | None, digits: str | None) -> int:
+    if not digits:
+        return 0
+    if len(digits) > _EXPONENT_TEXT_MAX:
+        digits = "9" * _EXPONENT_TEXT_MAX
+    return -int(digits) if sign == "-" else int(digits)
+
+
+def _check_exponent(exponent: int) -> None:
+    if exponent > NUMBER_EXPONENT_MAX:
+        raise Overflow
+    if exponent < NUMBER_EXPONENT_MIN:
+        raise Underflow
+
+
+def _plain(negative: bool, digits: str, point: int) -> str:
+    """Digits with the decimal point after the first `point` of them, written without an exponent."""
+    if point >= len(digits):
+        body = digits + "0" * (point - len(digits))
+    elif point <= 0:
+        body = "0." + "0" * -point + digits
+    else:
+        body = digits[:point] + "." + digits[point:]
+    return "-" + body if negative else body
+
+
+def _from_decimal(value: Decimal) -> str:
+    return parse(format(value, "f") if value.adjusted() < 400 else str(value))
+
+
+def add(left: str, right: str) -> str:
+    """The exact sum of two canonical numbers. Raises Overflow, Underflow or TooManyDigits."""
+    return _from_decimal(_EXACT.add(Decimal(left), Decimal(right)))
+
+
+def subtract(left: str, right: str) -> str:
+    """The exact difference of two canonical numbers. Raises as `add` does."""
+    return _from_decimal(_EXACT.subtract(Decimal(left), Decimal(right)))
+
+
+def sort_key(text: str) -> Decimal:
+    """A Python value that sorts as the number does."""
+    return Decimal(text)
+
+
+def compare(left: str, right: str) -> int:
+    """-1, 0 or 1 as the left number is smaller than, equal to or larger than the right one."""
+    if left == right:
+        return 0
+    return -1 if Decimal(left) < Decimal(right) else 1
+
+
+def _scientific(text: str) -> tuple[bool, str, int]:
+    """Sign, significant digits and exponent of the first digit of a canonical number other than zero."""
+    negative = text[0] == "-"
+    if negative:
+        text = text[1:]
+    whole, _, fraction = text.partition(".")
+    if whole == "0":
+        digits = fraction.lstrip("0")
+        return negative, digits, len(digits) - len(fraction) - 1
+    digits = (whole + fraction).rstrip("0")
+    return negative, digits, len(whole) - 1
+
+
+def size_bytes(text: str) -> int:
+    """Bytes the service counts for a canonical number: 1 for zero, otherwise 2 to 22."""
+    if text == "0":
+        return 1
+    negative, digits, exponent = _scientific(text)
+    count = len(digits)
+    unaligned = 0 if (count % 2 or exponent % 2) else 1
+    return 1 + (count + 1) // 2 + unaligned + negative
+
+
+_ZERO = b"\x80"
+
+
+def encode_ordered(text: str) -> bytes:
+    """The number in the order-preserving encoding, 1 to 22 bytes.
+
+    Not prefix-free among positive numbers; codec.sortkey adds a terminator where something follows.
+    """
+    if text == "0":
+        return _ZERO
+    negative, digits, exponent = _scientific(text)
+    if exponent % 2 == 0:
+        digits = "0" + digits
+    if len(digits) % 2:
+        digits += "0"
+    pairs = [int(digits[i : i + 2]) for i in range(0, len(digits), 2)]
+    exponent_byte = exponent // 2 + 193
+    if negative:
+        return bytes([255 - exponent_byte, *(101 - pair for pair in pairs), 102])
+    return bytes([exponent_byte, *(pair + 1 for pair in pairs)])
+
+
+def decode_ordered(encoded: bytes) -> str:
+    """The canonical number of an encoding made by `encode_ordered`."""
+    if encoded == _ZERO:
+        return "0"
+    negative = encoded[0] < 0x80
+    if negative:
+        exponent_byte = 255 - encoded[0]
+        pairs = [101 - byte for byte in encoded[1:-1]]
+    else:
+        exponent_byte = encoded[0]
+        pairs = [byte - 1 for byte in encoded[1:]]
+    digits = "".join(f"{pair:02d}" for pair in pairs)
+    point = (exponent_byte - 193) * 2 + 2
+    stripped = digits.lstrip("0")
+    point -= len(digits) - len(stripped)
+    return _plain(negative, stripped.rstrip("0"), point)

@@ -1,0 +1,86 @@
+"""Key schemas, index schemas and projections: what reads and writes need to know of a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from faradisc.values.attribute import Item
+
+KeyType = Literal["S", "N", "B"]
+
+
+@dataclass(frozen=True, slots=True)
+class KeySchema:
+    """Key attributes in order. Tables and local indexes have 1 HASH and 0 or 1 RANGE attributes;
+    global indexes have 1 to 4 HASH and 0 to 4 RANGE attributes."""
+
+    hash: tuple[str, ...]
+    range: tuple[str, ...]
+    types: dict[str, KeyType]
+    """Type of each key attribute named in `hash` and `range`."""
+    names: tuple[str, ...] = field(init=False)
+    """All key attributes, HASH first."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "names", self.hash + self.range)
+
+    def key_of(self, item: Item) -> Item:
+        """The key attributes of an item that has them all."""
+        return {name: item[name] for name in self.names}
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """What an index entry holds beside the keys of table and index."""
+
+    kind: Literal["ALL", "KEYS_ONLY", "INCLUDE"]
+    non_key_attributes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSchema:
+    """One secondary index.
+
+    `entry_names` is None when entries hold the whole item; otherwise the names they hold.
+    """
+
+    name: str
+    is_global: bool
+    key: KeySchema
+    projection: Projection
+    table_key: KeySchema
+    entry_names: frozenset[str] | None = field(init=False)
+    all_key_names: tuple[str, ...] = field(init=False)
+    """Index key then table key, each name once: the members of LastEvaluatedKey."""
+
+    def __post_init__(self) -> None:
+        names = tuple(dict.fromkeys(self.key.names + self.table_key.names))
+        object.__setattr__(self, "all_key_names", names)
+        whole = self.projection.kind == "ALL"
+        entry_names = None if whole else frozenset(names + self.projection.non_key_attributes)
+        object.__setattr__(self, "entry_names", entry_names)
+
+    def has(self, item: Item) -> bool:
+        """Whether the item has every key attribute of the index: indexes are sparse."""
+        return all(name in item for name in self.key.names)
+
+    def entry_of(self, item: Item) -> Item:
+        """The attributes of an item that its index entry holds."""
+        names = self.entry_names
+        if names is None:
+            return item
+        return {name: value for name, value in item.items() if name in names}
+
+
+@dataclass(frozen=True, slots=True)
+class TableSchema:
+    key: KeySchema
+    local_indexes: tuple[IndexSchema, ...] = ()
+    global_indexes: tuple[IndexSchema, ...] = ()
+
+    def index(self, name: str) -> IndexSchema | None:
+        for index in self.local_indexes + self.global_indexes:
+            if index.name == name:
+                return index
+        return None

@@ -1,0 +1,52 @@
+"""Sizes in bytes, as the service counts them for limits and capacity units.
+
+Sources: capacity.md section 2.1 (measured to the byte), capacity-consumption.md section 1.
+"""
+
+from __future__ import annotations
+
+from faradisc.values.attribute import AttributeValue, Item
+from faradisc.values.number import size_bytes as number_size
+
+
+def _text_size(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode())
+
+
+def _binary_size(encoded: str) -> int:
+    return len(encoded) // 4 * 3 - encoded.count("=", -2)
+
+
+def value_size(value: AttributeValue) -> int:
+    """Bytes of one canonical value, without its name."""
+    ((kind, content),) = value.items()
+    if kind == "S":
+        return len(content) if content.isascii() else len(content.encode())
+    if kind == "N":
+        return number_size(content)
+    if kind == "M":
+        return 3 + sum(1 + _text_size(name) + value_size(member) for name, member in content.items())
+    if kind == "L":
+        return 3 + sum(1 + value_size(member) for member in content)
+    if kind == "B":
+        return _binary_size(content)
+    if kind == "SS":
+        return sum(map(_text_size, content))
+    if kind == "NS":
+        return sum(map(number_size, content))
+    if kind == "BS":
+        return sum(map(_binary_size, content))
+    return 1
+
+
+def item_size(item: Item) -> int:
+    """Bytes of a whole item: names and values, without the 100 bytes of storage overhead."""
+    total = 0
+    for name, value in item.items():
+        total += len(name) if name.isascii() else len(name.encode())
+        ((kind, content),) = value.items()
+        if kind == "S":
+            total += len(content) if content.isascii() else len(content.encode())
+        else:
+            total += value_size(value)
+    return total
