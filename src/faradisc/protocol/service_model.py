@@ -1,0 +1,156 @@
+"""The service's shapes, read from the service model that botocore carries, without importing botocore.
+
+Importing botocore costs hundreds of milliseconds; unpacking and reading its two files costs about five.
+The files are read at the first request, turned into slotted `Shape` objects, and dropped with their
+documentation.
+
+Shapes are as the model states them. What the service does otherwise stands in `overrides.py`, and `plan.py`
+brings the two together.
+"""
+
+from __future__ import annotations
+
+import gzip
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+API_VERSION = "2012-08-10"
+SERVICES = ("dynamodb", "dynamodbstreams")
+
+
+class ServiceModelMissing(RuntimeError):
+    """botocore, or its description of the service, is not installed."""
+
+
+@dataclass(slots=True, eq=False)
+class Shape:
+    """One type of the model. AttributeValue contains itself, so shapes are compared by identity.
+
+    `minimum` and `maximum` bound a length (string, blob, list, map) or a value (integer, long), inclusive.
+    """
+
+    name: str
+    type: str
+    """structure, list, map, string, boolean, integer, long, double, float, timestamp or blob."""
+    minimum: int | None = None
+    maximum: int | None = None
+    pattern: str | None = None
+    enum: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
+    members: dict[str, Shape] = field(default_factory=dict)
+    """Of a structure, in the model's order."""
+    key: Shape | None = None
+    element: Shape | None = None
+    """The member of a list, the value of a map."""
+
+
+@dataclass(slots=True, eq=False)
+class Operation:
+    """One action of one service."""
+
+    service: str
+    name: str
+    target: bytes
+    """The value of X-Amz-Target that names it."""
+    input: Shape
+    output: Shape
+    errors: tuple[Shape, ...]
+    """The exceptions that the model lists for it."""
+
+
+@dataclass(slots=True, eq=False)
+class ServiceModel:
+    service: str
+    operations: dict[str, Operation]
+    exceptions: dict[str, Shape]
+    """Every shape that is an exception, by its name on the wire."""
+
+
+@cache
+def load(service: str) -> ServiceModel:
+    """Read one service's model. Costs a few milliseconds the first time, nothing afterwards."""
+    document = _read(service)
+    shapes = {name: _bare_shape(name, raw) for name, raw in document["shapes"].items()}
+    for name, raw in document["shapes"].items():
+        _link(shapes[name], raw, shapes)
+    prefix = document["metadata"]["targetPrefix"]
+    operations = {
+        name: Operation(
+            service=service,
+            name=name,
+            target=f"{prefix}.{name}".encode(),
+            input=_io_shape(raw, "input", shapes),
+            output=_io_shape(raw, "output", shapes),
+            errors=tuple(shapes[error["shape"]] for error in raw.get("errors", ())),
+        )
+        for name, raw in document["operations"].items()
+    }
+    exceptions = {name: shapes[name] for name, raw in document["shapes"].items() if raw.get("exception")}
+    return ServiceModel(service, operations, exceptions)
+
+
+@cache
+def operations_by_target() -> dict[bytes, Operation]:
+    """Every operation of both services by its X-Amz-Target."""
+    return {
+        operation.target: operation for service in SERVICES for operation in load(service).operations.values()
+    }
+
+
+def operation_named(name: str) -> Operation | None:
+    """The operation of that name; the two services share none."""
+    for service in SERVICES:
+        operation = load(service).operations.get(name)
+        if operation is not None:
+            return operation
+    return None
+
+
+def _read(service: str) -> dict[str, Any]:
+    spec = find_spec("botocore")
+    for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
+        path = Path(folder, "data", service, API_VERSION, "service-2.json.gz")
+        if path.is_file():
+            document: dict[str, Any] = orjson.loads(gzip.decompress(path.read_bytes()))
+            return document
+        path = path.with_suffix("")
+        if path.is_file():
+            document = orjson.loads(path.read_bytes())
+            return document
+    raise ServiceModelMissing(
+        f"botocore's model of {service} {API_VERSION} was not found; install botocore 1.44.5 or later"
+    )
+
+
+def _bare_shape(name: str, raw: dict[str, Any]) -> Shape:
+    return Shape(
+        name=name,
+        type=raw["type"],
+        minimum=raw.get("min"),
+        maximum=raw.get("max"),
+        pattern=raw.get("pattern"),
+        enum=tuple(raw.get("enum", ())),
+        required=tuple(raw.get("required", ())),
+    )
+
+
+def _link(shape: Shape, raw: dict[str, Any], shapes: dict[str, Shape]) -> None:
+    if shape.type == "structure":
+        shape.members = {name: shapes[member["shape"]] for name, member in raw.get("members", {}).items()}
+    elif shape.type == "list":
+        shape.element = shapes[raw["member"]["shape"]]
+    elif shape.type == "map":
+        shape.key = shapes[raw["key"]["shape"]]
+        shape.element = shapes[raw["value"]["shape"]]
+
+
+def _io_shape(raw: dict[str, Any], side: str, shapes: dict[str, Shape]) -> Shape:
+    """The input or output of an operation; an empty structure where the model has none."""
+    if side in raw:
+        return shapes[raw[side]["shape"]]
+    return Shape(name=f"{raw['name']}{side.capitalize()}", type="structure")
