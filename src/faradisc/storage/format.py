@@ -1,0 +1,122 @@
+"""The FORMAT file: which layout the files of a data directory follow.
+
+One line of text, `faradisc storage format <version>`, read before anything else in the directory is
+touched. It is written through a temporary file, fsync and rename, so it is there whole or not at all.
+
+The ladder. Each change of anything on disk takes the next number and a paragraph here and in
+docs/formats/storage.md; a release opens every earlier format and refuses a later one.
+
+    1   Rows, logs and part states in one RocksDB keyspace (docs/formats/storage.md).
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+from faradisc.storage.api import Corruption, Full, IOFailed, NewerFormat, Unwritable
+
+FORMAT_VERSION = 1
+FORMAT_FILE = "FORMAT"
+_MAGIC = "faradisc storage format "
+
+
+def prepare(directory: Path, *, holds_data: bool) -> int:
+    """Create `directory` and its FORMAT file where missing; return the version found or written.
+
+    holds_data: the engine's files are already there, so that a missing FORMAT means damage.
+    Raises: NewerFormat, Corruption, Unwritable, Full, IOFailed.
+    """
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        if not os.access(directory, os.W_OK | os.X_OK):
+            raise PermissionError(13, "Permission denied", str(directory))
+        version = _read(directory)
+        if version is None:
+            if holds_data:
+                raise Corruption(
+                    f"{directory} holds data but no {FORMAT_FILE} file; restore it from a backup."
+                )
+            version = FORMAT_VERSION
+            _write(directory, version)
+    except OSError as error:
+        raise unwritable(directory, error) from error
+    if version > FORMAT_VERSION:
+        raise NewerFormat(
+            f"The data in {directory} has storage format {version}; this release knows formats up to "
+            f"{FORMAT_VERSION}. Open it with the release that wrote it, or a later one."
+        )
+    return version
+
+
+def _read(directory: Path) -> int | None:
+    try:
+        text = (directory / FORMAT_FILE).read_bytes()
+    except FileNotFoundError:
+        return None
+    line = text.decode("ascii", "replace")
+    number = line.removeprefix(_MAGIC).removesuffix("\n")
+    if not line.startswith(_MAGIC) or not number.isdecimal() or int(number) < 1:
+        raise Corruption(f"{directory / FORMAT_FILE} is not a {FORMAT_FILE} file of a data directory.")
+    return int(number)
+
+
+def _write(directory: Path, version: int) -> None:
+    path = directory / FORMAT_FILE
+    draft = directory / f"{FORMAT_FILE}.new"
+    with open(draft, "wb") as file:
+        file.write(f"{_MAGIC}{version}\n".encode("ascii"))
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(draft, path)
+    sync_directory(directory)
+
+
+def sync_directory(directory: Path) -> None:
+    """Make renames and new files in `directory` survive a power cut."""
+    if os.name == "nt":  # directories cannot be opened there; NTFS journals the rename itself
+        return
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def unwritable(directory: Path, error: OSError) -> Unwritable | Full | IOFailed:
+    """Say why `directory` cannot hold data, whose it is, and what to do."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return Full(f"No space left for the data directory {directory}.")
+    if error.errno == errno.EROFS:
+        return Unwritable(
+            f"The data directory {directory} is on a read-only file system; choose another one."
+        )
+    if error.errno in (errno.ENOTDIR, errno.EEXIST):
+        return Unwritable(f"The data directory {directory} cannot be created: a file is in the way.")
+    if error.errno not in (errno.EACCES, errno.EPERM):
+        return IOFailed(f"The data directory {directory} cannot be used: {error}")
+    blocker = next(each for each in (directory, *directory.parents) if each.exists())
+    runner = _user(os.geteuid() if hasattr(os, "geteuid") else None)
+    return Unwritable(
+        f"The data directory {directory} cannot be written: {blocker} belongs to {_owner(blocker)} and this "
+        f"process runs as {runner}. Change the owner, run as that user, or choose another directory."
+    )
+
+
+def _owner(path: Path) -> str:
+    try:
+        return _user(path.stat().st_uid)
+    except OSError:
+        return "another user"
+
+
+def _user(uid: int | None) -> str:
+    if uid is None:
+        return "the current user"
+    try:
+        import pwd  # noqa: PLC0415 - not on every platform
+
+        return f"user {pwd.getpwuid(uid).pw_name}"
+    except (ImportError, KeyError):
+        return f"user id {uid}"

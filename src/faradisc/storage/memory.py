@@ -1,0 +1,192 @@
+"""The memory engine: the smallest correct store, and the model the others are compared with.
+
+Rows of a part live in a dict beside their keys in order. Nothing outlives the process, so a commit is
+"durable" at once, no call ever suspends, and `immediate.run` can drive every one of them.
+
+A snapshot copies nothing: it pins the parts as they are, and the first later write to a pinned part
+replaces it by a copy of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+
+from faradisc.storage.api import Batch, Closed, Conflict, Part, ReadOnlyStore, Row
+from faradisc.storage.ordered import OrderedKeys
+
+
+class _Part:
+    __slots__ = ("bytes", "entries", "items", "keys", "last", "pins", "rows")
+
+    def __init__(self) -> None:
+        self.rows: dict[bytes, Row] = {}
+        self.keys = OrderedKeys()
+        self.entries: list[bytes] = []
+        """The log's tail; the last one has the number `last`."""
+        self.last = 0
+        self.items = 0
+        self.bytes = 0
+        self.pins = 0
+        """Open snapshots that read this very object."""
+
+    def copy(self) -> _Part:
+        twin = _Part()
+        twin.rows = self.rows.copy()
+        twin.keys = self.keys.copy()
+        twin.entries = self.entries.copy()
+        twin.last, twin.items, twin.bytes = self.last, self.items, self.bytes
+        return twin
+
+    def put(self, key: bytes, row: Row) -> None:
+        if key not in self.rows:
+            self.keys.add(key)
+        self.rows[key] = row
+
+    def delete(self, key: bytes) -> None:
+        if self.rows.pop(key, None) is not None:
+            self.keys.remove(key)
+
+
+_EMPTY = _Part()
+"""Stands for every part never written; never changed."""
+
+
+class _View:
+    """The reading half, shared by the store and its snapshots."""
+
+    def __init__(self, parts: dict[Part, _Part]) -> None:
+        self._parts = parts
+        self._closed = False
+
+    def _part(self, part: Part) -> _Part:
+        if self._closed:
+            raise Closed
+        return self._parts.get(part, _EMPTY)
+
+    async def get(
+        self, part: Part, keys: Sequence[bytes], *, for_update: bool = False, stale_ok: bool = False
+    ) -> list[Row | None]:
+        rows = self._part(part).rows
+        return [rows.get(key) for key in keys]
+
+    async def range(
+        self,
+        part: Part,
+        lo: bytes | None,
+        hi: bytes | None,
+        *,
+        limit: int,
+        reverse: bool = False,
+        max_bytes: int | None = None,
+    ) -> list[tuple[bytes, Row]]:
+        data = self._part(part)
+        rows = data.rows
+        keys = data.keys.descending(lo, hi) if reverse else data.keys.ascending(lo, hi)
+        if max_bytes is None:
+            return [(key, rows[key]) for key in islice(keys, limit)]
+        page: list[tuple[bytes, Row]] = []
+        left = max_bytes
+        for key in islice(keys, limit):
+            row = rows[key]
+            page.append((key, row))
+            left -= len(row[1])
+            if left < 0:
+                break
+        return page
+
+    async def read_many(self, keys: Sequence[tuple[Part, bytes]]) -> list[Row | None]:
+        return [self._part(part).rows.get(key) for part, key in keys]
+
+    async def log(self, part: Part, after: int, limit: int) -> list[tuple[int, bytes]]:
+        data = self._part(part)
+        trimmed = data.last - len(data.entries)
+        start = max(after - trimmed, 0)
+        return list(enumerate(data.entries[start : start + limit], start=trimmed + start + 1))
+
+    async def usage(self, part: Part) -> tuple[int, int]:
+        data = self._part(part)
+        return data.items, data.bytes
+
+
+class _Snapshot(_View):
+    def __init__(self, parts: dict[Part, _Part]) -> None:
+        super().__init__(dict(parts))
+        for data in self._parts.values():
+            data.pins += 1
+
+    async def close(self) -> None:
+        self._closed = True
+        for data in self._parts.values():
+            data.pins -= 1
+        self._parts.clear()
+
+
+class MemoryStore(_View):
+    """A store without a disk. Never suspends."""
+
+    def __init__(self) -> None:
+        super().__init__({})
+        self._version = 0
+        self._snapshots: list[_Snapshot] = []
+
+    def _writable(self, part: Part) -> _Part:
+        data = self._parts.get(part)
+        if data is None:
+            data = self._parts[part] = _Part()
+        elif data.pins:
+            data = self._parts[part] = data.copy()
+        return data
+
+    async def commit(self, batches: Sequence[Batch]) -> list[int] | Conflict:
+        if self._closed:
+            raise Closed
+        for batch in batches:
+            rows = self._part(batch.part).rows
+            for key, version in batch.checks:
+                row = rows.get(key)
+                found = 0 if row is None else row[0]
+                if found != version:
+                    return Conflict(batch.part, key, found)
+        self._version += 1
+        version = self._version
+        for batch in batches:
+            data = self._writable(batch.part)
+            for key, payload in batch.puts:
+                data.put(key, (version, payload))
+            for key in batch.deletes:
+                data.delete(key)
+            data.entries += batch.log
+            data.last += len(batch.log)
+            data.items += batch.items_delta
+            data.bytes += batch.bytes_delta
+        return [self._part(batch.part).last for batch in batches]
+
+    async def settle(self, version: int) -> None:
+        if self._closed:
+            raise Closed
+
+    async def trim(self, part: Part, before: int) -> None:
+        if self._part(part).entries:
+            data = self._writable(part)
+            trimmed = data.last - len(data.entries)
+            del data.entries[: max(before - trimmed - 1, 0)]
+
+    async def clear(self, part: Part) -> None:
+        self._part(part)
+        self._parts.pop(part, None)
+
+    async def snapshot(self) -> ReadOnlyStore:
+        if self._closed:
+            raise Closed
+        self._snapshots = [each for each in self._snapshots if not each._closed]
+        snapshot = _Snapshot(self._parts)
+        self._snapshots.append(snapshot)
+        return snapshot
+
+    async def close(self) -> None:
+        self._closed = True
+        for snapshot in self._snapshots:
+            await snapshot.close()
+        self._snapshots.clear()
+        self._parts.clear()

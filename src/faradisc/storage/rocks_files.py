@@ -1,0 +1,103 @@
+"""Open the directory of a RocksDB store: format, owner, tuning, and errors as the seam names them.
+
+<directory>/FORMAT     checked first (format.py)
+<directory>/OWNER      process id of the last process that opened it, for the message of a refusal
+<directory>/rocks/     RocksDB's own files; its LOCK makes sure that one process owns them
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from rocksdict import BlockBasedOptions, Cache, DbClosedError, DBCompressionType, Options, Rdict
+
+from faradisc.errors import StorageError
+from faradisc.storage import format as data_format
+from faradisc.storage.api import Closed, Corruption, Full, InUse, IOFailed
+
+MB = 1024 * 1024
+
+BLOCK_CACHE_BYTES = 64 * MB
+WRITE_BUFFER_BYTES = 32 * MB
+OPEN_FILES_MAX = 512
+"""Leaves room for connections under the usual limit of 1,024 descriptors."""
+
+ROCKS_DIRECTORY = "rocks"
+OWNER_FILE = "OWNER"
+
+
+def _options() -> Options:
+    """The tuning, chosen for one writer, rows of some hundred bytes and a small idle process."""
+    table = BlockBasedOptions()
+    table.set_block_cache(Cache(BLOCK_CACHE_BYTES))
+    table.set_bloom_filter(10, False)  # bits per key: one absent key in a hundred costs a block read
+    table.set_format_version(5)
+    # Index and filter blocks count as cache, so memory stays bounded however large the data grows.
+    table.set_cache_index_and_filter_blocks(True)
+    table.set_pin_l0_filter_and_index_blocks_in_cache(True)
+
+    options = Options(raw_mode=True)
+    options.create_if_missing(True)
+    options.set_block_based_table_factory(table)
+    options.set_compression_type(DBCompressionType.lz4())
+    options.set_write_buffer_size(WRITE_BUFFER_BYTES)
+    options.set_level_compaction_dynamic_level_bytes(True)
+    options.set_max_background_jobs(2)
+    options.set_max_open_files(OPEN_FILES_MAX)
+    options.set_bytes_per_sync(MB)  # spreads the writing of tables, so that no log sync waits behind it
+    options.set_keep_log_file_num(2)
+    options.set_max_log_file_size(MB)
+    options.set_stats_dump_period_sec(0)
+    options.set_stats_persist_period_sec(0)
+    options.set_skip_stats_update_on_db_open(True)
+    return options
+
+
+def open_files(directory: Path) -> Rdict:
+    """Open or create the store in `directory`.
+
+    Raises: NewerFormat, Unwritable, InUse, Corruption, Full, IOFailed.
+    """
+    data_format.prepare(directory, holds_data=(directory / ROCKS_DIRECTORY / "CURRENT").exists())
+    try:
+        db = Rdict(str(directory / ROCKS_DIRECTORY), _options())
+    except Exception as error:
+        if "lock hold by current process" in str(error) or "While lock file" in str(error):
+            raise _in_use(directory) from error
+        raise translated(error) from error
+    try:
+        (directory / OWNER_FILE).write_text(f"{os.getpid()}\n")
+    except OSError as error:
+        db.close()
+        raise data_format.unwritable(directory, error) from error
+    return db
+
+
+def _in_use(directory: Path) -> InUse:
+    try:
+        owner = f"process {int((directory / OWNER_FILE).read_text())}"
+    except (OSError, ValueError):
+        owner = "another process"
+    if owner == f"process {os.getpid()}":
+        owner = "this process"
+    return InUse(f"The data directory {directory} is in use by {owner}; only one process can own it.")
+
+
+def translated(error: Exception) -> StorageError:
+    """RocksDB's error as one of the seam's.
+
+    The binding raises bare Exceptions, so its text (RocksDB's Status::ToString, a fixed prefix per kind)
+    is all there is to tell the kinds apart. This is the only place that reads it. Any other exception is
+    a mistake of ours (or already translated) and goes on as it is.
+    """
+    if type(error) not in (Exception, DbClosedError):
+        raise error
+    text = str(error)
+    if isinstance(error, DbClosedError):
+        return Closed()
+    if "No space left on device" in text or text.startswith("IO error: No space"):
+        return Full(f"The disk is full: {text}")
+    if text.startswith("Corruption"):
+        return Corruption(f"The stored data is damaged: {text}")
+    return IOFailed(text)
