@@ -72,6 +72,17 @@ class _Part:
         """Version of the last commit that deleted rows here: an absence may be as new as this."""
 
 
+def _down_to(lo: bytes, pairs: Iterator[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
+    """Descending pairs until one lies below `lo`.
+
+    Not RocksDB's own lower bound: in rocksdict 0.3.29 `set_iterate_lower_bound` moves the upper one.
+    """
+    for pair in pairs:
+        if pair[0] < lo:
+            return
+        yield pair
+
+
 class _Reader:
     """What the store and its snapshots share: reading rows and logs out of one RocksDB view."""
 
@@ -100,8 +111,7 @@ class _Reader:
         bounds = ReadOptions()
         bounds.set_iterate_upper_bound(hi)
         if reverse:
-            bounds.set_iterate_lower_bound(lo)
-            return self._source.items(backwards=True, read_opt=bounds)
+            return _down_to(lo, self._source.items(backwards=True, read_opt=bounds))
         return self._source.items(from_key=lo, read_opt=bounds)
 
     def _read_page(
