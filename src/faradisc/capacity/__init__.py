@@ -1,0 +1,1 @@
+"""Throughput: units, and (in later issues) buckets, partitions and admission. Pure; no clock of its own."""

@@ -1,0 +1,75 @@
+"""Capacity units: what an operation costs.
+
+Units are counted in integers. A read is counted in *half units* (an eventually consistent read of 4 KB
+costs half a unit), a write in whole units. Sizes are item sizes in bytes without storage overhead.
+
+Sources: capacity.md section 2.2 (rules), section 4 (vectors V20 to V69, each a test).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from faradisc.limits import READ_UNIT_BYTES, WRITE_UNIT_BYTES
+
+
+def blocks(size_bytes: int, block_bytes: int) -> int:
+    """Blocks of a size, rounded up; an absent or empty thing still fills one."""
+    return max(1, -(-size_bytes // block_bytes))
+
+
+def read_half_units(size_bytes: int, *, consistent: bool) -> int:
+    """Half read units of `size_bytes` read as one: GetItem, or all items a Query evaluated."""
+    whole = blocks(size_bytes, READ_UNIT_BYTES)
+    return whole * 2 if consistent else whole
+
+
+def write_units(old_bytes: int, new_bytes: int) -> int:
+    """Write units of replacing an item: the larger of both images; absent counts as 0 bytes."""
+    return blocks(max(old_bytes, new_bytes), WRITE_UNIT_BYTES)
+
+
+def index_write_units(old_bytes: int | None, new_bytes: int | None, *, key_changed: bool) -> int:
+    """Write units of one secondary index for an entry that changed; None stands for no entry.
+
+    Requires: the stored entry differs (an unchanged entry costs nothing and must not come here).
+    """
+    if old_bytes is None or new_bytes is None:
+        return blocks(old_bytes or new_bytes or 0, WRITE_UNIT_BYTES)
+    if key_changed:
+        return blocks(old_bytes, WRITE_UNIT_BYTES) + blocks(new_bytes, WRITE_UNIT_BYTES)
+    return blocks(max(old_bytes, new_bytes), WRITE_UNIT_BYTES)
+
+
+@dataclass(slots=True)
+class Consumed:
+    """What one request has consumed of one table, in half units.
+
+    `shown_name` is the table as the request named it; it comes back in ConsumedCapacity.
+    """
+
+    shown_name: str
+    table: int = 0
+    local_indexes: dict[str, int] = field(default_factory=dict)
+    global_indexes: dict[str, int] = field(default_factory=dict)
+
+    def add_index(self, name: str, half_units: int, *, is_global: bool) -> None:
+        arm = self.global_indexes if is_global else self.local_indexes
+        arm[name] = arm.get(name, 0) + half_units
+
+    def total(self) -> int:
+        return self.table + sum(self.local_indexes.values()) + sum(self.global_indexes.values())
+
+    def describe(self, detail: str) -> dict[str, Any]:
+        """The ConsumedCapacity member for ReturnConsumedCapacity TOTAL or INDEXES."""
+        described: dict[str, Any] = {"TableName": self.shown_name, "CapacityUnits": self.total() / 2}
+        if detail == "INDEXES":
+            described["Table"] = {"CapacityUnits": self.table / 2}
+            for member, arm in (
+                ("LocalSecondaryIndexes", self.local_indexes),
+                ("GlobalSecondaryIndexes", self.global_indexes),
+            ):
+                if arm:
+                    described[member] = {name: {"CapacityUnits": units / 2} for name, units in arm.items()}
+        return described

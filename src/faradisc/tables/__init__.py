@@ -1,0 +1,1 @@
+"""The database proper: catalog, reads, the one write path, indexes. What operations share."""

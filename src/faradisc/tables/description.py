@@ -1,0 +1,113 @@
+"""TableDescription, as CreateTable, DescribeTable, UpdateTable and DeleteTable answer it.
+
+Source: INVENTORY.md section 5. Counts and sizes are exact and current here; the service refreshes its
+own about every six hours (docs/differences.md).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from faradisc.clock import epoch_seconds
+from faradisc.limits import ON_DEMAND_READ_UNITS_INITIAL, ON_DEMAND_WRITE_UNITS_INITIAL
+from faradisc.storage.api import ReadOnlyStore
+from faradisc.tables.table import Index, Table, Throughput
+
+
+async def describe_table(store: ReadOnlyStore, table: Table) -> dict[str, Any]:
+    state = table.state
+    items, size_bytes = await _usage(store, table.placement.parts)
+    described: dict[str, Any] = {
+        "AttributeDefinitions": [
+            {"AttributeName": name, "AttributeType": kind} for name, kind in state.definitions
+        ],
+        "TableName": state.name,
+        "KeySchema": _key_schema(state.key_schema),
+        "TableStatus": state.status,
+        "CreationDateTime": epoch_seconds(state.created_ns),
+        "ProvisionedThroughput": _throughput(state.throughput),
+        "TableSizeBytes": size_bytes,
+        "ItemCount": items,
+        "TableArn": table.arn,
+        "TableId": state.table_id,
+    }
+    if state.ever_on_demand_ns is not None:
+        described["BillingModeSummary"] = {
+            "BillingMode": state.billing_mode,
+            "LastUpdateToPayPerRequestDateTime": epoch_seconds(state.ever_on_demand_ns),
+        }
+    if table.local_indexes:
+        described["LocalSecondaryIndexes"] = [
+            await _index(store, table, index, stored["key_schema"])
+            for index, stored in zip(table.local_indexes, state.local_indexes, strict=True)
+        ]
+    if table.global_indexes:
+        described["GlobalSecondaryIndexes"] = [
+            await _index(store, table, index, stored["key_schema"])
+            for index, stored in zip(table.global_indexes, state.global_indexes, strict=True)
+        ]
+    if state.table_class is not None:
+        described["TableClassSummary"] = {"TableClass": state.table_class}
+    described["DeletionProtectionEnabled"] = state.deletion_protection
+    described["WarmThroughput"] = _warm_throughput(table, state.throughput)
+    return described
+
+
+async def _usage(store: ReadOnlyStore, parts: tuple[bytes, ...]) -> tuple[int, int]:
+    items = size_bytes = 0
+    for part in parts:
+        part_items, part_bytes = await store.usage(part)
+        items += part_items
+        size_bytes += part_bytes
+    return items, size_bytes
+
+
+def _key_schema(elements: list[tuple[str, str]]) -> list[dict[str, str]]:
+    return [{"AttributeName": name, "KeyType": kind} for name, kind in elements]
+
+
+def _throughput(throughput: Throughput) -> dict[str, Any]:
+    described: dict[str, Any] = {
+        "NumberOfDecreasesToday": len(throughput.decreases_ns),
+        "ReadCapacityUnits": throughput.read_units,
+        "WriteCapacityUnits": throughput.write_units,
+    }
+    if throughput.last_increase_ns is not None:
+        described["LastIncreaseDateTime"] = epoch_seconds(throughput.last_increase_ns)
+    if throughput.last_decrease_ns is not None:
+        described["LastDecreaseDateTime"] = epoch_seconds(throughput.last_decrease_ns)
+    return described
+
+
+def _warm_throughput(table: Table, throughput: Throughput) -> dict[str, Any]:
+    """What the resource carries without warning: its provisioned rate, or a new on-demand table's."""
+    on_demand = table.on_demand
+    return {
+        "ReadUnitsPerSecond": ON_DEMAND_READ_UNITS_INITIAL if on_demand else throughput.read_units,
+        "WriteUnitsPerSecond": ON_DEMAND_WRITE_UNITS_INITIAL if on_demand else throughput.write_units,
+        "Status": "ACTIVE",
+    }
+
+
+async def _index(
+    store: ReadOnlyStore, table: Table, index: Index, elements: list[tuple[str, str]]
+) -> dict[str, Any]:
+    schema = index.schema
+    items, size_bytes = await _usage(store, index.placement.parts)
+    projection: dict[str, Any] = {"ProjectionType": schema.projection.kind}
+    if schema.projection.kind == "INCLUDE":
+        projection["NonKeyAttributes"] = list(schema.projection.non_key_attributes)
+    described: dict[str, Any] = {
+        "IndexName": schema.name,
+        "KeySchema": _key_schema(elements),
+        "Projection": projection,
+        "IndexSizeBytes": size_bytes,
+        "ItemCount": items,
+        "IndexArn": f"{table.arn}/index/{schema.name}",
+    }
+    if index.throughput is not None:
+        creating = table.state.status == "CREATING"
+        described["IndexStatus"] = "CREATING" if creating else "ACTIVE"
+        described["ProvisionedThroughput"] = _throughput(index.throughput)
+        described["WarmThroughput"] = _warm_throughput(table, index.throughput)
+    return described

@@ -1,0 +1,62 @@
+"""Secondary index entries: what a write to an item changes in one index.
+
+An entry is a record of its own in the index's resource, holding the projected attributes, under the
+index key followed by the table's key. Entries are written in the item's own commit, so an index can
+never disagree with its table.
+
+Source of the charges: capacity.md section 2.2, "Secondary index write units".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from faradisc.capacity import units
+from faradisc.codec import record
+from faradisc.tables.table import Index
+from faradisc.values.attribute import Item
+from faradisc.values.size import item_size
+
+STORAGE_OVERHEAD_BYTES = 100
+"""Added per item and per index entry to TableSizeBytes and IndexSizeBytes (capacity.md 2.1)."""
+
+
+@dataclass(slots=True)
+class EntryChange:
+    """What one write does to one index: rows to delete and put, and what that costs."""
+
+    index: Index
+    write_units: int
+    delete: tuple[bytes, bytes] | None = None
+    """(part, row key)"""
+    put: tuple[bytes, bytes, bytes] | None = None
+    """(part, row key, record)"""
+    items_delta: int = 0
+    old_bytes: int = 0
+    new_bytes: int = 0
+
+
+def entry_change(index: Index, old: Item | None, new: Item | None) -> EntryChange | None:
+    """The change of one index entry when `old` becomes `new`; None when the entry stays as it is."""
+    schema = index.schema
+    old_entry = schema.entry_of(old) if old is not None and schema.has(old) else None
+    new_entry = schema.entry_of(new) if new is not None and schema.has(new) else None
+    if old_entry == new_entry:
+        return None
+    placement = index.placement
+    old_key = placement.row_key(old_entry) if old_entry is not None else None
+    new_key = placement.row_key(new_entry) if new_entry is not None else None
+    old_size = item_size(old_entry) if old_entry is not None else None
+    new_size = item_size(new_entry) if new_entry is not None else None
+    change = EntryChange(
+        index,
+        units.index_write_units(old_size, new_size, key_changed=old_key != new_key),
+        items_delta=(new_entry is not None) - (old_entry is not None),
+        old_bytes=old_size + STORAGE_OVERHEAD_BYTES if old_size is not None else 0,
+        new_bytes=new_size + STORAGE_OVERHEAD_BYTES if new_size is not None else 0,
+    )
+    if old_key is not None and old_key != new_key:
+        change.delete = (placement.part_of(old_key), old_key)
+    if new_key is not None and new_entry is not None and new_size is not None:
+        change.put = (placement.part_of(new_key), new_key, record.encode(new_entry, new_size))
+    return change

@@ -1,0 +1,151 @@
+"""Rules for key attributes, in items that are written and in keys that are asked for.
+
+Source of the texts: errors.md section 6.3.
+"""
+
+from __future__ import annotations
+
+from faradisc.codec.sortkey import raw_bytes
+from faradisc.errors import ValidationException
+from faradisc.limits import PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX
+from faradisc.values.attribute import AttributeValue, Item, type_of
+from faradisc.values.schema import IndexSchema, KeySchema
+
+KEY_MISMATCH = "The provided key element does not match the schema"
+
+_EMPTY_LITERAL = {"S": "string", "B": "binary"}
+
+
+def empty_key_message(name: str, kind: str) -> str:
+    return (
+        "One or more parameter values are not valid. The AttributeValue for a key attribute "
+        f"cannot contain an empty {_EMPTY_LITERAL[kind]} value. Key: {name}"
+    )
+
+
+def _is_empty(value: AttributeValue) -> bool:
+    return value.get("S") == "" or value.get("B") == ""
+
+
+def _check_sizes(key: Item, schema: KeySchema) -> None:
+    for name in schema.hash:
+        value = key[name]
+        if _may_exceed(value, PARTITION_KEY_BYTES_MAX) and len(raw_bytes(value)) > PARTITION_KEY_BYTES_MAX:
+            raise ValidationException(
+                "One or more parameter values were invalid: "
+                f"Size of hashkey has exceeded the maximum size limit of{PARTITION_KEY_BYTES_MAX} bytes"
+            )
+    for name in schema.range:
+        value = key[name]
+        if _may_exceed(value, SORT_KEY_BYTES_MAX) and len(raw_bytes(value)) > SORT_KEY_BYTES_MAX:
+            raise ValidationException(
+                "One or more parameter values were invalid: "
+                f"Aggregated size of all range keys has exceeded the size limit of {SORT_KEY_BYTES_MAX} bytes"
+            )
+
+
+def _may_exceed(value: AttributeValue, limit: int) -> bool:
+    """Cheap test that spares the exact one: a text of n characters has at most 4n bytes."""
+    for kind, content in value.items():
+        return kind != "N" and len(content) * 4 > limit
+    return False
+
+
+def check_key(key: Item, schema: KeySchema) -> None:
+    """A `Key` of a request: exactly the key attributes, of the right types, not empty, not too long.
+
+    Raises ValidationException.
+    """
+    names = schema.names
+    if len(key) != len(names):
+        raise ValidationException(KEY_MISMATCH)
+    for name in names:
+        value = key.get(name)
+        if value is None or schema.types[name] not in value:
+            raise ValidationException(KEY_MISMATCH)
+    for name in names:
+        value = key[name]
+        if _is_empty(value):
+            raise ValidationException(empty_key_message(name, type_of(value)))
+    _check_sizes(key, schema)
+
+
+def check_item_keys(item: Item, schema: KeySchema) -> None:
+    """The table's key attributes of an item to be put. Raises ValidationException."""
+    for name in schema.names:
+        value = item.get(name)
+        if value is None:
+            raise ValidationException(
+                f"One or more parameter values were invalid: Missing the key {name} in the item"
+            )
+        expected = schema.types[name]
+        if expected not in value:
+            raise ValidationException(
+                "One or more parameter values were invalid: "
+                f"Type mismatch for key {name} expected: {expected} actual: {type_of(value)}"
+            )
+    for name in schema.names:
+        if _is_empty(item[name]):
+            raise ValidationException(empty_key_message(name, type_of(item[name])))
+    _check_sizes(item, schema)
+
+
+def check_batch_put_keys(item: Item, schema: KeySchema) -> None:
+    """The same for BatchWriteItem, which words every mismatch alike."""
+    for name in schema.names:
+        if schema.types[name] not in item.get(name, ()):
+            raise ValidationException(KEY_MISMATCH)
+    check_item_keys(item, schema)
+
+
+def check_index_keys(item: Item, index: IndexSchema) -> None:
+    """The key attributes of a secondary index, where the item has them. Raises ValidationException."""
+    schema = index.key
+    for name in schema.names:
+        value = item.get(name)
+        if value is None:
+            continue
+        expected = schema.types[name]
+        if expected not in value:
+            raise ValidationException(
+                "One or more parameter values were invalid: Type mismatch for Index Key "
+                f"{name} Expected: {expected} Actual: {type_of(value)} IndexName: {index.name}"
+            )
+        if _is_empty(value):
+            raise ValidationException(
+                "One or more parameter values are not valid. A value specified for a secondary index key "
+                "is not supported. The AttributeValue for a key attribute cannot contain an empty "
+                f"{_EMPTY_LITERAL[expected]} value. IndexName: {index.name}, IndexKey: {name}"
+            )
+        _check_index_key_size(name, value, schema)
+
+
+def _check_index_key_size(name: str, value: AttributeValue, schema: KeySchema) -> None:
+    if name in schema.hash:
+        _check_sizes({name: value}, KeySchema((name,), (), schema.types))
+    else:
+        _check_sizes({name: value}, KeySchema((), (name,), schema.types))
+
+
+def check_updated_index_keys(old: Item, new: Item, index: IndexSchema) -> None:
+    """The key attributes of a secondary index that an update has written. Raises ValidationException."""
+    schema = index.key
+    for name in schema.names:
+        value = new.get(name)
+        if value is None or value == old.get(name):
+            continue
+        if schema.types[name] not in value:
+            raise ValidationException(
+                "The update expression attempted to update the secondary index key to unsupported type"
+            )
+        if _is_empty(value):
+            raise ValidationException(
+                "One or more parameter values are not valid. The update expression attempted to update "
+                "a secondary index key to a value that is not supported. The AttributeValue for a key "
+                f"attribute cannot contain an empty {_EMPTY_LITERAL[schema.types[name]]} value."
+            )
+        limit = PARTITION_KEY_BYTES_MAX if name in schema.hash else SORT_KEY_BYTES_MAX
+        if len(raw_bytes(value)) > limit:
+            raise ValidationException(
+                "The update expression attempted to update the secondary index key beyond allowed size limits"
+            )

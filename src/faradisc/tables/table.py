@@ -1,0 +1,156 @@
+"""One table as the running database holds it: schema, placement, settings and state.
+
+State changes are timed: a table that is CREATING, UPDATING or DELETING carries the moment at which it
+leaves that state, and everyone who looks at it after that moment sees the state it then has. So a
+transition needs no background job, survives a restart, and follows a virtual clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from faradisc.codec.keyspace import Placement
+from faradisc.values.schema import IndexSchema, KeySchema, Projection, TableSchema
+
+
+@dataclass(slots=True)
+class Throughput:
+    """Provisioned units of a table or global index; zeros when on demand."""
+
+    read_units: int = 0
+    write_units: int = 0
+    last_increase_ns: int | None = None
+    last_decrease_ns: int | None = None
+    decreases_ns: list[int] = field(default_factory=list)
+    """Moments of this day's decreases (UTC)."""
+
+
+@dataclass(slots=True)
+class Index:
+    """One secondary index of a live table."""
+
+    schema: IndexSchema
+    placement: Placement
+    throughput: Throughput | None = None
+    """None for a local index: it lives on the table's throughput."""
+
+    @property
+    def name(self) -> str:
+        return self.schema.name
+
+
+@dataclass(slots=True)
+class TableState:
+    """What is stored of a table: plain data, JSON in the catalog."""
+
+    name: str
+    namespace: str
+    table_id: str
+    region: str
+    account: str
+    created_ns: int
+    resource: int
+    collections_resource: int | None
+    """Where item collection sizes are kept; only for tables with local indexes."""
+    slots: int
+    definitions: list[tuple[str, str]]
+    key_schema: list[tuple[str, str]]
+    local_indexes: list[dict[str, Any]]
+    global_indexes: list[dict[str, Any]]
+    billing_mode: str
+    ever_on_demand_ns: int | None
+    throughput: Throughput
+    status: str
+    status_until_ns: int
+    deletion_protection: bool = False
+    table_class: str | None = None
+    table_class_changed_ns: int | None = None
+    tags: dict[str, str] = field(default_factory=dict)
+    pending: dict[str, Any] = field(default_factory=dict)
+    """Members of this class that take their new value when UPDATING ends."""
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> TableState:
+        state = cls(**stored)
+        state.throughput = Throughput(**stored["throughput"])
+        state.definitions = [(name, kind) for name, kind in stored["definitions"]]
+        state.key_schema = [(name, kind) for name, kind in stored["key_schema"]]
+        return state
+
+
+def _key_schema(elements: list[tuple[str, str]], types: dict[str, Any]) -> KeySchema:
+    return KeySchema(
+        hash=tuple(name for name, kind in elements if kind == "HASH"),
+        range=tuple(name for name, kind in elements if kind == "RANGE"),
+        types={name: types[name] for name, _ in elements},
+    )
+
+
+class Table:
+    """A table's state with what follows from it, ready for reads and writes."""
+
+    __slots__ = (
+        "arn",
+        "collections",
+        "global_indexes",
+        "indexes",
+        "key",
+        "local_indexes",
+        "name",
+        "placement",
+        "schema",
+        "state",
+        "version",
+    )
+
+    def __init__(self, state: TableState, version: int) -> None:
+        self.state = state
+        self.version = version
+        """Version of the catalog row this was read from or written as."""
+        self.name = state.name
+        self.arn = f"arn:aws:dynamodb:{state.region}:{state.account}:table/{state.name}"
+        types = dict(state.definitions)
+        self.key = _key_schema(state.key_schema, types)
+        self.local_indexes = [self._index(stored, types, is_global=False) for stored in state.local_indexes]
+        self.global_indexes = [self._index(stored, types, is_global=True) for stored in state.global_indexes]
+        self.indexes = self.local_indexes + self.global_indexes
+        self.schema = TableSchema(
+            self.key,
+            tuple(index.schema for index in self.local_indexes),
+            tuple(index.schema for index in self.global_indexes),
+        )
+        self.placement = Placement(state.resource, state.slots, self.key)
+        self.collections: Placement | None = None
+        if state.collections_resource is not None:
+            hash_only = KeySchema(self.key.hash, (), self.key.types)
+            self.collections = Placement(state.collections_resource, state.slots, hash_only)
+
+    def _index(self, stored: dict[str, Any], types: dict[str, Any], *, is_global: bool) -> Index:
+        key = _key_schema([(name, kind) for name, kind in stored["key_schema"]], types)
+        projection = Projection(stored["projection"], tuple(stored["non_key_attributes"]))
+        schema = IndexSchema(stored["name"], is_global, key, projection, self.key)
+        placement = Placement(stored["resource"], self.state.slots, key, self.key)
+        throughput = Throughput(**stored["throughput"]) if is_global else None
+        return Index(schema, placement, throughput)
+
+    def index(self, name: str) -> Index | None:
+        for index in self.indexes:
+            if index.name == name:
+                return index
+        return None
+
+    def parts(self) -> list[bytes]:
+        """Every part that holds something of this table."""
+        placements = [self.placement, *(index.placement for index in self.indexes)]
+        if self.collections is not None:
+            placements.append(self.collections)
+        return [part for placement in placements for part in placement.parts]
+
+    @property
+    def on_demand(self) -> bool:
+        return self.state.billing_mode == "PAY_PER_REQUEST"

@@ -1,0 +1,320 @@
+"""The one write path: every change to an item goes through here.
+
+A `Change` says which item, what it is to become given what it is, and under which condition. One round
+for any number of changes:
+
+    read the old images -> condition -> new image -> size -> index entries -> item collections
+    -> one atomic commit, checked against the versions that were read
+
+A commit that meets a version it did not read (another process wrote in between) does nothing; the
+round starts again from fresh images. On an embedded store nothing runs between read and commit, so the
+second round is never needed there.
+
+Invariants:
+1. Either everything that hangs on a change is written (item, index entries, collection sizes) or nothing.
+2. A refusal is answered only after the image it rests on is on disk.
+3. A change that leaves the stored bytes as they are writes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from faradisc.capacity import units
+from faradisc.codec import record
+from faradisc.errors import (
+    ConditionalCheckFailedException,
+    InternalServerError,
+    ItemCollectionSizeLimitExceededException,
+    ValidationException,
+)
+from faradisc.limits import ITEM_COLLECTION_BYTES_MAX, ITEM_SIZE_BYTES_MAX
+from faradisc.storage.api import Batch, Conflict, Row, Store
+from faradisc.tables.indexes import STORAGE_OVERHEAD_BYTES, EntryChange, entry_change
+from faradisc.tables.table import Table
+from faradisc.values.attribute import Item
+from faradisc.values.size import item_size
+
+ROUNDS_MAX = 100
+"""Rounds before giving up on an item that others keep changing."""
+
+PUT_TOO_LARGE = "Item size has exceeded the maximum allowed size"
+UPDATE_TOO_LARGE = "Item size to update has exceeded the maximum allowed size"
+
+
+class Matches(Protocol):
+    """A bound condition; see expressions/condition.py."""
+
+    def matches(self, item: Item) -> bool: ...
+
+
+class Image:
+    """An item as it was read: absent, or a stored record that is decoded only when looked at."""
+
+    __slots__ = ("_item", "record", "version")
+
+    def __init__(self, row: Row | None) -> None:
+        self.version = row[0] if row is not None else 0
+        self.record: record.Record | None = row[1] if row is not None else None
+        self._item: Item | None = None
+
+    @property
+    def exists(self) -> bool:
+        return self.record is not None
+
+    @property
+    def size_bytes(self) -> int:
+        """Size of the item; 0 when absent."""
+        return record.size_of(self.record) if self.record is not None else 0
+
+    @property
+    def item(self) -> Item | None:
+        if self._item is None and self.record is not None:
+            self._item = record.decode(self.record)
+        return self._item
+
+
+@dataclass(slots=True)
+class Change:
+    """One change of one item.
+
+    `become` gives the new item from the old image (None: the item is deleted) and may raise
+    ValidationException. `size_limit_applies` measures what the 400 KB limit is held against.
+    """
+
+    table: Table
+    key: Item
+    become: Callable[[Image], Item | None]
+    condition: Matches | None = None
+    too_large: str = PUT_TOO_LARGE
+    measured: Callable[[Image, int], int] | None = None
+    part: bytes = field(init=False)
+    row_key: bytes = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.row_key = self.table.placement.row_key(self.key)
+        self.part = self.table.placement.part_of(self.row_key)
+
+
+class Outcome:
+    """What a change did: both images, and what it costs."""
+
+    __slots__ = ("change", "collection_bytes", "entries", "new_item", "new_record", "new_size", "old")
+
+    def __init__(self, change: Change, old: Image) -> None:
+        self.change = change
+        self.old = old
+        self.new_item: Item | None = None
+        self.new_record: bytes | None = None
+        self.new_size = 0
+        self.entries: list[EntryChange] = []
+        self.collection_bytes: int | None = None
+        """Size of the item's collection afterwards; only on tables with local indexes."""
+
+    @property
+    def write_units(self) -> int:
+        """Units of the table's own part."""
+        return units.write_units(self.old.size_bytes, self.new_size)
+
+    def charge(self, consumed: units.Consumed) -> None:
+        """Add what this change costs, outside a transaction."""
+        consumed.table += self.write_units * 2
+        for entry in self.entries:
+            schema = entry.index.schema
+            consumed.add_index(schema.name, entry.write_units * 2, is_global=schema.is_global)
+
+
+class ConditionFailed(Exception):
+    """The condition of a change was false for the image that was found."""
+
+    def __init__(self, change: Change, image: Image) -> None:
+        super().__init__("condition failed")
+        self.change = change
+        self.image = image
+
+    def as_api_error(self, *, with_item: bool) -> ConditionalCheckFailedException:
+        item = self.image.item if with_item else None
+        return ConditionalCheckFailedException(extra={"Item": item} if item is not None else None)
+
+
+def evaluate(change: Change, old: Image) -> Outcome:
+    """What a change makes of an image. Reads and writes nothing.
+
+    Raises: ConditionFailed; ValidationException when the new item is not allowed.
+    """
+    if change.condition is not None and not change.condition.matches(old.item or {}):
+        raise ConditionFailed(change, old)
+    outcome = Outcome(change, old)
+    new = change.become(old)
+    if new is not None:
+        size = item_size(new)
+        measured = size if change.measured is None else change.measured(old, size)
+        if max(size, measured) > ITEM_SIZE_BYTES_MAX:
+            raise ValidationException(change.too_large)
+        outcome.new_item = new
+        outcome.new_size = size
+        outcome.new_record = record.encode(new, size)
+    if change.table.indexes and outcome.new_record != old.record:
+        for index in change.table.indexes:
+            entry = entry_change(index, old.item, new)
+            if entry is not None:
+                outcome.entries.append(entry)
+    return outcome
+
+
+async def apply_change(store: Store, change: Change) -> Outcome:
+    """Make one change durable.
+
+    Raises what `evaluate` raises, and ItemCollectionSizeLimitExceededException.
+    """
+    for _ in range(ROUNDS_MAX):
+        (row,) = await store.get(change.part, (change.row_key,), for_update=True)
+        old = Image(row)
+        try:
+            outcome = evaluate(change, old)
+        except (ConditionFailed, ValidationException):
+            await store.settle(old.version)
+            raise
+        if await _commit(store, [outcome]):
+            return outcome
+    raise InternalServerError
+
+
+async def apply_changes(store: Store, changes: Sequence[Change]) -> list[Outcome]:
+    """Make several changes, of different items, durable in one commit.
+
+    Raises what `apply_change` raises; then nothing was written.
+    """
+    for _ in range(ROUNDS_MAX):
+        images = await _images(store, changes)
+        try:
+            outcomes = [evaluate(change, old) for change, old in zip(changes, images, strict=True)]
+        except (ConditionFailed, ValidationException):
+            await store.settle(0)
+            raise
+        if await _commit(store, outcomes):
+            return outcomes
+    raise InternalServerError
+
+
+async def _images(store: Store, changes: Sequence[Change]) -> list[Image]:
+    """The old images in the order of the changes, read part by part."""
+    by_part: dict[bytes, list[int]] = {}
+    for position, change in enumerate(changes):
+        by_part.setdefault(change.part, []).append(position)
+    images: list[Image | None] = [None] * len(changes)
+    for part, positions in by_part.items():
+        rows = await store.get(part, [changes[i].row_key for i in positions], for_update=True)
+        for position, row in zip(positions, rows, strict=True):
+            images[position] = Image(row)
+    return [image for image in images if image is not None]
+
+
+class _Batches:
+    """One batch per part, made when first needed."""
+
+    __slots__ = ("by_part",)
+
+    def __init__(self) -> None:
+        self.by_part: dict[bytes, Batch] = {}
+
+    def of(self, part: bytes) -> Batch:
+        batch = self.by_part.get(part)
+        if batch is None:
+            batch = self.by_part[part] = Batch(part)
+        return batch
+
+
+async def _commit(store: Store, outcomes: Sequence[Outcome]) -> bool:
+    """Write what the outcomes say, all or nothing. False: something changed since it was read."""
+    batches = _Batches()
+    for outcome in outcomes:
+        _add_item(batches, outcome)
+        for entry in outcome.entries:
+            _add_entry(batches, entry)
+    await _add_collections(store, batches, outcomes)
+    if not batches.by_part:
+        await store.settle(0)
+        return True
+    return not isinstance(await store.commit(list(batches.by_part.values())), Conflict)
+
+
+def _add_item(batches: _Batches, outcome: Outcome) -> None:
+    old, new_record = outcome.old, outcome.new_record
+    if new_record == old.record:
+        return
+    change = outcome.change
+    batch = batches.of(change.part)
+    batch.checks.append((change.row_key, old.version))
+    if new_record is None:
+        batch.deletes.append(change.row_key)
+        batch.items_delta -= 1
+        batch.bytes_delta -= old.size_bytes + STORAGE_OVERHEAD_BYTES
+        return
+    batch.puts.append((change.row_key, new_record))
+    if old.exists:
+        batch.bytes_delta += outcome.new_size - old.size_bytes
+    else:
+        batch.items_delta += 1
+        batch.bytes_delta += outcome.new_size + STORAGE_OVERHEAD_BYTES
+
+
+def _add_entry(batches: _Batches, entry: EntryChange) -> None:
+    if entry.delete is not None:
+        part, row_key = entry.delete
+        batch = batches.of(part)
+        batch.deletes.append(row_key)
+        batch.items_delta -= 1
+        batch.bytes_delta -= entry.old_bytes
+    if entry.put is not None:
+        part, row_key, entry_record = entry.put
+        batch = batches.of(part)
+        batch.puts.append((row_key, entry_record))
+        replaced = entry.delete is None and entry.old_bytes > 0
+        batch.items_delta += 0 if replaced else 1
+        batch.bytes_delta += entry.new_bytes - (entry.old_bytes if replaced else 0)
+
+
+async def _add_collections(store: Store, batches: _Batches, outcomes: Sequence[Outcome]) -> None:
+    """Keep the sizes of item collections, where a table has local indexes.
+
+    The sum is over the items and their entries in all local indexes, storage overhead included.
+    """
+    grown: dict[tuple[bytes, bytes], int] = {}
+    members: dict[tuple[bytes, bytes], list[Outcome]] = {}
+    for outcome in outcomes:
+        table = outcome.change.table
+        if table.collections is None:
+            continue
+        row_key = table.collections.row_key(outcome.change.key)
+        place = (table.collections.part_of(row_key), row_key)
+        grown[place] = grown.get(place, 0) + _collection_delta(outcome)
+        members.setdefault(place, []).append(outcome)
+    for (part, row_key), delta in grown.items():
+        (row,) = await store.get(part, (row_key,), for_update=True)
+        version, before = (row[0], int.from_bytes(row[1], "big")) if row is not None else (0, 0)
+        after = before + delta
+        if delta > 0 and after > ITEM_COLLECTION_BYTES_MAX:
+            await store.settle(version)
+            raise ItemCollectionSizeLimitExceededException
+        for outcome in members[(part, row_key)]:
+            outcome.collection_bytes = after
+        if delta:
+            batch = batches.of(part)
+            batch.checks.append((row_key, version))
+            if after:
+                batch.puts.append((row_key, after.to_bytes(8, "big")))
+            else:
+                batch.deletes.append(row_key)
+
+
+def _collection_delta(outcome: Outcome) -> int:
+    old, new = outcome.old, outcome.new_item
+    delta = (outcome.new_size + STORAGE_OVERHEAD_BYTES if new is not None else 0) - (
+        old.size_bytes + STORAGE_OVERHEAD_BYTES if old.exists else 0
+    )
+    return delta + sum(
+        entry.new_bytes - entry.old_bytes for entry in outcome.entries if not entry.index.schema.is_global
+    )
