@@ -9,7 +9,9 @@ Sans I/O: nothing here opens a socket, asks the clock or waits; `front.answer` a
     body.py           gzip and JSON, bounded
     service_model.py  the shapes of the service
     overrides.py      where the service is narrower, wider or differently worded than its model
+    plan.py           both together: the input of one operation as the service checks it
     shapes.py         the fast walk: one compiled yes/no function per operation
     serialization.py  the slow walk for JSON types
     constraints.py    the slow walk for required members, lengths, ranges, enums and patterns
+    javatext.py       values as messages repeat them
 """

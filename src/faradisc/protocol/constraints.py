@@ -1,0 +1,203 @@
+"""The slow walk for declared constraints, and the message the service makes of what it finds.
+
+    <N> validation error(s) detected: <e1>; <e2>; ...
+    e = Value '<v>' at '<path>' failed to satisfy constraint: <constraint>
+
+Runs only after the fast walk said no and `serialization.py` found every JSON type right. Grammar: errors.md
+section 3. Errors come in the order of the model's members, a value's own before those inside it, at most ten;
+of one string its pattern, then its least length, then its greatest. Assumed: the order of members, which the
+service takes from a hash table.
+
+The constraints of a map's keys and of its scalar or list values are told once, at the map:
+`Map keys must satisfy constraint: [...]`, `Map value must satisfy constraint: [...]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from faradisc.errors import ValidationException
+from faradisc.protocol.javatext import java_text
+from faradisc.protocol.overrides import ERRORS_MAX, TABLE_ARN_MAXIMUM, Rules
+from faradisc.protocol.plan import ATTRIBUTE, LENGTHS, Node, Plan
+
+_NOT_NULL = "Member must not be null"
+
+
+def check(plan: Plan, request: dict[str, Any]) -> None:
+    """Raises: ValidationException with every constraint that `request` breaks, in the service's words.
+
+    Requires: JSON types already checked (`serialization.normalise`).
+    """
+    root, rules = plan.root, plan.rules
+    for name, text in rules.absent.items():
+        if name not in request or (rules.empty_is_absent and not request[name]):
+            raise ValidationException(text)
+    for name in rules.alone:
+        errors = _Errors(rules)
+        errors.member(root, name, request, "")
+        if errors.found and name in rules.bare:
+            raise ValidationException(errors.found[0])
+        errors.raise_any()
+    errors = _Errors(rules)
+    for name in root.members:
+        errors.member(root, name, request, "")
+    errors.raise_any()
+
+
+class _Errors:
+    """Gathers the errors of one request."""
+
+    def __init__(self, rules: Rules) -> None:
+        self.found: list[str] = []
+        self._echoes = rules.echoes
+        self._most = 1 if rules.first_only else ERRORS_MAX
+
+    def raise_any(self) -> None:
+        if not self.found:
+            return
+        count = len(self.found)
+        noun = "error" if count == 1 else "errors"
+        raise ValidationException(f"{count} validation {noun} detected: {'; '.join(self.found)}")
+
+    def member(self, structure: Node, name: str, values: dict[str, Any], path: str) -> None:
+        """One member of a structure. `path` ends in a dot or is empty."""
+        node = structure.members[name]
+        value = values.get(name)
+        here = path + (name[0].lower() + name[1:] if self._echoes else name)
+        if value is not None:
+            self._value(node, value, here)
+        elif name in structure.required:
+            self._add(None, None, here, _NOT_NULL)
+
+    def _add(self, node: Node | None, value: Any, path: str, constraint: str, *, echoes: bool = True) -> None:
+        if len(self.found) >= self._most:
+            return
+        if not (self._echoes and echoes):
+            echo = ""
+        elif node is None or value is None:
+            echo = "null "
+        else:
+            echo = f"'{java_text(node, value)}' "
+        self.found.append(f"Value {echo}at '{path}' failed to satisfy constraint: {constraint}")
+
+    def _value(self, node: Node, value: Any, path: str) -> None:
+        if len(self.found) >= self._most or node.kind == ATTRIBUTE:
+            return
+        for constraint in broken_constraints(node, value):
+            self._add(node, value, path, constraint, echoes=not node.between)
+        if node.kind == "structure":
+            for name in node.members:
+                self.member(node, name, value, path + ".")
+        elif node.kind == "list" and not node.holds_attributes:
+            self._list(node, value, path)
+        elif node.kind == "map" and not node.holds_attributes:
+            self._map(node, value, path)
+
+    def _list(self, node: Node, value: list[Any], path: str) -> None:
+        assert node.element is not None
+        for count, element in enumerate(value, 1):
+            here = f"{path}.{count}.member"
+            if element is None:
+                self._add(None, None, here, _NOT_NULL)
+            else:
+                self._value(node.element, element, here)
+            if len(self.found) >= self._most:
+                return
+
+    def _map(self, node: Node, value: dict[str, Any], path: str) -> None:
+        element = node.element
+        assert element is not None
+        if node.key is not None and any(_breaks(node.key, key) for key in value):
+            self._add(node, value, path, f"Map keys must satisfy constraint: [{_in_brackets(node.key)}]")
+        if element.kind != "structure" and any(_breaks(element, entry) for entry in value.values()):
+            self._add(node, value, path, f"Map value must satisfy constraint: [{_in_brackets(element)}]")
+            return
+        for key, entry in value.items():
+            here = f"{path}.{key}.member"
+            if entry is None:
+                self._add(None, None, here, _NOT_NULL)
+            elif element.kind == "list":
+                self._list(element, entry, here)
+            else:
+                self._value(element, entry, here)
+            if len(self.found) >= self._most:
+                return
+
+
+# --- Constraints of one value --------------------------------------------------------------------
+
+
+def broken_constraints(node: Node, value: Any) -> Iterator[str]:
+    """The constraints that a value of the right type breaks, those of its contents aside."""
+    if node.is_table:
+        yield from _broken_name(node, value)
+        return
+    if node.matcher is not None and not node.matcher.fullmatch(value):
+        yield f"Member must satisfy regular expression pattern: {node.pattern}"
+    if node.enum and value not in node.enum:
+        yield _enum(node)
+    if node.kind == "structure":
+        return
+    measured = len(value) if node.kind in LENGTHS else value
+    too_low = node.minimum is not None and measured < node.minimum
+    too_high = node.maximum is not None and measured > node.maximum
+    if node.between and (too_low or too_high):
+        yield f"Member must have value between {node.minimum} and {node.maximum}"
+        return
+    if too_low:
+        yield _at_least(node, node.minimum)
+    if too_high:
+        yield _at_most(node, node.maximum)
+
+
+def _broken_name(node: Node, value: str) -> Iterator[str]:
+    """At most one: the captures show the name's errors singly."""
+    assert node.minimum is not None
+    assert node.maximum is not None
+    assert node.matcher is not None
+    if value.startswith("arn:"):
+        if len(value) > TABLE_ARN_MAXIMUM:
+            yield _at_most(node, TABLE_ARN_MAXIMUM)
+    elif len(value) < node.minimum:
+        yield _at_least(node, node.minimum)
+    elif len(value) > node.maximum:
+        yield _at_most(node, node.maximum)
+    elif not node.matcher.fullmatch(value):
+        yield f"Member must satisfy regular expression pattern: {node.pattern}"
+
+
+def _breaks(node: Node, value: Any) -> bool:
+    """A null breaks none of these: it is told at its own place."""
+    return value is not None and any(True for _ in broken_constraints(node, value))
+
+
+def _in_brackets(node: Node) -> str:
+    """All constraints of a map's keys or values, as the service lists them: whichever was broken."""
+    listed = []
+    if node.maximum is not None:
+        listed.append(_at_most(node, node.maximum))
+    if node.minimum is not None:
+        listed.append(_at_least(node, node.minimum))
+    if node.pattern is not None:
+        listed.append(f"Member must satisfy regular expression pattern: {node.pattern}")
+    if node.enum:
+        listed.append(_enum(node))
+    return ", ".join(listed)
+
+
+def _enum(node: Node) -> str:
+    return f"Member must satisfy enum value set: [{', '.join(node.enum)}]"
+
+
+def _at_least(node: Node, bound: int | None) -> str:
+    return f"Member must have {_measure(node)} greater than or equal to {bound}"
+
+
+def _at_most(node: Node, bound: int | None) -> str:
+    return f"Member must have {_measure(node)} less than or equal to {bound}"
+
+
+def _measure(node: Node) -> str:
+    return "length" if node.kind in LENGTHS else "value"

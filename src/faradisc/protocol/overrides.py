@@ -1,0 +1,175 @@
+"""Where the service is narrower, wider or differently worded than its own model: all of it, as data.
+
+Three tables, read by `plan.py` and `constraints.py`:
+
+    RULES         per operation: how constraint messages are worded, and which are told alone
+    MEMBERS       per structure and member: other bounds, other enumerations
+    ENUM_ORDER    per shape: the order in which an enumeration is printed
+
+Sources: errors.md sections 3 ("Grammar of constraint messages", "Two layers in 2026"), 4 ("Captured
+details"), 6.1, 6.5, 6.7; limits.md section 1; new-features.md section 10. `Assumed:` marks what no capture
+shows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+ERRORS_MAX = 10
+"""Constraint errors collected in one message (errors.md section 3)."""
+
+ECHO_CHARACTERS_MAX = 65_536
+"""Of a refused value repeated in a message. Assumed: no capture shows a longer one."""
+
+# --- Names of tables -----------------------------------------------------------------------------
+
+NAME_PATTERN: Final = "[a-zA-Z0-9_.-]+"
+
+TABLE_NAME_MINIMUM: Final = 1
+TABLE_NAME_MAXIMUM: Final = 255
+TABLE_ARN_MAXIMUM: Final = 1024
+"""A member of shape TableArn takes a plain name of 1..255 and the pattern above, or an ARN of up to 1,024
+characters; an ARN is taken apart by the operation (limits.md section 1, captured)."""
+
+TABLE_NAME_SHAPE: Final = "TableArn"
+
+# --- Wording and order per operation -------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How one operation tells its constraint errors."""
+
+    echoes: bool = True
+    """True: `Value '<v>' at 'memberName'`, the old layer; False: `Value at 'MemberName'`, the new one."""
+    absent: Mapping[str, str] = field(default_factory=dict)
+    """Members whose absence is told first, alone and in these words."""
+    empty_is_absent: bool = False
+    """An empty map or string in such a member counts as absence."""
+    alone: tuple[str, ...] = ()
+    """Members whose errors are told alone, before all others are gathered."""
+    bare: frozenset[str] = frozenset()
+    """Of those, the ones told without `1 validation error detected: `."""
+    first_only: bool = False
+    """Only the first of all errors is told."""
+
+
+_NEW: Final = Rules(echoes=False)
+_NO_TABLE_NAME: Final = {
+    "TableName": "The parameter 'TableName' is required but was not present in the request",
+}
+
+RULES: Final[Mapping[str, Rules]] = {
+    # errors.md section 4: the table name alone, then the rest together. The captures speak of `tableName` and
+    # `returnValues`, so these three echo although their other messages belong to the new layer.
+    "PutItem": Rules(alone=("TableName",)),
+    "DeleteItem": Rules(alone=("TableName",)),
+    "UpdateItem": Rules(alone=("TableName",), first_only=True),
+    # errors.md section 3, "new, bare"; 6.5 shows Query's `Value at 'Limit'`, section 4 the order.
+    "GetItem": _NEW,
+    "Query": Rules(echoes=False, alone=("ConditionalOperator",), bare=frozenset({"ConditionalOperator"})),
+    "SearchVectors": _NEW,
+    # errors.md 6.7.
+    "BatchGetItem": Rules(
+        echoes=False,
+        absent={"RequestItems": "The requestItems parameter is required for BatchGetItem"},
+        empty_is_absent=True,
+    ),
+    "BatchWriteItem": Rules(
+        absent={"RequestItems": "The requestItems parameter is required for BatchWriteItem"},
+        empty_is_absent=True,
+    ),
+    # errors.md section 4 names the first three. Assumed: the others of the same family answer alike.
+    "CreateTable": Rules(absent=_NO_TABLE_NAME),
+    "DeleteTable": Rules(absent=_NO_TABLE_NAME),
+    "DescribeTable": Rules(absent=_NO_TABLE_NAME),
+    "UpdateTable": Rules(absent=_NO_TABLE_NAME),
+    "DescribeTimeToLive": Rules(absent=_NO_TABLE_NAME),
+    "UpdateTimeToLive": Rules(absent=_NO_TABLE_NAME),
+}
+"""Operations that are not listed echo and gather: the old layer."""
+
+DEFAULT_RULES: Final = Rules()
+
+# --- Bounds and enumerations ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What differs from the model for one member. None leaves the model's value."""
+
+    minimum: int | None = None
+    maximum: int | None = None
+    pattern: str | None = None
+    enum: tuple[str, ...] | None = None
+    plain_name: bool = False
+    """No ARN is taken here, although the model's shape is TableArn."""
+    between: bool = False
+    """One range error, `Value at '<member>' ... between <a> and <b>`, instead of one per bound."""
+
+
+_TABLE_KEYS: Final = Change(maximum=2)
+_ATTRIBUTES_TO_GET: Final = Change(maximum=255)
+
+MEMBERS: Final[Mapping[tuple[str, str], Change]] = {
+    # limits.md section 1: 3..255 on CreateTable.
+    ("CreateTableInput", "TableName"): Change(minimum=3, maximum=255, pattern=NAME_PATTERN, plain_name=True),
+    # new-features.md section 10: the model lost this maximum, the service kept it, except for GSIs.
+    ("CreateTableInput", "KeySchema"): _TABLE_KEYS,
+    ("LocalSecondaryIndex", "KeySchema"): _TABLE_KEYS,
+    ("TableCreationParameters", "KeySchema"): _TABLE_KEYS,
+    # errors.md section 3, enumeration table. PutItem's wider set is refused by the operation (6.6).
+    ("DeleteItemInput", "ReturnValues"): Change(enum=("ALL_OLD", "NONE")),
+    # errors.md 6.5.
+    ("ScanInput", "TotalSegments"): Change(between=True),
+    # limits.md section 3, legacy AttributesToGet.
+    ("GetItemInput", "AttributesToGet"): _ATTRIBUTES_TO_GET,
+    ("QueryInput", "AttributesToGet"): _ATTRIBUTES_TO_GET,
+    ("ScanInput", "AttributesToGet"): _ATTRIBUTES_TO_GET,
+    ("KeysAndAttributes", "AttributesToGet"): _ATTRIBUTES_TO_GET,
+    # limits.md section 4, `Limit`; errors.md section 9.
+    ("ListStreamsInput", "Limit"): Change(maximum=100),
+    ("DescribeStreamInput", "Limit"): Change(maximum=100),
+    ("GetRecordsInput", "Limit"): Change(maximum=1000),
+}
+
+ENUM_ORDER: Final[Mapping[str, tuple[str, ...]]] = {
+    "ReturnConsumedCapacity": ("INDEXES", "TOTAL", "NONE"),
+    "ReturnItemCollectionMetrics": ("SIZE", "NONE"),
+    "ReturnValue": ("ALL_NEW", "UPDATED_OLD", "ALL_OLD", "NONE", "UPDATED_NEW"),
+    "Select": ("SPECIFIC_ATTRIBUTES", "COUNT", "ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES"),
+    "ScalarAttributeType": ("B", "N", "S"),
+    "KeyType": ("HASH", "RANGE"),
+    "ProjectionType": ("ALL", "INCLUDE", "KEYS_ONLY"),
+    "BillingMode": ("PROVISIONED", "PAY_PER_REQUEST"),
+    "TableClass": ("STANDARD", "STANDARD_INFREQUENT_ACCESS"),
+    "ComparisonOperator": (
+        *("IN", "NULL", "BETWEEN", "LT", "NOT_CONTAINS", "EQ", "GT"),
+        *("NOT_NULL", "NE", "LE", "BEGINS_WITH", "GE", "CONTAINS"),
+    ),
+    "ConditionalOperator": ("OR", "AND"),
+    "AttributeAction": ("ADD", "PUT", "DELETE"),
+    "VectorDistanceFunction": ("DOT_PRODUCT", "COSINE", "EUCLIDEAN"),
+}
+"""errors.md section 3. Assumed for every other enumeration: the model's order."""
+
+# --- Patterns ------------------------------------------------------------------------------------
+
+_JAVA_PATTERNS: Final[Mapping[str, str]] = {
+    r"\p{Print}+": r"[\x20-\x7e]+",
+    r"[\u0020-\uD7FF\uE000-\uFFFD\uD800\uDC00-\uDBFF\uDFFF\r\n\t]*": (
+        "[\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff\r\n\t]*"
+    ),
+}
+"""The patterns of the model that only Java understands, in Python's words."""
+
+
+def compile_pattern(pattern: str) -> re.Pattern[str]:
+    """The model's pattern as Python matches it; like the service's, it must match the whole value.
+
+    Java's `\\w` and `\\d` are ASCII.
+    """
+    return re.compile(_JAVA_PATTERNS.get(pattern, pattern), re.ASCII)

@@ -1,0 +1,111 @@
+"""The input of one operation as the service checks it: the model's shapes with the overrides applied.
+
+A plan is a finite tree: the only shape that contains itself, AttributeValue, is a leaf here, because its
+rules live in `values.checks`. One plan serves three readers: `shapes.py` compiles it, `serialization.py` and
+`constraints.py` walk it when something is to be said.
+
+Names of attributes (the keys of maps of AttributeValue) carry no constraint here; their length is a rule of
+items, counted in bytes, and stands with the other rules of items.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from faradisc.protocol import overrides
+from faradisc.protocol.overrides import Change, Rules
+from faradisc.protocol.service_model import Operation, Shape
+
+ATTRIBUTE = "attribute"
+"""Kind of a node that holds one AttributeValue."""
+
+LENGTHS = frozenset({"string", "list", "map", "blob"})
+"""Kinds whose bounds count length; those of the others bound the value."""
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """One position in a request. Bounds are inclusive; `enum` is in printed order."""
+
+    shape: str
+    """The model's name of the type, which some messages show."""
+    kind: str
+    """The model's type, or ATTRIBUTE."""
+    minimum: int | None = None
+    maximum: int | None = None
+    between: bool = False
+    pattern: str | None = None
+    matcher: re.Pattern[str] | None = None
+    enum: tuple[str, ...] = ()
+    is_table: bool = False
+    """A table's name or ARN: the bounds hold for names, see `overrides.TABLE_ARN_MAXIMUM`."""
+    members: dict[str, Node] = field(default_factory=dict)
+    required: frozenset[str] = frozenset()
+    key: Node | None = None
+    element: Node | None = None
+
+    @property
+    def holds_attributes(self) -> bool:
+        """Whether the elements of this list or map are AttributeValues."""
+        return self.element is not None and self.element.kind == ATTRIBUTE
+
+
+@dataclass(slots=True, eq=False)
+class Plan:
+    operation: str
+    root: Node
+    rules: Rules
+
+
+def plan_of(operation: Operation) -> Plan:
+    """Costs some hundred microseconds; kept by the caller."""
+    rules = overrides.RULES.get(operation.name, overrides.DEFAULT_RULES)
+    return Plan(operation.name, _node(operation.input, None), rules)
+
+
+def _node(shape: Shape, change: Change | None) -> Node:
+    if shape.name == "AttributeValue":
+        return Node(shape.name, ATTRIBUTE)
+    node = Node(shape.name, shape.type, shape.minimum, shape.maximum, pattern=shape.pattern)
+    node.enum = _printed_enum(shape)
+    if shape.name == overrides.TABLE_NAME_SHAPE and not (change and change.plain_name):
+        node.is_table = True
+        node.minimum = overrides.TABLE_NAME_MINIMUM
+        node.maximum = overrides.TABLE_NAME_MAXIMUM
+        node.pattern = overrides.NAME_PATTERN
+    if change is not None:
+        _apply(change, node)
+    if node.pattern is not None:
+        node.matcher = overrides.compile_pattern(node.pattern)
+    node.members = {
+        name: _node(member, overrides.MEMBERS.get((shape.name, name)))
+        for name, member in shape.members.items()
+    }
+    node.required = frozenset(shape.required)
+    if shape.element is not None:
+        node.element = _node(shape.element, None)
+    if shape.key is not None and not node.holds_attributes:
+        node.key = _node(shape.key, None)
+    return node
+
+
+def _printed_enum(shape: Shape) -> tuple[str, ...]:
+    """The enumeration in the service's order; members that the order does not know yet come last."""
+    ordered = overrides.ENUM_ORDER.get(shape.name, ())
+    return (
+        *(name for name in ordered if name in shape.enum),
+        *(name for name in shape.enum if name not in ordered),
+    )
+
+
+def _apply(change: Change, node: Node) -> None:
+    if change.minimum is not None:
+        node.minimum = change.minimum
+    if change.maximum is not None:
+        node.maximum = change.maximum
+    if change.pattern is not None:
+        node.pattern = change.pattern
+    if change.enum is not None:
+        node.enum = change.enum
+    node.between = change.between

@@ -1,0 +1,296 @@
+"""The slow walk for JSON types: coerces what the service coerces, refuses what it refuses, in its words.
+
+Runs only after the fast walk said no. The request is rewritten in place, so that the fast walk can be asked
+again. Tokens are met in the order of the document, and the first wrong one is told.
+
+What is coerced (errors.md section 5, "SerializationException texts"):
+
+1. A null member counts as absent and is removed, in structures and in AttributeValues at every level.
+2. A null where an AttributeValue should stand (in an item, a list, a map) becomes the empty AttributeValue,
+   which the operation then refuses. Assumed: dropping it would lose data silently.
+3. A null in any other list or map stays, for `constraints.py` to refuse; in a set it is refused here, as
+   "Unexpected field type". Assumed.
+4. A boolean may be one of the strings "true", "1", "yes", "false", "0", "no".
+5. A number with a fraction is floored where an integer is wanted, and held within the integer's range.
+6. Unknown members of an AttributeValue are removed, so that the rest of it counts.
+"""
+
+from __future__ import annotations
+
+import math
+from binascii import Error as Base64Error
+from binascii import a2b_base64, b2a_base64
+from collections.abc import Callable
+from typing import Any, Final, NoReturn
+
+from faradisc.errors import SerializationException
+from faradisc.protocol.plan import ATTRIBUTE, Node
+
+_PACKAGE: Final = "com.amazonaws.dynamodb.v20120810."
+_STRUCTURE_NOT_EXPECTED: Final = "Start of structure or map found where not expected"
+_FIELD_TYPE: Final = "Unexpected field type"
+_VALUE_TYPE: Final = "Unexpected value type in payload"
+
+_BOOLEAN_TEXTS: Final = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+
+_JAVA_TYPES: Final = {
+    "string": "java.lang.String",
+    "boolean": "java.lang.Boolean",
+    "integer": "java.lang.Integer",
+    "long": "java.lang.Long",
+    "double": "java.lang.Double",
+    "float": "java.lang.Float",
+    "timestamp": "java.util.Date",
+    "blob": "java.nio.ByteBuffer",
+}
+
+_INTEGER_BITS: Final = {"integer": 31, "long": 63}
+
+
+def normalise(root: Node, request: dict[str, Any]) -> None:
+    """Check every JSON type of a request against its shape, coercing in place.
+
+    Raises: SerializationException.
+    """
+    _members(root, request)
+
+
+def is_base64(raw: object) -> bool:
+    """Whether this is what the service reads as bytes: canonical base64 in a string."""
+    if type(raw) is not str:
+        return False
+    try:
+        return b2a_base64(a2b_base64(raw, strict_mode=True), newline=False) == raw.encode()
+    except (ValueError, Base64Error):
+        return not raw
+
+
+def _refuse(text: str) -> NoReturn:
+    raise SerializationException(text)
+
+
+# --- The plan's part -----------------------------------------------------------------------------
+
+
+def _members(node: Node, structure: dict[str, Any]) -> None:
+    for name, raw in list(structure.items()):
+        if raw is None:
+            del structure[name]
+        elif (member := node.members.get(name)) is not None:
+            structure[name] = _value(member, raw, in_collection=False)
+
+
+def _value(node: Node, raw: Any, *, in_collection: bool) -> Any:
+    """The value to keep in place of `raw`, which is not null."""
+    kind = node.kind
+    if kind == ATTRIBUTE:
+        _attribute(raw, in_collection=in_collection)
+        return raw
+    if kind == "structure":
+        _expect_structure(node.shape, raw, in_collection=in_collection)
+        _members(node, raw)
+        return raw
+    if kind == "list":
+        _expect_list(raw)
+        _elements(node, raw, range(len(raw)))
+        return raw
+    if kind == "map":
+        _expect_map(node, raw)
+        _elements(node, raw, list(raw))
+        return raw
+    return _SCALARS[kind](raw, kind)
+
+
+def _elements(node: Node, collection: Any, places: Any) -> None:
+    assert node.element is not None
+    for place in places:
+        raw = collection[place]
+        if raw is not None:
+            collection[place] = _value(node.element, raw, in_collection=True)
+        elif node.holds_attributes:
+            collection[place] = {}
+
+
+def _expect_structure(shape: str, raw: Any, *, in_collection: bool) -> None:
+    if type(raw) is dict:
+        return
+    if type(raw) is list:
+        _refuse(f"Unrecognized collection type class {_PACKAGE}{shape}")
+    _refuse(_VALUE_TYPE if in_collection else _FIELD_TYPE)
+
+
+def _expect_list(raw: Any) -> None:
+    if type(raw) is not list:
+        _refuse(_STRUCTURE_NOT_EXPECTED if type(raw) is dict else _FIELD_TYPE)
+
+
+def _expect_map(node: Node, raw: Any) -> None:
+    if type(raw) is dict:
+        return
+    _refuse(f"Unrecognized collection type {_java_type(node)}" if type(raw) is list else _FIELD_TYPE)
+
+
+def _java_type(node: Node) -> str:
+    if node.kind in _JAVA_TYPES:
+        return _JAVA_TYPES[node.kind]
+    if node.element is None:
+        return _PACKAGE + node.shape
+    if node.kind == "list":
+        return f"java.util.List<{_java_type(node.element)}>"
+    return f"java.util.Map<java.lang.String, {_java_type(node.element)}>"
+
+
+# --- AttributeValues -----------------------------------------------------------------------------
+
+_ATTRIBUTE_MAP: Final = (
+    f"Unrecognized collection type java.util.Map<java.lang.String, {_PACKAGE}AttributeValue>"
+)
+
+
+def _attribute(raw: Any, *, in_collection: bool) -> None:
+    """Check one AttributeValue and all below it, on a stack of its own: it nests as deep as JSON may."""
+    pending = [raw]
+    while pending:
+        value = pending.pop()
+        _expect_structure("AttributeValue", value, in_collection=in_collection or value is not raw)
+        for kind, content in list(value.items()):
+            check = _ATTRIBUTE_MEMBERS.get(kind)
+            if content is None or check is None:
+                del value[kind]
+            else:
+                value[kind] = check(content, pending)
+
+
+def _string_member(content: Any, _pending: list[Any]) -> Any:
+    return _string(content, "string")
+
+
+def _blob_member(content: Any, _pending: list[Any]) -> Any:
+    return _blob(content, "blob")
+
+
+def _boolean_member(content: Any, _pending: list[Any]) -> Any:
+    return _boolean(content, "boolean")
+
+
+def _string_set_member(content: Any, _pending: list[Any]) -> Any:
+    return _set(content, _string, "string")
+
+
+def _blob_set_member(content: Any, _pending: list[Any]) -> Any:
+    return _set(content, _blob, "blob")
+
+
+def _set(content: Any, scalar: Callable[[Any, str], str], kind: str) -> list[str]:
+    _expect_list(content)
+    if None in content:
+        _refuse(_FIELD_TYPE)
+    return [scalar(entry, kind) for entry in content]
+
+
+def _list_member(content: Any, pending: list[Any]) -> Any:
+    _expect_list(content)
+    content = [{} if entry is None else entry for entry in content]
+    pending.extend(reversed(content))
+    return content
+
+
+def _map_member(content: Any, pending: list[Any]) -> Any:
+    if type(content) is not dict:
+        _refuse(_ATTRIBUTE_MAP if type(content) is list else _FIELD_TYPE)
+    content = {name: {} if entry is None else entry for name, entry in content.items()}
+    pending.extend(reversed(content.values()))
+    return content
+
+
+_ATTRIBUTE_MEMBERS: Final[dict[str, Callable[[Any, list[Any]], Any]]] = {
+    "S": _string_member,
+    "N": _string_member,
+    "B": _blob_member,
+    "SS": _string_set_member,
+    "NS": _string_set_member,
+    "BS": _blob_set_member,
+    "M": _map_member,
+    "L": _list_member,
+    "NULL": _boolean_member,
+    "BOOL": _boolean_member,
+}
+
+
+# --- Scalars -------------------------------------------------------------------------------------
+
+
+def _token(raw: Any) -> str:
+    """The parser's name for a scalar token."""
+    if type(raw) is bool:
+        return "TRUE_VALUE" if raw else "FALSE_VALUE"
+    if type(raw) is int:
+        return "NUMBER_VALUE"
+    return "DECIMAL_VALUE" if type(raw) is float else "STRING_VALUE"
+
+
+def _refuse_collection(raw: Any, kind: str) -> None:
+    if type(raw) is list:
+        _refuse(f"Unrecognized collection type class {_JAVA_TYPES[kind]}")
+    if type(raw) is dict:
+        _refuse(_STRUCTURE_NOT_EXPECTED)
+
+
+def _refuse_token(raw: Any, kind: str) -> NoReturn:
+    _refuse_collection(raw, kind)
+    _refuse(f"{_token(raw)} cannot be converted to {_JAVA_TYPES[kind].rpartition('.')[2]}")
+
+
+def _string(raw: Any, kind: str) -> str:
+    if type(raw) is str:
+        return raw
+    _refuse_token(raw, kind)
+
+
+def _boolean(raw: Any, kind: str) -> bool:
+    if type(raw) is bool:
+        return raw
+    if type(raw) is str:
+        if raw not in _BOOLEAN_TEXTS:
+            _refuse("Unexpected token received from parser")
+        return _BOOLEAN_TEXTS[raw]
+    _refuse_token(raw, kind)
+
+
+def _integer(raw: Any, kind: str) -> int:
+    if type(raw) is int:
+        return raw
+    if type(raw) is float:
+        bound = 1 << _INTEGER_BITS[kind]
+        return min(max(math.floor(raw), -bound), bound - 1)
+    _refuse_token(raw, kind)
+
+
+def _double(raw: Any, kind: str) -> float:
+    if type(raw) is float or type(raw) is int:
+        return raw
+    _refuse_token(raw, kind)
+
+
+def _blob(raw: Any, kind: str) -> str:
+    if is_base64(raw):
+        assert type(raw) is str
+        return raw
+    _refuse_collection(raw, kind)
+    if type(raw) is not str:
+        _refuse("only base-64-encoded strings are convertible to bytes")
+    if len(raw) % 4:
+        _refuse(f"Base64 encoded length is expected a multiple of 4 bytes but found: {len(raw)}")
+    _refuse("Invalid last non-pad Base64 character dectected")
+
+
+_SCALARS: Final[dict[str, Callable[[Any, str], Any]]] = {
+    "string": _string,
+    "boolean": _boolean,
+    "integer": _integer,
+    "long": _integer,
+    "double": _double,
+    "float": _double,
+    "timestamp": _double,
+    "blob": _blob,
+}
