@@ -2,7 +2,7 @@
 
     canonical request -> string to sign -> signature, with a signing key derived per day, region and service
 
-Nothing in the default, lenient mode calls this; it is the part of strict verification that is pure arithmetic.
+Nothing in the default, lenient mode calls this: it is the arithmetic of strict verification.
 Source: AWS's published description of Signature Version 4; the tests compare with botocore's signer.
 """
 

@@ -3,8 +3,8 @@
 Lenient: whether the signature is right is not asked here, only whether everything of it is there. The access
 key id and the scope come out. `signature.py` computes what a signature should have been.
 
-A client sends the same header again and again, except for the signature at its end. So a header that was found
-whole is remembered without its signature, and the next one costs a dict lookup.
+A client sends the same header again and again, except for the signature at its end. So a header that was
+found whole is remembered without its signature, and the next one costs a dict lookup.
 
 Texts and their order: errors.md section 5.
 """

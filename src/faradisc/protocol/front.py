@@ -125,7 +125,11 @@ def _call_of(executor: Executor, request: HttpRequest) -> Call:
     if not executor.knows(name):
         raise UnsupportedOperation(f"{name} is not offered by this version of Faradisc.")
     values_ok = shape.check_request(document, len(body))
-    return Call(name, document, values_ok, credential.region or executor.region, executor.account)
+    region = credential.region or executor.region
+    host = headers.get(b"host")
+    return Call(
+        name, document, values_ok, region, executor.account, None if host is None else host.decode("latin-1")
+    )
 
 
 def _compile(target: bytes | None) -> CheckedShape:

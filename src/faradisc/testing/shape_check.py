@@ -115,7 +115,8 @@ def _check_front_end(name: str, members: dict[str, Any], found: list[str]) -> No
 
 
 def _check(shape: Shape, value: Any, path: str, found: list[str]) -> None:
-    if not isinstance(value, _PYTHON_TYPES[shape.type]) or (type(value) is bool and shape.type != "boolean"):
+    fits = isinstance(value, _PYTHON_TYPES[shape.type])
+    if not fits or (type(value) is bool and shape.type != "boolean"):
         found.append(f"{path}: {type(value).__name__} where the model has {shape.type} {shape.name}")
     elif shape.type == "structure":
         _check_structure(shape, value, path, found)
