@@ -1,9 +1,16 @@
-"""One request on its way to an operation."""
+"""One request on its way to an operation, and what operations work with."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
+
+from faradisc.clock import Clock, Entropy
+from faradisc.storage.api import Store
+from faradisc.tables.catalog import Catalog
+from faradisc.tables.table import Table
+from faradisc.values.attribute import AttributeValue
+from faradisc.values.checks import Wording, check_value
 
 
 @dataclass(slots=True)
@@ -19,3 +26,34 @@ class Call:
     values_ok: bool
     region: str
     account: str
+    host: str | None = None
+    """Host header of the request, where one was sent."""
+    wording: Wording = Wording.NEW
+    """How the service words refusals of values in this operation; set from the registry."""
+
+    def check_values(self, values: dict[str, AttributeValue]) -> None:
+        """The slow checks of attribute values, where the fast walk has found something.
+
+        Raises ValidationException.
+        """
+        if not self.values_ok:
+            for value in values.values():
+                check_value(value, self.wording)
+
+
+@dataclass(slots=True)
+class Backend:
+    """The open database as operations see it."""
+
+    store: Store
+    catalog: Catalog
+    clock: Clock
+    entropy: Entropy
+
+    def table_for_data(self, call: Call, name_or_arn: str) -> Table:
+        """A table to read or write. Raises ResourceNotFoundException unless it serves data."""
+        return self.catalog.for_data(name_or_arn, call.region, call.account)
+
+    def table_for_control(self, call: Call) -> Table:
+        """The table of a control-plane request. Raises ResourceNotFoundException."""
+        return self.catalog.for_control(call.request["TableName"], call.region, call.account)

@@ -236,6 +236,16 @@ class Catalog:
             await self._clear(deleting)
             return deleting
 
+    async def drop_all(self) -> None:
+        """Forget every table at once, whatever its state or protection."""
+        async with self._changing:
+            batch = Batch(CATALOG_PART, deletes=[_row_key(place) for place in {*self._tables, *self._gone}])
+            tables, self._tables, self._gone = list(self._tables.values()), {}, {}
+            if batch.deletes:
+                await self._store.commit([batch])
+            for table in tables:
+                await self._clear(table)
+
     def _current(self, table: Table) -> Table:
         """The table as it is now that the change before this one is done."""
         current = self._tables.get((table.state.namespace, table.name))

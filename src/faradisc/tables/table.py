@@ -66,7 +66,8 @@ class TableState:
     status_until_ns: int
     deletion_protection: bool = False
     table_class: str | None = None
-    table_class_changed_ns: int | None = None
+    table_class_changes_ns: list[int] = field(default_factory=list)
+    """Changes of the table class in the last 30 days."""
     tags: dict[str, str] = field(default_factory=dict)
     pending: dict[str, Any] = field(default_factory=dict)
     """Members of this class that take their new value when UPDATING ends."""

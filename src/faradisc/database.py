@@ -1,0 +1,86 @@
+"""The open database: one object that answers requests, whatever face of the package they came through."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from faradisc.clock import Clock, Entropy, SystemClock, SystemEntropy
+from faradisc.errors import RequestRuleError
+from faradisc.operations.call import Backend, Call
+from faradisc.operations.registry import OPERATIONS
+from faradisc.storage.api import Store
+from faradisc.tables.catalog import Catalog
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    region: str = "us-east-1"
+    """Shown where a request does not say its own (GET /)."""
+    account: str = "000000000000"
+    per_region: bool = False
+    """Keep the tables of every account and region apart, as the service does."""
+    transition_ms: int = 5
+    """How long a table is CREATING, UPDATING or DELETING."""
+
+
+class Database:
+    """Executes operations on a store. Belongs to one thread (one event loop) at a time."""
+
+    def __init__(self, backend: Backend, settings: Settings) -> None:
+        self._backend = backend
+        self.settings = settings
+        self.region = settings.region
+        self.account = settings.account
+
+    @classmethod
+    async def open(
+        cls,
+        store: Store,
+        *,
+        settings: Settings | None = None,
+        clock: Clock | None = None,
+        entropy: Entropy | None = None,
+    ) -> Database:
+        """Open the database in a store. Raises StorageError."""
+        settings = settings or Settings()
+        clock = clock or SystemClock()
+        entropy = entropy or SystemEntropy()
+        catalog = Catalog(
+            store,
+            clock,
+            entropy,
+            per_region=settings.per_region,
+            transition_ms=settings.transition_ms,
+        )
+        await catalog.load()
+        return cls(Backend(store, catalog, clock, entropy), settings)
+
+    @property
+    def store(self) -> Store:
+        return self._backend.store
+
+    def knows(self, operation: str) -> bool:
+        return operation in OPERATIONS
+
+    async def execute(self, call: Call) -> dict[str, Any]:
+        """Run one operation.
+
+        The result holds JSON-ready values and `orjson.Fragment`s. Raises ApiError; StorageError when
+        the store fails.
+        """
+        operation = OPERATIONS[call.operation]
+        call.wording = operation.wording
+        try:
+            return await operation.handler(self._backend, call)
+        except RequestRuleError as refusal:
+            if operation.enveloped:
+                raise refusal.enveloped() from None
+            raise
+
+    async def reset(self) -> None:
+        """Drop every table at once, protected or not."""
+        await self._backend.catalog.drop_all()
+
+    async def close(self) -> None:
+        await self._backend.store.close()

@@ -1,0 +1,96 @@
+"""BatchWriteItem: up to 25 puts and deletes in any tables.
+
+Checks: shape of each request and its values -> size of the batch -> tables -> keys and index keys
+-> no item twice -> sizes. Source: errors.md sections 4 and 6.7.
+
+All of a batch is written in one commit here: more than the service promises, never less.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from faradisc.capacity import units
+from faradisc.errors import ValidationException
+from faradisc.limits import BATCH_WRITE_REQUESTS_MAX
+from faradisc.operations.batch_get_item import DUPLICATE_KEYS
+from faradisc.operations.call import Backend, Call
+from faradisc.operations.item_writes import collection_metrics
+from faradisc.tables.keys import check_batch_put_keys, check_index_keys, check_key
+from faradisc.tables.table import Table
+from faradisc.tables.writes import Change, Image, Outcome, apply_changes
+from faradisc.values.attribute import Item
+from faradisc.values.checks import SEVERAL_TYPES
+
+
+async def batch_write_item(backend: Backend, call: Call) -> dict[str, Any]:
+    wanted = call.request["RequestItems"]
+    for requests in wanted.values():
+        for request in requests:
+            _check_values(call, request)
+    if sum(map(len, wanted.values())) > BATCH_WRITE_REQUESTS_MAX:
+        raise ValidationException("Too many items requested for the BatchWriteItem call")
+    tables = {name: backend.table_for_data(call, name) for name in wanted}
+    changes: list[Change] = []
+    names: list[str] = []
+    for name, requests in wanted.items():
+        for request in requests:
+            changes.append(_change(tables[name], request))
+            names.append(name)
+    if len({(change.part, change.row_key) for change in changes}) != len(changes):
+        raise ValidationException(DUPLICATE_KEYS)
+    outcomes = await apply_changes(backend.store, changes)
+    result: dict[str, Any] = {"UnprocessedItems": {}}
+    _add_report(result, call, list(zip(names, outcomes, strict=True)))
+    return result
+
+
+def _check_values(call: Call, request: dict[str, Any]) -> None:
+    if len(request) != 1:
+        raise ValidationException(SEVERAL_TYPES)
+    put = request.get("PutRequest")
+    call.check_values(put["Item"] if put is not None else request["DeleteRequest"]["Key"])
+
+
+def _change(table: Table, request: dict[str, Any]) -> Change:
+    if "PutRequest" in request:
+        item: Item = request["PutRequest"]["Item"]
+        check_batch_put_keys(item, table.key)
+        for index in table.indexes:
+            check_index_keys(item, index.schema)
+        return Change(table, item, _Put(item))
+    key: Item = request["DeleteRequest"]["Key"]
+    check_key(key, table.key)
+    return Change(table, key, _deleted)
+
+
+class _Put:
+    __slots__ = ("item",)
+
+    def __init__(self, item: Item) -> None:
+        self.item = item
+
+    def __call__(self, old: Image) -> Item:
+        return self.item
+
+
+def _deleted(old: Image) -> None:
+    return None
+
+
+def _add_report(result: dict[str, Any], call: Call, outcomes: list[tuple[str, Outcome]]) -> None:
+    """ConsumedCapacity and ItemCollectionMetrics, one entry per table and per collection."""
+    detail = call.request.get("ReturnConsumedCapacity", "NONE")
+    if detail != "NONE":
+        consumed: dict[str, units.Consumed] = {}
+        for name, outcome in outcomes:
+            outcome.charge(consumed.setdefault(name, units.Consumed(name)))
+        result["ConsumedCapacity"] = [charge.describe(detail) for charge in consumed.values()]
+    if call.request.get("ReturnItemCollectionMetrics") == "SIZE":
+        metrics: dict[str, list[dict[str, Any]]] = {}
+        for name, outcome in outcomes:
+            described = collection_metrics(outcome)
+            if described is not None and described not in metrics.setdefault(name, []):
+                metrics[name].append(described)
+        if metrics:
+            result["ItemCollectionMetrics"] = metrics

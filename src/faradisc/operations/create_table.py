@@ -1,0 +1,30 @@
+"""CreateTable: a new table, asynchronously.
+
+Checks: definition (tables/definition.py) -> settings without behaviour here -> tags -> name taken.
+The answer shows the table CREATING; it is ACTIVE once the transition time has passed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from faradisc.operations.call import Backend, Call
+from faradisc.tables.definition import checked_tags, refuse_unsupported, table_definition
+from faradisc.tables.description import describe_table
+
+
+async def create_table(backend: Backend, call: Call) -> dict[str, Any]:
+    request = call.request
+    name = request["TableName"]
+    if name.startswith("arn:"):
+        _, name = backend.catalog.resolve(name, call.region, call.account)
+    definition = table_definition(request)
+    refuse_unsupported(request)
+    settings: dict[str, Any] = {
+        "deletion_protection": request.get("DeletionProtectionEnabled", False),
+        "table_class": request.get("TableClass"),
+    }
+    if "Tags" in request:
+        settings["tags"] = checked_tags(request["Tags"], {})
+    table = await backend.catalog.create(name, call.region, call.account, definition, settings)
+    return {"TableDescription": await describe_table(backend.store, table)}

@@ -1,0 +1,31 @@
+"""DeleteItem: remove one item; a missing item is no error.
+
+Checks: parameters -> key values -> ReturnValues -> condition -> table -> key -> (in the write) condition.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from faradisc.codec import record
+from faradisc.operations.call import Backend, Call
+from faradisc.operations.clauses import bind_write_condition, check_return_values
+from faradisc.operations.item_writes import add_report, write_item
+from faradisc.tables.keys import check_key
+from faradisc.tables.writes import Change
+
+
+async def delete_item(backend: Backend, call: Call) -> dict[str, Any]:
+    request = call.request
+    key = request["Key"]
+    call.check_values(key)
+    check_return_values(call)
+    condition = bind_write_condition(call)
+    table = backend.table_for_data(call, request["TableName"])
+    check_key(key, table.key)
+    outcome = await write_item(backend, call, Change(table, key, lambda _: None, condition))
+    result: dict[str, Any] = {}
+    if request.get("ReturnValues") == "ALL_OLD" and outcome.old.record is not None:
+        result["Attributes"] = record.json_of(outcome.old.record)
+    add_report(result, call, outcome)
+    return result

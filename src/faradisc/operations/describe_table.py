@@ -1,0 +1,13 @@
+"""DescribeTable: everything there is to know of one table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from faradisc.operations.call import Backend, Call
+from faradisc.tables.description import describe_table as describe
+
+
+async def describe_table(backend: Backend, call: Call) -> dict[str, Any]:
+    table = backend.table_for_control(call)
+    return {"Table": await describe(backend.store, table)}

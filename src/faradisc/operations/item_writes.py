@@ -1,0 +1,49 @@
+"""What the answers of single-item writes share: charges, collection sizes, failed conditions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from faradisc.capacity import units
+from faradisc.operations.call import Backend, Call
+from faradisc.tables.writes import Change, ConditionFailed, Outcome, apply_change
+from faradisc.values.attribute import Item
+
+_GB = 1024**3
+
+
+async def write_item(backend: Backend, call: Call, change: Change) -> Outcome:
+    """Make the change of a single-item write durable.
+
+    Raises ConditionalCheckFailedException, with the item where the request asks for it, and what
+    `apply_change` raises.
+    """
+    try:
+        return await apply_change(backend.store, change)
+    except ConditionFailed as failed:
+        with_item = call.request.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD"
+        raise failed.as_api_error(with_item=with_item) from None
+
+
+def add_report(result: dict[str, Any], call: Call, outcome: Outcome) -> None:
+    """Add ConsumedCapacity and ItemCollectionMetrics as far as the request asks for them."""
+    request = call.request
+    detail = request.get("ReturnConsumedCapacity", "NONE")
+    if detail != "NONE":
+        consumed = units.Consumed(request["TableName"])
+        outcome.charge(consumed)
+        result["ConsumedCapacity"] = consumed.describe(detail)
+    if request.get("ReturnItemCollectionMetrics") == "SIZE":
+        metrics = collection_metrics(outcome)
+        if metrics is not None:
+            result["ItemCollectionMetrics"] = metrics
+
+
+def collection_metrics(outcome: Outcome) -> dict[str, Any] | None:
+    """ItemCollectionMetrics of a write; None for tables without local indexes."""
+    if outcome.collection_bytes is None:
+        return None
+    table = outcome.change.table
+    key: Item = {name: outcome.change.key[name] for name in table.key.hash}
+    whole_gb = outcome.collection_bytes // _GB
+    return {"ItemCollectionKey": key, "SizeEstimateRangeGB": [float(whole_gb), float(whole_gb + 1)]}

@@ -1,0 +1,41 @@
+"""PutItem: store one whole item, replacing any item with the same key.
+
+Checks, each visible to clients: parameters -> item values -> ReturnValues -> condition -> table
+-> key attributes -> index key attributes -> (in the write) condition, size.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from faradisc.codec import record
+from faradisc.operations.call import Backend, Call
+from faradisc.operations.clauses import bind_write_condition, check_return_values
+from faradisc.operations.item_writes import add_report, write_item
+from faradisc.tables.keys import check_index_keys, check_item_keys
+from faradisc.tables.table import Table
+from faradisc.tables.writes import Change
+from faradisc.values.attribute import Item
+
+
+async def put_item(backend: Backend, call: Call) -> dict[str, Any]:
+    request = call.request
+    item = request["Item"]
+    call.check_values(item)
+    check_return_values(call)
+    condition = bind_write_condition(call)
+    table = backend.table_for_data(call, request["TableName"])
+    check_item(item, table)
+    outcome = await write_item(backend, call, Change(table, item, lambda _: item, condition))
+    result: dict[str, Any] = {}
+    if request.get("ReturnValues") == "ALL_OLD" and outcome.old.record is not None:
+        result["Attributes"] = record.json_of(outcome.old.record)
+    add_report(result, call, outcome)
+    return result
+
+
+def check_item(item: Item, table: Table) -> None:
+    """The key attributes of table and indexes in an item to be put. Raises ValidationException."""
+    check_item_keys(item, table.key)
+    for index in table.indexes:
+        check_index_keys(item, index.schema)

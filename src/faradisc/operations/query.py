@@ -1,0 +1,130 @@
+"""Query: items of one partition key value, in sort-key order, from a table or an index.
+
+Checks: mixing -> placeholders -> start key values -> Select -> filter, projection, key condition
+-> table -> index -> key condition against the schema -> filter without key attributes -> start key.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from faradisc.codec.keyspace import Placement
+from faradisc.codec.sortkey import after_prefix, encode_component, encode_prefix
+from faradisc.errors import ValidationException
+from faradisc.expressions import KeyCondition, bind_key_condition, legacy
+from faradisc.operations.call import Backend, Call
+from faradisc.operations.clauses import bind_filter, bind_search_projection, placeholders_of
+from faradisc.operations.search import (
+    Search,
+    check_select,
+    find_index,
+    needs_items,
+    run,
+    start_key_names,
+    start_key_types,
+    start_position,
+)
+from faradisc.tables.reads import Stretch
+from faradisc.values.attribute import Item
+
+_EXPRESSIONS = ("ProjectionExpression", "FilterExpression", "KeyConditionExpression")
+_LEGACY = ("AttributesToGet", "QueryFilter", "ConditionalOperator", "KeyConditions")
+
+
+async def query(backend: Backend, call: Call) -> dict[str, Any]:
+    request = call.request
+    legacy.check_mixed(request, _EXPRESSIONS, _LEGACY)
+    placeholders = placeholders_of(call, request, _EXPRESSIONS)
+    if "ExclusiveStartKey" in request:
+        call.check_values(request["ExclusiveStartKey"])
+    check_select(request)
+    condition = bind_filter(call, placeholders, "QueryFilter")
+    projection = bind_search_projection(call, placeholders)
+    table = backend.table_for_data(call, request["TableName"])
+    index = find_index(table, request)
+    key = index.schema.key if index is not None else table.key
+    if "KeyConditionExpression" in request:
+        key_condition = bind_key_condition(request["KeyConditionExpression"], placeholders, key)
+    elif "KeyConditions" in request:
+        key_condition = legacy.bind_key_conditions(request["KeyConditions"], key)
+    else:
+        raise ValidationException(
+            "Either the KeyConditions or KeyConditionExpression parameter must be specified in the request."
+        )
+    placeholders.check_all_used()
+    if condition is not None:
+        for name in key.names:
+            if name in condition.top_level:
+                parameter = "Filter Expression" if "FilterExpression" in request else "QueryFilter"
+                raise ValidationException(
+                    f"{parameter} can only contain non-primary key attributes: Primary key attribute: {name}"
+                )
+    placement = index.placement if index is not None else table.placement
+    stretch = key_stretch(placement, key_condition)
+    reverse = not request.get("ScanIndexForward", True)
+    fetches_items = needs_items(request, index, projection, condition)
+    if "ExclusiveStartKey" in request:
+        names = start_key_names(table, index)
+        start = start_position(call, placement, names, start_key_types(table, index))
+        if not table.key.range and index is None:
+            raise ValidationException("The query can return at most one row and cannot be restarted")
+        _check_start(placement, key_condition, stretch, request["ExclusiveStartKey"], start)
+        stretch = stretch.starting_after(start, reverse=reverse)
+    consistent = request.get("ConsistentRead", False)
+    search = Search(
+        table=table,
+        index=index,
+        stretches=(stretch,),
+        condition=condition,
+        projection=projection,
+        consistent=consistent,
+        limit=request.get("Limit"),
+        reverse=reverse,
+        count_only=request.get("Select") == "COUNT",
+        fetches_items=fetches_items,
+        minimum_half_units=0,
+    )
+    return await run(backend, call, search)
+
+
+def key_stretch(placement: Placement, condition: KeyCondition) -> Stretch:
+    """The rows a key condition selects."""
+    prefix = placement.collection(condition.hash_values)
+    part = placement.part_of(prefix)
+    for value in condition.range_equal:
+        prefix += encode_component(value)
+    operator, operands = condition.operator, condition.operands
+    if operator is None:
+        return Stretch(part, prefix, after_prefix(prefix))
+    if operator == "begins_with":
+        low = prefix + encode_prefix(operands[0])
+        return Stretch(part, low, after_prefix(low))
+    first = prefix + encode_component(operands[0])
+    match operator:
+        case "=":
+            return Stretch(part, first, after_prefix(first))
+        case "<":
+            return Stretch(part, prefix, first)
+        case "<=":
+            return Stretch(part, prefix, after_prefix(first))
+        case ">":
+            return Stretch(part, after_prefix(first), after_prefix(prefix))
+        case ">=":
+            return Stretch(part, first, after_prefix(prefix))
+        case _:
+            return Stretch(part, first, after_prefix(prefix + encode_component(operands[1])))
+
+
+def _check_start(
+    placement: Placement, condition: KeyCondition, stretch: Stretch, start: Item, row_key: bytes
+) -> None:
+    """An ExclusiveStartKey must lie where the query reads. Raises ValidationException."""
+    values = tuple(start[name] for name in placement.key.hash)
+    if values != condition.hash_values:
+        raise ValidationException(
+            "The provided starting key is outside query boundaries based on provided conditions"
+        )
+    if (stretch.low is not None and row_key < stretch.low) or (
+        stretch.high is not None and row_key >= stretch.high
+    ):
+        raise ValidationException("The provided starting key does not match the range key predicate")

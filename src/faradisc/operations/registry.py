@@ -1,0 +1,68 @@
+"""The only list of operations. Dispatch, documentation and tests read it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from faradisc.operations.batch_get_item import batch_get_item
+from faradisc.operations.batch_write_item import batch_write_item
+from faradisc.operations.call import Backend, Call
+from faradisc.operations.create_table import create_table
+from faradisc.operations.delete_item import delete_item
+from faradisc.operations.delete_table import delete_table
+from faradisc.operations.describe_endpoints import describe_endpoints
+from faradisc.operations.describe_limits import describe_limits
+from faradisc.operations.describe_table import describe_table
+from faradisc.operations.get_item import get_item
+from faradisc.operations.list_tables import list_tables
+from faradisc.operations.put_item import put_item
+from faradisc.operations.query import query
+from faradisc.operations.scan import scan
+from faradisc.operations.tag_resource import list_tags_of_resource, tag_resource, untag_resource
+from faradisc.operations.update_item import update_item
+from faradisc.operations.update_table import update_table
+from faradisc.values.checks import Wording
+
+Handler = Callable[[Backend, Call], Awaitable[dict[str, Any]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One API action.
+
+    `wording` and `enveloped` say in which of the service's two validation layers the operation lives
+    (errors.md section 3, "Two layers in 2026").
+    """
+
+    name: str
+    handler: Handler
+    wording: Wording = Wording.OLD
+    enveloped: bool = False
+
+
+_LIST = (
+    # Tables
+    Operation("CreateTable", create_table),
+    Operation("DescribeTable", describe_table),
+    Operation("ListTables", list_tables),
+    Operation("UpdateTable", update_table),
+    Operation("DeleteTable", delete_table),
+    Operation("TagResource", tag_resource),
+    Operation("UntagResource", untag_resource),
+    Operation("ListTagsOfResource", list_tags_of_resource),
+    Operation("DescribeLimits", describe_limits),
+    Operation("DescribeEndpoints", describe_endpoints),
+    # Items
+    Operation("PutItem", put_item, wording=Wording.NEW, enveloped=True),
+    Operation("GetItem", get_item, wording=Wording.NEW),
+    Operation("UpdateItem", update_item, wording=Wording.NEW, enveloped=True),
+    Operation("DeleteItem", delete_item, wording=Wording.NEW, enveloped=True),
+    Operation("Query", query, wording=Wording.NEW),
+    Operation("Scan", scan),
+    Operation("BatchGetItem", batch_get_item, wording=Wording.NEW),
+    Operation("BatchWriteItem", batch_write_item),
+)
+
+OPERATIONS: dict[str, Operation] = {operation.name: operation for operation in _LIST}

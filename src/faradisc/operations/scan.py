@@ -1,0 +1,117 @@
+"""Scan: all items of a table or an index, in hash order; one of several segments if asked.
+
+Checks: mixing -> placeholders -> start key values -> segments -> Select -> filter and projection
+-> table -> index -> start key.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from faradisc.capacity.partitions import ON_DEMAND_PARTITIONS_INITIAL, initial_partitions
+from faradisc.errors import ValidationException
+from faradisc.expressions import legacy
+from faradisc.operations.call import Backend, Call
+from faradisc.operations.clauses import bind_filter, bind_search_projection, placeholders_of
+from faradisc.operations.search import (
+    INVALID_START,
+    Search,
+    check_select,
+    find_index,
+    needs_items,
+    run,
+    start_key_names,
+    start_key_types,
+    start_position,
+)
+from faradisc.tables.reads import Stretch
+from faradisc.tables.table import Index, Table
+
+_EXPRESSIONS = ("ProjectionExpression", "FilterExpression")
+_LEGACY = ("AttributesToGet", "ScanFilter", "ConditionalOperator")
+
+
+async def scan(backend: Backend, call: Call) -> dict[str, Any]:
+    request = call.request
+    legacy.check_mixed(request, _EXPRESSIONS, _LEGACY)
+    placeholders = placeholders_of(call, request, _EXPRESSIONS)
+    if "ExclusiveStartKey" in request:
+        call.check_values(request["ExclusiveStartKey"])
+    segment, total = _segment(request)
+    check_select(request)
+    condition = bind_filter(call, placeholders, "ScanFilter")
+    projection = bind_search_projection(call, placeholders)
+    placeholders.check_all_used()
+    table = backend.table_for_data(call, request["TableName"])
+    index = find_index(table, request)
+    placement = index.placement if index is not None else table.placement
+    stretches = [Stretch(*bounds) for bounds in placement.hash_ranges(segment, total)]
+    fetches_items = needs_items(request, index, projection, condition)
+    if "ExclusiveStartKey" in request:
+        names = start_key_names(table, index)
+        start = start_position(call, placement, names, start_key_types(table, index))
+        stretches = _behind(stretches, placement.part_of(start), start, segment, total)
+    consistent = request.get("ConsistentRead", False)
+    visited = max(1, -(-_partitions(table, index) // total))
+    search = Search(
+        table=table,
+        index=index,
+        stretches=stretches,
+        condition=condition,
+        projection=projection,
+        consistent=consistent,
+        limit=request.get("Limit"),
+        reverse=False,
+        count_only=request.get("Select") == "COUNT",
+        fetches_items=fetches_items,
+        minimum_half_units=visited * (2 if consistent else 1),
+    )
+    return await run(backend, call, search)
+
+
+def _segment(request: dict[str, Any]) -> tuple[int, int]:
+    """Segment and TotalSegments, (0, 1) when absent. Raises ValidationException."""
+    segment, total = request.get("Segment"), request.get("TotalSegments")
+    if segment is None and total is None:
+        return 0, 1
+    if total is None:
+        raise ValidationException(
+            "The TotalSegments parameter is required but was not present in the request "
+            "when Segment parameter is present"
+        )
+    if segment is None:
+        raise ValidationException(
+            "The Segment parameter is required but was not present in the request "
+            "when parameter TotalSegments is present"
+        )
+    if segment >= total:
+        raise ValidationException(
+            "The Segment parameter is zero-based and must be less than parameter TotalSegments: "
+            f"Segment: {segment} is not less than TotalSegments: {total}"
+        )
+    return segment, total
+
+
+def _behind(stretches: list[Stretch], part: bytes, row_key: bytes, segment: int, total: int) -> list[Stretch]:
+    """What is left of a segment behind a start key. Raises ValidationException."""
+    for position, stretch in enumerate(stretches):
+        inside = (stretch.low is None or row_key >= stretch.low) and (
+            stretch.high is None or row_key < stretch.high
+        )
+        if stretch.part == part and inside:
+            return [stretch.starting_after(row_key, reverse=False), *stretches[position + 1 :]]
+    raise ValidationException(
+        f"{INVALID_START}: Invalid ExclusiveStartKey. Please use ExclusiveStartKey with correct Segment. "
+        f"TotalSegments: {total} Segment: {segment}"
+    )
+
+
+def _partitions(table: Table, index: Index | None) -> int:
+    """Partitions of the table or global index: each one visited costs at least a minimal read
+    (capacity.md section 2.2)."""
+    if table.on_demand:
+        return ON_DEMAND_PARTITIONS_INITIAL
+    throughput = table.state.throughput
+    if index is not None and index.throughput is not None:
+        throughput = index.throughput
+    return initial_partitions(throughput.read_units, throughput.write_units)

@@ -1,0 +1,191 @@
+"""What Query and Scan share: the source they read, what they show, and one page of answer.
+
+A *source* is a table or one of its indexes. Reading an index gives its entries; a local index can also
+give attributes it does not project, at the price of reading the item itself.
+
+Source of the texts: errors.md section 6.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from faradisc.capacity import units
+from faradisc.codec import record
+from faradisc.codec.keyspace import Placement
+from faradisc.errors import ValidationException
+from faradisc.expressions import Condition, Projection
+from faradisc.operations.call import Backend, Call
+from faradisc.tables.definition import invalid
+from faradisc.tables.keys import KEY_MISMATCH
+from faradisc.tables.reads import Page, Stretch, read_page, read_records, shape_items
+from faradisc.tables.table import Index, Table
+from faradisc.values.attribute import Item
+from faradisc.values.schema import KeySchema
+
+INVALID_START = "The provided starting key is invalid"
+
+
+@dataclass(slots=True)
+class Search:
+    """A Query or Scan after all its checks that need the table."""
+
+    table: Table
+    index: Index | None
+    stretches: Sequence[Stretch]
+    condition: Condition | None
+    projection: Projection | None
+    consistent: bool
+    limit: int | None
+    reverse: bool
+    count_only: bool
+    fetches_items: bool
+    """A local index is read, and attributes it does not project are wanted."""
+    minimum_half_units: int
+    """Charged even when nothing was read."""
+
+    @property
+    def key(self) -> KeySchema:
+        return self.index.schema.key if self.index is not None else self.table.key
+
+    @property
+    def placement(self) -> Placement:
+        return self.index.placement if self.index is not None else self.table.placement
+
+
+def check_select(request: Mapping[str, Any]) -> None:
+    """Select against the projection parameters. Raises ValidationException."""
+    select = request.get("Select")
+    for parameter in ("AttributesToGet", "ProjectionExpression"):
+        if parameter in request and select not in (None, "SPECIFIC_ATTRIBUTES"):
+            raise ValidationException(f"Cannot specify the {parameter} when choosing to get {select}")
+    if select == "SPECIFIC_ATTRIBUTES" and not (
+        "AttributesToGet" in request or "ProjectionExpression" in request
+    ):
+        raise ValidationException(
+            "Must specify the AttributesToGet or ProjectionExpression "
+            "when choosing to get SPECIFIC_ATTRIBUTES"
+        )
+    if select == "ALL_PROJECTED_ATTRIBUTES" and "IndexName" not in request:
+        raise ValidationException(
+            "ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName"
+        )
+
+
+def find_index(table: Table, request: Mapping[str, Any]) -> Index | None:
+    """The index a request names. Raises ValidationException."""
+    name = request.get("IndexName")
+    if name is None:
+        return None
+    index = table.index(name)
+    if index is None:
+        raise ValidationException(f"The table does not have the specified index: {name}")
+    if index.schema.is_global and request.get("ConsistentRead"):
+        raise ValidationException("Consistent reads are not supported on global secondary indexes")
+    return index
+
+
+def needs_items(
+    request: Mapping[str, Any],
+    index: Index | None,
+    projection: Projection | None,
+    condition: Condition | None,
+) -> bool:
+    """Whether a local index must be completed from its table.
+
+    Raises ValidationException where a global index is asked for what it does not hold.
+    """
+    if index is None or index.schema.entry_names is None:
+        return False
+    held, name = index.schema.entry_names, index.name
+    if condition is not None:
+        missing = sorted(condition.top_level - held)
+        if missing:
+            raise invalid(
+                f"Secondary index {name} does not project one or more filter attributes: "
+                f"[{', '.join(missing)}]"
+            )
+    if request.get("Select") == "ALL_ATTRIBUTES":
+        if index.schema.is_global:
+            raise invalid(
+                "Select type ALL_ATTRIBUTES is not supported for global secondary index "
+                f"{name} because its projection type is not ALL"
+            )
+        return True
+    missing = sorted(projection.top_level - held) if projection is not None else []
+    if missing and index.schema.is_global:
+        raise invalid(f"Global secondary index {name} does not project [{', '.join(missing)}]")
+    return bool(missing)
+
+
+def start_position(call: Call, source: Placement, names: tuple[str, ...], types: Mapping[str, str]) -> bytes:
+    """The row key an ExclusiveStartKey stands for. Raises ValidationException."""
+    start: Item = call.request["ExclusiveStartKey"]
+    if len(start) != len(names) or any(name not in start for name in names):
+        raise ValidationException(INVALID_START)
+    for name in names:
+        value = start[name]
+        if types[name] not in value:
+            raise ValidationException(f"{INVALID_START}: {KEY_MISMATCH}")
+        if value.get("S") == "" or value.get("B") == "":
+            raise ValidationException(
+                f"{INVALID_START}: One or more parameter values are not valid. The AttributeValue for a key "
+                f"attribute cannot contain an empty {'string' if 'S' in value else 'binary'} value. "
+                f"Key: {name}"
+            )
+    return source.row_key(start)
+
+
+def start_key_names(table: Table, index: Index | None) -> tuple[str, ...]:
+    """Members of ExclusiveStartKey and LastEvaluatedKey."""
+    return index.schema.all_key_names if index is not None else table.key.names
+
+
+def start_key_types(table: Table, index: Index | None) -> dict[str, Any]:
+    return {**table.key.types, **(index.schema.key.types if index is not None else {})}
+
+
+async def run(backend: Backend, call: Call, search: Search) -> dict[str, Any]:
+    """Read one page and answer it."""
+    page = await read_page(backend.store, search.stretches, limit=search.limit, reverse=search.reverse)
+    shown_records: Sequence[bytes] = page.records
+    fetched: list[int] = []
+    if search.fetches_items:
+        shown_records, fetched = await _complete(backend, search, page)
+    items = shape_items(shown_records, search.condition, search.projection)
+    result: dict[str, Any] = {"Count": len(items), "ScannedCount": len(page.records)}
+    if not search.count_only:
+        result["Items"] = items
+    if page.ended_by_bound:
+        last = record.decode(page.records[-1])
+        result["LastEvaluatedKey"] = {
+            name: last[name] for name in start_key_names(search.table, search.index)
+        }
+    detail = call.request.get("ReturnConsumedCapacity", "NONE")
+    if detail != "NONE":
+        result["ConsumedCapacity"] = _consumed(call, search, page, fetched).describe(detail)
+    return result
+
+
+async def _complete(backend: Backend, search: Search, page: Page) -> tuple[list[bytes], list[int]]:
+    """The table's records behind the entries of a local index, and their sizes."""
+    keys = [search.table.key.key_of(record.decode(entry)) for entry in page.records]
+    found = await read_records(backend.store, search.table, keys, consistent=search.consistent)
+    records = [item for item in found if item is not None]
+    return records, [record.size_of(item) for item in records]
+
+
+def _consumed(call: Call, search: Search, page: Page, fetched: list[int]) -> units.Consumed:
+    consumed = units.Consumed(call.request["TableName"])
+    half_units = max(
+        units.read_half_units(page.size_bytes, consistent=search.consistent), search.minimum_half_units
+    )
+    if search.index is None:
+        consumed.table = half_units
+        return consumed
+    schema = search.index.schema
+    consumed.add_index(schema.name, half_units, is_global=schema.is_global)
+    consumed.table += sum(units.read_half_units(size, consistent=search.consistent) for size in fetched)
+    return consumed

@@ -1,0 +1,79 @@
+"""UpdateItem: change some attributes of one item, creating it if it is not there.
+
+Checks: parameters -> key values -> update and condition -> table -> key -> key attributes untouched
+-> (in the write) condition, the update against the item, index key attributes, size.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from faradisc.codec import record
+from faradisc.expressions import Update, UpdateOutcome
+from faradisc.operations.call import Backend, Call
+from faradisc.operations.clauses import bind_update_clauses
+from faradisc.operations.item_writes import add_report, write_item
+from faradisc.tables.definition import invalid
+from faradisc.tables.keys import check_key, check_updated_index_keys
+from faradisc.tables.table import Table
+from faradisc.tables.writes import UPDATE_TOO_LARGE, Change, Image, Outcome
+from faradisc.values.attribute import Item
+
+
+async def update_item(backend: Backend, call: Call) -> dict[str, Any]:
+    request = call.request
+    key = request["Key"]
+    call.check_values(key)
+    update, condition = bind_update_clauses(call)
+    table = backend.table_for_data(call, request["TableName"])
+    check_key(key, table.key)
+    step = UpdateStep(table, key, update)
+    change = Change(table, key, step, condition, too_large=UPDATE_TOO_LARGE)
+    outcome = await write_item(backend, call, change)
+    result: dict[str, Any] = {}
+    attributes = _returned(request.get("ReturnValues", "NONE"), step, outcome)
+    if attributes is not None:
+        result["Attributes"] = attributes
+    add_report(result, call, outcome)
+    return result
+
+
+class UpdateStep:
+    """What an update makes of an image; remembers its last result for ReturnValues."""
+
+    def __init__(self, table: Table, key: Item, update: Update | None) -> None:
+        self._table = table
+        self._key = key
+        self._update = update
+        self.result: UpdateOutcome | None = None
+        if update is not None:
+            for name in table.key.names:
+                if name in update.top_level_written:
+                    raise invalid(f"Cannot update attribute {name}. This attribute is part of the key")
+
+    def __call__(self, old: Image) -> Item:
+        before = old.item if old.item is not None else self._key
+        if self._update is None:
+            return before
+        self.result = self._update.apply(before)
+        new = self.result.item
+        for index in self._table.indexes:
+            if not self._update.top_level_written.isdisjoint(index.schema.key.names):
+                check_updated_index_keys(before, new, index.schema)
+        return new
+
+
+def _returned(mode: str, step: UpdateStep, outcome: Outcome) -> Any:
+    """The Attributes member for a ReturnValues mode; None when there is nothing to show."""
+    old, new_record = outcome.old, outcome.new_record
+    if mode == "ALL_OLD":
+        return record.json_of(old.record) if old.record is not None else None
+    if mode == "ALL_NEW":
+        return record.json_of(new_record) if new_record is not None else None
+    if step.result is None:
+        return None
+    if mode == "UPDATED_OLD":
+        return step.result.updated_old(old.item) if old.item is not None else None
+    if mode == "UPDATED_NEW":
+        return step.result.updated_new()
+    return None
