@@ -9,6 +9,7 @@ from faradisc.clock import Clock, Entropy, SystemClock, SystemEntropy
 from faradisc.errors import RequestRuleError
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.registry import OPERATIONS
+from faradisc.protocol.http import RequestIds
 from faradisc.storage.api import Store
 from faradisc.tables.catalog import Catalog
 
@@ -32,6 +33,7 @@ class Database:
         self.settings = settings
         self.region = settings.region
         self.account = settings.account
+        self.request_ids = RequestIds(backend.entropy)
 
     @classmethod
     async def open(
