@@ -118,8 +118,8 @@ class Store(ReadOnlyStore, Protocol):
     async def commit(self, batches: Sequence[Batch]) -> list[int] | Conflict:
         """Apply all batches or, when a check fails, none. Returns when durable.
 
-        The answer holds one number per batch: the last log sequence of its part after this commit
-        (0 while the log was never written), so k entries got the numbers last-k+1 .. last.
+        The answer holds one number per batch: the last log sequence of its part after that batch
+        (0 while the log was never written), so its k entries got the numbers last-k+1 .. last.
 
         Raises: Full, IOFailed, Closed. After a failed write or sync the state of the files is
         unknown, so the store refuses every further write until it is opened again.

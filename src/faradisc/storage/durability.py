@@ -59,7 +59,8 @@ class InlineSync:
             self.synced = version
 
     async def wait(self, version: int) -> None:
-        """Nothing to wait for: what `wrote` could not sync will never be."""
+        """Syncs at once; after a failure there is nothing left to wait for."""
+        self.wrote(version)
 
     def stop(self) -> None:
         """Nothing is ever left."""
@@ -96,10 +97,11 @@ class GroupedSync:
         self._thread: threading.Thread | None = None
 
     def wrote(self, version: int) -> asyncio.Future[None]:
-        self._written = version
+        self._written = max(self._written, version)
         return self._next or self._open_group()
 
     async def wait(self, version: int) -> None:
+        self._written = max(self._written, version)
         while version > self.synced and not self._broken:
             if self._current is not None and version <= self._covers and self._is_at_home():
                 await self._current

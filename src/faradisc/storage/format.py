@@ -29,9 +29,9 @@ def prepare(directory: Path, *, holds_data: bool) -> int:
     Raises: NewerFormat, Corruption, Unwritable, Full, IOFailed.
     """
     try:
-        directory.mkdir(parents=True, exist_ok=True)
+        _create(directory)
         if not os.access(directory, os.W_OK | os.X_OK):
-            raise PermissionError(13, "Permission denied", str(directory))
+            raise PermissionError(errno.EACCES, "Permission denied", str(directory))
         version = _read(directory)
         if version is None:
             if holds_data:
@@ -48,6 +48,14 @@ def prepare(directory: Path, *, holds_data: bool) -> int:
             f"{FORMAT_VERSION}. Open it with the release that wrote it, or a later one."
         )
     return version
+
+
+def _create(directory: Path) -> None:
+    """Make `directory` and its parents where missing, all of them on disk."""
+    missing = [each for each in (directory, *directory.parents) if not each.exists()]
+    directory.mkdir(parents=True, exist_ok=True)
+    for each in missing:
+        sync_directory(each.parent)
 
 
 def _read(directory: Path) -> int | None:

@@ -48,6 +48,16 @@ class _Part:
             self.keys.remove(key)
 
 
+def _check_bytes(batch: Batch) -> None:
+    """A dict would take anything; refuse what an engine with a disk refuses, before anything changes."""
+    for key, payload in batch.puts:
+        if type(key) is not bytes or type(payload) is not bytes:
+            raise TypeError("keys and payloads are bytes")
+    for entry in batch.log:
+        if type(entry) is not bytes:
+            raise TypeError("log entries are bytes")
+
+
 _EMPTY = _Part()
 """Stands for every part never written; never changed."""
 
@@ -148,8 +158,10 @@ class MemoryStore(_View):
                 found = 0 if row is None else row[0]
                 if found != version:
                     return Conflict(batch.part, key, found)
+            _check_bytes(batch)
         self._version += 1
         version = self._version
+        answer: list[int] = []
         for batch in batches:
             data = self._writable(batch.part)
             for key, payload in batch.puts:
@@ -160,7 +172,8 @@ class MemoryStore(_View):
             data.last += len(batch.log)
             data.items += batch.items_delta
             data.bytes += batch.bytes_delta
-        return [self._part(batch.part).last for batch in batches]
+            answer.append(data.last)
+        return answer
 
     async def settle(self, version: int) -> None:
         if self._closed:

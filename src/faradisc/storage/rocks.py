@@ -1,11 +1,5 @@
 """The embedded default: a store in one directory, on RocksDB through `rocksdict`.
 
-Layout (docs/formats/storage.md): one keyspace; P is the part's length in one byte, then its name.
-
-    "r" P key                     -> version (8 bytes, big-endian) payload      a row
-    "l" P sequence (8 bytes BE)   -> version (8 bytes, big-endian) entry        a log entry
-    "s" P                         -> last sequence, items, bytes (3 x 8 bytes)  the state of a part
-
 A commit is one WriteBatch, written at once: from then on it survives a killed process, and later reads
 see it. It is answered after the sync of the write-ahead log that covers it (durability.py).
 
@@ -23,53 +17,20 @@ sync, which waits for the disk, runs in another.
 
 from __future__ import annotations
 
-import struct
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
-from rocksdict import Rdict, ReadOptions, Snapshot, WriteBatch
+from rocksdict import Rdict, ReadOptions, WriteBatch
 
 from faradisc.errors import StorageError
-from faradisc.storage.api import PART_BYTES_MAX, Batch, Closed, Conflict, Part, ReadOnlyStore, Row
+from faradisc.storage.api import Batch, Closed, Conflict, IOFailed, Part, ReadOnlyStore, Row
 from faradisc.storage.durability import Durability, GroupedSync, InlineSync
 from faradisc.storage.rocks_files import open_files, translated
-
-ROW, LOG, STATE = b"r", b"l", b"s"
-
-_unpack_version = struct.Struct(">Q").unpack_from
-_pack_state = struct.Struct(">Qqq").pack
-_unpack_state = struct.Struct(">Qqq").unpack
+from faradisc.storage.rocks_view import PartState, Reader, RocksSnapshot, pack_state, unpack_version
 
 SEEN_KEYS_MAX = 4096
-
-
-def _end_of(prefix: bytes) -> bytes:
-    """The first key after all keys that begin with `prefix`."""
-    return (int.from_bytes(prefix, "big") + 1).to_bytes(len(prefix), "big")
-
-
-class _Part:
-    """A part's prefixes and its state."""
-
-    __slots__ = ("bytes", "deleted", "items", "last", "log", "log_end", "rows", "rows_end", "state")
-
-    def __init__(self, part: Part, find: Callable[[bytes], Any]) -> None:
-        if not 1 <= len(part) <= PART_BYTES_MAX:
-            raise ValueError(f"a part's name has 1 to {PART_BYTES_MAX} bytes, not {len(part)}")
-        name = bytes([len(part)]) + part
-        self.rows = ROW + name
-        self.rows_end = _end_of(self.rows)
-        self.log = LOG + name
-        self.log_end = _end_of(self.log)
-        self.state = STATE + name
-        stored = find(self.state)
-        state: tuple[int, int, int] = (0, 0, 0) if stored is None else _unpack_state(stored)
-        self.last, self.items, self.bytes = state
-        self.deleted = 0
-        """Version of the last commit that deleted rows here: an absence may be as new as this."""
 
 
 def _down_to(lo: bytes, pairs: Iterator[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
@@ -83,108 +44,62 @@ def _down_to(lo: bytes, pairs: Iterator[tuple[Any, Any]]) -> Iterator[tuple[Any,
         yield pair
 
 
-class _Reader:
-    """What the store and its snapshots share: reading rows and logs out of one RocksDB view."""
-
-    def __init__(self, source: Rdict | Snapshot, find: Callable[[bytes], Any]) -> None:
-        self._source: Rdict | Snapshot | None = source
-        self._find = find
-        """The stored value of a physical key, or None."""
-        self._parts: dict[Part, _Part] = {}
-
-    def _part(self, part: Part) -> _Part:
-        known = self._parts.get(part)
-        if known is None:
-            known = self._parts[part] = self._load(part)
-        return known
-
-    def _load(self, part: Part) -> _Part:
-        try:
-            return _Part(part, self._find)
-        except Exception as error:
-            raise translated(error) from error
-
-    def _scan(self, lo: bytes, hi: bytes, reverse: bool = False) -> Iterator[tuple[Any, Any]]:
-        """Physical pairs with lo <= key < hi. Drop the iterator before the call that made it returns."""
-        if self._source is None:
-            raise Closed
-        bounds = ReadOptions()
-        bounds.set_iterate_upper_bound(hi)
-        if reverse:
-            return _down_to(lo, self._source.items(backwards=True, read_opt=bounds))
-        return self._source.items(from_key=lo, read_opt=bounds)
-
-    def _read_page(
-        self,
-        part: _Part,
-        lo: bytes | None,
-        hi: bytes | None,
-        *,
-        limit: int,
-        reverse: bool,
-        max_bytes: int | None,
-    ) -> list[tuple[bytes, Row]]:
-        first = part.rows if lo is None else part.rows + lo
-        end = part.rows_end if hi is None else part.rows + hi
-        if first >= end:
-            return []
-        cut = len(part.rows)
-        try:
-            pairs = islice(self._scan(first, end, reverse), limit)
-            if max_bytes is None:
-                return [(key[cut:], (_unpack_version(value)[0], value[8:])) for key, value in pairs]
-            page: list[tuple[bytes, Row]] = []
-            left = max_bytes
-            for key, value in pairs:
-                page.append((key[cut:], (_unpack_version(value)[0], value[8:])))
-                left -= len(value) - 8
-                if left < 0:
-                    break
-            return page
-        except Exception as error:
-            raise translated(error) from error
-
-    def _read_log(self, part: _Part, after: int, limit: int) -> list[tuple[int, int, bytes]]:
-        """(version, sequence, entry) of the next entries after `after`."""
-        first = part.log + (max(after, 0) + 1).to_bytes(8, "big")
-        try:
-            return [
-                (_unpack_version(value)[0], int.from_bytes(key[-8:], "big"), value[8:])
-                for key, value in islice(self._scan(first, part.log_end), limit)
-            ]
-        except Exception as error:
-            raise translated(error) from error
-
-    def _read_row(self, physical: bytes) -> Row | None:
-        try:
-            value = self._find(physical)
-        except Exception as error:
-            raise translated(error) from error
-        return None if value is None else (_unpack_version(value)[0], value[8:])
-
-
-class RocksStore(_Reader):
+class RocksStore(Reader):
     """A store on RocksDB. Open it with `open_rocks`.
 
     With inline durability no call ever suspends; with grouped durability calls wait in the running loop.
     """
 
-    def __init__(self, db: Rdict, durability: Literal["grouped", "inline"]) -> None:
-        super().__init__(db, db.get)
+    def __init__(
+        self,
+        db: Rdict,
+        durability: Literal["grouped", "inline"],
+        sync: Callable[[], None] | None = None,
+    ) -> None:
+        """sync: makes everything written so far durable, in any thread; RocksDB's own unless a test's."""
+        super().__init__(db.get)
         self._db = db
+        self._closed = False
         self._version = db.latest_sequence_number()
         """Of the newest commit written."""
         driver = InlineSync if durability == "inline" else GroupedSync
-        self._durability: Durability = driver(db.flush_wal, self._fail, self._version)
+        self._durability: Durability = driver(sync or db.flush_wal, self._fail, self._version)
         self._failure: StorageError | None = None
         self._seen: dict[bytes, int] = {}
         """Versions by physical key, read `for_update` since the last write: checks need no second read."""
-        self._snapshots: weakref.WeakSet[_RocksSnapshot] = weakref.WeakSet()
+        self._snapshots: weakref.WeakSet[RocksSnapshot] = weakref.WeakSet()
 
-    def _load(self, part: Part) -> _Part:
+    def _load(self, part: Part) -> PartState:
         loaded = super()._load(part)
         loaded.deleted = self._version  # nothing is known of deletes before now, so suppose the latest
         return loaded
+
+    def _scan(self, lo: bytes, hi: bytes, reverse: bool = False) -> Iterator[tuple[Any, Any]]:
+        bounds = ReadOptions()
+        bounds.set_iterate_upper_bound(hi)
+        if reverse:
+            return _down_to(lo, self._db.items(backwards=True, read_opt=bounds))
+        return self._db.items(from_key=lo, read_opt=bounds)
+
+    def _check_ended(self, lo: bytes, hi: bytes) -> None:
+        # `items` is the fastest walk the binding offers, but it ends at a damaged block as it ends at the
+        # end. So the end is looked at once more, by an iterator that can tell.
+        if self._holds(lo, hi):
+            raise IOFailed("a range read stopped before its end")
+
+    def _holds(self, lo: bytes, hi: bytes) -> bool:
+        """Whether any physical key lies in lo <= key < hi."""
+        bounds = ReadOptions()
+        bounds.set_iterate_upper_bound(hi)
+        try:
+            probe = self._db.iter(bounds)
+            probe.seek(lo)
+            if probe.valid():
+                return True
+            probe.status()
+            return False
+        except Exception as error:
+            raise translated(error) from error
 
     # --- Reads -----------------------------------------------------------------------------------
 
@@ -197,7 +112,7 @@ class RocksStore(_Reader):
         try:
             for key in keys:
                 value = find(prefix + key)
-                rows.append(None if value is None else (_unpack_version(value)[0], value[8:]))
+                rows.append(None if value is None else (unpack_version(value)[0], value[8:]))
         except Exception as error:
             raise translated(error) from error
         if for_update:
@@ -242,7 +157,7 @@ class RocksStore(_Reader):
 
     async def usage(self, part: Part) -> tuple[int, int]:
         """Not waited for: these are sums for people, and may run ahead of the disk by one sync."""
-        if self._source is None:
+        if self._closed:
             raise Closed
         known = self._part(part)
         return known.items, known.bytes
@@ -250,7 +165,7 @@ class RocksStore(_Reader):
     async def snapshot(self) -> ReadOnlyStore:
         version = self._version
         try:
-            snapshot = _RocksSnapshot(self._db.snapshot())
+            snapshot = RocksSnapshot(self._db.iter())
         except Exception as error:
             raise translated(error) from error
         self._snapshots.add(snapshot)
@@ -258,18 +173,21 @@ class RocksStore(_Reader):
         return snapshot
 
     @staticmethod
-    def _newest(rows: list[Row | None], part: _Part) -> int:
+    def _newest(rows: list[Row | None], part: PartState) -> int:
         """The newest version that `rows` give away."""
         return max((part.deleted if row is None else row[0] for row in rows), default=0)
 
     async def _show(self, version: int) -> None:
         """Wait until what is about to be shown cannot vanish any more."""
         if version > self._durability.synced:
-            await self._durability.wait(version)
+            if self._failure is None:
+                await self._durability.wait(version)
             if version > self._durability.synced:
                 raise self._refusal()
 
     async def settle(self, version: int) -> None:
+        if self._closed:
+            raise Closed
         await self._show(min(version, self._version) if version else self._version)
 
     # --- Writes ----------------------------------------------------------------------------------
@@ -314,7 +232,7 @@ class RocksStore(_Reader):
         return None
 
     def _collect(self, batch: Batch, write: WriteBatch, version: int) -> int:
-        """Add one batch to the write; returns the part's last log sequence."""
+        """Add one batch to the write; returns the part's last log sequence after it."""
         part = self._parts.get(batch.part) or self._part(batch.part)
         stamp = version.to_bytes(8, "big")
         rows = part.rows
@@ -330,7 +248,7 @@ class RocksStore(_Reader):
                 write.put(part.log + part.last.to_bytes(8, "big"), stamp + entry)
             part.items += batch.items_delta
             part.bytes += batch.bytes_delta
-            write.put(part.state, _pack_state(part.last, part.items, part.bytes))
+            write.put(part.state, pack_state(part.last, part.items, part.bytes))
         return part.last
 
     def _write(self, write: WriteBatch, version: int) -> None:
@@ -373,13 +291,6 @@ class RocksStore(_Reader):
         if version > self._durability.synced:
             raise self._refusal()
 
-    def _holds(self, lo: bytes, hi: bytes) -> bool:
-        """Whether any physical key lies in lo <= key < hi."""
-        try:
-            return next(self._scan(lo, hi), None) is not None
-        except Exception as error:
-            raise translated(error) from error
-
     # --- The end ---------------------------------------------------------------------------------
 
     def _fail(self, error: Exception) -> None:
@@ -395,9 +306,9 @@ class RocksStore(_Reader):
 
     async def close(self) -> None:
         """Sync, answer every commit that still waits, release the directory. Never suspends."""
-        if self._source is None:
+        if self._closed:
             return
-        self._source = None
+        self._closed = True
         self._durability.stop()
         self._failure = Closed()
         for snapshot in list(self._snapshots):
@@ -405,54 +316,6 @@ class RocksStore(_Reader):
         self._parts.clear()
         self._seen.clear()
         self._db.close()
-
-
-class _RocksSnapshot(_Reader):
-    """One state of the store; all of it was on disk before it was handed out."""
-
-    def __init__(self, view: Snapshot) -> None:
-        super().__init__(view, self._look_up)
-
-    def _look_up(self, physical: bytes) -> Any:
-        """Through an iterator, because the binding reports an absent key like any other failure."""
-        pair = next(self._scan(physical, physical + b"\0"), None)
-        return None if pair is None else pair[1]
-
-    async def get(
-        self, part: Part, keys: Sequence[bytes], *, for_update: bool = False, stale_ok: bool = False
-    ) -> list[Row | None]:
-        prefix = self._part(part).rows
-        return [self._read_row(prefix + key) for key in keys]
-
-    async def range(
-        self,
-        part: Part,
-        lo: bytes | None,
-        hi: bytes | None,
-        *,
-        limit: int,
-        reverse: bool = False,
-        max_bytes: int | None = None,
-    ) -> list[tuple[bytes, Row]]:
-        return self._read_page(self._part(part), lo, hi, limit=limit, reverse=reverse, max_bytes=max_bytes)
-
-    async def read_many(self, keys: Sequence[tuple[Part, bytes]]) -> list[Row | None]:
-        return [self._read_row(self._part(part).rows + key) for part, key in keys]
-
-    async def log(self, part: Part, after: int, limit: int) -> list[tuple[int, bytes]]:
-        return [(sequence, entry) for _, sequence, entry in self._read_log(self._part(part), after, limit)]
-
-    async def usage(self, part: Part) -> tuple[int, int]:
-        known = self._part(part)
-        return known.items, known.bytes
-
-    async def close(self) -> None:
-        self.release()
-
-    def release(self) -> None:
-        """Let go of RocksDB's snapshot; while one lives, the directory stays locked."""
-        self._source = None
-        self._parts.clear()
 
 
 def open_rocks(directory: Path | str, *, durability: Literal["grouped", "inline"] = "grouped") -> RocksStore:

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
@@ -59,12 +60,20 @@ def open_files(directory: Path) -> Rdict:
 
     Raises: NewerFormat, Unwritable, InUse, Corruption, Full, IOFailed.
     """
-    data_format.prepare(directory, holds_data=(directory / ROCKS_DIRECTORY / "CURRENT").exists())
+    files = directory / ROCKS_DIRECTORY
+    data_format.prepare(directory, holds_data=(files / "CURRENT").exists())
     try:
-        db = Rdict(str(directory / ROCKS_DIRECTORY), _options())
+        if not files.exists():
+            files.mkdir()
+            data_format.sync_directory(directory)
+        db = Rdict(str(files), _options())
+    except OSError as error:
+        raise data_format.unwritable(files, error) from error
     except Exception as error:
-        if "lock hold by current process" in str(error) or "While lock file" in str(error):
+        if _is_locked(str(error)):
             raise _in_use(directory) from error
+        if "Permission denied" in str(error):
+            raise data_format.unwritable(files, PermissionError(errno.EACCES, str(error))) from error
         raise translated(error) from error
     try:
         (directory / OWNER_FILE).write_text(f"{os.getpid()}\n")
@@ -72,6 +81,13 @@ def open_files(directory: Path) -> Rdict:
         db.close()
         raise data_format.unwritable(directory, error) from error
     return db
+
+
+def _is_locked(text: str) -> bool:
+    """Whether RocksDB says that someone holds LOCK: this process, another one, another one on Windows."""
+    return "lock hold by current process" in text or (
+        "lock file" in text and ("temporarily unavailable" in text or "used by another process" in text)
+    )
 
 
 def _in_use(directory: Path) -> InUse:

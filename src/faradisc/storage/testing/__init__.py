@@ -1,0 +1,11 @@
+"""For engine tests: the suite every engine passes, and two stores that wrap others.
+
+    contract.py     the base class, what an engine declares, and the `scenario` decorator
+    reads.py, commits.py, logs.py, lifetime.py     the promises of storage/api.py, one test each
+    suite.py        StoreSuite, all of them: subclass it, say how to open your engine
+    recording.py    RecordingStore: every call as one line of text, for golden tests
+    mirror.py       MirrorStore: two engines side by side that must answer alike
+
+Needs pytest to run. Have pytest rewrite the asserts of these modules, in a conftest.py:
+`pytest.register_assert_rewrite("faradisc.storage.testing")`.
+"""

@@ -1,0 +1,15 @@
+"""StoreSuite: every promise of storage/api.py, as tests. See contract.py for how to run it."""
+
+from __future__ import annotations
+
+from faradisc.storage.testing.commits import CommitContract
+from faradisc.storage.testing.contract import Capabilities
+from faradisc.storage.testing.lifetime import LifetimeContract
+from faradisc.storage.testing.logs import LogContract
+from faradisc.storage.testing.reads import ReadContract
+
+__all__ = ["Capabilities", "StoreSuite"]
+
+
+class StoreSuite(ReadContract, CommitContract, LogContract, LifetimeContract):
+    """Subclass it in a test module as `Test...`; `pytest` finds the rest."""
