@@ -1,0 +1,328 @@
+"""Condition and filter expressions: a parsed tree and a request's placeholders become a test of items.
+
+Binding resolves names and values, runs the checks that need them, and builds closures
+(predicates.py). Every predicate is checked as a whole, in the order the service checks it: undefined
+names and values, operand counts, distinct operands, operand types. The first predicate with a fault
+wins, left to right.
+
+Source: order and texts, errors.md section 6.4; rules, expressions.md section 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from faradisc.expressions import faults, predicates
+from faradisc.expressions.binder import NO_PLACEHOLDERS, Placeholders
+from faradisc.expressions.faults import ExpressionError
+from faradisc.expressions.parser import parse_condition
+from faradisc.expressions.predicates import Bound, Reader, Test
+from faradisc.expressions.syntax import (
+    Call,
+    Constant,
+    Junction,
+    Negation,
+    Operand,
+    ParsedCondition,
+    Path,
+    Predicate,
+    ValueRef,
+    operands_first,
+)
+from faradisc.expressions.syntax import Condition as ConditionTree
+from faradisc.limits import IN_OPERANDS_MAX
+from faradisc.values.attribute import ORDERED_TYPES, AttributeValue, Item, compare, type_of
+from faradisc.values.path import Path as ResolvedPath
+from faradisc.values.path import text as path_text
+
+ConditionKind: TypeAlias = Literal["ConditionExpression", "FilterExpression"]
+
+
+class Condition:
+    """A bound condition. `matches` takes {} for an absent item."""
+
+    __slots__ = ("_paths", "_placeholders", "matches")
+
+    def __init__(self, matches: Test, paths: tuple[Path, ...], placeholders: Placeholders) -> None:
+        self.matches: Callable[[Item], bool] = matches
+        self._paths = paths
+        self._placeholders = placeholders
+
+    @property
+    def top_level(self) -> frozenset[str]:
+        """The top-level attributes mentioned."""
+        return frozenset(str(self._placeholders.path(path)[0]) for path in self._paths)
+
+    @property
+    def nested(self) -> frozenset[str]:
+        """The top-level attributes into which the condition reaches with `.` or `[]`."""
+        return frozenset(str(self._placeholders.path(path)[0]) for path in self._paths if len(path.steps) > 1)
+
+
+def bind_condition(text: str, kind: ConditionKind, placeholders: Placeholders) -> Condition:
+    """Parse (cached) and bind a ConditionExpression or FilterExpression.
+
+    Raises: ExpressionError, its text prefixed with "Invalid <kind>: ".
+    """
+    try:
+        parsed = parse_condition(text)
+        placeholders.mark_used(parsed.refs)
+        return Condition(_bind_program(parsed.program, placeholders), parsed.paths, placeholders)
+    except ExpressionError as fault:
+        raise fault.within(kind) from None
+
+
+def condition_of_tree(root: ConditionTree, paths: tuple[Path, ...]) -> Condition:
+    """A condition whose tree carries its values, as legacy parameters build them."""
+    return Condition(_bind_program(operands_first(root), NO_PLACEHOLDERS), paths, NO_PLACEHOLDERS)
+
+
+def check_condition(parsed: ParsedCondition, placeholders: Placeholders) -> None:
+    """Every check of `bind_condition` without building the test."""
+    for node in parsed.program:
+        if type(node) is Predicate:
+            check_predicate(node, placeholders)
+
+
+def _bind_program(program: tuple[ConditionTree, ...], placeholders: Placeholders) -> Test:
+    done: list[Test] = []
+    for node in program:
+        if type(node) is Predicate:
+            done.append(_bind_predicate(node, placeholders))
+        elif type(node) is Junction:
+            parts = done[-len(node.parts) :]
+            del done[-len(node.parts) :]
+            done.append(predicates.all_of(parts) if node.operator == "AND" else predicates.any_of(parts))
+        elif type(node) is Negation:
+            done.append(predicates.negated(done.pop()))
+    return done[0]
+
+
+def _bind_predicate(node: Predicate, placeholders: Placeholders) -> Test:
+    return _BUILDERS[node.operator](node.operator, check_predicate(node, placeholders))
+
+
+# --- Operands ------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Size:
+    """A call of `size` whose operands are resolved."""
+
+    operands: list[Resolved]
+
+    def check_count(self) -> None:
+        for operand in self.operands:
+            if type(operand) is _Size:
+                operand.check_count()
+        if len(self.operands) != 1:
+            raise faults.OperandCount(operator="size", count=len(self.operands))
+
+    def check_type(self) -> None:
+        (operand,) = self.operands
+        if type(operand) is _Size:
+            operand.check_type()
+        kind = _immediate_type(operand)
+        if kind in ("N", "BOOL", "NULL"):
+            raise faults.OperandType(operator="size", type=kind)
+
+
+Resolved: TypeAlias = AttributeValue | ResolvedPath | _Size
+"""An operand with its placeholders filled in: a value (dict), a path (tuple) or a size."""
+
+
+def resolve(operand: Operand, placeholders: Placeholders) -> Resolved:
+    kind = type(operand)
+    if kind is Path:
+        fixed = operand.fixed  # type: ignore[union-attr]
+        return fixed if fixed is not None else placeholders.path(operand)  # type: ignore[arg-type]
+    if kind is ValueRef:
+        return placeholders.value(operand.name)  # type: ignore[union-attr]
+    if isinstance(operand, Constant):
+        return operand.value
+    assert isinstance(operand, Call)
+    return _Size([resolve(inner, placeholders) for inner in operand.operands])
+
+
+def _bound(operand: Resolved) -> Bound:
+    if type(operand) is dict:
+        return operand
+    if type(operand) is tuple:
+        return predicates.reader_of_path(operand)
+    assert isinstance(operand, _Size)
+    return _size_reader(operand)
+
+
+def _size_reader(size: _Size) -> Reader:
+    return predicates.size_of(_bound(size.operands[0]))
+
+
+def _immediate_type(operand: Resolved) -> str | None:
+    """The type of an operand that is known before any item is read."""
+    if type(operand) is dict:
+        return type_of(operand)
+    return "N" if type(operand) is _Size else None
+
+
+# --- Checks --------------------------------------------------------------------------------------
+
+
+def check_predicate(node: Predicate, placeholders: Placeholders) -> list[Resolved]:
+    """The operands with placeholders filled in, after all checks of one predicate."""
+    operands: list[Resolved] = []
+    sizes = False
+    for operand in node.operands:
+        resolved = resolve(operand, placeholders)
+        sizes = sizes or type(resolved) is _Size
+        operands.append(resolved)
+    operator = node.operator
+    if sizes:
+        for resolved in operands:
+            if type(resolved) is _Size:
+                resolved.check_count()
+    _check_count(operator, len(operands))
+    if len(operands) == 2:
+        _check_distinct(node, operands)
+    if sizes:
+        for resolved in operands:
+            if type(resolved) is _Size:
+                resolved.check_type()
+    check_types = _TYPE_CHECKS.get(operator)
+    if check_types is not None:
+        check_types(operator, operands)
+    return operands
+
+
+_OPERAND_COUNTS = {
+    "attribute_exists": 1,
+    "attribute_not_exists": 1,
+    "attribute_type": 2,
+    "begins_with": 2,
+    "contains": 2,
+}
+
+
+def _check_count(operator: str, count: int) -> None:
+    expected = _OPERAND_COUNTS.get(operator, count)
+    if count != expected or (operator == "IN" and count > IN_OPERANDS_MAX + 1):
+        raise faults.OperandCount(operator=operator, count=count - (operator == "IN"))
+
+
+def _check_distinct(node: Predicate, operands: list[Resolved]) -> None:
+    first, second = operands
+    if node.operator == "IN":
+        return
+    if type(first) is tuple:
+        if first == second:
+            raise faults.OperandsNotDistinct(operator=node.operator, operand=path_text(first))
+        return
+    value_ref = node.operands[0]
+    if node.operator == "contains" and type(value_ref) is ValueRef and value_ref == node.operands[1]:
+        # Assumed: only `contains` refuses one value twice; captures of the others accept `:v = :v`.
+        raise faults.OperandsNotDistinct(operator="contains", operand=f"[{value_ref.name}]")
+
+
+def _check_path(operator: str, operands: list[Resolved]) -> None:
+    if type(operands[0]) is not tuple:
+        raise faults.PathRequired(operator=operator)
+
+
+def _check_ordered(operator: str, operands: list[Resolved]) -> None:
+    for operand in operands:
+        if type(operand) is dict and type_of(operand) not in ORDERED_TYPES:
+            raise faults.OperandType(operator=operator, type=type_of(operand))
+
+
+def _check_between(operator: str, operands: list[Resolved]) -> None:
+    _check_ordered(operator, operands)
+    _, lower, upper = operands
+    if not (isinstance(lower, dict) and isinstance(upper, dict)):
+        return
+    if type_of(lower) != type_of(upper):
+        raise faults.BoundsOfTwoTypes(lower=_shown(lower), upper=_shown(upper))
+    if compare(lower, upper) > 0:
+        raise faults.BoundsReversed(lower=_shown(lower), upper=_shown(upper))
+
+
+def _shown(value: AttributeValue) -> str:
+    kind = type_of(value)
+    return f"{{{kind}:{value[kind]}}}"
+
+
+def _check_begins_with(operator: str, operands: list[Resolved]) -> None:
+    for operand in operands:
+        kind = _immediate_type(operand)
+        if kind is not None and kind not in ("S", "B"):
+            raise faults.OperandType(operator=operator, type=kind)
+
+
+_TYPE_NAMES = frozenset({"S", "N", "B", "NULL", "SS", "BOOL", "L", "BS", "NS", "M"})
+_ANY_TYPE = "{NS,SS,L,BS,N,M,B,BOOL,NULL,S}"
+"""How the service prints the type of a path where it wants a string value."""
+
+
+def _check_attribute_type(operator: str, operands: list[Resolved]) -> None:
+    kind = _immediate_type(operands[1]) or _ANY_TYPE
+    if kind != "S":
+        raise faults.OperandType(operator=operator, type=kind)
+    name = operands[1]["S"]  # type: ignore[call-overload, index]
+    if name not in _TYPE_NAMES:
+        raise faults.UnknownTypeName(type=name)
+
+
+_TYPE_CHECKS: dict[str, Callable[[str, list[Resolved]], None]] = {
+    "<": _check_ordered,
+    "<=": _check_ordered,
+    ">": _check_ordered,
+    ">=": _check_ordered,
+    "BETWEEN": _check_between,
+    "attribute_exists": _check_path,
+    "attribute_not_exists": _check_path,
+    "attribute_type": _check_attribute_type,
+    "begins_with": _check_begins_with,
+}
+
+
+# --- Tests of items ------------------------------------------------------------------------------
+
+
+def _has_type(operator: str, operands: list[Resolved]) -> Test:
+    name = operands[1]
+    assert isinstance(name, dict)
+    return predicates.has_type(_bound(operands[0]), name["S"])
+
+
+def _one_of(operator: str, operands: list[Resolved]) -> Test:
+    operand, *options = map(_bound, operands)
+    return predicates.one_of(operand, options)
+
+
+def _ordered(operator: str, operands: list[Resolved]) -> Test:
+    return predicates.ordered(operator, _bound(operands[0]), _bound(operands[1]))
+
+
+def _of_bound(build: Callable[..., Test]) -> Callable[[str, list[Resolved]], Test]:
+    return lambda operator, operands: build(*map(_bound, operands))
+
+
+def _of_path(build: Callable[[Any], Test]) -> Callable[[str, list[Resolved]], Test]:
+    return lambda operator, operands: build(operands[0])
+
+
+_BUILDERS: dict[str, Callable[[str, list[Resolved]], Test]] = {
+    "=": _of_bound(predicates.equal),
+    "<>": _of_bound(predicates.not_equal),
+    "<": _ordered,
+    "<=": _ordered,
+    ">": _ordered,
+    ">=": _ordered,
+    "BETWEEN": _of_bound(predicates.between),
+    "IN": _one_of,
+    "attribute_exists": _of_path(predicates.exists),
+    "attribute_not_exists": _of_path(predicates.not_exists),
+    "attribute_type": _has_type,
+    "begins_with": _of_bound(predicates.begins_with),
+    "contains": _of_bound(predicates.contains),
+}
