@@ -11,16 +11,22 @@ from typing import Any
 
 from faradisc.errors import RequestRuleError, ValidationException
 from faradisc.expressions import (
+    TABLE_CLAUSES_MAX,
     Condition,
+    KeyClauses,
     Placeholders,
     Projection,
     Update,
     bind_condition,
+    bind_key_clauses,
     bind_projection,
     bind_update,
+    check_mixed,
     check_placeholders,
+    check_placeholders_wanted,
     legacy,
 )
+from faradisc.expressions.key_condition import INDEX_CLAUSES_MAX
 from faradisc.operations.call import Call
 from faradisc.values.checks import Wording, check_value
 
@@ -35,23 +41,11 @@ def placeholders_of(call: Call, request: Mapping[str, Any], expressions: tuple[s
     names = request.get("ExpressionAttributeNames")
     values = request.get("ExpressionAttributeValues")
     if names is not None or values is not None:
-        used = any(parameter in request for parameter in expressions)
-        if names is not None and not used:
-            raise RequestRuleError("ExpressionAttributeNames can only be specified when using expressions")
-        if values is not None and not used:
-            raise RequestRuleError(_values_without_expression(call, expressions))
+        check_placeholders_wanted(request, expressions, names_values_users=call.operation != "DeleteItem")
         check_placeholders(names, values)
         if values is not None and not call.values_ok:
             _check_placeholder_values(call, values)
     return Placeholders(names, values)
-
-
-def _values_without_expression(call: Call, expressions: tuple[str, ...]) -> str:
-    missing = [name for name in expressions if name != "ProjectionExpression"]
-    text = "ExpressionAttributeValues can only be specified when using expressions"
-    if call.operation == "DeleteItem" or not missing:
-        return text
-    return f"{text}: {' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} null"
 
 
 def _check_placeholder_values(call: Call, values: Mapping[str, Any]) -> None:
@@ -86,7 +80,7 @@ def check_return_values(call: Call) -> None:
 def bind_write_condition(call: Call) -> Condition | None:
     """The condition of PutItem or DeleteItem. Raises ValidationException."""
     request = call.request
-    legacy.check_mixed(request, ("ConditionExpression",), _WRITE_LEGACY)
+    check_mixed(request, ("ConditionExpression",), _WRITE_LEGACY)
     placeholders = placeholders_of(call, request, ("ConditionExpression",))
     condition = _condition(call, placeholders)
     placeholders.check_all_used()
@@ -99,7 +93,7 @@ def _condition(call: Call, placeholders: Placeholders) -> Condition | None:
         return bind_condition(request["ConditionExpression"], "ConditionExpression", placeholders)
     if "Expected" in request:
         _check_legacy_values(call, request["Expected"])
-        return legacy.bind_expected(request["Expected"], request.get("ConditionalOperator", "AND"))
+        return legacy.expected(request["Expected"], request.get("ConditionalOperator"))
     return None
 
 
@@ -107,12 +101,12 @@ def bind_update_clauses(call: Call) -> tuple[Update | None, Condition | None]:
     """Update and condition of UpdateItem. Raises ValidationException."""
     request = call.request
     expressions = ("UpdateExpression", "ConditionExpression")
-    legacy.check_mixed(request, expressions, ("AttributeUpdates", *_WRITE_LEGACY))
+    check_mixed(request, expressions, ("AttributeUpdates", *_WRITE_LEGACY))
     placeholders = placeholders_of(call, request, expressions)
     update: Update | None = None
     if "AttributeUpdates" in request:
         _check_legacy_values(call, request["AttributeUpdates"])
-        update = legacy.bind_attribute_updates(request["AttributeUpdates"])
+        update = legacy.attribute_updates(request["AttributeUpdates"])
     if "UpdateExpression" in request:
         update = bind_update(request["UpdateExpression"], placeholders)
     condition = _condition(call, placeholders)
@@ -124,7 +118,7 @@ def bind_read_projection(call: Call, part: Mapping[str, Any] | None = None) -> P
     """The projection of GetItem, or of one table of BatchGetItem. Raises ValidationException."""
     request = call.request if part is None else part
     if "ProjectionExpression" in request:
-        legacy.check_mixed(request, ("ProjectionExpression",), ("AttributesToGet",))
+        check_mixed(request, ("ProjectionExpression",), ("AttributesToGet",))
         placeholders = placeholders_of(call, request, ("ProjectionExpression",))
         projection = bind_projection(request["ProjectionExpression"], placeholders)
         placeholders.check_all_used()
@@ -132,7 +126,7 @@ def bind_read_projection(call: Call, part: Mapping[str, Any] | None = None) -> P
     if "ExpressionAttributeNames" in request:
         placeholders_of(call, request, ("ProjectionExpression",))
     if "AttributesToGet" in request:
-        return legacy.bind_attributes_to_get(request["AttributesToGet"])
+        return legacy.attributes_to_get(request["AttributesToGet"])
     return None
 
 
@@ -144,7 +138,7 @@ def bind_filter(call: Call, placeholders: Placeholders, legacy_parameter: str) -
     if legacy_parameter in request:
         conditions = request[legacy_parameter]
         _check_legacy_values(call, conditions)
-        return legacy.bind_filter(conditions, request.get("ConditionalOperator", "AND"))
+        return legacy.filter_condition(conditions, request.get("ConditionalOperator"))
     return None
 
 
@@ -154,5 +148,19 @@ def bind_search_projection(call: Call, placeholders: Placeholders) -> Projection
     if "ProjectionExpression" in request:
         return bind_projection(request["ProjectionExpression"], placeholders)
     if "AttributesToGet" in request:
-        return legacy.bind_attributes_to_get(request["AttributesToGet"])
+        return legacy.attributes_to_get(request["AttributesToGet"])
     return None
+
+
+def bind_key_clauses_of(call: Call, placeholders: Placeholders) -> KeyClauses:
+    """The key condition of Query, not yet held against a schema. Raises ValidationException."""
+    request = call.request
+    clauses_max = INDEX_CLAUSES_MAX if "IndexName" in request else TABLE_CLAUSES_MAX
+    if "KeyConditionExpression" in request:
+        return bind_key_clauses(request["KeyConditionExpression"], placeholders, clauses_max=clauses_max)
+    if "KeyConditions" in request:
+        _check_legacy_values(call, request["KeyConditions"])
+        return legacy.key_conditions(request["KeyConditions"], clauses_max=clauses_max)
+    raise ValidationException(
+        "Either the KeyConditions or KeyConditionExpression parameter must be specified in the request."
+    )

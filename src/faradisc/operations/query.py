@@ -11,9 +11,14 @@ from typing import Any
 from faradisc.codec.keyspace import Placement
 from faradisc.codec.sortkey import after_prefix, encode_component, encode_prefix
 from faradisc.errors import ValidationException
-from faradisc.expressions import KeyCondition, bind_key_condition, legacy
+from faradisc.expressions import KeyCondition, check_mixed
 from faradisc.operations.call import Backend, Call
-from faradisc.operations.clauses import bind_filter, bind_search_projection, placeholders_of
+from faradisc.operations.clauses import (
+    bind_filter,
+    bind_key_clauses_of,
+    bind_search_projection,
+    placeholders_of,
+)
 from faradisc.operations.search import (
     Search,
     check_select,
@@ -33,25 +38,19 @@ _LEGACY = ("AttributesToGet", "QueryFilter", "ConditionalOperator", "KeyConditio
 
 async def query(backend: Backend, call: Call) -> dict[str, Any]:
     request = call.request
-    legacy.check_mixed(request, _EXPRESSIONS, _LEGACY)
+    check_mixed(request, _EXPRESSIONS, _LEGACY)
     placeholders = placeholders_of(call, request, _EXPRESSIONS)
     if "ExclusiveStartKey" in request:
         call.check_values(request["ExclusiveStartKey"])
     check_select(request)
     condition = bind_filter(call, placeholders, "QueryFilter")
     projection = bind_search_projection(call, placeholders)
+    clauses = bind_key_clauses_of(call, placeholders)
+    placeholders.check_all_used()
     table = backend.table_for_data(call, request["TableName"])
     index = find_index(table, request)
     key = index.schema.key if index is not None else table.key
-    if "KeyConditionExpression" in request:
-        key_condition = bind_key_condition(request["KeyConditionExpression"], placeholders, key)
-    elif "KeyConditions" in request:
-        key_condition = legacy.bind_key_conditions(request["KeyConditions"], key)
-    else:
-        raise ValidationException(
-            "Either the KeyConditions or KeyConditionExpression parameter must be specified in the request."
-        )
-    placeholders.check_all_used()
+    key_condition = clauses.resolve(key)
     if condition is not None:
         for name in key.names:
             if name in condition.top_level:

@@ -10,7 +10,7 @@ from typing import Any
 
 from faradisc.capacity.partitions import ON_DEMAND_PARTITIONS_INITIAL, initial_partitions
 from faradisc.errors import ValidationException
-from faradisc.expressions import legacy
+from faradisc.expressions import check_mixed
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.clauses import bind_filter, bind_search_projection, placeholders_of
 from faradisc.operations.search import (
@@ -33,7 +33,7 @@ _LEGACY = ("AttributesToGet", "ScanFilter", "ConditionalOperator")
 
 async def scan(backend: Backend, call: Call) -> dict[str, Any]:
     request = call.request
-    legacy.check_mixed(request, _EXPRESSIONS, _LEGACY)
+    check_mixed(request, _EXPRESSIONS, _LEGACY)
     placeholders = placeholders_of(call, request, _EXPRESSIONS)
     if "ExclusiveStartKey" in request:
         call.check_values(request["ExclusiveStartKey"])

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from faradisc.codec import record
+from faradisc.errors import ValidationException
 from faradisc.expressions import Update, UpdateOutcome
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.clauses import bind_update_clauses
@@ -48,6 +49,11 @@ class UpdateStep:
         self.result: UpdateOutcome | None = None
         if update is not None:
             for name in table.key.names:
+                if name in update.nested:
+                    raise ValidationException(
+                        "Key attributes must be scalars; list random access '[]' and map lookup '.' "
+                        f"are not allowed: Key: {name}"
+                    )
                 if name in update.top_level_written:
                     raise invalid(f"Cannot update attribute {name}. This attribute is part of the key")
 
@@ -75,5 +81,5 @@ def _returned(mode: str, step: UpdateStep, outcome: Outcome) -> Any:
     if mode == "UPDATED_OLD":
         return step.result.updated_old(old.item) if old.item is not None else None
     if mode == "UPDATED_NEW":
-        return step.result.updated_new()
+        return step.result.updated_new(step.result.item)
     return None
