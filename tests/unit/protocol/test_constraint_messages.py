@@ -1,0 +1,459 @@
+"""Constraints: the message of each kind, per layer of wording, and which errors are told together.
+
+Grammar and examples: errors.md sections 3, 4 ("Captured details"), 6.1, 6.5, 6.7, 6.8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from faradisc.errors import ValidationException
+from faradisc.protocol.overrides import ECHO_CHARACTERS_MAX
+from faradisc.protocol.shapes import CheckedShape
+
+ShapeOf = Callable[[str], CheckedShape]
+
+KEY = {"a": {"S": "x"}}
+ONE = "1 validation error detected: "
+CAPACITY = "Member must satisfy enum value set: [INDEXES, TOTAL, NONE]"
+NAME = "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+"
+NOT_NULL = "failed to satisfy constraint: Member must not be null"
+NO_TABLE_NAME = "The parameter 'TableName' is required but was not present in the request"
+RETURN_VALUES = "Member must satisfy enum value set: [ALL_NEW, UPDATED_OLD, ALL_OLD, NONE, UPDATED_NEW]"
+ITEMS = {"PutRequest": {"Item": {"a": {"S": "x"}}}}
+
+
+def old(value: str, path: str, constraint: str) -> str:
+    return f"Value '{value}' at '{path}' failed to satisfy constraint: {constraint}"
+
+
+def new(path: str, constraint: str) -> str:
+    return f"Value at '{path}' failed to satisfy constraint: {constraint}"
+
+
+def at_least(count: int, measure: str = "length") -> str:
+    return f"Member must have {measure} greater than or equal to {count}"
+
+
+def at_most(count: int, measure: str = "length") -> str:
+    return f"Member must have {measure} less than or equal to {count}"
+
+
+CASES: list[tuple[str, dict[str, Any], str]] = [
+    # Names of tables on the data plane: length first, then the pattern, one at a time; ARNs pass.
+    ("PutItem", {}, f"{ONE}Value null at 'tableName' {NOT_NULL}"),
+    ("PutItem", {"TableName": ""}, ONE + old("", "tableName", at_least(1))),
+    ("PutItem", {"TableName": "a;"}, ONE + old("a;", "tableName", NAME)),
+    ("PutItem", {"TableName": "a\n"}, ONE + old("a\n", "tableName", NAME)),
+    ("PutItem", {"TableName": "a" * 256}, ONE + old("a" * 256, "tableName", at_most(255))),
+    (
+        "PutItem",
+        {"TableName": "arn:" + "a" * 1021},
+        ONE + old("arn:" + "a" * 1021, "tableName", at_most(1024)),
+    ),
+    ("GetItem", {"TableName": "a;", "Key": KEY}, ONE + new("TableName", NAME)),
+    ("Scan", {"TableName": "a;"}, ONE + old("a;", "tableName", NAME)),
+    # The table's name alone, then the others together (errors.md section 4).
+    (
+        "PutItem",
+        {"TableName": "", "ReturnValues": "x", "ReturnConsumedCapacity": "y"},
+        ONE + old("", "tableName", at_least(1)),
+    ),
+    (
+        "PutItem",
+        {"TableName": "t", "ReturnValues": "x", "ReturnConsumedCapacity": "y"},
+        "3 validation errors detected: "
+        f"Value null at 'item' {NOT_NULL}; "
+        + old("x", "returnValues", RETURN_VALUES)
+        + "; "
+        + old("y", "returnConsumedCapacity", CAPACITY),
+    ),
+    (
+        "UpdateItem",
+        {"TableName": "t", "Key": KEY, "ReturnValues": "x", "ReturnConsumedCapacity": "y"},
+        ONE + old("x", "returnValues", RETURN_VALUES),
+    ),
+    (
+        "DeleteItem",
+        {"TableName": "t", "Key": KEY, "ReturnValues": "ALL_NEW"},
+        ONE + old("ALL_NEW", "returnValues", "Member must satisfy enum value set: [ALL_OLD, NONE]"),
+    ),
+    (
+        "PutItem",
+        {"TableName": "t", "Item": KEY, "ReturnItemCollectionMetrics": "x"},
+        ONE + old("x", "returnItemCollectionMetrics", "Member must satisfy enum value set: [SIZE, NONE]"),
+    ),
+    (
+        "PutItem",
+        {"TableName": "t", "Item": KEY, "ConditionalOperator": "x"},
+        ONE + old("x", "conditionalOperator", "Member must satisfy enum value set: [OR, AND]"),
+    ),
+    (
+        "PutItem",
+        {"TableName": "t", "Item": KEY, "Expected": {"b": {"ComparisonOperator": "x"}}},
+        ONE
+        + old(
+            "x",
+            "expected.b.member.comparisonOperator",
+            "Member must satisfy enum value set: [IN, NULL, BETWEEN, LT, NOT_CONTAINS, EQ, GT, "
+            "NOT_NULL, NE, LE, BEGINS_WITH, GE, CONTAINS]",
+        ),
+    ),
+    (
+        "UpdateItem",
+        {"TableName": "t", "Key": KEY, "AttributeUpdates": {"b": {"Action": "x"}}},
+        ONE
+        + old(
+            "x", "attributeUpdates.b.member.action", "Member must satisfy enum value set: [ADD, PUT, DELETE]"
+        ),
+    ),
+    # The new layer does not echo and names members as the model does.
+    ("GetItem", {"TableName": "t"}, f"{ONE}Value at 'Key' {NOT_NULL}"),
+    (
+        "GetItem",
+        {"TableName": "t", "Key": KEY, "ReturnConsumedCapacity": "x"},
+        ONE + new("ReturnConsumedCapacity", CAPACITY),
+    ),
+    (
+        "GetItem",
+        {"TableName": "t", "Key": KEY, "AttributesToGet": []},
+        ONE + new("AttributesToGet", at_least(1)),
+    ),
+    (
+        "GetItem",
+        {"TableName": "t", "Key": KEY, "AttributesToGet": ["a"] * 256},
+        ONE + new("AttributesToGet", at_most(255)),
+    ),
+    ("Query", {"TableName": "t", "Limit": 0}, ONE + new("Limit", at_least(1, "value"))),
+    ("Query", {"TableName": "t", "Limit": -1}, ONE + new("Limit", at_least(1, "value"))),
+    (
+        "Query",
+        {"TableName": "t", "IndexName": "i;"},
+        "2 validation errors detected: " + new("IndexName", NAME) + "; " + new("IndexName", at_least(3)),
+    ),
+    (
+        "Query",
+        {"TableName": "t", "Select": "x"},
+        ONE
+        + new(
+            "Select",
+            "Member must satisfy enum value set: "
+            "[SPECIFIC_ATTRIBUTES, COUNT, ALL_ATTRIBUTES, ALL_PROJECTED_ATTRIBUTES]",
+        ),
+    ),
+    (
+        "Query",
+        {"TableName": "t", "Select": "x", "ConditionalOperator": "y"},
+        new("ConditionalOperator", "Member must satisfy enum value set: [OR, AND]"),
+    ),
+    (
+        "SearchVectors",
+        {"TableName": "t", "IndexName": "i", "SearchVector": [{"N": "1"}], "TopK": 1},
+        ONE + new("IndexName", at_least(3)),
+    ),
+    (
+        "SearchVectors",
+        {"TableName": "t", "IndexName": "idx", "SearchVector": [], "TopK": 1},
+        ONE + new("SearchVector", at_least(1)),
+    ),
+    (
+        "SearchVectors",
+        {"TableName": "t", "IndexName": "idx", "SearchVector": [{"N": "1"}], "TopK": 0},
+        ONE + new("TopK", at_least(1, "value")),
+    ),
+    # The old layer.
+    ("Scan", {"TableName": "t", "Limit": 0}, ONE + old("0", "limit", at_least(1, "value"))),
+    ("ExecuteStatement", {"Statement": "x", "Limit": 0}, ONE + old("0", "limit", at_least(1, "value"))),
+    (
+        "Scan",
+        {"TableName": "t", "Segment": 0, "TotalSegments": 0},
+        ONE + "Value at 'totalSegments' failed to satisfy constraint: "
+        "Member must have value between 1 and 1000000",
+    ),
+    (
+        "Scan",
+        {"TableName": "t", "Segment": 0, "TotalSegments": 1_000_001},
+        ONE + "Value at 'totalSegments' failed to satisfy constraint: "
+        "Member must have value between 1 and 1000000",
+    ),
+    (
+        "Scan",
+        {"TableName": "t", "Segment": -1, "TotalSegments": 1},
+        ONE + old("-1", "segment", at_least(0, "value")),
+    ),
+    ("ListTables", {"Limit": 0}, ONE + old("0", "limit", at_least(1, "value"))),
+    ("ListTables", {"Limit": 101}, ONE + old("101", "limit", at_most(100, "value"))),
+    ("ListStreams", {"Limit": 101}, ONE + old("101", "limit", at_most(100, "value"))),
+    # Tables.
+    ("CreateTable", {"KeySchema": []}, NO_TABLE_NAME),
+    ("DeleteTable", {}, NO_TABLE_NAME),
+    ("DescribeTable", {}, NO_TABLE_NAME),
+    ("UpdateTable", {}, NO_TABLE_NAME),
+    ("DescribeTimeToLive", {}, NO_TABLE_NAME),
+    ("CreateTable", {"TableName": "ab"}, ONE + old("ab", "tableName", at_least(3))),
+    ("CreateTable", {"TableName": "a" * 256}, ONE + old("a" * 256, "tableName", at_most(255))),
+    (
+        "CreateTable",
+        {"TableName": "a:b:c", "BillingMode": "x"},
+        "2 validation errors detected: "
+        + old("a:b:c", "tableName", NAME)
+        + "; "
+        + old("x", "billingMode", "Member must satisfy enum value set: [PROVISIONED, PAY_PER_REQUEST]"),
+    ),
+    (
+        "CreateTable",
+        {"TableName": "abc", "KeySchema": [{"AttributeName": n, "KeyType": "HASH"} for n in "abc"]},
+        ONE
+        + old(
+            "[KeySchemaElement(attributeName=a, keyType=HASH), "
+            "KeySchemaElement(attributeName=b, keyType=HASH), "
+            "KeySchemaElement(attributeName=c, keyType=HASH)]",
+            "keySchema",
+            at_most(2),
+        ),
+    ),
+    (
+        "CreateTable",
+        {"TableName": "abc", "KeySchema": [{"AttributeName": "", "KeyType": "x"}, {}]},
+        "4 validation errors detected: "
+        + old("", "keySchema.1.member.attributeName", at_least(1))
+        + "; "
+        + old("x", "keySchema.1.member.keyType", "Member must satisfy enum value set: [HASH, RANGE]")
+        + f"; Value null at 'keySchema.2.member.attributeName' {NOT_NULL}"
+        + f"; Value null at 'keySchema.2.member.keyType' {NOT_NULL}",
+    ),
+    (
+        "CreateTable",
+        {"TableName": "abc", "AttributeDefinitions": [{"AttributeName": "a", "AttributeType": "SS"}]},
+        ONE
+        + old(
+            "SS",
+            "attributeDefinitions.1.member.attributeType",
+            "Member must satisfy enum value set: [B, N, S]",
+        ),
+    ),
+    (
+        "CreateTable",
+        {"TableName": "abc", "ProvisionedThroughput": {"ReadCapacityUnits": 0, "WriteCapacityUnits": 1}},
+        ONE + old("0", "provisionedThroughput.readCapacityUnits", at_least(1, "value")),
+    ),
+    (
+        "CreateTable",
+        {"TableName": "abc", "TableClass": "x"},
+        ONE
+        + old(
+            "x", "tableClass", "Member must satisfy enum value set: [STANDARD, STANDARD_INFREQUENT_ACCESS]"
+        ),
+    ),
+    (
+        "CreateTable",
+        {
+            "TableName": "abc",
+            "GlobalSecondaryIndexes": [
+                {
+                    "IndexName": "idx",
+                    "KeySchema": [{"AttributeName": n, "KeyType": "HASH"} for n in "abc"],
+                    "Projection": {"ProjectionType": "x", "NonKeyAttributes": []},
+                }
+            ],
+        },
+        "2 validation errors detected: "
+        + old(
+            "x",
+            "globalSecondaryIndexes.1.member.projection.projectionType",
+            "Member must satisfy enum value set: [ALL, INCLUDE, KEYS_ONLY]",
+        )
+        + "; "
+        + old("[]", "globalSecondaryIndexes.1.member.projection.nonKeyAttributes", at_least(1)),
+    ),
+    (
+        "TagResource",
+        {"ResourceArn": "arn", "Tags": [{"Key": "k" * 129, "Value": "v"}]},
+        ONE + old("k" * 129, "tags.1.member.key", at_most(128)),
+    ),
+    # Batches.
+    ("BatchGetItem", {}, "The requestItems parameter is required for BatchGetItem"),
+    ("BatchGetItem", {"RequestItems": {}}, "The requestItems parameter is required for BatchGetItem"),
+    ("BatchWriteItem", {}, "The requestItems parameter is required for BatchWriteItem"),
+    (
+        "BatchGetItem",
+        {"RequestItems": {"tbl": {"Keys": [KEY] * 101}}},
+        ONE + new("RequestItems.tbl.member.Keys", at_most(100)),
+    ),
+    (
+        "BatchGetItem",
+        {"RequestItems": {"tbl": {}}},
+        f"{ONE}Value at 'RequestItems.tbl.member.Keys' {NOT_NULL}",
+    ),
+    (
+        "BatchWriteItem",
+        {"RequestItems": {"tbl": []}},
+        ONE
+        + old(
+            "{tbl=[]}",
+            "requestItems",
+            f"Map value must satisfy constraint: [{at_most(25)}, {at_least(1)}]",
+        ),
+    ),
+    (
+        "BatchWriteItem",
+        {"RequestItems": {"a;": [{}]}},
+        ONE
+        + old(
+            "{a;=[WriteRequest(putRequest=null, deleteRequest=null)]}",
+            "requestItems",
+            f"Map keys must satisfy constraint: [{at_most(255)}, {at_least(1)}, {NAME}]",
+        ),
+    ),
+    (
+        "BatchWriteItem",
+        {"RequestItems": {"tbl": None}},
+        f"{ONE}Value null at 'requestItems.tbl.member' {NOT_NULL}",
+    ),
+    (
+        "BatchWriteItem",
+        {"RequestItems": {"tbl": [{"PutRequest": {}}, None]}},
+        "2 validation errors detected: "
+        f"Value null at 'requestItems.tbl.member.1.member.putRequest.item' {NOT_NULL}; "
+        f"Value null at 'requestItems.tbl.member.2.member' {NOT_NULL}",
+    ),
+    # Transactions: all together.
+    (
+        "TransactWriteItems",
+        {
+            "TransactItems": [{"Put": {"TableName": "a;", "Item": KEY}}, {"Delete": {"TableName": "t"}}],
+            "ClientRequestToken": "t" * 37,
+        },
+        "3 validation errors detected: "
+        + old("a;", "transactItems.1.member.put.tableName", NAME)
+        + f"; Value null at 'transactItems.2.member.delete.key' {NOT_NULL}; "
+        + old("t" * 37, "clientRequestToken", at_most(36)),
+    ),
+    ("TransactGetItems", {"TransactItems": []}, ONE + old("[]", "transactItems", at_least(1))),
+    (
+        "TransactGetItems",
+        {"TransactItems": [{}]},
+        f"{ONE}Value null at 'transactItems.1.member.get' {NOT_NULL}",
+    ),
+    (
+        "GetItem",
+        {"TableName": "t", "Key": KEY, "ExpressionAttributeNames": {"#a": None}},
+        f"{ONE}Value at 'ExpressionAttributeNames.#a.member' {NOT_NULL}",
+    ),
+    (
+        "Scan",
+        {"TableName": "t", "AttributesToGet": [None]},
+        f"{ONE}Value null at 'attributesToGet.1.member' {NOT_NULL}",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("operation", "request_", "text"),
+    [pytest.param(*case, id=f"{case[0]}-{case[1]}"[:90]) for case in CASES],
+)
+def test_refused(shape_of: ShapeOf, operation: str, request_: dict[str, Any], text: str) -> None:
+    with pytest.raises(ValidationException) as caught:
+        shape_of(operation).check_request(request_, 1_000_000)
+    assert caught.value.body() == {
+        "__type": "com.amazon.coral.validate#ValidationException",
+        "message": text,
+    }
+
+
+@pytest.mark.parametrize(
+    ("operation", "request_"),
+    [
+        ("PutItem", {"TableName": "t", "Item": {}}),
+        ("PutItem", {"TableName": "t" * 255, "Item": {}}),
+        ("PutItem", {"TableName": "arn:aws:dynamodb:x:0:table/t", "Item": {}}),
+        ("PutItem", {"TableName": "arn:" + "a" * 1020, "Item": {}}),
+        ("PutItem", {"TableName": "t", "Item": {}, "ReturnValues": "ALL_NEW"}),
+        ("DeleteItem", {"TableName": "t", "Key": {}, "ReturnValues": "ALL_OLD"}),
+        ("GetItem", {"TableName": "t", "Key": {}, "AttributesToGet": ["a"] * 255}),
+        ("Query", {"TableName": "t", "Limit": 2**40}),
+        ("Scan", {"TableName": "t", "Segment": 999_999, "TotalSegments": 1_000_000}),
+        ("BatchWriteItem", {"RequestItems": {"t": [ITEMS] * 25}}),
+        ("BatchWriteItem", {"RequestItems": {"arn:aws:dynamodb:x:0:table/t": [ITEMS]}}),
+        (
+            "CreateTable",
+            {
+                "TableName": "abc",
+                "GlobalSecondaryIndexes": [
+                    {
+                        "IndexName": "idx",
+                        "KeySchema": [{"AttributeName": n, "KeyType": "HASH"} for n in "abcd"],
+                        "Projection": {},
+                    }
+                ],
+            },
+        ),
+        ("DescribeTable", {"TableName": "t", "Unheard": {"of": [None]}}),
+        ("DescribeEndpoints", {}),
+    ],
+)
+def test_accepted(shape_of: ShapeOf, operation: str, request_: dict[str, Any]) -> None:
+    assert shape_of(operation).check_request(request_, 1_000_000)
+
+
+def test_ten_errors_at_most(shape_of: ShapeOf) -> None:
+    with pytest.raises(ValidationException) as caught:
+        shape_of("CreateTable").check_request({"TableName": "abc", "KeySchema": [{}] * 20}, 1000)
+    assert caught.value.message is not None
+    assert caught.value.message.startswith("10 validation errors detected: ")
+    assert caught.value.message.count("failed to satisfy") == 10
+
+
+def test_attribute_values_as_java_prints_them(shape_of: ShapeOf) -> None:
+    item = {
+        "a": {"S": "x"},
+        "b": {"B": "AAAA"},
+        "c": {"L": [{"BOOL": True}, {"NULL": True}]},
+        "d": {"M": {"e": {"NS": ["1", "2"]}}},
+        "f": {"BS": ["AAAA"]},
+    }
+
+    def attribute(**members: str) -> str:
+        names = ("s", "n", "b", "ss", "ns", "bs", "m", "l", "null", "bool")
+        texts = ", ".join(f"{name}={members.get(name, 'null')}" for name in names)
+        return f"AttributeValue({texts})"
+
+    nested = attribute(m="{e=" + attribute(ns="[1, 2]") + "}")
+    listed = attribute(l=f"[{attribute(bool='true')}, {attribute(null='true')}]")
+    buffer = "java.nio.HeapByteBuffer[pos=0 lim=3 cap=3]"
+    write = (
+        f"WriteRequest(putRequest=PutRequest(item={{a={attribute(s='x')}, b={attribute(b=buffer)}, "
+        f"c={listed}, d={nested}, f={attribute(bs=f'[{buffer}]')}}}), deleteRequest=null)"
+    )
+    with pytest.raises(ValidationException) as caught:
+        shape_of("BatchWriteItem").check_request(
+            {"RequestItems": {"tbl": [{"PutRequest": {"Item": item}}] * 26}}, 100_000
+        )
+    assert caught.value.message is not None
+    assert f"Value '{{tbl=[{write}, {write}, " in caught.value.message
+
+
+def test_echo_is_bounded(shape_of: ShapeOf) -> None:
+    """A value's text in Java is many times its JSON; a request of megabytes must not become a hundred."""
+    item = {"a": {"L": [{"S": ""} for _ in range(5000)]}}
+    for request in (
+        {"RequestItems": {"tbl": [{"PutRequest": {"Item": item}}] * 26}},
+        {"RequestItems": {"t" * 100_000: [{}]}},
+    ):
+        with pytest.raises(ValidationException) as caught:
+            shape_of("BatchWriteItem").check_request(request, 1_000_000)
+        assert caught.value.message is not None
+        assert len(caught.value.message) < ECHO_CHARACTERS_MAX + 1000
+
+
+def test_deep_values_are_echoed_without_recursion_errors(shape_of: ShapeOf) -> None:
+    value: dict[str, Any] = {"S": "x"}
+    for _ in range(500):
+        value = {"L": [value]}
+    with pytest.raises(ValidationException, match="Map value must satisfy"):
+        shape_of("BatchWriteItem").check_request(
+            {"RequestItems": {"tbl": [{"PutRequest": {"Item": {"a": value}}}] * 26}}, 100_000
+        )
