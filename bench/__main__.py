@@ -1,0 +1,247 @@
+"""`python -m bench`: set up the peers, run the comparison or the scale check, print the tables."""
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from bench import client, machine, report, rounds
+from bench.servers import FARADISC, PROGRAMS, Program, Server, Unavailable, install_peers
+from bench.workloads import PARTITION_ITEMS, WORKLOADS, Population, Workload
+
+RESULTS_DIRECTORY = Path(__file__).resolve().parent / "results"
+SCALE_ITEMS = (20_000, 2_000_000)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _parse(arguments)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        if options.command == "setup":
+            install_peers()
+            return 0
+        return _run(options)
+    except (
+        Unavailable,
+        client.BadAnswer,
+        OSError,
+        report.MissingMarks,
+        subprocess.CalledProcessError,
+    ) as error:
+        print(f"bench: {error}", file=sys.stderr)
+        return 1
+
+
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m bench", description="Faradisc against its peers, on this machine."
+    )
+    add = parser.add_argument
+    add(
+        "command",
+        nargs="?",
+        choices=("run", "setup"),
+        default="run",
+        help="setup installs the peers with npm",
+    )
+    add("--only", type=_names(WORKLOADS), help=f"workloads, separated by commas: {', '.join(WORKLOADS)}")
+    add("--servers", type=_names(PROGRAMS), help=f"servers, separated by commas: {', '.join(PROGRAMS)}")
+    add("--seconds", type=int, default=5, help="length of a round (5)")
+    add("--rounds", type=int, default=3, help="rounds per workload and server (3)")
+    add("--connections", type=int, default=16, help="open connections (16, what the targets are for)")
+    add("--items", type=int, default=100_000, help="items in the table (100000)")
+    add("--scale", action="store_true", help="Faradisc only: the same workloads on two sizes")
+    add(
+        "--scale-items",
+        type=_sizes,
+        default=SCALE_ITEMS,
+        metavar="SMALL,LARGE",
+        help="the two sizes (20000,2000000)",
+    )
+    add(
+        "--client",
+        choices=("auto", "wrk", "python"),
+        default="auto",
+        help="auto is wrk where it is installed",
+    )
+    add("--server-core", type=int, default=0, help="core of the servers (0); -1 pins nothing")
+    add("--client-core", type=int, default=1, help="core of the client (1); -1 pins nothing")
+    add(
+        "--directory",
+        type=Path,
+        default=RESULTS_DIRECTORY,
+        help="where data lives during the run (bench/results)",
+    )
+    add("--json", type=Path, help="write every round's figures to this file")
+    add(
+        "--publish",
+        type=Path,
+        metavar="FILE",
+        help="replace the tables in this file, e.g. docs/performance.md",
+    )
+    options = parser.parse_args(arguments)
+    if min(options.seconds, options.rounds, options.connections) < 1:
+        parser.error("--seconds, --rounds and --connections start at 1")
+    if any(
+        size < PARTITION_ITEMS or size % PARTITION_ITEMS for size in (options.items, *options.scale_items)
+    ):
+        parser.error(f"sizes are multiples of {PARTITION_ITEMS}")
+    if options.publish and (options.only or options.servers):
+        parser.error("a part of a run is not published: leave out --only and --servers")
+    if options.client == "wrk" and not client.has_wrk():
+        parser.error("wrk is not installed")
+    return options
+
+
+def _names(known: Mapping[str, object]) -> Callable[[str], list[str]]:
+    def parse(text: str) -> list[str]:
+        names = text.split(",")
+        for name in names:
+            if name not in known:
+                raise argparse.ArgumentTypeError(f"{name} is none of {', '.join(known)}")
+        return names
+
+    return parse
+
+
+def _sizes(text: str) -> tuple[int, int]:
+    small, large = (int(part) for part in text.split(","))
+    return small, large
+
+
+def _run(options: argparse.Namespace) -> int:
+    name = "scale" if options.scale else "comparison"
+    if options.publish:
+        report.split_at_marks(options.publish, name)  # a missing mark should not be found out after the run
+    options.directory.mkdir(parents=True, exist_ok=True)
+    directory = Path(tempfile.mkdtemp(suffix=".tmp", dir=options.directory))
+    plan = rounds.Plan(
+        directory=directory,
+        connections=options.connections,
+        seconds=options.seconds,
+        rounds=options.rounds,
+        server_core=_core(options.server_core),
+        client_core=_core(options.client_core),
+        with_wrk=options.client != "python" and client.has_wrk(),
+    )
+    chosen = [WORKLOADS[name] for name in options.only or WORKLOADS]
+    try:
+        here = machine.describe(directory)
+        run = _scale if options.scale else _compare
+        rows, measured, tables, notes = run(options, plan, chosen)
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+    notes = [*_conditions(plan), *notes]
+    print("\n" + "\n".join([*here.lines(), *notes]))
+    print("\n" + "\n\n".join(table.text() for table in tables))
+    if options.json:
+        options.json.write_text(json.dumps(report.data(rows, measured, here, notes), indent=1) + "\n")
+    if options.publish:
+        report.publish(options.publish, name, report.markdown(tables, here, notes))
+    return 1 if any(row.problem for row in rows) else 0
+
+
+Outcome = tuple[list[rounds.Row], list[rounds.Startup], list[report.Table], list[str]]
+
+
+def _compare(options: argparse.Namespace, plan: rounds.Plan, chosen: Sequence[Workload]) -> Outcome:
+    population = Population(options.items)
+    programs, notes = _available(options.servers or (list(PROGRAMS) if options.publish else None))
+    measured = []
+    subjects = []
+    with ExitStack() as running:
+        for program in list(programs):
+            try:
+                measured.append(rounds.start_and_idle(program, plan))
+            except Unavailable as error:
+                if options.servers or options.publish:
+                    raise
+                notes.append(f"left out: {error}")
+                programs.remove(program)
+        for program in programs:
+            server = Server(program, plan.directory / program.name, core=plan.server_core)
+            running.enter_context(server)
+            subjects.append(rounds.Subject(program.name, server, population))
+            notes.append(f"{program.name} {program.version()}: {program.durability}")
+        rows = _measure(subjects, chosen, plan)
+        memory = {each.label: each.server.memory_bytes() for each in subjects if each.server.running}
+    conditions = f"{options.items:,} items of 400 bytes, {options.connections} connections"
+    tables = report.comparison(rows, conditions)
+    return rows, measured, [*tables, report.startups(measured, memory)], notes
+
+
+def _scale(options: argparse.Namespace, plan: rounds.Plan, chosen: Sequence[Workload]) -> Outcome:
+    with ExitStack() as running:
+        subjects = []
+        for size in options.scale_items:
+            server = Server(FARADISC, plan.directory / str(size), core=plan.server_core)
+            running.enter_context(server)
+            subjects.append(rounds.Subject(f"{size:,} items", server, Population(size)))
+        rows = _measure(subjects, chosen, plan)
+        notes = [f"faradisc {FARADISC.version()}: {FARADISC.durability}"]
+        for each in subjects:
+            if each.server.running:
+                notes.append(f"{each.label}: {each.server.memory_bytes() / 2**20:.0f} MB after the run")
+    return rows, [], report.scale(rows, f"{options.connections} connections"), notes
+
+
+def _measure(
+    subjects: Sequence[rounds.Subject], chosen: Sequence[Workload], plan: rounds.Plan
+) -> list[rounds.Row]:
+    tables = list(dict.fromkeys(workload.table for workload in chosen))
+    for subject in subjects:
+        subject.server.pause()
+    for subject in subjects:
+        subject.server.resume()
+        rounds.load(subject, tables, _say)
+        subject.server.pause()
+    return rounds.measure(subjects, chosen, plan, _say)
+
+
+def _available(names: list[str] | None) -> tuple[list[Program], list[str]]:
+    """The programs that are installed; one that was asked for by name must be. Raises: Unavailable."""
+    programs, notes = [], []
+    for program in PROGRAMS.values():
+        if names and program.name not in names:
+            continue
+        try:
+            program.check_installed()
+            programs.append(program)
+        except Unavailable as error:
+            if names:
+                raise
+            notes.append(f"left out: {error}")
+    if not programs:
+        raise Unavailable("no server is installed")
+    return programs, notes
+
+
+def _conditions(plan: rounds.Plan) -> list[str]:
+    tool = "wrk" if plan.with_wrk else "the asyncio client, slower than wrk, so ratios look smaller"
+    pinned = (
+        f"servers on core {plan.server_core}, client on core {plan.client_core}"
+        if plan.server_core is not None and plan.client_core is not None
+        else "not pinned"
+    )
+    return [f"{tool}, {pinned}, {plan.rounds} rounds of {plan.seconds} s in turns, medians"]
+
+
+def _core(number: int) -> int | None:
+    """A core that exists here, or None: with fewer than two nothing can be kept apart."""
+    allowed = os.sched_getaffinity(0)
+    return number if number in allowed and len(allowed) > 1 else None
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

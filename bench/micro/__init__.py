@@ -1,0 +1,1 @@
+"""Timings of single pure functions, for work on the hot path: `python -m bench.micro [word ...]`."""

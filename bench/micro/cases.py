@@ -1,0 +1,47 @@
+"""The functions of the hot path and what they are called with: the item the server benchmarks use.
+
+A case is a name and a function of no arguments. Add one when a profile of a whole server shows that the
+function matters; a case nobody has met in a profile is noise.
+"""
+
+from collections.abc import Callable, Iterator
+
+import orjson
+
+from bench.workloads import PLAIN_TABLE, Population, table_definition
+from faradisc.codec import record, sortkey
+from faradisc.codec.keyspace import EMBEDDED_SLOTS, Placement
+from faradisc.values import number
+from faradisc.values.checks import canonicalise
+from faradisc.values.schema import KeySchema
+from faradisc.values.size import item_size
+
+Case = tuple[str, Callable[[], object]]
+
+
+def cases() -> Iterator[Case]:
+    """All cases, layer by layer from below."""
+    item = Population(100).item(42)
+    wire = orjson.dumps(item)
+    yield "values: canonicalise an item", lambda: all(map(canonicalise, item.values()))
+    yield "values: item_size", lambda: item_size(item)
+    yield "values: number.parse, integer", lambda: number.parse("12345")
+    yield "values: number.parse, 38 digits", lambda: number.parse("-1234567890123456789.0123456789012345678")
+    yield "values: number.encode_ordered", lambda: number.encode_ordered("-12345.678")
+    yield "values: number.add", lambda: number.add("12345", "0.1")
+
+    stored = record.encode(item, item_size(item))
+    yield "json: loads an item (floor)", lambda: orjson.loads(wire)
+    yield "codec: record.encode", lambda: record.encode(item, 400)
+    yield "codec: record.decode", lambda: record.decode(stored)
+    yield "codec: splice a record into an answer", lambda: orjson.dumps({"Item": record.json_of(stored)})
+    yield "codec: sortkey.encode_component, S", lambda: sortkey.encode_component(item["sk"])
+    yield "codec: sortkey.encode_component, N", lambda: sortkey.encode_component(item["score"])
+    placement = _placement()
+    yield "codec: row_key of an item", lambda: placement.row_key(item)
+
+
+def _placement() -> Placement:
+    definition = table_definition(PLAIN_TABLE)
+    types = {each["AttributeName"]: each["AttributeType"] for each in definition["AttributeDefinitions"]}
+    return Placement(resource=1, slots=EMBEDDED_SLOTS, key=KeySchema(("pk",), ("sk",), types))

@@ -1,0 +1,213 @@
+"""The three programs under test and the life of a server process: start, first answer, pause, figures, end.
+
+While one server is measured the others are stopped with SIGSTOP, so what a server leaves for later
+(compaction, checkpoints, garbage collection) is paid in its own rounds and never in a neighbour's.
+"""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+from bench import client, machine
+from bench.requests import sign
+
+PEERS_DIRECTORY = Path(__file__).resolve().parent / "peers"
+PACKAGES = ("@dynoxide/linux-x64@1.2.1", "dynalite@4.0.0")
+READY_S_MAX = 20.0
+SETTLE_S_MAX = 5.0
+
+
+class Unavailable(Exception):
+    """A server that is not installed, or that ended or kept silent instead of answering."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """How to start one of the servers. `command` takes a port and an empty or filled data directory."""
+
+    name: str
+    executable: Path
+    command: Callable[[int, Path], list[str]]
+    version: Callable[[], str]
+    durability: str
+    """What has happened to a write when its answer comes; seen with strace for the peers."""
+
+    def check_installed(self) -> None:
+        """Raises: Unavailable."""
+        if not self.executable.exists():
+            hint = "pip install -e ." if self is FARADISC else "python -m bench setup"
+            raise Unavailable(f"{self.name} is not installed ({hint})")
+        if self is DYNALITE and shutil.which("node") is None:
+            raise Unavailable("dynalite needs node")
+
+
+def _package_version(package: str) -> str:
+    manifest = PEERS_DIRECTORY / "node_modules" / package / "package.json"
+    return str(json.loads(manifest.read_text())["version"])
+
+
+_FARADISC_EXECUTABLE = Path(sys.executable).parent / "faradisc"
+_DYNOXIDE_EXECUTABLE = PEERS_DIRECTORY / "node_modules" / "@dynoxide" / "linux-x64" / "dynoxide"
+_DYNALITE_EXECUTABLE = PEERS_DIRECTORY / "node_modules" / "dynalite" / "cli.js"
+
+FARADISC = Program(
+    name="faradisc",
+    executable=_FARADISC_EXECUTABLE,
+    command=lambda port, directory: [
+        str(_FARADISC_EXECUTABLE),
+        *("serve", "--port", str(port), "--data-dir", str(directory / "data")),
+    ],
+    version=lambda: metadata.version("faradisc"),
+    durability="answers after a sync of its log, shared by the writes that wait for it",
+)
+DYNOXIDE = Program(
+    name="dynoxide",
+    executable=_DYNOXIDE_EXECUTABLE,
+    command=lambda port, directory: [
+        str(_DYNOXIDE_EXECUTABLE),
+        *("serve", "--port", str(port), "--db-path", str(directory / "dynoxide.db")),
+    ],
+    version=lambda: _package_version("@dynoxide/linux-x64"),
+    durability="answers after an fsync of its own for every write request",
+)
+DYNALITE = Program(
+    name="dynalite",
+    executable=_DYNALITE_EXECUTABLE,
+    command=lambda port, directory: [
+        "node",
+        str(_DYNALITE_EXECUTABLE),
+        *("--host", "127.0.0.1", "--port", str(port), "--path", str(directory / "leveldb")),
+        *("--createTableMs", "0"),
+    ],
+    version=lambda: _package_version("dynalite"),
+    durability="answers without a sync, so its writes do less",
+)
+PROGRAMS = {program.name: program for program in (FARADISC, DYNOXIDE, DYNALITE)}
+
+
+def install_peers() -> None:
+    """Install the peers into bench/peers with the npm client, without their install scripts (none is needed).
+
+    Raises: Unavailable without npm; subprocess.CalledProcessError.
+    """
+    if shutil.which("npm") is None:
+        raise Unavailable("the peers are npm packages, and there is no npm here")
+    PEERS_DIRECTORY.mkdir(exist_ok=True)
+    flags = ["--no-save", "--no-package-lock", "--ignore-scripts", "--no-audit", "--no-fund"]
+    subprocess.run(["npm", "install", "--prefix", str(PEERS_DIRECTORY), *flags, *PACKAGES], check=True)
+
+
+class Server:
+    """One server process with its own data directory; a context manager that leaves nothing running."""
+
+    def __init__(self, program: Program, directory: Path, *, core: int | None) -> None:
+        program.check_installed()
+        self.program = program
+        self.directory = directory
+        self.core = core
+        self.port = _free_port()
+        self.start_s = 0.0
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> "Server":
+        try:
+            self.start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def start(self) -> None:
+        """Start and wait for the first answer to ListTables; `start_s` is the time from one to the other.
+
+        Raises: Unavailable.
+        """
+        self.directory.mkdir(parents=True, exist_ok=True)
+        question = sign("ListTables", {})
+        command = self.program.command(self.port, self.directory)
+        began = time.perf_counter()
+        with machine.on_core(self.core), (self.directory / "log").open("ab") as log:
+            self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        while not self._answers(question):
+            if self._process.poll() is not None:
+                raise Unavailable(f"{self.program.name} ended: {self.last_words()}")
+            if time.perf_counter() - began > READY_S_MAX:
+                raise Unavailable(f"{self.program.name} was silent for {READY_S_MAX} s: {self.last_words()}")
+            time.sleep(0.001)
+        self.start_s = time.perf_counter() - began
+
+    def stop(self) -> None:
+        """End the process: asked first, killed after five seconds."""
+        process = self._process
+        if process is None or process.poll() is not None:
+            return
+        process.send_signal(signal.SIGCONT)
+        process.terminate()
+        try:
+            process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    def pause(self) -> None:
+        """Let it finish what it is doing (at most SETTLE_S_MAX), then stop its clock; nothing if it ended."""
+        if not self.running:
+            return
+        deadline = time.perf_counter() + SETTLE_S_MAX
+        before = self.cpu_seconds()
+        while time.perf_counter() < deadline:
+            time.sleep(0.1)
+            now = self.cpu_seconds()
+            if now - before <= 0.01:
+                break
+            before = now
+        os.kill(self.pid, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        if self.running:
+            os.kill(self.pid, signal.SIGCONT)
+
+    def cpu_seconds(self) -> float:
+        return machine.cpu_seconds(self.pid)
+
+    def memory_bytes(self, field: str = "VmRSS") -> int:
+        return machine.memory_bytes(self.pid, field)
+
+    def _answers(self, question: bytes) -> bool:
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=READY_S_MAX) as connection:
+                return client.ask(connection, question)[0] == 200
+        except (OSError, client.BadAnswer):
+            return False
+
+    def last_words(self) -> str:
+        """The last line it wrote to its output."""
+        lines = (self.directory / "log").read_text(errors="replace").strip().splitlines()
+        return lines[-1] if lines else "(no output)"
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
