@@ -12,6 +12,7 @@ from faradisc.operations.registry import OPERATIONS
 from faradisc.protocol.http import RequestIds
 from faradisc.storage.api import Store
 from faradisc.tables.catalog import Catalog
+from faradisc.transactions.tokens import Tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ class Database:
             transition_ms=settings.transition_ms,
         )
         await catalog.load()
-        return cls(Backend(store, catalog, clock, entropy), settings)
+        return cls(Backend(store, catalog, clock, entropy, Tokens(store)), settings)
 
     @property
     def store(self) -> Store:

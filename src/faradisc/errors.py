@@ -13,7 +13,7 @@ Source of names, namespaces and statuses: shared reference `errors.md`, sections
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 MODELLED = "com.amazonaws.dynamodb.v20120810#"
@@ -154,6 +154,35 @@ class ItemCollectionSizeLimitExceededException(ModelledError):
 
 class TransactionConflictException(ModelledError):
     default_text = "Transaction is ongoing for the item"
+
+
+class TransactionCanceledException(ModelledError):
+    """A transaction in which at least one action could not be done; `reasons` stand in request order."""
+
+    text_member = "Message"
+
+    def __init__(self, reasons: Sequence[Mapping[str, Any]]) -> None:
+        codes = ", ".join(reason["Code"] for reason in reasons)
+        super().__init__(
+            f"Transaction cancelled, please refer cancellation reasons for specific reasons [{codes}]",
+            extra={"CancellationReasons": list(reasons)},
+        )
+
+
+class TransactionInProgressException(ModelledError):
+    text_member = "Message"
+    default_text = "Transaction with the given client token is in progress."
+
+
+class IdempotentParameterMismatchException(ModelledError):
+    text_member = "Message"
+    default_text = (
+        "The provided client token was already used with other parameters within the idempotency window."
+    )
+
+
+class DuplicateItemException(ModelledError):
+    default_text = "Duplicate primary key exists in table"
 
 
 class ProvisionedThroughputExceededException(ModelledError):

@@ -44,6 +44,11 @@ BATCH_GET_KEYS_MAX = 100
 BATCH_GET_BYTES_MAX = 16_000_000
 """The documented example (100 items of 300 KB return 52) fits this, not 16 MiB (capacity.md 2.0)."""
 BATCH_WRITE_REQUESTS_MAX = 25
+TRANSACTION_ACTIONS_MAX = 100
+TRANSACTION_BYTES_MAX = 4 * MB
+"""Of the request's items for writes, of the data read for reads."""
+IDEMPOTENCY_WINDOW_S = 600
+"""How long a ClientRequestToken is remembered after its transaction has finished (limits.md section 8)."""
 LIST_TABLES_PAGE_MAX = 100
 SCAN_SEGMENTS_MAX = 1_000_000
 TAGS_PAGE_MAX = 10

@@ -61,15 +61,26 @@ class Consumed:
     def total(self) -> int:
         return self.table + sum(self.local_indexes.values()) + sum(self.global_indexes.values())
 
-    def describe(self, detail: str) -> dict[str, Any]:
-        """The ConsumedCapacity member for ReturnConsumedCapacity TOTAL or INDEXES."""
-        described: dict[str, Any] = {"TableName": self.shown_name, "CapacityUnits": self.total() / 2}
+    def describe(self, detail: str, *, transaction: str | None = None) -> dict[str, Any]:
+        """The ConsumedCapacity member for ReturnConsumedCapacity TOTAL or INDEXES.
+
+        Transactional calls name their kind of units too, at every level; `transaction` is then
+        ReadCapacityUnits or WriteCapacityUnits (capacity.md section 2.2, measured).
+        """
+
+        def arm(half_units: int) -> dict[str, Any]:
+            shown = {"CapacityUnits": half_units / 2}
+            if transaction is not None:
+                shown[transaction] = half_units / 2
+            return shown
+
+        described: dict[str, Any] = {"TableName": self.shown_name, **arm(self.total())}
         if detail == "INDEXES":
-            described["Table"] = {"CapacityUnits": self.table / 2}
-            for member, arm in (
+            described["Table"] = arm(self.table)
+            for member, arms in (
                 ("LocalSecondaryIndexes", self.local_indexes),
                 ("GlobalSecondaryIndexes", self.global_indexes),
             ):
-                if arm:
-                    described[member] = {name: {"CapacityUnits": units / 2} for name, units in arm.items()}
+                if arms:
+                    described[member] = {name: arm(half_units) for name, half_units in arms.items()}
         return described

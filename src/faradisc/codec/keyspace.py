@@ -12,7 +12,8 @@ The hash is MD5 over `Outliers` and the partition key's bytes: the order in whic
 seen to scan (design.md section 4). The key itself follows the hash, so two keys of one hash stay apart.
 A global index with several HASH attributes hashes their components one after another.
 
-Resource 0 is the catalog; see tables/catalog.py.
+Resource 0 is the system's own: the catalog (tables/catalog.py) and the idempotency tokens
+(transactions/tokens.py).
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from faradisc.values.schema import KeySchema
 
 HASH_BYTES = 16
 CATALOG_PART = b"\x00\x00\x00\x00\x00"
+TOKENS_PART = b"\x00\x00\x00\x00\x01"
 EMBEDDED_SLOTS = 4
 
 

@@ -15,7 +15,7 @@ from faradisc.errors import ValidationException
 from faradisc.limits import BATCH_WRITE_REQUESTS_MAX
 from faradisc.operations.batch_get_item import DUPLICATE_KEYS
 from faradisc.operations.call import Backend, Call
-from faradisc.operations.item_writes import collection_metrics
+from faradisc.operations.item_writes import add_collection_metrics
 from faradisc.tables.keys import check_batch_put_keys, check_index_keys, check_key
 from faradisc.tables.table import Table
 from faradisc.tables.writes import Change, Image, Outcome, apply_changes
@@ -87,10 +87,4 @@ def _add_report(result: dict[str, Any], call: Call, outcomes: list[tuple[str, Ou
             outcome.charge(consumed.setdefault(name, units.Consumed(name)))
         result["ConsumedCapacity"] = [charge.describe(detail) for charge in consumed.values()]
     if call.request.get("ReturnItemCollectionMetrics") == "SIZE":
-        metrics: dict[str, list[dict[str, Any]]] = {}
-        for name, outcome in outcomes:
-            described = collection_metrics(outcome)
-            if described is not None and described not in metrics.setdefault(name, []):
-                metrics[name].append(described)
-        if metrics:
-            result["ItemCollectionMetrics"] = metrics
+        add_collection_metrics(result, outcomes)

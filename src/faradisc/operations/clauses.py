@@ -87,6 +87,18 @@ def bind_write_condition(call: Call) -> Condition | None:
     return condition
 
 
+def bind_action(call: Call, action: Mapping[str, Any]) -> tuple[Update | None, Condition | None]:
+    """Update and condition of one action of a transaction. Raises ValidationException."""
+    expressions = tuple(name for name in ("UpdateExpression", "ConditionExpression") if name in action)
+    placeholders = placeholders_of(call, action, expressions)
+    update = bind_update(action["UpdateExpression"], placeholders) if "UpdateExpression" in action else None
+    condition = None
+    if "ConditionExpression" in action:
+        condition = bind_condition(action["ConditionExpression"], "ConditionExpression", placeholders)
+    placeholders.check_all_used()
+    return update, condition
+
+
 def _condition(call: Call, placeholders: Placeholders) -> Condition | None:
     request = call.request
     if "ConditionExpression" in request:

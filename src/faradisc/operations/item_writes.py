@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from faradisc.capacity import units
@@ -37,6 +38,17 @@ def add_report(result: dict[str, Any], call: Call, outcome: Outcome) -> None:
         metrics = collection_metrics(outcome)
         if metrics is not None:
             result["ItemCollectionMetrics"] = metrics
+
+
+def add_collection_metrics(result: dict[str, Any], outcomes: Sequence[tuple[str, Outcome]]) -> None:
+    """Add ItemCollectionMetrics of several writes: one entry per collection, by table as named."""
+    metrics: dict[str, list[dict[str, Any]]] = {}
+    for name, outcome in outcomes:
+        described = collection_metrics(outcome)
+        if described is not None and described not in metrics.setdefault(name, []):
+            metrics[name].append(described)
+    if metrics:
+        result["ItemCollectionMetrics"] = metrics
 
 
 def collection_metrics(outcome: Outcome) -> dict[str, Any] | None:

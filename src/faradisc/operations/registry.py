@@ -21,6 +21,8 @@ from faradisc.operations.put_item import put_item
 from faradisc.operations.query import query
 from faradisc.operations.scan import scan
 from faradisc.operations.tag_resource import list_tags_of_resource, tag_resource, untag_resource
+from faradisc.operations.transact_get_items import transact_get_items
+from faradisc.operations.transact_write_items import transact_write_items
 from faradisc.operations.update_item import update_item
 from faradisc.operations.update_table import update_table
 from faradisc.values.checks import Wording
@@ -63,6 +65,8 @@ _LIST = (
     Operation("Scan", scan),
     Operation("BatchGetItem", batch_get_item, wording=Wording.NEW),
     Operation("BatchWriteItem", batch_write_item),
+    Operation("TransactGetItems", transact_get_items),
+    Operation("TransactWriteItems", transact_write_items),
 )
 
 OPERATIONS: dict[str, Operation] = {operation.name: operation for operation in _LIST}

@@ -9,7 +9,7 @@ from faradisc.codec.sortkey import raw_bytes
 from faradisc.errors import ValidationException
 from faradisc.limits import PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX
 from faradisc.values.attribute import AttributeValue, Item, type_of
-from faradisc.values.schema import IndexSchema, KeySchema
+from faradisc.values.schema import IndexSchema, KeySchema, TableSchema
 
 KEY_MISMATCH = "The provided key element does not match the schema"
 
@@ -25,6 +25,14 @@ def empty_key_message(name: str, kind: str) -> str:
 
 def _is_empty(value: AttributeValue) -> bool:
     return value.get("S") == "" or value.get("B") == ""
+
+
+def has_empty_key(item: Item, schema: TableSchema) -> bool:
+    """Whether a key attribute of the table or of one of its indexes is an empty string or binary."""
+    names = {*schema.key.names}
+    for index in schema.local_indexes + schema.global_indexes:
+        names.update(index.key.names)
+    return any(name in item and _is_empty(item[name]) for name in names)
 
 
 def _check_sizes(key: Item, schema: KeySchema) -> None:

@@ -118,12 +118,17 @@ class Outcome:
         """Units of the table's own part."""
         return units.write_units(self.old.size_bytes, self.new_size)
 
-    def charge(self, consumed: units.Consumed) -> None:
-        """Add what this change costs, outside a transaction."""
-        consumed.table += self.write_units * 2
+    def charge(self, consumed: units.Consumed, *, transaction: bool = False) -> None:
+        """Add what this change costs. A transaction doubles the table's part, not the indexes'."""
+        consumed.table += self.write_units * (4 if transaction else 2)
         for entry in self.entries:
             schema = entry.index.schema
             consumed.add_index(schema.name, entry.write_units * 2, is_global=schema.is_global)
+
+
+def keep(image: Image) -> Item | None:
+    """A change that leaves its item as it is: a condition check."""
+    return image.item
 
 
 class ConditionFailed(Exception):
@@ -177,7 +182,7 @@ async def apply_change(store: Store, change: Change) -> Outcome:
         except (ConditionFailed, ValidationException):
             await store.settle(old.version)
             raise
-        if await _commit(store, [outcome]):
+        if await commit_outcomes(store, [outcome]):
             return outcome
     raise InternalServerError
 
@@ -188,18 +193,18 @@ async def apply_changes(store: Store, changes: Sequence[Change]) -> list[Outcome
     Raises what `apply_change` raises; then nothing was written.
     """
     for _ in range(ROUNDS_MAX):
-        images = await _images(store, changes)
+        images = await read_images(store, changes)
         try:
             outcomes = [evaluate(change, old) for change, old in zip(changes, images, strict=True)]
         except (ConditionFailed, ValidationException):
             await store.settle(0)
             raise
-        if await _commit(store, outcomes):
+        if await commit_outcomes(store, outcomes):
             return outcomes
     raise InternalServerError
 
 
-async def _images(store: Store, changes: Sequence[Change]) -> list[Image]:
+async def read_images(store: Store, changes: Sequence[Change]) -> list[Image]:
     """The old images in the order of the changes, read part by part."""
     by_part: dict[bytes, list[int]] = {}
     for position, change in enumerate(changes):
@@ -227,25 +232,35 @@ class _Batches:
         return batch
 
 
-async def _commit(store: Store, outcomes: Sequence[Outcome]) -> bool:
-    """Write what the outcomes say, all or nothing. False: something changed since it was read."""
+async def commit_outcomes(
+    store: Store, outcomes: Sequence[Outcome], *, also: Batch | None = None, check_all: bool = False
+) -> bool:
+    """Write what the outcomes say, all or nothing. False: something changed since it was read.
+
+    `also` is committed with them. `check_all` puts items that stay as they are among the checks, which a
+    transaction needs and a single write does not.
+    """
     batches = _Batches()
     for outcome in outcomes:
-        _add_item(batches, outcome)
+        _add_item(batches, outcome, check_all=check_all)
         for entry in outcome.entries:
             _add_entry(batches, entry)
     await _add_collections(store, batches, outcomes)
+    if also is not None:
+        batches.by_part[also.part] = also
     if not batches.by_part:
         await store.settle(0)
         return True
     return not isinstance(await store.commit(list(batches.by_part.values())), Conflict)
 
 
-def _add_item(batches: _Batches, outcome: Outcome) -> None:
+def _add_item(batches: _Batches, outcome: Outcome, *, check_all: bool) -> None:
     old, new_record = outcome.old, outcome.new_record
-    if new_record == old.record:
-        return
     change = outcome.change
+    if new_record == old.record:
+        if check_all:
+            batches.of(change.part).checks.append((change.row_key, old.version))
+        return
     batch = batches.of(change.part)
     batch.checks.append((change.row_key, old.version))
     if new_record is None:

@@ -1,0 +1,169 @@
+"""TransactWriteItems: up to 100 puts, updates, deletes and condition checks, all or none.
+
+Checks: one action kind per element -> per action, in request order: values, expressions, placeholders
+-> tables -> keys -> no item twice -> token -> (in the transaction) conditions, updates, sizes.
+Whatever concerns one item once its table is known becomes a cancellation reason; empty key values and
+oversized puts refuse the whole request. Source: errors.md sections 4 and 6.8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from faradisc.capacity import units
+from faradisc.errors import ValidationException
+from faradisc.expressions import Condition, Update
+from faradisc.limits import ITEM_SIZE_BYTES_MAX, TRANSACTION_BYTES_MAX
+from faradisc.operations.call import Backend, Call
+from faradisc.operations.clauses import bind_action
+from faradisc.operations.item_writes import add_collection_metrics
+from faradisc.operations.put_item import check_item
+from faradisc.operations.update_item import UpdateStep
+from faradisc.tables.keys import check_key, has_empty_key
+from faradisc.tables.table import Table
+from faradisc.tables.writes import PUT_TOO_LARGE, UPDATE_TOO_LARGE, Change, Outcome, keep
+from faradisc.transactions.tokens import Token
+from faradisc.transactions.writing import Action, apply_transaction
+from faradisc.values.attribute import Item
+from faradisc.values.size import item_size
+
+KINDS = ("ConditionCheck", "Put", "Delete", "Update")
+TOO_LARGE = (
+    "Collection size of items exceeded, which can also be caused by the aggregate size of the items "
+    "in the transaction exceeding the 4MB limit"
+)
+DUPLICATE_TARGET = "Transaction request cannot include multiple operations on one item"
+
+
+async def transact_write_items(backend: Backend, call: Call) -> dict[str, Any]:
+    request = call.request
+    bound = [_bind(call, element) for element in request["TransactItems"]]
+    if sum(item_size(action.get("Item", {})) for _, action, _, _ in bound) > TRANSACTION_BYTES_MAX:
+        raise ValidationException(TOO_LARGE)
+    tables = [backend.table_for_data(call, action["TableName"]) for _, action, _, _ in bound]
+    actions = [
+        _action(kind, action, table, update, condition)
+        for (kind, action, update, condition), table in zip(bound, tables, strict=True)
+    ]
+    targets = [(a.change.part, a.change.row_key) for a in actions if a.change is not None]
+    if len(set(targets)) != len(targets):
+        raise ValidationException(DUPLICATE_TARGET)
+    return await write_transaction(backend, call, actions, {"TransactItems": request["TransactItems"]})
+
+
+async def write_transaction(
+    backend: Backend, call: Call, actions: list[Action], fingerprint: dict[str, Any]
+) -> dict[str, Any]:
+    """Run the actions, once per ClientRequestToken, and report what was consumed."""
+    client_token = call.request.get("ClientRequestToken")
+    if client_token is None:
+        outcomes = await apply_transaction(backend.store, actions, None)
+        return _report(call, actions, outcomes)
+    token = Token.of(call.account, client_token, fingerprint)
+    replay = await backend.tokens.find(token, backend.clock.now_ns())
+    if replay is not None:
+        return _replayed(call, replay.sizes)
+    backend.tokens.begin(token)
+    try:
+        outcomes = await apply_transaction(
+            backend.store,
+            actions,
+            lambda done: backend.tokens.batch(token, _sizes(actions, done), backend.clock.now_ns()),
+        )
+    finally:
+        backend.tokens.end(token)
+    return _report(call, actions, outcomes)
+
+
+def _bind(
+    call: Call, element: Mapping[str, Any]
+) -> tuple[str, dict[str, Any], Update | None, Condition | None]:
+    """Kind, parameters and bound expressions of one element. Raises ValidationException."""
+    present = [kind for kind in KINDS if kind in element]
+    if len(present) != 1:
+        raise ValidationException("TransactItems can only contain one of Check, Put, Update or Delete")
+    kind = present[0]
+    action: dict[str, Any] = element[kind]
+    call.check_values(action["Item"] if kind == "Put" else action["Key"])
+    update, condition = bind_action(call, action)
+    return kind, action, update, condition
+
+
+def _action(
+    kind: str, action: dict[str, Any], table: Table, update: Update | None, condition: Condition | None
+) -> Action:
+    """The change an element stands for. Raises ValidationException for what refuses all of the request."""
+    subject: Item = action["Item"] if kind == "Put" else action["Key"]
+    returns_item = action.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD"
+    name = action["TableName"]
+    try:
+        if kind == "Put":
+            check_item(subject, table)
+            if item_size(subject) > ITEM_SIZE_BYTES_MAX:
+                raise _Refused(PUT_TOO_LARGE)
+            return Action(name, Change(table, subject, lambda _: subject, condition), returns_item)
+        check_key(subject, table.key)
+        if kind == "Update":
+            step = UpdateStep(table, subject, update)
+            return Action(
+                name, Change(table, subject, step, condition, too_large=UPDATE_TOO_LARGE), returns_item
+            )
+        become = keep if kind == "ConditionCheck" else _deleted
+        return Action(name, Change(table, subject, become, condition), returns_item)
+    except _Refused:
+        raise
+    except ValidationException as refusal:
+        if has_empty_key(subject, table.schema):
+            raise
+        return Action(name, None, returns_item, invalid=refusal)
+
+
+class _Refused(ValidationException):
+    """Refuses the request, not one action."""
+
+    code = "ValidationException"
+
+
+def _deleted(_: object) -> None:
+    return None
+
+
+def _sizes(actions: list[Action], outcomes: list[Outcome]) -> list[tuple[str, int]]:
+    return [
+        (action.table_name, max(outcome.old.size_bytes, outcome.new_size))
+        for action, outcome in zip(actions, outcomes, strict=True)
+    ]
+
+
+def _report(call: Call, actions: list[Action], outcomes: list[Outcome]) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    detail = call.request.get("ReturnConsumedCapacity", "NONE")
+    if detail != "NONE":
+        consumed: dict[str, units.Consumed] = {}
+        for action, outcome in zip(actions, outcomes, strict=True):
+            charge = consumed.setdefault(action.table_name, units.Consumed(action.table_name))
+            outcome.charge(charge, transaction=True)
+        result["ConsumedCapacity"] = [
+            charge.describe(detail, transaction="WriteCapacityUnits") for charge in consumed.values()
+        ]
+    if call.request.get("ReturnItemCollectionMetrics") == "SIZE":
+        named = [(action.table_name, outcome) for action, outcome in zip(actions, outcomes, strict=True)]
+        add_collection_metrics(result, named)
+    return result
+
+
+def _replayed(call: Call, sizes: list[tuple[str, int]]) -> dict[str, Any]:
+    """A replay changes nothing and is charged as reads."""
+    detail = call.request.get("ReturnConsumedCapacity", "NONE")
+    if detail == "NONE":
+        return {}
+    consumed: dict[str, units.Consumed] = {}
+    for name, size in sizes:
+        charge = consumed.setdefault(name, units.Consumed(name))
+        charge.table += 2 * units.read_half_units(size, consistent=True)
+    return {
+        "ConsumedCapacity": [
+            charge.describe(detail, transaction="ReadCapacityUnits") for charge in consumed.values()
+        ]
+    }

@@ -1,0 +1,1 @@
+"""Transactions: many items, one commit. Ends in the same reads and the same write path."""

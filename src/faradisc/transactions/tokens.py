@@ -1,0 +1,104 @@
+"""Idempotency tokens: a transaction sent again with its ClientRequestToken is done once.
+
+A token's row is written in the transaction's own commit, so it exists exactly when the transaction
+took effect. Two kinds of rows in the tokens part:
+
+    `t` account token            -> JSON: fingerprint of the request, expiry, sizes to charge a replay with
+    `x` expiry (8 bytes) token   -> nothing; finds expired tokens in order
+
+Every transaction with a token also removes a few expired ones, so no job is needed.
+
+Source: limits.md section 8; capacity-consumption.md section 3 (what a replay reports).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+import orjson
+
+from faradisc.codec.keyspace import TOKENS_PART
+from faradisc.errors import IdempotentParameterMismatchException, TransactionInProgressException
+from faradisc.limits import IDEMPOTENCY_WINDOW_S
+from faradisc.storage.api import Batch, Store
+
+_FORGOTTEN_PER_COMMIT = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What is remembered of a finished transaction."""
+
+    sizes: list[tuple[str, int]]
+    """(table as named in the request, larger image in bytes) per action."""
+
+
+class Tokens:
+    """The tokens of one database."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._running: set[bytes] = set()
+
+    async def find(self, token: Token, now_ns: int) -> Replay | None:
+        """What was done under this token within the window; None if nothing.
+
+        Raises: IdempotentParameterMismatchException, TransactionInProgressException.
+        """
+        if token.key in self._running:
+            raise TransactionInProgressException
+        (row,) = await self._store.get(TOKENS_PART, (token.key,))
+        if row is None:
+            return None
+        stored = orjson.loads(row[1])
+        if stored["expires_ns"] <= now_ns:
+            return None
+        if stored["fingerprint"] != token.fingerprint:
+            raise IdempotentParameterMismatchException
+        return Replay([(name, size) for name, size in stored["sizes"]])
+
+    def begin(self, token: Token) -> None:
+        self._running.add(token.key)
+
+    def end(self, token: Token) -> None:
+        self._running.discard(token.key)
+
+    async def batch(self, token: Token, sizes: Sequence[tuple[str, int]], now_ns: int) -> Batch:
+        """What to commit together with the transaction."""
+        expires_ns = now_ns + IDEMPOTENCY_WINDOW_S * 1_000_000_000
+        stored = {"fingerprint": token.fingerprint, "expires_ns": expires_ns, "sizes": list(sizes)}
+        (present,) = await self._store.get(TOKENS_PART, (token.key,), for_update=True)
+        batch = Batch(TOKENS_PART, checks=[(token.key, present[0] if present is not None else 0)])
+        batch.puts.append((token.key, orjson.dumps(stored)))
+        batch.puts.append((_expiry_key(expires_ns, token.key), b""))
+        expired = await self._store.range(
+            TOKENS_PART, b"x", _expiry_key(now_ns, b""), limit=_FORGOTTEN_PER_COMMIT
+        )
+        deletes = {key for key, _ in expired}
+        deletes.update(key[9:] for key, _ in expired)
+        deletes.discard(token.key)
+        if present is not None:  # expired, or it would have been found: its expiry row must not outlive it
+            deletes.add(_expiry_key(orjson.loads(present[1])["expires_ns"], token.key))
+        batch.deletes.extend(deletes)
+        return batch
+
+
+def _expiry_key(expires_ns: int, key: bytes) -> bytes:
+    return b"x" + expires_ns.to_bytes(8, "big") + key
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A ClientRequestToken with the fingerprint of the request it came with."""
+
+    key: bytes
+    fingerprint: str
+
+    @classmethod
+    def of(cls, account: str, token: str, request: dict[str, Any]) -> Token:
+        """`request`: the parameters that must be the same when the token is used again."""
+        fingerprint = sha256(orjson.dumps(request, option=orjson.OPT_SORT_KEYS)).hexdigest()
+        return cls(b"t" + account.encode() + b"\x00" + token.encode(), fingerprint)

@@ -1,0 +1,106 @@
+"""A write transaction: all actions or none, and a reason per action when it is none.
+
+The actions are changes like any other (tables/writes.py), evaluated against images that are read
+together and committed together; a ConditionCheck is a change that leaves its item as it is, and puts
+the version it looked at among the commit's checks.
+
+Facts (errors.md section 6.8): all failing conditions are told, but only the first validation error;
+reasons stand in request order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from faradisc.errors import (
+    ConditionalCheckFailedException,
+    ItemCollectionSizeLimitExceededException,
+    TransactionCanceledException,
+    TransactionConflictException,
+    ValidationException,
+)
+from faradisc.storage.api import Batch, Store
+from faradisc.tables.writes import Change, ConditionFailed, Outcome, commit_outcomes, evaluate, read_images
+from faradisc.values.attribute import Item
+
+NO_REASON: dict[str, Any] = {"Code": "None"}
+
+
+@dataclass(slots=True)
+class Action:
+    """One action of a transaction. `invalid` is set when it was refused before any item was read."""
+
+    table_name: str
+    change: Change | None
+    returns_item: bool
+    invalid: ValidationException | None = None
+
+
+def cancelled_by(reasons: Sequence[dict[str, Any]]) -> TransactionCanceledException:
+    return TransactionCanceledException(reasons)
+
+
+def validation_reason(refusal: ValidationException) -> dict[str, Any]:
+    return {"Code": "ValidationError", "Message": refusal.message}
+
+
+def _condition_reason(failed: ConditionFailed, *, with_item: bool) -> dict[str, Any]:
+    reason: dict[str, Any] = {
+        "Code": "ConditionalCheckFailed",
+        "Message": ConditionalCheckFailedException.default_text,
+    }
+    item: Item | None = failed.image.item if with_item else None
+    if item is not None:
+        reason["Item"] = item
+    return reason
+
+
+def conflict_reason() -> dict[str, Any]:
+    return {"Code": "TransactionConflict", "Message": TransactionConflictException.default_text}
+
+
+async def apply_transaction(
+    store: Store,
+    actions: Sequence[Action],
+    token_batch: Callable[[list[Outcome]], Awaitable[Batch]] | None,
+) -> list[Outcome]:
+    """Make all actions durable in one commit, with the batch that remembers the token if there is one.
+
+    Raises: TransactionCanceledException; nothing was written then.
+    """
+    for position, action in enumerate(actions):
+        if action.invalid is not None:
+            raise cancelled_by(_only(position, len(actions), validation_reason(action.invalid)))
+    changes = [action.change for action in actions if action.change is not None]
+    images = await read_images(store, changes)
+    outcomes: list[Outcome] = []
+    reasons: list[dict[str, Any]] = []
+    failed = False
+    for position, (action, change, image) in enumerate(zip(actions, changes, images, strict=True)):
+        try:
+            outcomes.append(evaluate(change, image))
+            reasons.append(NO_REASON)
+        except ConditionFailed as condition:
+            failed = True
+            reasons.append(_condition_reason(condition, with_item=action.returns_item))
+        except ValidationException as refusal:
+            await store.settle(0)
+            raise cancelled_by(_only(position, len(actions), validation_reason(refusal))) from None
+    if failed:
+        await store.settle(0)
+        raise cancelled_by(reasons)
+    also = await token_batch(outcomes) if token_batch is not None else None
+    try:
+        committed = await commit_outcomes(store, outcomes, also=also, check_all=True)
+    except ItemCollectionSizeLimitExceededException as full:
+        reason = {"Code": "ItemCollectionSizeLimitExceeded", "Message": full.message}
+        raise cancelled_by([reason for _ in actions]) from None
+    if not committed:
+        raise cancelled_by([conflict_reason() for _ in actions])
+    return outcomes
+
+
+def _only(position: int, count: int, reason: dict[str, Any]) -> list[dict[str, Any]]:
+    return [reason if i == position else NO_REASON for i in range(count)]
