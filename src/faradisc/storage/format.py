@@ -22,19 +22,19 @@ FORMAT_FILE = "FORMAT"
 _MAGIC = "faradisc storage format "
 
 
-def prepare(directory: Path, *, holds_data: bool) -> int:
+def prepare(directory: Path, *, data: Path) -> int:
     """Create `directory` and its FORMAT file where missing; return the version found or written.
 
-    holds_data: the engine's files are already there, so that a missing FORMAT means damage.
+    data: a file that the engine makes first of all; where it exists, a missing FORMAT means damage.
     Raises: NewerFormat, Corruption, Unwritable, Full, IOFailed.
     """
     try:
         _create(directory)
-        if not os.access(directory, os.W_OK | os.X_OK):
+        if not os.access(directory, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
             raise PermissionError(errno.EACCES, "Permission denied", str(directory))
         version = _read(directory)
         if version is None:
-            if holds_data:
+            if data.exists():
                 raise Corruption(
                     f"{directory} holds data but no {FORMAT_FILE} file; restore it from a backup."
                 )
@@ -102,14 +102,21 @@ def unwritable(directory: Path, error: OSError) -> Unwritable | Full | IOFailed:
         )
     if error.errno in (errno.ENOTDIR, errno.EEXIST):
         return Unwritable(f"The data directory {directory} cannot be created: a file is in the way.")
-    if error.errno not in (errno.EACCES, errno.EPERM):
+    if not isinstance(error, PermissionError):  # the class, as the storage binding leaves errno out
         return IOFailed(f"The data directory {directory} cannot be used: {error}")
-    blocker = next(each for each in (directory, *directory.parents) if each.exists())
+    blocker = next(each for each in (directory, *directory.parents) if _can_see(each))
     runner = _user(os.geteuid() if hasattr(os, "geteuid") else None)
     return Unwritable(
         f"The data directory {directory} cannot be written: {blocker} belongs to {_owner(blocker)} and this "
         f"process runs as {runner}. Change the owner, run as that user, or choose another directory."
     )
+
+
+def _can_see(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:
+        return False
 
 
 def _owner(path: Path) -> str:

@@ -81,21 +81,24 @@ class RocksStore(Reader):
             return _down_to(lo, self._db.items(backwards=True, read_opt=bounds))
         return self._db.items(from_key=lo, read_opt=bounds)
 
-    def _check_ended(self, lo: bytes, hi: bytes) -> None:
+    def _check_ended(self, lo: bytes, hi: bytes, reverse: bool) -> None:
         # `items` is the fastest walk the binding offers, but it ends at a damaged block as it ends at the
         # end. So the end is looked at once more, by an iterator that can tell.
-        if self._holds(lo, hi):
+        if self._holds(lo, hi, reverse):
             raise IOFailed("a range read stopped before its end")
 
-    def _holds(self, lo: bytes, hi: bytes) -> bool:
-        """Whether any physical key lies in lo <= key < hi."""
+    def _holds(self, lo: bytes, hi: bytes, reverse: bool = False) -> bool:
+        """Whether any physical key lies in lo <= key < hi, looked for from either end."""
         bounds = ReadOptions()
         bounds.set_iterate_upper_bound(hi)
         try:
             probe = self._db.iter(bounds)
-            probe.seek(lo)
+            if reverse:
+                probe.seek_to_last()
+            else:
+                probe.seek(lo)
             if probe.valid():
-                return True
+                return bool(probe.key() >= lo)
             probe.status()
             return False
         except Exception as error:
@@ -254,10 +257,11 @@ class RocksStore(Reader):
     def _write(self, write: WriteBatch, version: int) -> None:
         """Hand a batch to RocksDB, which applies all of it or nothing."""
         self._seen.clear()
-        self._version = version
+        before, self._version = self._version, version  # first, lest an interrupt leave it behind
         try:
             self._db.write(write)
         except Exception as error:
+            self._version = before
             self._fail(error)
             raise translated(error) from error
 
@@ -310,12 +314,17 @@ class RocksStore(Reader):
             return
         self._closed = True
         self._durability.stop()
-        self._failure = Closed()
+        failed, self._failure = self._failure is not None, Closed()
         for snapshot in list(self._snapshots):
             snapshot.release()
         self._parts.clear()
         self._seen.clear()
-        self._db.close()
+        try:
+            self._db.close()
+        except Exception as error:
+            # It is closed all the same. What failed before fails its last flush too, and was reported then.
+            if not failed:
+                raise translated(error) from error
 
 
 def open_rocks(directory: Path | str, *, durability: Literal["grouped", "inline"] = "grouped") -> RocksStore:

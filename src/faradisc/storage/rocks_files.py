@@ -61,7 +61,7 @@ def open_files(directory: Path) -> Rdict:
     Raises: NewerFormat, Unwritable, InUse, Corruption, Full, IOFailed.
     """
     files = directory / ROCKS_DIRECTORY
-    data_format.prepare(directory, holds_data=(files / "CURRENT").exists())
+    data_format.prepare(directory, data=files / "CURRENT")
     try:
         if not files.exists():
             files.mkdir()

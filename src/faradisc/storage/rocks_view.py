@@ -78,7 +78,7 @@ class Reader(ABC):
         """Physical pairs with lo <= key < hi. Drop the iterator before the call that made it returns."""
 
     @abstractmethod
-    def _check_ended(self, lo: bytes, hi: bytes) -> None:
+    def _check_ended(self, lo: bytes, hi: bytes, reverse: bool) -> None:
         """A scan stopped short of its limit: insist that nothing lies in what is left of it."""
 
     def _read_page(
@@ -114,7 +114,7 @@ class Reader(ABC):
                     end = part.rows + page[-1][0]
                 elif page:
                     first = part.rows + page[-1][0] + b"\0"
-                self._check_ended(first, end)
+                self._check_ended(first, end, reverse)
             return page
         except Exception as error:
             raise translated(error) from error
@@ -130,7 +130,7 @@ class Reader(ABC):
             ]
             if len(entries) < limit:
                 last = entries[-1][1] if entries else after
-                self._check_ended(part.log + (last + 1).to_bytes(8, "big"), part.log_end)
+                self._check_ended(part.log + (last + 1).to_bytes(8, "big"), part.log_end, False)
             return entries
         except Exception as error:
             raise translated(error) from error
@@ -186,7 +186,7 @@ class RocksSnapshot(Reader):
                 iterator.next()
         iterator.status()  # raises when it was not the end but an error that stopped it
 
-    def _check_ended(self, lo: bytes, hi: bytes) -> None:
+    def _check_ended(self, lo: bytes, hi: bytes, reverse: bool) -> None:
         """`_scan` has seen to it."""
 
     async def get(

@@ -1,0 +1,187 @@
+"""Grouped and inline syncs, with a sync that a test holds back."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable
+
+import pytest
+
+from faradisc.storage.durability import GroupedSync, InlineSync
+
+
+class Gate:
+    """A sync that stops inside until it is let through, once per `open`."""
+
+    def __init__(self) -> None:
+        self.entered = threading.Semaphore(0)
+        self.passes = threading.Semaphore(0)
+        self.error: Exception | None = None
+        self.count = 0
+
+    def sync(self) -> None:
+        self.count += 1
+        self.entered.release()
+        self.passes.acquire()
+        if self.error is not None:
+            raise self.error
+
+    def open(self, times: int = 1) -> None:
+        self.passes.release(times)
+
+    async def under_way(self) -> None:
+        """Return once a sync has begun that no earlier call returned for."""
+        await asyncio.to_thread(self.entered.acquire)
+
+
+def _unexpected(error: Exception) -> None:
+    pytest.fail(f"no failure expected: {error!r}")
+
+
+def _grouped(gate: Gate) -> GroupedSync:
+    return GroupedSync(gate.sync, _unexpected, 0)
+
+
+def test_one_sync_answers_all_commits_written_before_it() -> None:
+    async def play() -> None:
+        gate = Gate()
+        grouped = _grouped(gate)
+        first = grouped.wrote(1)
+        assert grouped.wrote(2) is first
+        await gate.under_way()
+        later = grouped.wrote(3)
+        assert later is not first
+        assert grouped.wrote(4) is later
+        assert grouped.synced == 0
+        gate.open()
+        await first
+        assert grouped.synced == 2  # not 4: those were written after the sync had begun
+        await gate.under_way()
+        assert not later.done()
+        gate.open()
+        await later
+        assert grouped.synced == 4
+        assert gate.count == 2
+        grouped.stop()
+
+    asyncio.run(play())
+
+
+def test_waiting_joins_the_sync_that_covers_the_version() -> None:
+    async def play() -> None:
+        gate = Gate()
+        grouped = _grouped(gate)
+        grouped.wrote(1)
+        await gate.under_way()
+        early = asyncio.ensure_future(grouped.wait(1))
+        grouped.wrote(2)
+        late = asyncio.ensure_future(grouped.wait(2))
+        gate.open()
+        await early
+        assert not late.done()
+        gate.open()
+        await late
+        assert gate.count == 2
+        await grouped.wait(2)
+        assert gate.count == 2
+        grouped.stop()
+
+    asyncio.run(play())
+
+
+def test_a_failed_sync_ends_all_waiting_and_no_other_follows() -> None:
+    async def play() -> None:
+        gate = Gate()
+        gate.error = OSError("the disk is gone")
+        failures: list[Exception] = []
+        grouped = GroupedSync(gate.sync, failures.append, 7)
+        first = grouped.wrote(8)
+        await gate.under_way()
+        second = grouped.wrote(9)
+        waiting = asyncio.ensure_future(grouped.wait(9))
+        gate.open(5)
+        await asyncio.gather(first, second, waiting)
+        assert grouped.synced == 7
+        assert failures == [gate.error]
+        assert gate.count == 1
+        await grouped.wait(9)
+        grouped.stop()
+        assert gate.count == 1
+
+    asyncio.run(play())
+
+
+def test_cancelling_one_commit_does_not_cancel_its_group() -> None:
+    async def play() -> None:
+        gate = Gate()
+        grouped = _grouped(gate)
+
+        async def await_it(future: Awaitable[None]) -> str:
+            await future
+            return "durable"
+
+        group = grouped.wrote(1)
+        kept = asyncio.ensure_future(await_it(group))
+        dropped = asyncio.ensure_future(await_it(group))
+        await gate.under_way()
+        dropped.cancel()
+        gate.open()
+        assert await kept == "durable"
+        with pytest.raises(asyncio.CancelledError):
+            await dropped
+        grouped.stop()
+
+    asyncio.run(play())
+
+
+def test_stop_syncs_what_is_left_and_answers() -> None:
+    async def play() -> None:
+        gate = Gate()
+        grouped = _grouped(gate)
+        running = grouped.wrote(1)
+        await gate.under_way()
+        queued = grouped.wrote(2)
+        gate.open(2)
+        grouped.stop()
+        await asyncio.gather(running, queued)
+        assert grouped.synced == 2
+
+    asyncio.run(play())
+
+
+def test_another_event_loop_may_take_over() -> None:
+    """A store is opened once and driven by several `asyncio.run`, as notebooks and test suites do."""
+    gate = Gate()
+    gate.open(100)
+    grouped = _grouped(gate)
+
+    async def commit(version: int) -> None:
+        await grouped.wrote(version)
+
+    async def abandon(version: int) -> None:
+        grouped.wrote(version)
+
+    asyncio.run(commit(1))
+    asyncio.run(abandon(2))
+    asyncio.run(commit(3))
+    assert grouped.synced == 3
+    asyncio.run(abandon(4))
+    grouped.stop()
+    assert grouped.synced == 4
+
+
+def test_inline_syncs_at_once_and_stops_after_a_failure() -> None:
+    gate = Gate()
+    gate.open(2)
+    failures: list[Exception] = []
+    inline = InlineSync(gate.sync, failures.append, 0)
+    inline.wrote(1)
+    assert inline.synced == 1
+    gate.error = OSError("the disk is gone")
+    inline.wrote(2)
+    inline.wrote(3)
+    inline.stop()
+    assert inline.synced == 1
+    assert failures == [gate.error]
+    assert gate.count == 2
