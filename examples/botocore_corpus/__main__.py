@@ -1,0 +1,70 @@
+"""python -m examples.botocore_corpus: load the corpus; with --verify, read it back and compare."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from functools import partial
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from examples.botocore_corpus import table
+from examples.botocore_corpus.run import Phase, run
+from examples.botocore_corpus.source import all_services
+from examples.endpoint import DEFAULT_URL, connect
+
+_FAULTS_SHOWN = 50
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m examples.botocore_corpus", description=__doc__)
+    parser.add_argument("--endpoint-url", default=DEFAULT_URL, help="default: %(default)s")
+    parser.add_argument("--services", type=int, metavar="N", help="only the first N services")
+    parser.add_argument("--verify", action="store_true", help="read everything back and compare")
+    parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes, default 1")
+    parser.add_argument("--replace", action="store_true", help=f"delete a table {table.TABLE} from before")
+    options = parser.parse_args()
+    console = Console()
+    make_client = partial(connect, options.endpoint_url)
+    client = make_client()
+    if options.replace and table.TABLE in client.list_tables()["TableNames"]:
+        table.delete(client)
+    columns = (TextColumn("{task.description:>6}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console) as progress:
+        phases = run(
+            make_client,
+            all_services()[: options.services],
+            progress=progress,
+            workers=max(1, options.workers),
+            verify=options.verify,
+        )
+    return _report(console, phases)
+
+
+def _report(console: Console, phases: list[Phase]) -> int:
+    summary = Table("pass", "items", "MB", "requests", "sent again", "seconds", "MB/s", "faults")
+    for phase in phases:
+        megabytes = phase.tally.size_bytes / 1e6
+        summary.add_row(
+            phase.name,
+            f"{len(phase.tally.keys):,}",
+            f"{megabytes:,.1f}",
+            f"{phase.tally.requests:,}",
+            f"{phase.tally.retried:,}",
+            f"{phase.seconds:,.1f}",
+            f"{megabytes / phase.seconds:,.1f}",
+            f"{len(phase.faults):,}",
+        )
+    console.print(summary)
+    faults = [f"{phase.name}: {fault}" for phase in phases for fault in phase.faults]
+    for fault in faults[:_FAULTS_SHOWN]:
+        console.print(fault, markup=False)
+    if len(faults) > _FAULTS_SHOWN:
+        console.print(f"... and {len(faults) - _FAULTS_SHOWN:,} more")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

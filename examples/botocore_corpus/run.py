@@ -1,0 +1,136 @@
+"""The whole run: make the table, load, read back in three ways, compare, tell."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from rich.progress import Progress
+
+from examples.botocore_corpus import table
+from examples.botocore_corpus.source import shape_names
+from examples.botocore_corpus.steps import Key, Tally, load_service, query_service, query_type, scan_segment
+
+Connect = Callable[[], Any]
+"""Makes a boto3 client; picklable where there is more than one worker."""
+
+Unit = tuple[Callable[..., Tally], tuple[Any, ...]]
+"""One function of `steps` and its arguments after the client."""
+
+SEGMENTS_PER_WORKER = 4
+
+
+@dataclass
+class Phase:
+    """One pass over the data, as the summary shows it."""
+
+    name: str
+    tally: Tally
+    seconds: float
+    faults: list[str]
+
+
+def run(
+    connect: Connect,
+    services: Sequence[str],
+    *,
+    progress: Progress,
+    workers: int = 1,
+    verify: bool = True,
+) -> list[Phase]:
+    """Load the services into a new table and, with `verify`, read everything back and compare.
+
+    Returns one Phase per pass; the run was good if none has faults. The table stays.
+    """
+    table.create(connect())
+    documents = sum(1 for service in services for _ in shape_names(service))
+    with _Crew(connect, workers) as crew:
+        load = crew.phase("load", progress, documents, [(load_service, (service,)) for service in services])
+        phases = [load]
+        written = load.tally.keys
+        if verify:
+            segments = SEGMENTS_PER_WORKER * workers
+            scan_units: list[Unit] = [(scan_segment, (segment, segments)) for segment in range(segments)]
+            query_units: list[Unit] = [(query_service, (service,)) for service in services]
+            phases += [
+                crew.phase("scan", progress, len(written), scan_units),
+                crew.phase("query", progress, len(written), query_units),
+                crew.phase("index", progress, len(written), _index_units(load.tally)),
+            ]
+    for phase in phases[1:]:
+        phase.faults += _unequal_keys(written, phase.tally.keys)
+    return phases
+
+
+def _index_units(loaded: Tally) -> list[Unit]:
+    """One Query per type and initial letter: the largest type holds more than half of everything."""
+    groups = {(kind, sort_key[0]) for (_, sort_key), kind in loaded.types.items()}
+    return [(query_type, group) for group in sorted(groups)]
+
+
+def _unequal_keys(written: set[Key], read: set[Key]) -> Iterator[str]:
+    for key in sorted(written - read):
+        yield f"{'/'.join(key)}: not found"
+    for key in sorted(read - written):
+        yield f"{'/'.join(key)}: found, but not loaded by this run"
+
+
+class _Crew:
+    """Runs units in this process, or in several."""
+
+    def __init__(self, connect: Connect, workers: int) -> None:
+        self._client = connect() if workers == 1 else None
+        self._pool = (
+            None
+            if workers == 1
+            else ProcessPoolExecutor(max_workers=workers, initializer=_connect_worker, initargs=(connect,))
+        )
+
+    def __enter__(self) -> _Crew:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+
+    def phase(self, name: str, progress: Progress, total: int, units: Sequence[Unit]) -> Phase:
+        tally = Tally()
+        with _bar(progress, name, total) as advance:
+            started = time.perf_counter()
+            for part in self._tallies(units):
+                tally.add(part)
+                advance(len(part.keys))
+            seconds = time.perf_counter() - started
+        return Phase(name, tally, seconds, list(tally.faults))
+
+    def _tallies(self, units: Sequence[Unit]) -> Iterable[Tally]:
+        if self._pool is None:
+            for function, arguments in units:
+                yield function(self._client, *arguments)
+        else:
+            waiting = [self._pool.submit(_work, function, arguments) for function, arguments in units]
+            for done in as_completed(waiting):
+                yield done.result()
+
+
+@contextmanager
+def _bar(progress: Progress, name: str, total: int) -> Iterator[Callable[[int], None]]:
+    task = progress.add_task(name, total=total)
+    yield lambda items: progress.update(task, advance=items)
+    progress.update(task, total=progress.tasks[task].completed)
+
+
+_worker_client: list[Any] = []
+"""The client of a worker process; empty in any other."""
+
+
+def _connect_worker(connect: Connect) -> None:
+    _worker_client.append(connect())
+
+
+def _work(function: Callable[..., Tally], arguments: tuple[Any, ...]) -> Tally:
+    return function(_worker_client[0], *arguments)

@@ -1,0 +1,1 @@
+"""The four tables that the DynamoDB developer guide teaches with."""
