@@ -1,0 +1,121 @@
+"""`faradisc wait`: block until a server is ready, or say why it is not."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import click
+
+from faradisc.clock import Clock, SystemClock
+from faradisc.server.settings import ENVIRONMENT_PREFIX
+
+PAUSE_S = 0.05
+PROBE_S = 5.0
+"""Longest wait for one answer."""
+READY_PATH = "/health/ready"
+
+
+@click.command()
+@click.option(
+    "--url", default="", envvar=ENVIRONMENT_PREFIX + "URL", help="Endpoint, such as http://127.0.0.1:8000."
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Host, if no --url is given.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65_535),
+    default=8000,
+    show_default=True,
+    envvar=ENVIRONMENT_PREFIX + "PORT",
+    help="Port, if no --url is given.",
+)
+@click.option("--port-file", default="", help="File that the server writes its port to; waited for as well.")
+@click.option(
+    "--timeout", type=click.FloatRange(min=0), default=30.0, show_default=True, help="Seconds to wait."
+)
+def wait(url: str, host: str, port: int, port_file: str, timeout: float) -> None:
+    """Wait until a server answers that it is ready. Exits 0 when it does, 1 with the reason otherwise."""
+    target = _Target(url, host, port, port_file)
+    reason = wait_until_ready(target, timeout, SystemClock())
+    if reason:
+        click.echo(f"faradisc: {target} is not ready after {timeout:g} s: {reason}.", err=True)
+        raise SystemExit(1)
+
+
+class _Target:
+    """Where to look; the port may become known only while waiting."""
+
+    def __init__(self, url: str, host: str, port: int, port_file: str) -> None:
+        parts = urlsplit(url if "//" in url else f"//{url}") if url else None
+        if parts is not None and (parts.scheme not in ("", "http") or not parts.hostname):
+            raise click.BadParameter(f"{url!r} is no http:// address", param_hint="--url")
+        try:
+            self._port = port if parts is None else parts.port or 80
+        except ValueError as error:
+            raise click.BadParameter(f"{url!r} has no valid port", param_hint="--url") from error
+        self._host = host if parts is None else str(parts.hostname)
+        self._port_file = Path(port_file) if port_file else None
+        if not self._port and self._port_file is None:
+            raise click.BadParameter("0 names no port; wait with --port-file instead", param_hint="--port")
+
+    def __str__(self) -> str:
+        if self._port_file is not None:
+            return f"the server of port file {self._port_file}"
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        return f"http://{host}:{self._port}"
+
+    def probe(self, timeout_s: float) -> str:
+        """The reason why the server is not ready; empty when it is."""
+        import http.client  # noqa: PLC0415 - half the start-up time of the other commands
+
+        port = self._port
+        if self._port_file is not None:
+            try:
+                port = int(self._port_file.read_text())
+            except FileNotFoundError:
+                return "the file does not exist"
+            except (OSError, ValueError) as error:
+                return f"the file holds no port ({error})"
+        connection = http.client.HTTPConnection(self._host, port, timeout=timeout_s)
+        try:
+            connection.request("GET", READY_PATH)
+            answer = connection.getresponse()
+            body = answer.read(1000)
+        except (OSError, http.client.HTTPException) as error:
+            return _in_words(error)
+        finally:
+            connection.close()
+        return "" if answer.status == 200 else f"it answered {answer.status} {_status_in(body)}".rstrip()
+
+
+def wait_until_ready(target: _Target, timeout_s: float, clock: Clock) -> str:
+    """Probe until the server is ready or the time is over; returns the last reason, empty when ready."""
+    end_ns = clock.now_ns() + int(timeout_s * 1e9)
+    pause = threading.Event()
+    while True:
+        left_s = (end_ns - clock.now_ns()) / 1e9
+        reason = target.probe(min(max(left_s, PAUSE_S), PROBE_S))
+        if not reason or clock.now_ns() >= end_ns:
+            return reason
+        pause.wait(PAUSE_S)
+
+
+def _in_words(error: Exception) -> str:
+    if isinstance(error, ConnectionRefusedError):
+        return "nothing listens there"
+    if isinstance(error, TimeoutError):
+        return "it does not answer"
+    return str(error) or type(error).__name__
+
+
+def _status_in(body: bytes) -> str:
+    """The word of a health page, or nothing."""
+    import json  # noqa: PLC0415 - see probe
+
+    try:
+        document: Any = json.loads(body)
+        return f"({document['status']})"
+    except (ValueError, KeyError, TypeError):
+        return ""

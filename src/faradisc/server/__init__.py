@@ -1,0 +1,12 @@
+"""The rim of the server: sockets in, sockets out, and the life of the process.
+
+    settings.py    every setting of `faradisc serve`, as data
+    addresses.py   host and port: resolved, judged, bound
+    connection.py  one client's connection: HTTP/1.0 and 1.1 on httptools, bounded everywhere
+    driver.py      runs a request's coroutine from callbacks, without a Task
+    listener.py    accepts connections, ages them, drains them
+    health.py      /health/live and /health/ready beside the database
+    lifecycle.py   from settings to a running server, and from SIGTERM to exit 0
+
+Nothing here knows of items or tables: a request goes to `faradisc.protocol.front.answer` whole.
+"""

@@ -1,0 +1,212 @@
+"""From settings to a running server, and from SIGTERM to exit 0.
+
+Order at start: bind (a port in use is the commonest mistake, and costs nothing to find), accept, open the
+database, write the port file, print the banner. So `/health/live` answers while a large log is replayed,
+and a port file means "ready". Order at the end: accept nothing, answer what is under way, close the
+database. A second signal cuts the connections that are left.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TextIO
+
+from faradisc import __version__
+from faradisc.clock import Clock, SystemClock
+from faradisc.database import Database, Settings
+from faradisc.server.addresses import AddressError, bind, is_loopback, resolve, url_of
+from faradisc.server.health import Site
+from faradisc.server.listener import Listener
+from faradisc.server.settings import ServerSettings, SettingsError
+from faradisc.storage.api import Store
+
+DRAIN_S = 8.0
+"""Longest wait for requests under way. Below the 10 s after which container runtimes kill."""
+
+SWITCH_INTERVAL_S = 0.0005
+"""The thread that syncs the log asks for the interpreter after each sync; with Python's default of 5 ms a
+busy loop would keep it waiting ten times longer than the sync itself took."""
+
+OPEN_FILES_WANTED = 65_536
+
+GC_THRESHOLDS = (25_000, 20, 50)
+"""Requests are freed by reference counts; the collector only looks for rare cycles, so it looks rarely."""
+
+
+def serve(settings: ServerSettings, *, out: TextIO = sys.stdout) -> None:
+    """Run a server until SIGTERM or SIGINT.
+
+    Raises: SettingsError, AddressError, StorageError, PortFileError before it is ready; nothing later.
+    """
+    addresses = resolve(settings.host)
+    if not settings.trust_network and not all(is_loopback(each) for each in addresses):
+        raise SettingsError(
+            f"Refusing to listen on {settings.host}: whoever reaches this machine could read and write all "
+            "data, since signatures are not verified; add --trust-network if that is intended."
+        )
+    sockets = bind(settings.host, addresses, settings.port)
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
+    _raise_open_files_limit()
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        runner.run(_run(settings, sockets, SystemClock(), out))
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
+    try:
+        import uvloop  # noqa: PLC0415 - absent on Windows
+    except ImportError:
+        return asyncio.new_event_loop
+    return uvloop.new_event_loop
+
+
+async def _run(settings: ServerSettings, sockets: Sequence[socket.socket], clock: Clock, out: TextIO) -> None:
+    port = sockets[0].getsockname()[1]
+    port_file = PortFile(settings.port_file, port) if settings.port_file else None
+    site = Site()
+    listener = Listener(site.handle, clock)
+    stop = asyncio.Event()
+    _on_signals(lambda: listener.cut() if stop.is_set() else stop.set())
+    await listener.start(sockets)
+    database = await open_database(settings, clock)
+    try:
+        site.executor = database
+        _settle_collector()
+        if port_file is not None:
+            port_file.write()
+        print(banner(settings, port), file=out, flush=True)
+        await stop.wait()
+        site.draining = True
+        await listener.drain(DRAIN_S)
+    finally:
+        await database.close()
+        if port_file is not None:
+            port_file.remove()
+
+
+async def open_database(settings: ServerSettings, clock: Clock) -> Database:
+    """Raises: StorageError."""
+    store = await _open_store(settings)
+    try:
+        return await Database.open(
+            store,
+            settings=Settings(
+                region=settings.region,
+                account=settings.account,
+                per_region=settings.per_region,
+                transition_ms=settings.transition_ms,
+            ),
+            clock=clock,
+        )
+    except BaseException:
+        await store.close()
+        raise
+
+
+async def _open_store(settings: ServerSettings) -> Store:
+    if settings.memory:
+        from faradisc.storage.memory import MemoryStore  # noqa: PLC0415 - one engine of two is needed
+
+        return MemoryStore()
+    from faradisc.storage.rocks import open_rocks  # noqa: PLC0415
+
+    # In a thread, because a log left by a crash is replayed here and health has to answer meanwhile.
+    return await asyncio.to_thread(open_rocks, settings.data_dir)
+
+
+def banner(settings: ServerSettings, port: int) -> str:
+    """What a stranger needs to know, and one line to try."""
+    url = url_of(settings.host, port)
+    data = "in memory, gone at the end" if settings.memory else os.path.abspath(settings.data_dir)
+    apart = ", each region apart" if settings.per_region else ""
+    return (
+        f"Faradisc {__version__}, compatible with Amazon DynamoDB, is ready.\n"
+        f"  endpoint  {url}\n"
+        f"  region    {settings.region} (account {settings.account}{apart})\n"
+        f"  data      {data}\n"
+        f"  try       AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any aws dynamodb list-tables "
+        f"--region {settings.region} --endpoint-url {url}"
+    )
+
+
+def _on_signals(call: Callable[[], None]) -> None:
+    loop = asyncio.get_running_loop()
+    for each in (signal.SIGTERM, signal.SIGINT):
+        try:
+            loop.add_signal_handler(each, call)
+        except NotImplementedError:  # Windows
+            signal.signal(each, lambda *_: loop.call_soon_threadsafe(call))
+
+
+def _settle_collector() -> None:
+    """Set aside what start-up made, so that no later collection walks it again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*GC_THRESHOLDS)
+    gc.enable()
+
+
+def _raise_open_files_limit() -> None:
+    """Each connection takes a descriptor, and shells commonly allow 1,024; take what the system allows."""
+    try:
+        import resource  # noqa: PLC0415 - POSIX only
+    except ImportError:
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = OPEN_FILES_WANTED if hard == resource.RLIM_INFINITY else min(OPEN_FILES_WANTED, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        # Not being allowed more is no reason not to serve.
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+class PortFileError(Exception):
+    """The port file cannot be written; the text is one sentence for people."""
+
+
+class PortFile:
+    """The port as text in a file, there whole or not at all, and only while the server is ready."""
+
+    def __init__(self, path: str, port: int) -> None:
+        """Forgets what an earlier server left, so that nobody reads its port.
+
+        Raises: PortFileError.
+        """
+        self._path = Path(path)
+        self._text = f"{port}\n"
+        try:
+            self._path.unlink(missing_ok=True)
+        except OSError as error:
+            raise self._refusal(error) from error
+
+    def write(self) -> None:
+        """Raises: PortFileError."""
+        draft = self._path.with_name(f"{self._path.name}.{os.getpid()}.new")
+        try:
+            draft.write_text(self._text)
+            os.replace(draft, self._path)
+        except OSError as error:
+            raise self._refusal(error) from error
+
+    def remove(self) -> None:
+        # A port file that cannot be removed, or is another server's by now, harms nobody who retries.
+        with contextlib.suppress(OSError):
+            if self._path.read_text() == self._text:
+                self._path.unlink()
+
+    def _refusal(self, error: OSError) -> PortFileError:
+        return PortFileError(
+            f"The port file {self._path} cannot be written ({error.strerror or error}); give --port-file a "
+            "path in a directory this user can write."
+        )
+
+
+STARTUP_ERRORS = (SettingsError, AddressError, PortFileError)
+"""Mistakes of whoever starts the server; StorageError comes beside them."""

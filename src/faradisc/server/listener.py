@@ -1,0 +1,82 @@
+"""Accepts connections, ages them, and drains them at the end."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from collections.abc import Sequence
+
+from faradisc.clock import Clock
+from faradisc.server.connection import Connection, Handler, Shared
+
+TICK_S = 1.0
+TICKS_PER_SWEEP = 5
+BACKLOG = 1024
+
+_DAYS = (b"Mon", b"Tue", b"Wed", b"Thu", b"Fri", b"Sat", b"Sun")
+_MONTHS = (b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec")
+
+
+def http_date(now_ns: int) -> bytes:
+    """An instant as the Date header writes it: `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110 section 5.6.7)."""
+    at = time.gmtime(now_ns // 1_000_000_000)
+    day, month = _DAYS[at.tm_wday], _MONTHS[at.tm_mon - 1]
+    clock = (at.tm_hour, at.tm_min, at.tm_sec)
+    return b"%b, %02d %b %d %02d:%02d:%02d GMT" % (day, at.tm_mday, month, at.tm_year, *clock)
+
+
+class Listener:
+    """All connections of one server."""
+
+    def __init__(self, handle: Handler, clock: Clock) -> None:
+        self.shared = Shared(handle)
+        self._clock = clock
+        self._servers: list[asyncio.Server] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self._quiet = asyncio.Event()
+
+    async def start(self, sockets: Sequence[socket.socket]) -> None:
+        """Accept connections on bound sockets. Requires: called in the loop that will serve them."""
+        loop = asyncio.get_running_loop()
+        self.shared.date = http_date(self._clock.now_ns())
+        self._timer = loop.call_later(TICK_S, self._tick)
+        for each in sockets:
+            server = await loop.create_server(lambda: Connection(self.shared), sock=each, backlog=BACKLOG)
+            self._servers.append(server)
+
+    async def drain(self, patience_s: float) -> None:
+        """Accept nothing more, answer what is under way, close. After `patience_s` cut what is left."""
+        shared = self.shared
+        for server in self._servers:
+            server.close()
+        shared.draining = True
+        shared.on_quiet = self._look_if_quiet
+        for connection in list(shared.connections):
+            connection.drain()
+        self._look_if_quiet()
+        try:
+            await asyncio.wait_for(self._quiet.wait(), patience_s)
+        except TimeoutError:
+            self.cut()
+            await asyncio.sleep(0)  # lets the transports report their loss
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def cut(self) -> None:
+        """Drop every connection, whatever is under way."""
+        for connection in list(self.shared.connections):
+            connection.abort()
+
+    def _look_if_quiet(self) -> None:
+        if not self.shared.connections and not self.shared.waiting:
+            self._quiet.set()
+
+    def _tick(self) -> None:
+        shared = self.shared
+        shared.ticks += 1
+        shared.date = http_date(self._clock.now_ns())
+        self._timer = asyncio.get_running_loop().call_later(TICK_S, self._tick)
+        if shared.ticks % TICKS_PER_SWEEP == 0:
+            for connection in list(shared.connections):
+                connection.expire()

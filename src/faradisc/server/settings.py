@@ -1,0 +1,79 @@
+"""Every setting of `faradisc serve`, as data.
+
+`ServerSettings` is the only list: the command line, the environment variables, the banner and the
+reference pages are made from its fields. A setting named `data_dir` is `--data-dir` on the command line
+and `FARADISC_DATA_DIR` in the environment; the command line wins.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+ENVIRONMENT_PREFIX = "FARADISC_"
+PORT_MAX = 65_535
+
+
+class SettingsError(Exception):
+    """A setting has a value that cannot be used; the text is one sentence for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting, for whoever lists or reads them."""
+
+    name: str
+    kind: type
+    """str, int or bool; a bool is a flag."""
+    default: Any
+    help: str
+
+    @property
+    def option(self) -> str:
+        return "--" + self.name.replace("_", "-")
+
+    @property
+    def environment(self) -> str:
+        return ENVIRONMENT_PREFIX + self.name.upper()
+
+
+def _setting(default: Any, text: str) -> Any:
+    return field(default=default, metadata={"help": text})
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    host: str = _setting("127.0.0.1", "Address or name to listen on.")
+    port: int = _setting(8000, "Port to listen on; 0 takes any free one.")
+    port_file: str = _setting("", "File to write the port to, once the server is ready.")
+    data_dir: str = _setting("faradisc-data", "Directory that holds the data; made if it is missing.")
+    memory: bool = _setting(False, "Keep everything in memory; nothing outlives the process.")
+    region: str = _setting("us-east-1", "Region of requests that name none, and of the banner.")
+    account: str = _setting("000000000000", "Account number in ARNs, 12 digits.")
+    per_region: bool = _setting(False, "Keep the tables of each region apart, as the service does.")
+    transition_ms: int = _setting(5, "Milliseconds a table stays CREATING, UPDATING or DELETING.")
+    trust_network: bool = _setting(
+        False, "Listen beyond this machine although nobody's signature is verified."
+    )
+
+    def __post_init__(self) -> None:
+        """Raises: SettingsError."""
+        if not 0 <= self.port <= PORT_MAX:
+            raise SettingsError(f"The port {self.port} is not between 0 and {PORT_MAX}.")
+        if not re.fullmatch(r"[0-9]{12}", self.account):
+            raise SettingsError(f"The account {self.account!r} is not a number of 12 digits.")
+        if not re.fullmatch(r"[a-z][a-z0-9-]{0,62}", self.region):
+            raise SettingsError(f"The region {self.region!r} is not a region's name, such as us-east-1.")
+        if self.transition_ms < 0:
+            raise SettingsError("The transition time cannot be negative; 0 makes every change immediate.")
+        if not self.memory and not self.data_dir:
+            raise SettingsError("The data directory has no name; give --data-dir one, or use --memory.")
+
+
+_KINDS: dict[str, type] = {"str": str, "int": int, "bool": bool}
+
+SETTINGS: tuple[Setting, ...] = tuple(
+    Setting(each.name, _KINDS[str(each.type)], each.default, each.metadata["help"])
+    for each in fields(ServerSettings)
+)

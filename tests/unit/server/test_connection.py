@@ -1,0 +1,547 @@
+"""HTTP over real sockets: what clients send, well or badly, and what they get."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import logging
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from faradisc.limits import REQUEST_BODY_BYTES_MAX
+from faradisc.protocol.http import HttpRequest, HttpResponse
+from faradisc.server import connection as limits
+
+Run = Callable[[Coroutine[Any, Any, None]], None]
+
+
+def post(body: bytes, *headers: bytes, target: bytes = b"/", version: bytes = b"1.1") -> bytes:
+    head = [b"POST " + target + b" HTTP/" + version, b"Host: x", b"Content-Length: %d" % len(body), *headers]
+    return b"\r\n".join(head) + b"\r\n\r\n" + body
+
+
+# --- Requests that are in order ------------------------------------------------------------------
+
+
+def test_a_request_reaches_the_handler_whole(serve: Any, run: Run, echo: Any) -> None:
+    async def scenario() -> None:
+        async with serve(echo) as server, server.client() as client:
+            answer = await client.ask(post(b"hello", b"X-Amz-Target: T", b"x-a: 1", target=b"/p?q=1"))
+            assert (answer.status, answer.body) == (200, b"5:hello")
+            assert answer.headers == {
+                b"server": b"Server",
+                b"date": b"Tue, 14 Nov 2023 22:13:20 GMT",
+                b"content-type": b"text/plain",
+                b"content-length": b"7",
+                b"connection": b"keep-alive",
+                b"x-amzn-requestid": b"id",
+                b"x-amz-crc32": b"7",
+            }
+        assert echo.requests == [
+            HttpRequest(
+                "POST",
+                b"/p?q=1",
+                {b"host": b"x", b"content-length": b"5", b"x-amz-target": b"T", b"x-a": b"1"},
+                b"hello",
+            )
+        ]
+
+    run(scenario())
+
+
+def test_delivered_byte_by_byte(serve: Any, run: Run, echo: Any) -> None:
+    async def scenario() -> None:
+        async with serve(echo) as server, server.client() as client:
+            for byte in post(b"slow", b"x-long: a-longer-value", target=b"/a/longer/target"):
+                await client.send(bytes([byte]))
+                await asyncio.sleep(0)
+            assert (await client.answer()).body == b"4:slow"
+        assert echo.requests[0].target == b"/a/longer/target"
+        assert echo.requests[0].headers[b"x-long"] == b"a-longer-value"
+
+    run(scenario())
+
+
+def test_keep_alive_serves_many_requests(serve: Any, run: Run, echo: Any) -> None:
+    async def scenario() -> None:
+        async with serve(echo) as server, server.client() as client:
+            for number in range(10):
+                body = b"%d" % number
+                assert (await client.ask(post(body, b"x-%d: 1" % number))).body == b"1:" + body
+        assert all(len(request.headers) == 3 for request in echo.requests)  # none of an earlier request
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("count", [2, limits.REQUESTS_PER_TURN * 3 + 1])
+def test_pipelined_requests_are_answered_in_order(serve: Any, run: Run, echo: Any, count: int) -> None:
+    async def scenario() -> None:
+        async with serve(echo) as server, server.client() as client:
+            await client.send(b"".join(post(b"%d" % number) for number in range(count)))
+            for number in range(count):
+                assert (await client.answer()).body.split(b":")[1] == b"%d" % number
+
+    run(scenario())
+
+
+def test_pipelined_requests_wait_for_each_other(serve: Any, run: Run, gate: Any) -> None:
+    """The second starts only after the first was answered, so a client reads its own writes."""
+
+    async def scenario() -> None:
+        async with serve(gate) as server, server.client() as client:
+            await client.send(post(b"1") + post(b"2"))
+            await client.send(post(b"3"))
+            for number in (b"1", b"2", b"3"):
+                await gate.arrival()
+                assert len(gate.waiting) == 1
+                gate.let_go()
+                assert (await client.answer()).body == number
+
+    run(scenario())
+
+
+def test_others_are_served_while_one_request_waits(serve: Any, run: Run, gate: Any, echo: Any) -> None:
+    def handle(request: HttpRequest) -> Coroutine[Any, Any, HttpResponse]:
+        return gate(request) if request.target == b"/wait" else echo(request)  # type: ignore[no-any-return]
+
+    async def scenario() -> None:
+        async with serve(handle) as server, server.client() as slow, server.client() as quick:
+            await slow.send(post(b"w", target=b"/wait"))
+            await gate.arrival()
+            assert (await quick.ask(post(b"q"))).body == b"1:q"
+            gate.let_go()
+            assert (await slow.answer()).body == b"w"
+
+    run(scenario())
+
+
+def test_chunked_bodies(serve: Any, run: Run, echo: Any) -> None:
+    async def scenario() -> None:
+        head = b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+        async with serve(echo) as server, server.client() as client:
+            answer = await client.ask(head + b"3\r\nabc\r\n2;ext=1\r\nde\r\n0\r\nTrailer: dropped\r\n\r\n")
+            assert answer.body == b"5:abcde"
+            await client.send(head + b"1\r\nx")
+            await client.send(b"\r\n0\r\n\r\n")
+            assert (await client.answer()).body == b"1:x"
+        assert [list(request.headers) for request in echo.requests] == [[b"transfer-encoding"]] * 2
+
+    run(scenario())
+
+
+def test_http_1_0_closes_unless_asked_to_stay(serve: Any, run: Run, echo: Any) -> None:
+    async def scenario() -> None:
+        async with serve(echo) as server:
+            async with server.client() as client:
+                answer = await client.ask(post(b"a", version=b"1.0"))
+                assert answer.headers[b"connection"] == b"close"
+                assert await client.at_end()
+            async with server.client() as client:
+                for _ in range(2):
+                    answer = await client.ask(post(b"a", b"Connection: keep-alive", version=b"1.0"))
+                    assert answer.headers[b"connection"] == b"keep-alive"
+
+    run(scenario())
+
+
+def test_connection_close_ends_after_the_answer(serve: Any, run: Run, echo: Any) -> None:
+    async def scenario() -> None:
+        async with serve(echo) as server, server.client() as client:
+            await client.send(post(b"1") + post(b"2", b"Connection: close") + post(b"ignored"))
+            assert (await client.answer()).headers[b"connection"] == b"keep-alive"
+            last = await client.answer()
+            assert (last.body, last.headers[b"connection"]) == (b"1:2", b"close")
+            assert await client.at_end()
+        assert len(echo.requests) == 2
+
+    run(scenario())
+
+
+def test_gzip_passes_through_both_ways(serve: Any, run: Run) -> None:
+    packed = gzip.compress(b"x" * 1000)
+    seen: list[HttpRequest] = []
+
+    async def handle(request: HttpRequest) -> HttpResponse:
+        seen.append(request)
+        return HttpResponse(200, packed, b"text/plain", None, None, ((b"Content-Encoding", b"gzip"),))
+
+    async def scenario() -> None:
+        async with serve(handle) as server, server.client() as client:
+            answer = await client.ask(post(packed, b"Content-Encoding: gzip"))
+            assert answer.body == packed
+            assert answer.headers[b"content-encoding"] == b"gzip"
+        assert seen[0].body == packed
+
+    run(scenario())
+
+
+def test_head_has_the_length_and_no_body(serve: Any, run: Run, echo: Any) -> None:
+    async def scenario() -> None:
+        async with serve(echo) as server, server.client() as client:
+            await client.send(b"HEAD / HTTP/1.1\r\n\r\n" + post(b"next"))
+            assert (await client.answer(to_head=True)).headers[b"content-length"] == b"2"
+            assert (await client.answer()).body == b"4:next"
+
+    run(scenario())
+
+
+def test_expect_100_continue(serve: Any, run: Run, echo: Any) -> None:
+    async def scenario() -> None:
+        async with serve(echo) as server, server.client() as client:
+            await client.send(b"POST / HTTP/1.1\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n")
+            assert (await client.answer()).status == 100
+            assert (await client.ask(b"ok")).body == b"2:ok"
+            # A client that does not wait for leave gets none.
+            assert (await client.ask(post(b"at once", b"Expect: 100-continue"))).body == b"7:at once"
+
+    run(scenario())
+
+
+def test_100_continue_comes_after_earlier_answers(serve: Any, run: Run, gate: Any) -> None:
+    async def scenario() -> None:
+        async with serve(gate) as server, server.client() as client:
+            await client.send(
+                post(b"first") + b"POST / HTTP/1.1\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n"
+            )
+            await gate.arrival()
+            gate.let_go()
+            assert (await client.answer()).body == b"first"
+            assert (await client.answer()).status == 100
+            await client.send(b"ok")
+            await gate.arrival()
+            gate.let_go()
+            assert (await client.answer()).body == b"ok"
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_the_wish_to_upgrade_is_ignored_and_the_body_is_read(
+    serve: Any, run: Run, echo: Any, keep: bool
+) -> None:
+    """Java's HttpClient sends this with every first request on a plain connection."""
+
+    async def scenario() -> None:
+        connection = b"Connection: Upgrade, HTTP2-Settings" + (b"" if keep else b", close")
+        async with serve(echo) as server, server.client() as client:
+            request = post(b"body", connection, b"Upgrade: h2c", b"HTTP2-Settings: AAEA", b"x-amz-target: T")
+            answer = await client.ask(request + (post(b"next") if keep else b""))
+            assert (answer.status, answer.body) == (200, b"4:body")
+            assert echo.requests[0].headers[b"x-amz-target"] == b"T"
+            if keep:
+                assert (await client.answer()).body == b"4:next"
+            else:
+                assert await client.at_end()
+
+    run(scenario())
+
+
+def test_a_client_that_shuts_its_side_still_gets_its_answers(serve: Any, run: Run, gate: Any) -> None:
+    async def scenario() -> None:
+        async with serve(gate) as server, server.client() as client:
+            await client.send(post(b"1") + post(b"2"))
+            client.writer.write_eof()
+            for number in (b"1", b"2"):
+                await gate.arrival()
+                gate.let_go()
+                assert (await client.answer()).body == number
+            assert await client.at_end()
+
+    run(scenario())
+
+
+def test_the_largest_body_is_accepted(serve: Any, run: Run, echo: Any) -> None:
+    async def scenario() -> None:
+        async with serve(echo) as server, server.client() as client:
+            await client.send(post(bytes(REQUEST_BODY_BYTES_MAX)))
+            assert len((await client.answer()).body) == REQUEST_BODY_BYTES_MAX + 9
+            assert (await client.ask(post(b"next"))).body == b"4:next"
+
+    run(scenario())
+
+
+# --- Requests that are refused -------------------------------------------------------------------
+
+
+async def assert_refused(client: Any, status: int) -> None:
+    answer = await client.answer()
+    assert (answer.status, answer.body) == (status, b"")
+    assert answer.headers[b"connection"] == b"close"
+    assert await client.at_end()
+
+
+MALFORMED = {
+    "no HTTP": b"hello\r\n\r\n",
+    "bad version": b"POST / HTTP/9.9\r\n\r\n",
+    "HTTP/2 preface": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    "TLS": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+    "length is no number": b"POST / HTTP/1.1\r\nContent-Length: abc\r\n\r\n",
+    "empty length": b"POST / HTTP/1.1\r\nContent-Length:\r\n\r\n",
+    "negative length": b"POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
+    "two lengths": b"POST / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
+    "overflowing length": b"POST / HTTP/1.1\r\nContent-Length: 99999999999999999999999\r\n\r\n",
+    "length and chunks": b"POST / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0",
+    "unknown transfer coding": b"POST / HTTP/1.1\r\nTransfer-Encoding: zip\r\n\r\n",
+    "bad chunk size": b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n",
+    "space in header name": b"POST / HTTP/1.1\r\nbad name: x\r\n\r\n",
+    "control in header value": b"POST / HTTP/1.1\r\nx: a\x00b\r\n\r\n",
+    "bare line feeds": b"POST / HTTP/1.1\nHost: x\n\n",
+    "CONNECT": b"CONNECT example.com:443 HTTP/1.1\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("data", MALFORMED.values(), ids=MALFORMED.keys())
+def test_malformed_http_is_refused_with_400(
+    serve: Any, run: Run, echo: Any, data: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario() -> None:
+        async with serve(echo) as server:
+            async with server.client() as client:
+                await client.send(data)
+                await assert_refused(client, 400)
+            async with server.client() as other:
+                assert (await other.ask(post(b"fine"))).status == 200
+        assert len(echo.requests) == 1
+
+    run(scenario())
+    assert caplog.records == []
+
+
+def test_requests_before_the_malformed_one_are_answered(serve: Any, run: Run, gate: Any) -> None:
+    async def scenario() -> None:
+        async with serve(gate) as server, server.client() as client:
+            await client.send(post(b"good") + b"bad\r\n\r\n")
+            await gate.arrival()
+            await client.send(b"more that nobody reads")
+            gate.let_go()
+            assert (await client.answer()).body == b"good"
+            await assert_refused(client, 400)
+
+    run(scenario())
+
+
+def test_a_declared_body_over_16_mib_is_refused_before_it_is_read(serve: Any, run: Run, echo: Any) -> None:
+    async def scenario() -> None:
+        async with serve(echo) as server, server.client() as client:
+            await client.send(b"POST / HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % (REQUEST_BODY_BYTES_MAX + 1))
+            await assert_refused(client, 413)
+        assert echo.requests == []
+
+    run(scenario())
+
+
+def test_a_client_that_sends_17_mb_regardless_reads_the_refusal(serve: Any, run: Run, echo: Any) -> None:
+    """What it sends is read and thrown away; closing at once would reset the connection under it."""
+
+    async def scenario() -> None:
+        async with serve(echo) as server, server.client() as client:
+            await client.send(post(bytes(17_000_000)))
+            await assert_refused(client, 413)
+
+    run(scenario())
+
+
+def test_a_chunked_body_over_16_mib_is_refused(serve: Any, run: Run, echo: Any) -> None:
+    async def scenario() -> None:
+        chunk = b"100000\r\n" + bytes(1 << 20) + b"\r\n"
+        async with serve(echo) as server, server.client() as client:
+            await client.send(b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk * 17)
+            await assert_refused(client, 413)
+
+    run(scenario())
+
+
+def test_a_body_in_chunks_of_one_byte(serve: Any, run: Run, echo: Any) -> None:
+    async def scenario() -> None:
+        async with serve(echo) as server, server.client() as client:
+            await client.send(
+                b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+                + b"1\r\nx\r\n" * 20_000
+                + b"0\r\n\r\n"
+            )
+            assert (await client.answer()).body == b"20000:" + b"x" * 20_000
+
+    run(scenario())
+
+
+OVERSIZED_HEADS = {
+    "one long header": (b"x: " + b"a" * limits.HEAD_BYTES_MAX + b"\r\n", 431),
+    "one endless header": (b"x: " + b"a" * (1 << 20), 431),
+    "many headers": (b"".join(b"x%d: 1\r\n" % number for number in range(limits.HEADERS_MAX + 1)), 431),
+    "one name many times": (b"x: 1\r\n" * limits.HEAD_BYTES_MAX, 431),
+}
+
+
+@pytest.mark.parametrize(("headers", "status"), OVERSIZED_HEADS.values(), ids=OVERSIZED_HEADS.keys())
+def test_oversized_heads_are_refused(serve: Any, run: Run, echo: Any, headers: bytes, status: int) -> None:
+    async def scenario() -> None:
+        async with serve(echo) as server, server.client() as client:
+            await client.send(b"POST / HTTP/1.1\r\n" + headers + b"\r\n")
+            await assert_refused(client, status)
+        assert echo.requests == []
+
+    run(scenario())
+
+
+def test_a_long_target_is_refused(serve: Any, run: Run, echo: Any) -> None:
+    async def scenario() -> None:
+        async with serve(echo) as server:
+            async with server.client() as client:
+                await client.send(post(b"", target=b"/" + b"a" * limits.TARGET_BYTES_MAX))
+                await assert_refused(client, 414)
+            async with server.client() as client:
+                answer = await client.ask(post(b"", target=b"/" + b"a" * (limits.TARGET_BYTES_MAX - 1)))
+                assert answer.status == 200
+
+    run(scenario())
+
+
+def test_endless_trailers_are_refused(serve: Any, run: Run, echo: Any) -> None:
+    async def scenario() -> None:
+        async with serve(echo) as server, server.client() as client:
+            await client.send(b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n")
+            await client.send(b"".join(b"x%d: 1\r\n" % number for number in range(100_000)))
+            await assert_refused(client, 431)
+
+    run(scenario())
+
+
+def test_half_a_request_and_the_end(serve: Any, run: Run, echo: Any) -> None:
+    async def scenario() -> None:
+        async with serve(echo) as server:
+            for part in (b"POST / HT", post(b"whole")[:-1]):
+                async with server.client() as client:
+                    await client.send(part)
+                    client.writer.write_eof()
+                    await assert_refused(client, 400)
+            async with server.client() as client:
+                client.writer.write_eof()
+                assert await client.at_end()
+        assert echo.requests == []
+
+    run(scenario())
+
+
+# --- Failures and departures ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_failing_handler_costs_one_500_and_a_log_line(
+    serve: Any, run: Run, late: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def handle(request: HttpRequest) -> HttpResponse:
+        if late:
+            await asyncio.sleep(0)
+        if request.body == b"bad":
+            raise LookupError("a bug")
+        return HttpResponse(200, b"fine", None, None, None)
+
+    async def scenario() -> None:
+        async with serve(handle) as server, server.client() as client:
+            answer = await client.ask(post(b"bad"))
+            assert (answer.status, answer.body) == (500, b"")
+            assert (await client.ask(post(b"good"))).body == b"fine"
+
+    with caplog.at_level(logging.ERROR):
+        run(scenario())
+    assert [record.exc_info is not None for record in caplog.records] == [True]
+    assert "a bug" in caplog.text
+
+
+def test_a_write_runs_to_its_end_when_its_client_goes_away(serve: Any, run: Run, gate: Any) -> None:
+    async def scenario() -> None:
+        async with serve(gate) as server:
+            async with server.client() as client:
+                await client.send(post(b"begun") + post(b"never whole")[:-1])
+                await gate.arrival()
+                gone = asyncio.Event()
+                server.listener.shared.on_quiet = gone.set
+                client.reset()
+            await gone.wait()
+            assert not server.listener.shared.connections
+            assert server.listener.shared.waiting == 1
+            gate.let_go()
+            await server.listener.drain(10.0)
+        assert gate.finished == [b"begun"]
+
+    run(scenario())
+
+
+def test_a_slow_reader_stops_its_own_requests(serve: Any, run: Run) -> None:
+    """While the client does not read, the server neither reads nor answers more than a bounded amount."""
+    size = 1 << 20
+    begun = 0
+
+    async def handle(request: HttpRequest) -> HttpResponse:
+        nonlocal begun
+        begun += 1
+        return HttpResponse(200, bytes(size), None, None, None)
+
+    async def scenario() -> None:
+        count = 300
+        async with serve(handle) as server, server.client() as slow, server.client() as other:
+            # More than the socket buffers of both ends hold, asked for in one go.
+            slow.writer.write(post(b"") * count)
+            slow.writer.transport.pause_reading()  # type: ignore[attr-defined]
+            for _ in range(50):
+                assert len((await other.ask(post(b""))).body) == size
+            assert begun - 50 < count
+            slow.writer.transport.resume_reading()  # type: ignore[attr-defined]
+            for _ in range(count):
+                assert len((await slow.answer()).body) == size
+        assert begun == count + 50
+
+    run(scenario())
+
+
+def test_many_connections(serve: Any, run: Run, echo: Any) -> None:
+    async def scenario() -> None:
+        async with serve(echo) as server:
+
+            async def visit(number: int) -> None:
+                async with server.client() as client:
+                    assert (await client.ask(post(b"%03d" % number))).body == b"3:%03d" % number
+
+            await asyncio.gather(*(visit(number) for number in range(200)))
+
+    run(scenario())
+
+
+# --- Draining ------------------------------------------------------------------------------------
+
+
+def test_draining_answers_what_is_under_way_and_closes_the_rest(serve: Any, run: Run, gate: Any) -> None:
+    async def scenario() -> None:
+        async with serve(gate) as server, server.client() as idle, server.client() as busy:
+            await busy.send(post(b"1") + post(b"2"))
+            await gate.arrival()
+            drained = asyncio.create_task(server.listener.drain(10.0))
+            assert await idle.at_end()
+            with pytest.raises(ConnectionError):
+                async with server.client() as late:
+                    await late.ask(post(b""))
+            gate.let_go()
+            assert (await busy.answer()).headers[b"connection"] == b"keep-alive"
+            await gate.arrival()
+            assert not drained.done()
+            gate.let_go()
+            assert (await busy.answer()).headers[b"connection"] == b"close"
+            assert await busy.at_end()
+            await drained
+
+    run(scenario())
+
+
+def test_draining_gives_up_on_a_request_that_never_ends(serve: Any, run: Run, gate: Any) -> None:
+    async def scenario() -> None:
+        async with serve(gate) as server, server.client() as client:
+            await client.send(post(b"stuck"))
+            await gate.arrival()
+            await server.listener.drain(0.0)
+            assert not server.listener.shared.connections
+            with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
+                await client.answer()
+
+    run(scenario())
