@@ -27,7 +27,8 @@ def canonical_request(
 ) -> bytes:
     """The request as its signer saw it. `headers` has lower-case names; a missing one counts as empty.
 
-    A presigned query is canonicalised without its own `X-Amz-Signature`.
+    The path is encoded once more than it was sent, as every service but S3 wants it. A presigned query is
+    canonicalised without its own `X-Amz-Signature`.
     """
     path, _, query = target.decode("latin-1").partition("?")
     pairs = sorted(
@@ -37,7 +38,7 @@ def canonical_request(
     )
     lines = [
         method.encode(),
-        quote(path or "/", safe="/-_.~%").encode(),
+        quote(path or "/", safe="/-_.~").encode(),
         "&".join(f"{name}={value}" for name, value in pairs).encode(),
     ]
     for name in signed_headers:

@@ -32,6 +32,8 @@ _QUERY_PARAMETERS = (
     "X-Amz-Date",
 )
 _REMEMBERED_MAX = 4096
+_REMEMBERED_BYTES_MAX = 1024
+"""Of one header. Both bounds together keep strangers from filling the memory."""
 _REGION = re.compile(r"[A-Za-z0-9-]{1,64}", re.ASCII)
 
 
@@ -119,6 +121,8 @@ def _parameters(text: str) -> dict[str, str]:
 def _remember(header: bytes, parameters: dict[str, str], credential: Credential) -> None:
     """Keep a header by what stands before its signature, if everything else stands there."""
     before = header[: header.rfind(_SIGNATURE)]
+    if len(before) > _REMEMBERED_BYTES_MAX:
+        return
     if _parameters(before.decode("latin-1")) != {
         name: value for name, value in parameters.items() if name != "Signature"
     }:

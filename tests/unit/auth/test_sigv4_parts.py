@@ -1,0 +1,180 @@
+"""The parts of a signature: what is accepted, and each complaint. Texts: errors.md section 5."""
+
+from __future__ import annotations
+
+import pytest
+
+from faradisc.auth import sigv4
+from faradisc.auth.sigv4 import Credential, credential_of
+from faradisc.errors import (
+    ApiError,
+    IncompleteSignatureException,
+    InvalidSignatureException,
+    MissingAuthenticationTokenException,
+)
+
+CREDENTIAL = b"Credential=AKID/20261120/eu-west-1/dynamodb/aws4_request"
+HEADER = b"AWS4-HMAC-SHA256 " + CREDENTIAL + b", SignedHeaders=host;X-Amz-Date, Signature=abc"
+PARSED = Credential("AKID", "20261120", "eu-west-1", "dynamodb", ("host", "x-amz-date"))
+DATE = {b"x-amz-date": b"20261120T000000Z"}
+QUERY = (
+    b"/?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=AKID%2F20261120%2Feu-west-1%2Fdynamodb%2Faws4_request"
+    b"&X-Amz-Date=20261120T000000Z&X-Amz-SignedHeaders=host%3Bx-amz-date&X-Amz-Signature=abc"
+)
+
+
+@pytest.fixture(autouse=True)
+def forget() -> None:
+    sigv4._remembered.clear()
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        HEADER,
+        HEADER.replace(b", ", b","),
+        HEADER.replace(b", ", b" "),
+        b"  " + HEADER + b"  ",
+        b"AWS4-HMAC-SHA256 Signature=abc, " + CREDENTIAL + b", SignedHeaders=host;x-amz-date",
+    ],
+)
+def test_header(header: bytes) -> None:
+    for _ in range(2):
+        assert credential_of({b"authorization": header, **DATE}, b"/") == PARSED
+        assert credential_of({b"authorization": header, b"date": b"x"}, b"/") == PARSED
+
+
+def test_query() -> None:
+    assert credential_of({}, QUERY) == PARSED
+
+
+def test_same_header_is_read_once() -> None:
+    first = credential_of({b"authorization": HEADER, **DATE}, b"/")
+    second = credential_of({b"authorization": HEADER[:-3] + b"def", **DATE}, b"/")
+    assert second is first
+
+
+def test_what_is_remembered_does_not_excuse_what_is_missing() -> None:
+    credential_of({b"authorization": HEADER, **DATE}, b"/")
+    for headers, target in (
+        ({b"authorization": HEADER}, b"/"),
+        ({b"authorization": HEADER[:-3], **DATE}, b"/"),
+        ({b"authorization": HEADER[: HEADER.index(b"Signature")], **DATE}, b"/"),
+        ({b"authorization": HEADER, **DATE}, QUERY),
+    ):
+        with pytest.raises(ApiError):
+            credential_of(headers, target)
+
+
+def test_signature_first_is_not_remembered_by_its_beginning() -> None:
+    """Its beginning names nobody: another header that begins alike may name someone else."""
+    for key_id in ("ONE", "TWO"):
+        header = (
+            f"AWS4-HMAC-SHA256 Signature=x, Credential={key_id}/1/r/dynamodb/aws4_request, SignedHeaders=host"
+        )
+        assert credential_of({b"authorization": header.encode(), **DATE}, b"/").access_key_id == key_id
+
+
+def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sigv4, "_REMEMBERED_MAX", 3)
+    for number in range(10):
+        header = HEADER.replace(b"AKID", b"AKID%d" % number)
+        credential_of({b"authorization": header, **DATE}, b"/")
+        assert 1 <= len(sigv4._remembered) <= 3
+    sigv4._remembered.clear()
+    credential_of({b"authorization": HEADER.replace(b"AKID", b"A" * 1024), **DATE}, b"/")
+    assert sigv4._remembered == {}
+
+
+def test_key_ids_with_slashes_and_regions_that_are_no_names() -> None:
+    def of(credential: str) -> Credential:
+        header = f"AWS4-HMAC-SHA256 Credential={credential}, SignedHeaders=h, Signature=s"
+        return credential_of({b"authorization": header.encode(), **DATE}, b"/")
+
+    assert of("a/b/1/local/dynamodb/aws4_request").access_key_id == "a/b"
+    assert of("a/1/local/dynamodb/aws4_request").region == "local"
+    for region in ("", "a:b", "é", "x" * 65, ".."):
+        assert of(f"a/1/{region}/dynamodb/aws4_request").region == ""
+
+
+MISSING = (MissingAuthenticationTokenException, "Request is missing Authentication Token")
+NO_CREDENTIAL = "Authorization header requires 'Credential' parameter. "
+NO_SIGNATURE = "Authorization header requires 'Signature' parameter. "
+NO_HEADERS = "Authorization header requires 'SignedHeaders' parameter. "
+NO_DATE = "Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header. "
+
+
+@pytest.mark.parametrize(
+    ("headers", "target", "error", "text"),
+    [
+        ({}, b"/", *MISSING),
+        ({b"authorization": b""}, b"/", *MISSING),
+        ({b"authorization": b"Basic abc"}, b"/", *MISSING),
+        ({b"authorization": b"AWS AKID:abc"}, b"/", *MISSING),
+        (
+            {b"authorization": b"AWS4-"},
+            b"/",
+            IncompleteSignatureException,
+            NO_CREDENTIAL + NO_SIGNATURE + NO_HEADERS + NO_DATE + "Authorization=AWS4-",
+        ),
+        (
+            {b"authorization": b"AWS4-HMAC-SHA256 " + CREDENTIAL, **DATE},
+            b"/",
+            IncompleteSignatureException,
+            NO_SIGNATURE + NO_HEADERS + f"Authorization=AWS4-HMAC-SHA256 {CREDENTIAL.decode()}",
+        ),
+        (
+            {b"authorization": b"AWS4-HMAC-SHA256 Signature=x, SignedHeaders=h", **DATE},
+            b"/",
+            IncompleteSignatureException,
+            NO_CREDENTIAL + "Authorization=AWS4-HMAC-SHA256 Signature=x, SignedHeaders=h",
+        ),
+        (
+            {b"authorization": HEADER},
+            b"/",
+            IncompleteSignatureException,
+            NO_DATE + "Authorization=" + HEADER.decode(),
+        ),
+        (
+            {b"authorization": b"AWS4-HMAC-SHA256 Credential=a/b, SignedHeaders=h, Signature=s", **DATE},
+            b"/",
+            IncompleteSignatureException,
+            "Credential must have exactly 5 slash-delimited elements, "
+            "e.g. keyid/date/region/service/term, got 'a/b'",
+        ),
+        (
+            {b"authorization": HEADER, **DATE},
+            b"/?X-Amz-Algorithm=x",
+            InvalidSignatureException,
+            "Found both 'X-Amz-Algorithm' as a query-string param and 'Authorization' as HTTP header.",
+        ),
+        (
+            {},
+            b"/?X-Amz-Algorithm=x&X-Amz-Date=d",
+            IncompleteSignatureException,
+            "AWS query-string parameters must include 'X-Amz-Credential'. "
+            "AWS query-string parameters must include 'X-Amz-Signature'. "
+            "AWS query-string parameters must include 'X-Amz-SignedHeaders'. "
+            "Re-examine the query-string parameters.",
+        ),
+        (
+            {},
+            b"/?X-Amz-Algorithm=",
+            IncompleteSignatureException,
+            "AWS query-string parameters must include 'X-Amz-Algorithm'. "
+            "AWS query-string parameters must include 'X-Amz-Credential'. "
+            "AWS query-string parameters must include 'X-Amz-Signature'. "
+            "AWS query-string parameters must include 'X-Amz-SignedHeaders'. "
+            "AWS query-string parameters must include 'X-Amz-Date'. "
+            "Re-examine the query-string parameters.",
+        ),
+        ({}, b"/?X-Amz-Signature=x", *MISSING),
+    ],
+)
+def test_complaints(headers: dict[bytes, bytes], target: bytes, error: type[ApiError], text: str) -> None:
+    with pytest.raises(error) as caught:
+        credential_of(headers, target)
+    assert caught.value.body() == {
+        "__type": f"com.amazon.coral.service#{error.__name__}",
+        "message": text,
+    }
