@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_durability import Gate
+from gate import Gate
 
 from faradisc.storage.api import Batch, Closed, Full, IOFailed, Store
 from faradisc.storage.immediate import run
