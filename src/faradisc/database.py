@@ -11,8 +11,10 @@ from faradisc.operations.call import Backend, Call
 from faradisc.operations.registry import OPERATIONS
 from faradisc.protocol.http import RequestIds
 from faradisc.storage.api import Store
+from faradisc.tables.backfill import backfill_step
 from faradisc.tables.catalog import Catalog
 from faradisc.transactions.tokens import Tokens
+from faradisc.workers import Job, Workers
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,9 @@ class Database:
         self.region = settings.region
         self.account = settings.account
         self.request_ids = RequestIds(backend.entropy)
+        self._workers = Workers(
+            (Job("index backfill", lambda: backfill_step(backend.store, backend.catalog)),)
+        )
 
     @classmethod
     async def open(
@@ -58,6 +63,14 @@ class Database:
         )
         await catalog.load()
         return cls(Backend(store, catalog, clock, entropy, Tokens(store)), settings)
+
+    async def work(self) -> bool:
+        """One bounded step of each background job; False when there was nothing to do.
+
+        Whoever holds the database calls this again and again: the server's loop, the in-process client
+        between its calls, a simulation.
+        """
+        return await self._workers.step()
 
     @property
     def store(self) -> Store:

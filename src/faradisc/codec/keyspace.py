@@ -13,7 +13,7 @@ seen to scan (design.md section 4). The key itself follows the hash, so two keys
 A global index with several HASH attributes hashes their components one after another.
 
 Resource 0 is the system's own: the catalog (tables/catalog.py) and the idempotency tokens
-(transactions/tokens.py).
+(transactions/tokens.py) and the progress of background jobs (workers.py).
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from faradisc.values.schema import KeySchema
 HASH_BYTES = 16
 CATALOG_PART = b"\x00\x00\x00\x00\x00"
 TOKENS_PART = b"\x00\x00\x00\x00\x01"
+JOBS_PART = b"\x00\x00\x00\x00\x02"
 EMBEDDED_SLOTS = 4
 
 

@@ -80,8 +80,10 @@ def find_index(table: Table, request: Mapping[str, Any]) -> Index | None:
     if name is None:
         return None
     index = table.index(name)
-    if index is None:
+    if index is None or index.status == "DELETING":
         raise ValidationException(f"The table does not have the specified index: {name}")
+    if index.status == "CREATING":
+        raise ValidationException(f"Cannot read from backfilling global secondary index: {name}")
     if index.schema.is_global and request.get("ConsistentRead"):
         raise ValidationException("Consistent reads are not supported on global secondary indexes")
     return index

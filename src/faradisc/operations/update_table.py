@@ -1,7 +1,8 @@
-"""UpdateTable: billing mode, throughput of table and global indexes, deletion protection, table class.
+"""UpdateTable: billing mode, throughput, global indexes, deletion protection, table class.
 
 Deletion protection and the table class change at once. Billing mode and throughput make the table
-UPDATING; it serves meanwhile, and the new values hold when it is ACTIVE again.
+UPDATING; it serves meanwhile, and the new values hold when it is ACTIVE again. A new index is CREATING
+until it is filled (tables/backfill.py), a removed one DELETING.
 
 Checks: something to do -> settings without behaviour here -> table exists -> not in use -> each change
 against what the table is now. Source of the texts: errors.md section 6.1.
@@ -13,13 +14,15 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from faradisc.errors import LimitExceededException, UnsupportedOperation, ValidationException
+from faradisc.errors import LimitExceededException, ResourceNotFoundException, ValidationException
 from faradisc.limits import (
     DECREASES_PER_DAY_INITIAL,
+    GSI_PER_TABLE_MAX,
     TABLE_CLASS_CHANGES_PER_30_DAYS_MAX,
 )
 from faradisc.operations.call import Backend, Call
-from faradisc.tables.definition import checked_units, invalid, refuse_unsupported
+from faradisc.tables.catalog import stored_index, used_definitions
+from faradisc.tables.definition import checked_units, global_index, invalid, refuse_unsupported
 from faradisc.tables.description import describe_table
 from faradisc.tables.table import TableState, Throughput
 
@@ -52,7 +55,7 @@ async def update_table(backend: Backend, call: Call) -> dict[str, Any]:
             "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, "
             "GlobalSecondaryIndexUpdates or SSESpecification or ReplicaUpdates is required"
         )
-    index_units = _index_units(request)
+    index_units, created, deleted = _index_updates(request)
     refuse_unsupported(request)
     now_ns = backend.clock.now_ns()
     table = backend.table_for_control(call)
@@ -63,15 +66,24 @@ async def update_table(backend: Backend, call: Call) -> dict[str, Any]:
             state.deletion_protection = request["DeletionProtectionEnabled"]
         changed = _change_billing_mode(state, request, index_units, now_ns)
         changed = _change_table_units(state, request, now_ns) or changed
-        return _change_index_units(state, index_units, now_ns) or changed
+        changed = _change_index_units(state, index_units, now_ns) or changed
+        return _change_indexes(state, request, created, deleted) or changed
 
     updated = await backend.catalog.update(table, change)
     return {"TableDescription": await describe_table(backend.store, updated)}
 
 
-def _index_units(request: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
-    """Requested units by index name, from GlobalSecondaryIndexUpdates."""
-    wanted: dict[str, tuple[int, int]] = {}
+def _index_updates(
+    request: Mapping[str, Any],
+) -> tuple[dict[str, tuple[int, int]], list[Mapping[str, Any]], list[str]]:
+    """Of GlobalSecondaryIndexUpdates: units by index name, indexes to create, names to delete.
+
+    Raises ValidationException.
+    """
+    units: dict[str, tuple[int, int]] = {}
+    created: list[Mapping[str, Any]] = []
+    deleted: list[str] = []
+    seen: set[str] = set()
     for update in request.get("GlobalSecondaryIndexUpdates", ()):
         if len(update) != 1:
             raise invalid(
@@ -79,20 +91,61 @@ def _index_units(request: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
                 "GlobalSecondaryIndexUpdate.Delete must not be null"
             )
         ((kind, action),) = update.items()
-        if kind != "Update":
-            raise UnsupportedOperation(
-                "GlobalSecondaryIndexUpdates: this version of Faradisc declares indexes at creation only"
-            )
         name = action["IndexName"]
-        if name in wanted:
+        if name in seen:
             raise invalid(
                 f"Only one global secondary index update per index is allowed simultaneously. Index: {name}"
             )
+        seen.add(name)
         refuse_unsupported(action)
-        if "ProvisionedThroughput" not in action:
+        if kind == "Create":
+            created.append(action)
+        elif kind == "Delete":
+            deleted.append(name)
+        elif "ProvisionedThroughput" not in action:
             raise invalid(f"ProvisionedThroughput must be specified for index: {name}")
-        wanted[name] = checked_units(action["ProvisionedThroughput"], name)
-    return wanted
+        else:
+            units[name] = checked_units(action["ProvisionedThroughput"], name)
+    return units, created, deleted
+
+
+def _change_indexes(
+    state: TableState, request: Mapping[str, Any], created: list[Mapping[str, Any]], deleted: list[str]
+) -> bool:
+    """Add or remove a global index. Raises ValidationException, LimitExceededException,
+    ResourceNotFoundException."""
+    if not created and not deleted:
+        return False
+    names = {index["name"] for index in state.local_indexes + state.global_indexes}
+    for action in created:
+        if action["IndexName"] in names:
+            raise ValidationException("Attempting to create an index which already exists")
+    for name in deleted:
+        if name not in {index["name"] for index in state.global_indexes}:
+            raise ResourceNotFoundException
+    changing = [index for index in state.global_indexes if index.get("status", "ACTIVE") != "ACTIVE"]
+    cancelled = [index for index in changing if index["name"] in deleted and index["status"] == "CREATING"]
+    if len(created) + len(deleted) + len(changing) - len(cancelled) > 1:
+        raise LimitExceededException(
+            "Subscriber limit exceeded: "
+            "Only 1 online index can be created or deleted simultaneously per table"
+        )
+    billing_mode = state.pending.get("billing_mode", state.billing_mode)
+    given = {d["AttributeName"]: d["AttributeType"] for d in request.get("AttributeDefinitions", ())}
+    # A delta: an attribute that is defined already keeps its type (errors.md section 6.1, captured).
+    types = {**given, **{name: kind for name, kind in state.definitions if name in given}}
+    for action in created:
+        definition = global_index(action, types, names, billing_mode)
+        state.global_indexes.append({**stored_index(definition, None), "status": "CREATING"})
+        if len(state.global_indexes) > GSI_PER_TABLE_MAX:
+            raise invalid(f"GlobalSecondaryIndex count exceeds the per-table limit of {GSI_PER_TABLE_MAX}")
+        defined = dict(state.definitions)
+        state.definitions += [(name, kind) for name, kind in types.items() if name not in defined]
+        state.definitions = used_definitions(state)
+    for index in state.global_indexes:
+        if index["name"] in deleted:
+            index["status"] = "DELETING"
+    return True
 
 
 def _change_table_class(state: TableState, request: Mapping[str, Any], now_ns: int) -> None:

@@ -138,7 +138,7 @@ class Catalog:
         """The table in the state it has now; None when its deletion has ended."""
         state = table.state
         if state.status == "ACTIVE" or self._clock.now_ns() < state.status_until_ns:
-            return table
+            return self._without_deleted_indexes(table)
         place = (state.namespace, state.name)
         if state.status == "DELETING":
             self._tables.pop(place, None)
@@ -149,7 +149,34 @@ class Catalog:
         state.pending = {}
         state.status = "ACTIVE"
         settled = self._tables[place] = Table(state, table.version)
+        return self._without_deleted_indexes(settled)
+
+    def _without_deleted_indexes(self, table: Table) -> Table:
+        """The table without the indexes whose DELETING state has ended, and the definitions only they
+        needed."""
+        changing = table.changing_index
+        if changing is None or changing.status != "DELETING":
+            return table
+        state = table.state
+        now = self._clock.now_ns()
+        kept = [i for i in state.global_indexes if i.get("status") != "DELETING" or now < i["until_ns"]]
+        if len(kept) == len(state.global_indexes):
+            return table
+        state.global_indexes = kept
+        state.definitions = used_definitions(state)
+        settled = self._tables[(state.namespace, state.name)] = Table(state, table.version)
         return settled
+
+    def backfilling(self) -> Table | None:
+        """A table one of whose indexes waits to be filled, if any."""
+        for table in list(self._tables.values()):
+            changing = table.changing_index
+            if changing is None or changing.status != "CREATING":
+                continue
+            settled = self._settled(table)
+            if settled is not None and settled.state.status == "ACTIVE":
+                return settled
+        return None
 
     # --- Changing tables ---
 
@@ -191,8 +218,8 @@ class Catalog:
             slots=EMBEDDED_SLOTS,
             definitions=definition.definitions,
             key_schema=definition.key_schema,
-            local_indexes=[_stored_index(i, next(numbers)) for i in definition.local_indexes],
-            global_indexes=[_stored_index(i, next(numbers)) for i in definition.global_indexes],
+            local_indexes=[stored_index(i, next(numbers)) for i in definition.local_indexes],
+            global_indexes=[stored_index(i, next(numbers)) for i in definition.global_indexes],
             billing_mode=definition.billing_mode,
             ever_on_demand_ns=now if definition.billing_mode == "PAY_PER_REQUEST" else None,
             throughput=Throughput(*definition.units),
@@ -216,10 +243,22 @@ class Catalog:
             if not while_in_use:
                 check_not_in_use(current)
             state = TableState.from_json(current.state.to_json())
+            until_ns = self._clock.now_ns() + self._transition_ns
             if change(state):
                 state.status = "UPDATING"
-                state.status_until_ns = self._clock.now_ns() + self._transition_ns
-            return await self._commit(state, current.version)
+                state.status_until_ns = until_ns
+            last_resource: int | None = None
+            for index in state.global_indexes:
+                if index.get("resource") is None:
+                    last_resource = index["resource"] = self._last_resource + 1
+                if index.get("status") == "DELETING":
+                    index.setdefault("until_ns", until_ns)
+            updated = await self._commit(state, current.version, last_resource=last_resource)
+            leaving = updated.changing_index
+            if leaving is not None and leaving.status == "DELETING":
+                for part in leaving.placement.parts:
+                    await self._store.clear(part)
+            return updated
 
     async def delete(self, table: Table) -> Table:
         """Begin to delete a table: it is DELETING, and its rows are gone at once.
@@ -290,12 +329,21 @@ class Catalog:
         return row[0] if row is not None else 0
 
 
+def used_definitions(state: TableState) -> list[tuple[str, str]]:
+    """The attribute definitions that some key of the table or of its indexes needs."""
+    used = {name for name, _ in state.key_schema}
+    for index in state.local_indexes + state.global_indexes:
+        used.update(name for name, _ in index["key_schema"])
+    return [(name, kind) for name, kind in state.definitions if name in used]
+
+
 def _row_key(place: NsName) -> bytes:
     namespace, name = place
     return namespace.encode() + b"\x00" + name.encode()
 
 
-def _stored_index(definition: IndexDefinition, resource: int) -> dict[str, Any]:
+def stored_index(definition: IndexDefinition, resource: int | None) -> dict[str, Any]:
+    """An index as TableState keeps it. Without a resource number it gets one in `Catalog.update`."""
     return {
         "name": definition.name,
         "resource": resource,

@@ -106,8 +106,10 @@ async def _index(
         "IndexArn": f"{table.arn}/index/{schema.name}",
     }
     if index.throughput is not None:
-        creating = table.state.status == "CREATING"
-        described["IndexStatus"] = "CREATING" if creating else "ACTIVE"
+        described["IndexStatus"] = "CREATING" if table.state.status == "CREATING" else index.status
+        if index.status == "CREATING":
+            # The table is UPDATING while the index is set up, and ACTIVE again once filling begins.
+            described["Backfilling"] = table.state.status == "ACTIVE"
         described["ProvisionedThroughput"] = _throughput(index.throughput)
         described["WarmThroughput"] = _warm_throughput(table, index.throughput)
     return described

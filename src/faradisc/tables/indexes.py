@@ -27,11 +27,12 @@ class EntryChange:
 
     index: Index
     write_units: int
+    old_place: tuple[bytes, bytes] | None = None
+    """(part, row key) of the entry before the write."""
     delete: tuple[bytes, bytes] | None = None
-    """(part, row key)"""
+    """The old place, where the entry does not stay there."""
     put: tuple[bytes, bytes, bytes] | None = None
     """(part, row key, record)"""
-    items_delta: int = 0
     old_bytes: int = 0
     new_bytes: int = 0
 
@@ -51,12 +52,13 @@ def entry_change(index: Index, old: Item | None, new: Item | None) -> EntryChang
     change = EntryChange(
         index,
         units.index_write_units(old_size, new_size, key_changed=old_key != new_key),
-        items_delta=(new_entry is not None) - (old_entry is not None),
         old_bytes=old_size + STORAGE_OVERHEAD_BYTES if old_size is not None else 0,
         new_bytes=new_size + STORAGE_OVERHEAD_BYTES if new_size is not None else 0,
     )
-    if old_key is not None and old_key != new_key:
-        change.delete = (placement.part_of(old_key), old_key)
+    if old_key is not None:
+        change.old_place = (placement.part_of(old_key), old_key)
+        if old_key != new_key:
+            change.delete = change.old_place
     if new_key is not None and new_entry is not None and new_size is not None:
         change.put = (placement.part_of(new_key), new_key, record.encode(new_entry, new_size))
     return change

@@ -35,6 +35,8 @@ class Index:
     placement: Placement
     throughput: Throughput | None = None
     """None for a local index: it lives on the table's throughput."""
+    status: str = "ACTIVE"
+    """CREATING until its backfill is complete; DELETING while it is on its way out."""
 
     @property
     def name(self) -> str:
@@ -119,7 +121,9 @@ class Table:
         self.key = _key_schema(state.key_schema, types)
         self.local_indexes = [self._index(stored, types, is_global=False) for stored in state.local_indexes]
         self.global_indexes = [self._index(stored, types, is_global=True) for stored in state.global_indexes]
-        self.indexes = self.local_indexes + self.global_indexes
+        maintained = [index for index in self.global_indexes if index.status != "DELETING"]
+        self.indexes = self.local_indexes + maintained
+        """The indexes that writes keep up."""
         self.schema = TableSchema(
             self.key,
             tuple(index.schema for index in self.local_indexes),
@@ -137,20 +141,29 @@ class Table:
         schema = IndexSchema(stored["name"], is_global, key, projection, self.key)
         placement = Placement(stored["resource"], self.state.slots, key, self.key)
         throughput = Throughput(**stored["throughput"]) if is_global else None
-        return Index(schema, placement, throughput)
+        return Index(schema, placement, throughput, stored.get("status", "ACTIVE"))
 
     def index(self, name: str) -> Index | None:
-        for index in self.indexes:
+        for index in self.local_indexes + self.global_indexes:
             if index.name == name:
                 return index
         return None
 
     def parts(self) -> list[bytes]:
         """Every part that holds something of this table."""
-        placements = [self.placement, *(index.placement for index in self.indexes)]
+        indexes = self.local_indexes + self.global_indexes
+        placements = [self.placement, *(index.placement for index in indexes)]
         if self.collections is not None:
             placements.append(self.collections)
         return [part for placement in placements for part in placement.parts]
+
+    @property
+    def changing_index(self) -> Index | None:
+        """The index that is being added or removed; there is one at most."""
+        for index in self.global_indexes:
+            if index.status != "ACTIVE":
+                return index
+        return None
 
     @property
     def on_demand(self) -> bool:

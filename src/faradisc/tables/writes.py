@@ -244,6 +244,8 @@ async def commit_outcomes(
     for outcome in outcomes:
         _add_item(batches, outcome, check_all=check_all)
         for entry in outcome.entries:
+            if entry.index.status == "CREATING":
+                await _forget_missing_entry(store, entry)
             _add_entry(batches, entry)
     await _add_collections(store, batches, outcomes)
     if also is not None:
@@ -274,6 +276,17 @@ def _add_item(batches: _Batches, outcome: Outcome, *, check_all: bool) -> None:
     else:
         batch.items_delta += 1
         batch.bytes_delta += outcome.new_size + STORAGE_OVERHEAD_BYTES
+
+
+async def _forget_missing_entry(store: Store, entry: EntryChange) -> None:
+    """While an index is being filled, the old image may have no entry yet: then none is replaced."""
+    if entry.old_place is None:
+        return
+    part, row_key = entry.old_place
+    (row,) = await store.get(part, (row_key,), for_update=True)
+    if row is None:
+        entry.delete = None
+        entry.old_bytes = 0
 
 
 def _add_entry(batches: _Batches, entry: EntryChange) -> None:

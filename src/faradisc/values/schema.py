@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from faradisc.limits import PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX
 from faradisc.values.attribute import Item
+from faradisc.values.size import value_size
 
 KeyType = Literal["S", "N", "B"]
 
@@ -62,8 +64,25 @@ class IndexSchema:
         object.__setattr__(self, "entry_names", entry_names)
 
     def has(self, item: Item) -> bool:
-        """Whether the item has every key attribute of the index: indexes are sparse."""
-        return all(name in item for name in self.key.names)
+        """Whether the item belongs into the index: it has every key attribute, and each can be a key.
+
+        Writes refuse unsuitable values; an item written before the index was added may have them.
+        """
+        types = self.key.types
+        for name in self.key.names:
+            value = item.get(name)
+            if value is None or types[name] not in value:
+                return False
+            content = value[types[name]]
+            if content == "" or (
+                len(content) * 4 > SORT_KEY_BYTES_MAX and not self._fits(name, types[name], content)
+            ):
+                return False
+        return True
+
+    def _fits(self, name: str, kind: KeyType, content: str) -> bool:
+        limit = PARTITION_KEY_BYTES_MAX if name in self.key.hash else SORT_KEY_BYTES_MAX
+        return kind == "N" or value_size({kind: content}) <= limit
 
     def entry_of(self, item: Item) -> Item:
         """The attributes of an item that its index entry holds."""

@@ -1,0 +1,135 @@
+"""Filling a new global index, step by step, while its table is read and written.
+
+From the moment an index is CREATING, every write keeps it up (tables/writes.py). What is left is to add
+the entries of items that nobody writes meanwhile. A step reads some rows of the table behind the cursor,
+adds the entries that are missing, and moves the cursor, all in one commit that checks the versions of
+the rows it read: an item that changed in between makes the step start again.
+
+Invariants:
+1. An entry that exists is that of the present item, so a step never overwrites one.
+2. Cursor and entries move together; after a crash the next step goes on where the last one ended.
+3. The index becomes ACTIVE only after the last step.
+
+Items whose attributes cannot be keys of the index are left out (limits.md section 2). Filling costs no
+capacity (capacity.md section 2.2).
+"""
+
+from __future__ import annotations
+
+import logging
+
+import orjson
+
+from faradisc.codec import record
+from faradisc.codec.keyspace import JOBS_PART
+from faradisc.storage.api import Batch, Conflict, Store
+from faradisc.tables.catalog import Catalog
+from faradisc.tables.indexes import STORAGE_OVERHEAD_BYTES
+from faradisc.tables.table import Index, Table, TableState
+from faradisc.values.size import item_size
+
+log = logging.getLogger("faradisc.backfill")
+
+ROWS_PER_STEP = 200
+LOG_EVERY_ROWS = 100_000
+
+
+async def backfill_step(store: Store, catalog: Catalog) -> bool:
+    """Do one step for some index that is being filled. False when there is none."""
+    table = catalog.backfilling()
+    if table is None or table.changing_index is None:
+        return False
+    index = table.changing_index
+    cursor_key = b"backfill" + index.placement.resource.to_bytes(4, "big")
+    (row,) = await store.get(JOBS_PART, (cursor_key,), for_update=True)
+    cursor = _Cursor.of(row[1] if row is not None else None)
+    if cursor.slot == len(table.placement.parts):
+        await _finish(store, catalog, table, index, cursor_key)
+        log.info("index %s of table %s is filled: %d items seen", index.name, table.name, cursor.seen)
+        return True
+    part = table.placement.parts[cursor.slot]
+    rows = await store.range(part, cursor.after, None, limit=ROWS_PER_STEP)
+    batches = {part: Batch(part, checks=[(key, version) for key, (version, _) in rows])}
+    await _add_missing(store, index, [payload for _, (_, payload) in rows], batches)
+    moved = cursor.moved(rows[-1][0] if len(rows) == ROWS_PER_STEP else None, len(rows))
+    batches[JOBS_PART] = Batch(
+        JOBS_PART,
+        checks=[(cursor_key, row[0] if row is not None else 0)],
+        puts=[(cursor_key, moved.to_json())],
+    )
+    committed = await store.commit(list(batches.values()))
+    if not isinstance(committed, Conflict) and moved.seen // LOG_EVERY_ROWS > cursor.seen // LOG_EVERY_ROWS:
+        log.info("index %s of table %s: %d items seen", index.name, table.name, moved.seen)
+    return True
+
+
+async def progress(store: Store, index: Index) -> int | None:
+    """Items of the table seen so far while an index is being filled; None when it is not."""
+    key = b"backfill" + index.placement.resource.to_bytes(4, "big")
+    (row,) = await store.get(JOBS_PART, (key,))
+    return _Cursor.of(row[1]).seen if row is not None else None
+
+
+class _Cursor:
+    """How far the filling of one index has come: slots done, and the last row seen in the next one."""
+
+    __slots__ = ("after", "seen", "slot")
+
+    def __init__(self, slot: int, after: bytes | None, seen: int) -> None:
+        self.slot = slot
+        self.after = after
+        self.seen = seen
+
+    @classmethod
+    def of(cls, stored: bytes | None) -> _Cursor:
+        if stored is None:
+            return cls(0, None, 0)
+        slot, after, seen = orjson.loads(stored)
+        return cls(slot, bytes.fromhex(after) if after is not None else None, seen)
+
+    def moved(self, last: bytes | None, rows: int) -> _Cursor:
+        """`last` is the last row seen; None when the slot has ended."""
+        if last is None:
+            return _Cursor(self.slot + 1, None, self.seen + rows)
+        return _Cursor(self.slot, last + b"\x00", self.seen + rows)
+
+    def to_json(self) -> bytes:
+        return orjson.dumps([self.slot, self.after.hex() if self.after is not None else None, self.seen])
+
+
+async def _add_missing(
+    store: Store, index: Index, payloads: list[bytes], batches: dict[bytes, Batch]
+) -> None:
+    """Add to the batches the entries that these records should have and do not."""
+    placement = index.placement
+    entries: list[tuple[bytes, bytes, bytes, int]] = []
+    for payload in payloads:
+        item = record.decode(payload)
+        if not index.schema.has(item):
+            continue
+        entry = index.schema.entry_of(item)
+        size = item_size(entry)
+        row_key = placement.row_key(entry)
+        entries.append((placement.part_of(row_key), row_key, record.encode(entry, size), size))
+    present = await store.read_many([(part, row_key) for part, row_key, _, _ in entries])
+    for (part, row_key, payload, size), row in zip(entries, present, strict=True):
+        if row is not None:
+            continue
+        batch = batches.setdefault(part, Batch(part))
+        batch.checks.append((row_key, 0))
+        batch.puts.append((row_key, payload))
+        batch.items_delta += 1
+        batch.bytes_delta += size + STORAGE_OVERHEAD_BYTES
+
+
+async def _finish(store: Store, catalog: Catalog, table: Table, index: Index, cursor_key: bytes) -> None:
+    """The index is ACTIVE; then the cursor is not needed any more."""
+
+    def activate(state: TableState) -> bool:
+        for stored in state.global_indexes:
+            if stored["name"] == index.name and stored["resource"] == index.placement.resource:
+                stored["status"] = "ACTIVE"
+        return False
+
+    await catalog.update(table, activate, while_in_use=True)
+    await store.commit([Batch(JOBS_PART, deletes=[cursor_key])])
