@@ -1,0 +1,24 @@
+"""DynamoDB inside the process: real boto3 clients whose requests never leave it.
+
+    import faradisc.local
+
+    dynamodb = faradisc.local.client("dynamodb")          # the process's shared database, in memory
+    table = faradisc.local.resource("dynamodb").Table("users")
+    faradisc.local.reset()                                # drop every table of the shared database
+
+    with faradisc.local.LocalDatabase() as database:      # one of your own
+        dynamodb = database.client()
+
+    dynamodb = faradisc.local.client("dynamodb", path="data")   # on disk; every commit is synced
+
+No port, no server, no credentials, no network. The clients and resources may be used from many threads.
+
+    clients.py    client, resource, database, reset
+    database.py   LocalDatabase
+    transport.py  a boto3 client's requests, answered in place
+"""
+
+from faradisc.local.clients import client, database, reset, resource
+from faradisc.local.database import LocalDatabase
+
+__all__ = ["LocalDatabase", "client", "database", "reset", "resource"]

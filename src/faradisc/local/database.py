@@ -1,0 +1,134 @@
+"""A database inside the process, and the boto3 clients that speak to it."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from faradisc.clock import Clock, Entropy
+from faradisc.database import Database, Settings
+from faradisc.local import sessions
+from faradisc.local.transport import attach
+from faradisc.protocol.front import answer
+from faradisc.protocol.http import HttpRequest, HttpResponse
+from faradisc.storage.api import Store
+from faradisc.storage.immediate import run
+
+
+class LocalDatabase:
+    """A database of this process, in memory or in a directory.
+
+    Requests run one at a time, in the thread of whoever asks; any thread may. A table is ACTIVE as soon as it
+    is created, so no waiter ever sleeps; give `transition_ms` to see the states in between.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        region: str | None = None,
+        account: str = "000000000000",
+        per_region: bool = False,
+        transition_ms: int = 0,
+        clock: Clock | None = None,
+        entropy: Entropy | None = None,
+    ) -> None:
+        """Open the database: in memory without a `path`, otherwise in that directory, made if missing.
+
+        region: of clients that name none; otherwise that of AWS_DEFAULT_REGION, otherwise us-east-1.
+        account: stands in ARNs.
+        per_region: keep the tables of each region apart, as the service does.
+        clock, entropy: for tests that move time or need the same identifiers on every run.
+
+        Raises: StorageError when the directory cannot be used.
+        """
+        self.path = None if path is None else Path(path).absolute()
+        self.region = region or os.environ.get("AWS_DEFAULT_REGION") or Settings().region
+        self._lock = threading.Lock()
+        settings = Settings(
+            region=self.region, account=account, per_region=per_region, transition_ms=transition_ms
+        )
+        store = self._open_store()
+        try:
+            self._database: Database | None = run(
+                Database.open(store, settings=settings, clock=clock, entropy=entropy)
+            )
+        except BaseException:
+            run(store.close())
+            raise
+
+    def _open_store(self) -> Store:
+        if self.path is None:
+            from faradisc.storage.memory import MemoryStore  # noqa: PLC0415 - one engine of two is needed
+
+            return MemoryStore()
+        from faradisc.storage.rocks import open_rocks  # noqa: PLC0415
+
+        return open_rocks(self.path, durability="inline")
+
+    # --- Clients ---------------------------------------------------------------------------------
+
+    def client(self, service_name: str = "dynamodb", region_name: str | None = None, **options: Any) -> Any:
+        """A boto3 client of this database. `options` are those of `boto3.client`.
+
+        Raises: ValueError for a service other than dynamodb and dynamodbstreams.
+        """
+        made = sessions.make_client(service_name, region_name or self.region, options)
+        attach(made, self.answer)
+        return made
+
+    def resource(self, service_name: str = "dynamodb", region_name: str | None = None, **options: Any) -> Any:
+        """A boto3 resource of this database. `options` are those of `boto3.resource`.
+
+        Raises: ValueError for a service other than dynamodb.
+        """
+        made = sessions.make_resource(service_name, region_name or self.region, options)
+        attach(made.meta.client, self.answer)
+        return made
+
+    def answer(self, request: HttpRequest) -> HttpResponse:
+        """Answer one HTTP request, in this thread.
+
+        Raises: RuntimeError when the database is closed.
+        """
+        with self._lock:
+            return run(answer(self._open(), request))
+
+    # --- Life ------------------------------------------------------------------------------------
+
+    @property
+    def closed(self) -> bool:
+        return self._database is None
+
+    def reset(self) -> None:
+        """Drop every table at once, protected or not."""
+        with self._lock:
+            run(self._open().reset())
+
+    def close(self) -> None:
+        """Release the directory, or the memory. Clients of this database then refuse every request."""
+        with self._lock:
+            database, self._database = self._database, None
+            if database is not None:
+                run(database.close())
+
+    def _open(self) -> Database:
+        if self._database is None:
+            # Not an answer of the database: boto3 would take it for the service's and retry for a while.
+            raise RuntimeError("this LocalDatabase is closed")
+        return self._database
+
+    def __enter__(self) -> LocalDatabase:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        where = "in memory" if self.path is None else f"in {self.path}"
+        return f"<LocalDatabase {where}{', closed' if self.closed else ''}>"

@@ -1,0 +1,84 @@
+"""boto3 clients and resources made so that nothing outside the process is asked.
+
+Made without care, a client looks for credentials in files, in processes, over the network and at the
+instance's metadata address, and its endpoint depends on the environment. Here credentials are those given
+to the call, else those of the environment, else made up; and the endpoint is fixed.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any
+
+try:
+    import boto3.session  # type: ignore[import-untyped]
+except ImportError as missing:
+    raise ImportError(
+        "faradisc.local needs boto3; install it with: pip install 'faradisc[local]'"
+    ) from missing
+from botocore.config import Config
+
+from faradisc.local.transport import ENDPOINT_URL
+
+SERVICES = ("dynamodb", "dynamodbstreams")
+
+_AT_HOME = Config(
+    use_fips_endpoint=False,  # refuses a fixed endpoint
+    use_dualstack_endpoint=False,  # refuses a fixed endpoint
+    account_id_endpoint_mode="disabled",
+    defaults_mode="legacy",  # type: ignore[arg-type]  # the stubs are wrong; "auto" asks the metadata address which region this is
+)
+"""Where the environment could otherwise send a client elsewhere, or stop it."""
+
+_lock = threading.Lock()
+_session: boto3.session.Session | None = None
+
+
+def make_client(service_name: str, region_name: str, options: dict[str, Any]) -> Any:
+    """A client that sends nothing yet; see transport.attach. Thread-safe, unlike boto3's own."""
+    _check(service_name, SERVICES)
+    with _lock:
+        return _shared_session().client(service_name, **_complete(region_name, options))
+
+
+def make_resource(service_name: str, region_name: str, options: dict[str, Any]) -> Any:
+    _check(service_name, SERVICES[:1])
+    with _lock:
+        return _shared_session().resource(service_name, **_complete(region_name, options))
+
+
+def _check(service_name: str, known: tuple[str, ...]) -> None:
+    if service_name not in known:
+        raise ValueError(f"Faradisc offers {' and '.join(known)} here, not {service_name!r}")
+
+
+def _shared_session() -> boto3.session.Session:
+    """One session for all: its loader keeps the service model, which is slow to read."""
+    global _session  # noqa: PLW0603
+    if _session is None:
+        _session = boto3.session.Session()
+    return _session
+
+
+def _complete(region_name: str, options: dict[str, Any]) -> dict[str, Any]:
+    """The caller's options, with everything that would be looked for elsewhere filled in."""
+    config = options.get("config")
+    complete = {
+        **options,
+        "region_name": region_name,
+        "endpoint_url": options.get("endpoint_url") or ENDPOINT_URL,
+        "config": _AT_HOME if config is None else _AT_HOME.merge(config),
+    }
+    if not options.get("aws_access_key_id"):
+        complete.update(_credentials())
+    return complete
+
+
+def _credentials() -> dict[str, str]:
+    key, secret = os.environ.get("AWS_ACCESS_KEY_ID"), os.environ.get("AWS_SECRET_ACCESS_KEY")
+    if not key or not secret:
+        return {"aws_access_key_id": "faradisc", "aws_secret_access_key": "faradisc"}
+    found = {"aws_access_key_id": key, "aws_secret_access_key": secret}
+    token = os.environ.get("AWS_SESSION_TOKEN")
+    return {**found, "aws_session_token": token} if token else found

@@ -1,0 +1,87 @@
+"""A boto3 client's requests, answered in place of the network.
+
+botocore emits `before-send` for every attempt of every request, signed and complete, and sends nothing
+when a handler returns an answer. All above that stays botocore's own: serialisation, signing, retries,
+the CRC check, parsing, waiters, paginators. The alternative, replacing the endpoint's HTTP session, hangs on
+private attributes; this event is what stubbers have used for years.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+from botocore.awsrequest import AWSPreparedRequest, AWSResponse
+
+from faradisc.protocol.http import HttpRequest, HttpResponse
+
+ENDPOINT_URL = "http://faradisc.invalid"
+"""Never connected to: names under .invalid do not exist (RFC 6761), so even a mistake here stays at home."""
+
+_UNIQUE_ID = "faradisc-local"
+
+Answer = Callable[[HttpRequest], HttpResponse]
+
+
+def attach(client: Any, answer: Answer) -> None:
+    """Let `answer` answer all requests of a boto3 client from now on, in place of an earlier one."""
+
+    def send(request: AWSPreparedRequest, **_: Any) -> AWSResponse:
+        return response_of(str(request.url), answer(request_of(request)))
+
+    events = client.meta.events
+    events.unregister("before-send", unique_id=_UNIQUE_ID)
+    # First, so that it counts even where another stubber listens to every client. A handler that a test
+    # registers for `before-send.dynamodb.<Operation>` is more specific and goes before it: a place for faults.
+    events.register_first("before-send", send, unique_id=_UNIQUE_ID)
+
+
+def request_of(request: AWSPreparedRequest) -> HttpRequest:
+    """botocore's prepared request as the front end takes it."""
+    parts = urlsplit(str(request.url))
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    # The HTTP library that would have sent the request adds Host; signatures cover it.
+    headers = {b"host": parts.netloc.encode()}
+    for name, value in request.headers.items():
+        headers[_bytes(name).lower()] = _bytes(value)
+    return HttpRequest(str(request.method), target.encode(), headers, _body_of(request))
+
+
+def _bytes(text: str | bytes) -> bytes:
+    return text.encode() if isinstance(text, str) else text
+
+
+def _body_of(request: AWSPreparedRequest) -> bytes:
+    body: Any = request.body
+    if body is None:
+        return b""
+    if hasattr(body, "read"):
+        body = body.read()
+    return bytes(_bytes(body))
+
+
+def response_of(url: str, response: HttpResponse) -> AWSResponse:
+    """The front end's answer as botocore expects it from its HTTP library."""
+    headers = {"Server": "Server", "Content-Length": str(len(response.body))}
+    if response.content_type is not None:
+        headers["Content-Type"] = response.content_type.decode()
+    if response.request_id is not None:
+        headers["x-amzn-RequestId"] = response.request_id.decode()
+    if response.crc32 is not None:
+        headers["x-amz-crc32"] = str(response.crc32)
+    for name, value in response.extra:
+        headers[name.decode()] = value.decode()
+    return AWSResponse(url, response.status, headers, _Body(response.body))  # type: ignore[arg-type]
+
+
+class _Body(io.BytesIO):
+    """What botocore uses of urllib3's response: file methods and `stream`."""
+
+    def stream(self, amt: int = 65_536, decode_content: bool | None = None) -> Iterator[bytes]:
+        while piece := self.read(amt):
+            yield piece
+
+    def release_conn(self) -> None:
+        """Nothing is held."""
