@@ -25,6 +25,7 @@ from faradisc.clock import Clock, SystemClock
 from faradisc.database import Database, Settings
 from faradisc.errors import StorageError
 from faradisc.server.addresses import AddressError, bind, is_loopback, resolve, url_of
+from faradisc.server.background import keep_working
 from faradisc.server.health import Site
 from faradisc.server.listener import Listener
 from faradisc.server.settings import ServerSettings, SettingsError
@@ -106,7 +107,7 @@ async def _work(database: Database, stop: asyncio.Event) -> None:
         try:
             busy = await database.work()
         except StorageError as error:
-            # The store has refused; requests get the same answer, and nothing is left to do in the background.
+            # The store has refused; requests get the same answer, and no step would do better.
             log.error("background work has ended: %s", error)
             return
         if busy:
