@@ -27,4 +27,4 @@ async def create_table(backend: Backend, call: Call) -> dict[str, Any]:
     if "Tags" in request:
         settings["tags"] = checked_tags(request["Tags"], {})
     table = await backend.catalog.create(name, call.region, call.account, definition, settings)
-    return {"TableDescription": await describe_table(backend.store, table)}
+    return {"TableDescription": await describe_table(backend.store, table, backend.clock.now_ns())}

@@ -22,7 +22,7 @@ async def delete_table(backend: Backend, call: Call) -> dict[str, Any]:
             "Disable deletion protection first."
         )
     deleting = await backend.catalog.delete(table)
-    description = await describe_table(backend.store, deleting)
+    description = await describe_table(backend.store, deleting, backend.clock.now_ns())
     return {"TableDescription": {name: description[name] for name in _SHOWN if name in description}}
 
 

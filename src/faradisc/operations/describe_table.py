@@ -10,4 +10,4 @@ from faradisc.tables.description import describe_table as describe
 
 async def describe_table(backend: Backend, call: Call) -> dict[str, Any]:
     table = backend.table_for_control(call)
-    return {"Table": await describe(backend.store, table)}
+    return {"Table": await describe(backend.store, table, backend.clock.now_ns())}

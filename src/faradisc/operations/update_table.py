@@ -10,12 +10,14 @@ against what the table is now. Source of the texts: errors.md section 6.1.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from datetime import UTC, datetime
 from typing import Any
 
 from faradisc.errors import LimitExceededException, ResourceNotFoundException, ValidationException
 from faradisc.limits import (
+    BILLING_MODE_SWITCHES_PER_DAY_MAX,
     DECREASES_PER_DAY_INITIAL,
     GSI_PER_TABLE_MAX,
     TABLE_CLASS_CHANGES_PER_30_DAYS_MAX,
@@ -24,7 +26,7 @@ from faradisc.operations.call import Backend, Call
 from faradisc.tables.catalog import stored_index, used_definitions
 from faradisc.tables.definition import checked_units, global_index, invalid, refuse_unsupported
 from faradisc.tables.description import describe_table
-from faradisc.tables.table import TableState, Throughput
+from faradisc.tables.table import DAY_NS, TableState, Throughput
 
 _CHANGES = (
     "ProvisionedThroughput",
@@ -43,9 +45,8 @@ _CHANGES = (
     "DisassociationProtectionEnabled",
     "VectorIndexUpdates",
 )
-_DAY_NS = 86_400 * 1_000_000_000
 _HOUR_NS = 3_600 * 1_000_000_000
-_DAYS_30_NS = 30 * _DAY_NS
+_DAYS_30_NS = 30 * DAY_NS
 
 
 async def update_table(backend: Backend, call: Call) -> dict[str, Any]:
@@ -70,7 +71,7 @@ async def update_table(backend: Backend, call: Call) -> dict[str, Any]:
         return _change_indexes(state, request, created, deleted) or changed
 
     updated = await backend.catalog.update(table, change)
-    return {"TableDescription": await describe_table(backend.store, updated)}
+    return {"TableDescription": await describe_table(backend.store, updated, now_ns)}
 
 
 def _index_updates(
@@ -176,6 +177,7 @@ def _change_billing_mode(
         return False
     state.pending["billing_mode"] = wanted
     if wanted == "PAY_PER_REQUEST":
+        state.on_demand_switches_ns = _switched(state.on_demand_switches_ns, now_ns)
         state.pending["ever_on_demand_ns"] = now_ns
         state.pending["throughput"] = asdict(Throughput())
         on_demand = asdict(Throughput())
@@ -187,6 +189,25 @@ def _change_billing_mode(
         if index["name"] not in index_units:
             raise invalid(f"ProvisionedThroughput must be specified for index: {index['name']}")
     return True
+
+
+def _switched(switches_ns: list[int], now_ns: int) -> list[int]:
+    """The switches to on-demand mode of the last 24 hours with one more now (capacity.md section 2.12).
+
+    Raises LimitExceededException.
+    """
+    recent = [at for at in switches_ns if now_ns - at < DAY_NS]
+    if len(recent) >= BILLING_MODE_SWITCHES_PER_DAY_MAX:
+        raise LimitExceededException(
+            "Subscriber limit exceeded: Update to PayPerRequest mode are limited to "
+            f"{BILLING_MODE_SWITCHES_PER_DAY_MAX} in 1 day(s). Last update at {_date(recent[-1])}. "
+            f"Next update can be made at {_date(recent[0] + DAY_NS)}"
+        )
+    return [*recent, now_ns]
+
+
+def _date(at_ns: int) -> str:
+    return datetime.fromtimestamp(at_ns // 1_000_000_000, UTC).strftime("%a %b %d %H:%M:%S UTC %Y")
 
 
 def _change_table_units(state: TableState, request: Mapping[str, Any], now_ns: int) -> bool:
@@ -224,23 +245,21 @@ def _change_index_units(state: TableState, index_units: dict[str, tuple[int, int
 
 
 def _changed_throughput(present: Throughput, wanted: tuple[int, int], now_ns: int, what: str) -> Throughput:
-    """The throughput after a change, its decreases counted against the daily budget.
+    """The throughput after a change, its decreases counted against the daily quota.
 
-    Four decreases at the start of a UTC day, one more for every hour passed, never more than four at
-    hand (limits.md section 6). Raises LimitExceededException.
+    Raises LimitExceededException.
     """
     lower = wanted[0] < present.read_units or wanted[1] < present.write_units
     higher = wanted[0] > present.read_units or wanted[1] > present.write_units
-    day_start = now_ns - now_ns % _DAY_NS
-    decreases = [at for at in present.decreases_ns if at >= day_start]
+    decreases = present.decreases_today(now_ns)
     if lower:
-        if _decreases_at_hand(decreases, day_start, now_ns) < 1:
+        if not _may_decrease(decreases, now_ns):
             raise LimitExceededException(
                 "Subscriber limit exceeded: Provisioned throughput decreases are limited within a given "
                 f"UTC day. After the first {DECREASES_PER_DAY_INITIAL} decreases, each subsequent decrease "
                 f"in the same UTC day can be performed at most once every 3600 seconds. Resource: {what}"
             )
-        decreases.append(now_ns)
+        decreases = [*decreases, now_ns]
     return Throughput(
         *wanted,
         last_increase_ns=now_ns if higher else present.last_increase_ns,
@@ -249,15 +268,9 @@ def _changed_throughput(present: Throughput, wanted: tuple[int, int], now_ns: in
     )
 
 
-def _decreases_at_hand(decreases: list[int], day_start_ns: int, now_ns: int) -> int:
-    """Decreases that may be made now: replays the day, hour by hour."""
-    at_hand = DECREASES_PER_DAY_INITIAL
-    hour = day_start_ns
-    spent = sorted(decreases)
-    while hour <= now_ns:
-        end = hour + _HOUR_NS
-        at_hand -= sum(1 for at in spent if hour <= at < end)
-        hour = end
-        if hour <= now_ns:
-            at_hand = min(at_hand + 1, DECREASES_PER_DAY_INITIAL)
-    return at_hand
+def _may_decrease(today: Sequence[int], now_ns: int) -> bool:
+    """Four decreases at any time of a UTC day, then one per hour since the last one.
+
+    The measured rule (capacity.md section 2.12 and V118).
+    """
+    return len(today) < DECREASES_PER_DAY_INITIAL or now_ns - max(today) >= _HOUR_NS

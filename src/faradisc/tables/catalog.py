@@ -222,6 +222,7 @@ class Catalog:
             global_indexes=[stored_index(i, next(numbers)) for i in definition.global_indexes],
             billing_mode=definition.billing_mode,
             ever_on_demand_ns=now if definition.billing_mode == "PAY_PER_REQUEST" else None,
+            on_demand_switches_ns=[now] if definition.billing_mode == "PAY_PER_REQUEST" else [],
             throughput=Throughput(*definition.units),
             status="CREATING",
             status_until_ns=now + self._transition_ns,

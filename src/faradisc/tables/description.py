@@ -14,7 +14,7 @@ from faradisc.storage.api import ReadOnlyStore
 from faradisc.tables.table import Index, Table, Throughput
 
 
-async def describe_table(store: ReadOnlyStore, table: Table) -> dict[str, Any]:
+async def describe_table(store: ReadOnlyStore, table: Table, now_ns: int) -> dict[str, Any]:
     state = table.state
     items, size_bytes = await _usage(store, table.placement.parts)
     described: dict[str, Any] = {
@@ -25,7 +25,7 @@ async def describe_table(store: ReadOnlyStore, table: Table) -> dict[str, Any]:
         "KeySchema": _key_schema(state.key_schema),
         "TableStatus": state.status,
         "CreationDateTime": epoch_seconds(state.created_ns),
-        "ProvisionedThroughput": _throughput(state.throughput),
+        "ProvisionedThroughput": _throughput(state.throughput, now_ns),
         "TableSizeBytes": size_bytes,
         "ItemCount": items,
         "TableArn": table.arn,
@@ -38,12 +38,12 @@ async def describe_table(store: ReadOnlyStore, table: Table) -> dict[str, Any]:
         }
     if table.local_indexes:
         described["LocalSecondaryIndexes"] = [
-            await _index(store, table, index, stored["key_schema"])
+            await _index(store, table, index, stored["key_schema"], now_ns)
             for index, stored in zip(table.local_indexes, state.local_indexes, strict=True)
         ]
     if table.global_indexes:
         described["GlobalSecondaryIndexes"] = [
-            await _index(store, table, index, stored["key_schema"])
+            await _index(store, table, index, stored["key_schema"], now_ns)
             for index, stored in zip(table.global_indexes, state.global_indexes, strict=True)
         ]
     if state.table_class is not None:
@@ -66,9 +66,9 @@ def _key_schema(elements: list[tuple[str, str]]) -> list[dict[str, str]]:
     return [{"AttributeName": name, "KeyType": kind} for name, kind in elements]
 
 
-def _throughput(throughput: Throughput) -> dict[str, Any]:
+def _throughput(throughput: Throughput, now_ns: int) -> dict[str, Any]:
     described: dict[str, Any] = {
-        "NumberOfDecreasesToday": len(throughput.decreases_ns),
+        "NumberOfDecreasesToday": len(throughput.decreases_today(now_ns)),
         "ReadCapacityUnits": throughput.read_units,
         "WriteCapacityUnits": throughput.write_units,
     }
@@ -90,7 +90,7 @@ def _warm_throughput(table: Table, throughput: Throughput) -> dict[str, Any]:
 
 
 async def _index(
-    store: ReadOnlyStore, table: Table, index: Index, elements: list[tuple[str, str]]
+    store: ReadOnlyStore, table: Table, index: Index, elements: list[tuple[str, str]], now_ns: int
 ) -> dict[str, Any]:
     schema = index.schema
     items, size_bytes = await _usage(store, index.placement.parts)
@@ -110,6 +110,6 @@ async def _index(
         if index.status == "CREATING":
             # The table is UPDATING while the index is set up, and ACTIVE again once filling begins.
             described["Backfilling"] = table.state.status == "ACTIVE"
-        described["ProvisionedThroughput"] = _throughput(index.throughput)
+        described["ProvisionedThroughput"] = _throughput(index.throughput, now_ns)
         described["WarmThroughput"] = _warm_throughput(table, index.throughput)
     return described

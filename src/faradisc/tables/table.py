@@ -14,6 +14,8 @@ from typing import Any
 from faradisc.codec.keyspace import Placement
 from faradisc.values.schema import IndexSchema, KeySchema, Projection, TableSchema
 
+DAY_NS = 86_400 * 1_000_000_000
+
 
 @dataclass(slots=True)
 class Throughput:
@@ -24,7 +26,11 @@ class Throughput:
     last_increase_ns: int | None = None
     last_decrease_ns: int | None = None
     decreases_ns: list[int] = field(default_factory=list)
-    """Moments of this day's decreases (UTC)."""
+    """Moments of the decreases of the day (UTC) on which the last one was made."""
+
+    def decreases_today(self, now_ns: int) -> list[int]:
+        day_start = now_ns - now_ns % DAY_NS
+        return [at for at in self.decreases_ns if at >= day_start]
 
 
 @dataclass(slots=True)
@@ -66,6 +72,8 @@ class TableState:
     throughput: Throughput
     status: str
     status_until_ns: int
+    on_demand_switches_ns: list[int] = field(default_factory=list)
+    """Switches to on-demand mode in the last 24 hours, a creation in that mode included."""
     deletion_protection: bool = False
     table_class: str | None = None
     table_class_changes_ns: list[int] = field(default_factory=list)
