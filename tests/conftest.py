@@ -1,0 +1,20 @@
+"""Lists the fixtures kept in tests/fixtures; no logic."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest_plugins = [
+    "fixtures.in_process",
+    "fixtures.clients",
+    "fixtures.schemas",
+    "fixtures.served",
+]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--endpoint",
+        metavar="URL",
+        help="run the conformance tests against a server instead of a database in this process",
+    )
