@@ -172,7 +172,7 @@ def _measure_workload(subjects: Sequence[Subject], workload: Workload, plan: Pla
             requests.write_file(files[population], (requests.sign(*operation) for operation in operations))
         subject.server.resume()
         if not subject.server.running:
-            row.problem = f"the server ended earlier: {subject.server.last_words()}"
+            row.problem = f"the server {subject.server.end()}"
             continue
         try:
             row.items_per_operation = answers.verify(workload, operations, population, subject.server.port)
@@ -194,7 +194,7 @@ def _measure_workload(subjects: Sequence[Subject], workload: Workload, plan: Pla
 def _round(subject: Subject, row: Row, path: Path, plan: Plan) -> None:
     subject.server.resume()
     if not subject.server.running:
-        row.problem = f"the server ended: {subject.server.last_words()}"
+        row.problem = f"the server {subject.server.end()}"
         return
     before = subject.server.cpu_seconds()
     timing = _replay(subject, path, plan, seconds=plan.seconds)
@@ -202,7 +202,7 @@ def _round(subject: Subject, row: Row, path: Path, plan: Plan) -> None:
     row.timings.append(timing)
     subject.server.pause()
     if not subject.server.running:
-        row.problem = f"the server ended: {subject.server.last_words()}"
+        row.problem = f"the server {subject.server.end()}"
     elif timing.errors:
         row.problem = f"{timing.errors} of {timing.operations} answers were errors or never came"
     elif timing.operations == 0:

@@ -151,9 +151,9 @@ class Server:
             self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         while not self._answers(question):
             if self._process.poll() is not None:
-                raise Unavailable(f"{self.program.name} ended: {self.last_words()}")
+                raise Unavailable(f"{self.program.name} {self.end()}")
             if time.perf_counter() - began > READY_S_MAX:
-                raise Unavailable(f"{self.program.name} was silent for {READY_S_MAX} s: {self.last_words()}")
+                raise Unavailable(f"{self.program.name} was silent for {READY_S_MAX} s, {self.end()}")
             time.sleep(0.001)
         self.start_s = time.perf_counter() - began
 
@@ -201,10 +201,15 @@ class Server:
         except (OSError, client.BadAnswer):
             return False
 
-    def last_words(self) -> str:
-        """The last line it wrote to its output."""
-        lines = (self.directory / "log").read_text(errors="replace").strip().splitlines()
-        return lines[-1] if lines else "(no output)"
+    def end(self) -> str:
+        """How it ended, as far as the exit status and the last line of its output tell."""
+        status = self._process.poll() if self._process else None
+        how = "still runs" if status is None else f"ended with status {status}"
+        if status is not None and status < 0:
+            how = f"was ended by {signal.Signals(-status).name}"
+        lines = (self.directory / "log").read_text(errors="replace").split("\n")
+        last = next((line.strip() for line in reversed(lines) if line.strip()), "nothing")
+        return f"{how}; its last output: {last[:120]}"
 
 
 def _free_port() -> int:
