@@ -33,8 +33,8 @@ def attach(client: Any, answer: Answer) -> None:
 
     events = client.meta.events
     events.unregister("before-send", unique_id=_UNIQUE_ID)
-    # First, so that it counts even where another stubber listens to every client. A handler that a test
-    # registers for `before-send.dynamodb.<Operation>` is more specific and goes before it: a place for faults.
+    # First, so that it counts even where another stubber listens to every client. A handler registered for
+    # `before-send.dynamodb.<Operation>` is more specific and goes before it: a test injects faults so.
     events.register_first("before-send", send, unique_id=_UNIQUE_ID)
 
 

@@ -6,6 +6,7 @@
     driver.py      runs a request's coroutine from callbacks, without a Task
     listener.py    accepts connections, ages them, drains them
     health.py      /health/live and /health/ready beside the database
+    background.py  the database's background work, step by step
     lifecycle.py   from settings to a running server, and from SIGTERM to exit 0
 
 Nothing here knows of items or tables: a request goes to `faradisc.protocol.front.answer` whole.

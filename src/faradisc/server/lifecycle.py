@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-import logging
 import os
 import signal
 import socket
@@ -23,7 +22,6 @@ from typing import TextIO
 from faradisc import __version__
 from faradisc.clock import Clock, SystemClock
 from faradisc.database import Database, Settings
-from faradisc.errors import StorageError
 from faradisc.server.addresses import AddressError, bind, is_loopback, resolve, url_of
 from faradisc.server.background import keep_working
 from faradisc.server.health import Site
@@ -31,17 +29,12 @@ from faradisc.server.listener import Listener
 from faradisc.server.settings import ServerSettings, SettingsError
 from faradisc.storage.api import Store
 
-log = logging.getLogger("faradisc.server")
-
 DRAIN_S = 8.0
 """Longest wait for requests under way. Below the 10 s after which container runtimes kill."""
 
 SWITCH_INTERVAL_S = 0.0005
 """The thread that syncs the log asks for the interpreter after each sync; with Python's default of 5 ms a
 busy loop would keep it waiting ten times longer than the sync itself took."""
-
-IDLE_WORK_S = 0.1
-"""How often the background jobs are asked for work when they had none."""
 
 OPEN_FILES_WANTED = 65_536
 
@@ -90,7 +83,7 @@ async def _run(settings: ServerSettings, sockets: Sequence[socket.socket], clock
         if port_file is not None:
             port_file.write()
         print(banner(settings, port), file=out, flush=True)
-        working = asyncio.create_task(_work(database, stop))
+        working = asyncio.create_task(keep_working(database.work, stop))
         await stop.wait()
         site.draining = True
         await listener.drain(DRAIN_S)
@@ -99,22 +92,6 @@ async def _run(settings: ServerSettings, sockets: Sequence[socket.socket], clock
         await database.close()
         if port_file is not None:
             port_file.remove()
-
-
-async def _work(database: Database, stop: asyncio.Event) -> None:
-    """Run the background jobs until the end: step after step while there is work, otherwise now and then."""
-    while not stop.is_set():
-        try:
-            busy = await database.work()
-        except StorageError as error:
-            # The store has refused; requests get the same answer, and no step would do better.
-            log.error("background work has ended: %s", error)
-            return
-        if busy:
-            await asyncio.sleep(0)
-        else:
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(stop.wait(), IDLE_WORK_S)
 
 
 async def open_database(settings: ServerSettings, clock: Clock) -> Database:
