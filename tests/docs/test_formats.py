@@ -1,0 +1,61 @@
+"""The format pages are law: their examples are read from the pages and held against the code."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from faradisc.codec import record
+from faradisc.codec.keyspace import Placement
+from faradisc.codec.sortkey import encode_component
+from faradisc.values.schema import KeySchema
+
+PAGES = Path(__file__).parents[2] / "docs" / "formats"
+
+TABLE_KEY = KeySchema(("pk",), ("sk",), {"pk": "S", "sk": "N"})
+ITEM = {
+    "pk": {"S": "a"},
+    "sk": {"N": "12"},
+    "g1": {"S": "x"},
+    "g2": {"N": "1"},
+    "r": {"S": "q"},
+    "x": {"BOOL": True},
+}
+
+
+def _components() -> list[tuple[str, str, bytes]]:
+    rows = re.findall(
+        r"^\| ([SNB]) \| `(\".*\")` \| `([0-9a-f ]+)` \|$", (PAGES / "keys.md").read_text(), re.M
+    )
+    return [(kind, json.loads(value), bytes.fromhex(encoded)) for kind, value, encoded in rows]
+
+
+def _examples(page: str, label: str) -> list[bytes]:
+    lines = re.findall(rf"^    {label} +([0-9a-f ]+)$", (PAGES / page).read_text(), re.M)
+    return [bytes.fromhex(line) for line in lines]
+
+
+@pytest.mark.parametrize(("kind", "value", "encoded"), _components())
+def test_the_components_of_the_page_are_what_the_code_writes(kind: str, value: str, encoded: bytes) -> None:
+    assert encode_component({kind: value}) == encoded
+
+
+def test_the_page_has_components_of_every_key_type() -> None:
+    assert {kind for kind, _, _ in _components()} == {"S", "N", "B"}
+
+
+def test_the_rows_of_the_page_are_where_the_code_puts_them() -> None:
+    table = Placement(7, 4, TABLE_KEY)
+    index = Placement(9, 4, KeySchema(("g1", "g2"), ("r",), {"g1": "S", "g2": "N", "r": "S"}), TABLE_KEY)
+    row_keys = [table.row_key(ITEM), index.row_key(ITEM)]
+    assert _examples("keys.md", "row key") == row_keys
+    assert _examples("keys.md", "part") == [table.part_of(row_keys[0]), index.part_of(row_keys[1])]
+
+
+def test_the_record_of_the_page_is_what_the_code_writes() -> None:
+    lines = re.findall(r"^    ((?:[0-9a-f]{2} ?)+)$", (PAGES / "record.md").read_text(), re.M)
+    item = {name: ITEM[name] for name in ("pk", "sk", "x")}
+    assert bytes.fromhex("".join(lines)) == record.encode(item, 8)
