@@ -33,7 +33,7 @@ from faradisc.expressions.syntax import (
 )
 from faradisc.expressions.syntax import Condition as ConditionTree
 from faradisc.limits import IN_OPERANDS_MAX
-from faradisc.values.attribute import ORDERED_TYPES, AttributeValue, Item, compare, type_of
+from faradisc.values.attribute import ORDERED_TYPES, SET_TYPES, AttributeValue, Item, compare, type_of
 from faradisc.values.path import Path as ResolvedPath
 from faradisc.values.path import text as path_text
 
@@ -236,19 +236,29 @@ def _check_ordered(operator: str, operands: list[Resolved]) -> None:
 
 
 def _check_between(operator: str, operands: list[Resolved]) -> None:
-    _check_ordered(operator, operands)
-    _, lower, upper = operands
+    lower, upper = operands[1:]
     if not (isinstance(lower, dict) and isinstance(upper, dict)):
+        _check_ordered(operator, operands)
         return
     if type_of(lower) != type_of(upper):
         raise faults.BoundsOfTwoTypes(lower=_shown(lower), upper=_shown(upper))
+    _check_ordered(operator, operands)
     if compare(lower, upper) > 0:
         raise faults.BoundsReversed(lower=_shown(lower), upper=_shown(upper))
 
 
 def _shown(value: AttributeValue) -> str:
-    kind = type_of(value)
-    return f"{{{kind}:{value[kind]}}}"
+    """A value as the service prints it, `{S:text}`. Assumed for sets and documents: Java's forms."""
+    ((kind, content),) = value.items()
+    if kind in ("BOOL", "NULL"):
+        content = str(content).lower()
+    elif kind == "M":
+        content = "{" + ", ".join(f"{name}={_shown(member)}" for name, member in content.items()) + "}"
+    elif kind == "L":
+        content = "[" + ", ".join(map(_shown, content)) + "]"
+    elif kind in SET_TYPES:
+        content = "[" + ", ".join(content) + "]"
+    return f"{{{kind}:{content}}}"
 
 
 def _check_begins_with(operator: str, operands: list[Resolved]) -> None:

@@ -91,7 +91,10 @@ class Update:
                 else:
                     item.pop(name, None)
             return UpdateOutcome(item, self._touched)
-        results = {path: compute(old) for path, compute in self._writes}
+        results: dict[paths.Path, AttributeValue | None] = {}
+        for path, compute in self._writes:
+            results[path] = compute(old)
+            _check_parent(old, path)
         return UpdateOutcome(_rewritten_members(old, self._tree.root, results), self._touched)
 
     @property
@@ -339,6 +342,14 @@ def _number_of(combine: Callable[[str, str], str], left: str, right: str) -> Att
 # --- Writing nested paths ------------------------------------------------------------------------
 
 
+def _check_parent(old: Item, path: paths.Path) -> None:
+    """Refuse a path whose last step has no map or list to go into. Raises InvalidDocumentPath."""
+    if len(path) > 1:
+        parent = paths.get(old, path[:-1])
+        if parent is None or ("M" if isinstance(path[-1], str) else "L") not in parent:
+            raise faults.InvalidDocumentPath
+
+
 def _rewritten_members(
     members: dict[str, AttributeValue], node: PathNode, results: dict[paths.Path, AttributeValue | None]
 ) -> dict[str, AttributeValue]:
@@ -346,7 +357,7 @@ def _rewritten_members(
     copy = dict(members)
     for name, child in node.members.items():
         if not child.ends:
-            copy[name] = _rewritten(copy.get(name), child, results)
+            copy[name] = _rewritten(copy[name], child, results)
             continue
         result = results[child.first]
         if result is None:
@@ -358,11 +369,9 @@ def _rewritten_members(
 
 
 def _rewritten(
-    value: AttributeValue | None, node: PathNode, results: dict[paths.Path, AttributeValue | None]
+    value: AttributeValue, node: PathNode, results: dict[paths.Path, AttributeValue | None]
 ) -> AttributeValue:
-    """Recurses no deeper than the value is nested. Raises InvalidDocumentPath."""
-    if value is None or ("M" if node.members else "L") not in value:
-        raise faults.InvalidDocumentPath
+    """Requires: every path below the node has its parent. Recurses no deeper than the value is nested."""
     if node.members:
         return {"M": _rewritten_members(value["M"], node, results)}
     elements = list(value["L"])
@@ -372,8 +381,6 @@ def _rewritten(
     for index in sorted(node.elements):
         child = node.elements[index]
         if not child.ends:
-            if index >= count:
-                raise faults.InvalidDocumentPath
             elements[index] = _rewritten(elements[index], child, results)
             continue
         result = results[child.first]

@@ -1,0 +1,202 @@
+"""What callers ask of bound expressions beside their answers: attributes, sharing, kinds of refusals."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import pytest
+
+from faradisc.errors import RequestRuleError, ValidationException
+from faradisc.expressions import (
+    TABLE_CLAUSES_MAX,
+    Placeholders,
+    bind_condition,
+    bind_key_clauses,
+    bind_key_condition,
+    bind_projection,
+    bind_update,
+    faults,
+    legacy,
+)
+from faradisc.values.schema import KeySchema
+
+NAMES = {"#a": "a.b", "#n": "name"}
+VALUES: dict[str, Any] = {":v": {"N": "1"}, ":s": {"SS": ["x"]}, ":l": {"L": [{"S": "x"}]}}
+
+
+def placeholders() -> Placeholders:
+    return Placeholders(NAMES, VALUES)
+
+
+def nested_lists(depth: int) -> dict[str, Any]:
+    value: dict[str, Any] = {"L": []}
+    for _ in range(depth - 1):
+        value = {"L": [value]}
+    return value
+
+
+def test_attributes_of_a_condition() -> None:
+    text = "#a = :v AND (size(b.c) > :v OR NOT d[0] IN (e, #n.x)) AND attribute_exists(b)"
+    condition = bind_condition(text, "FilterExpression", placeholders())
+    assert condition.top_level == {"a.b", "b", "d", "e", "name"}
+    assert condition.nested == {"b", "d", "name"}
+
+
+def test_attributes_of_a_legacy_condition() -> None:
+    condition = legacy.filter_condition({"a.b": {"ComparisonOperator": "NULL"}})
+    assert condition is not None
+    assert condition.top_level == {"a.b"}
+    assert condition.nested == frozenset()
+
+
+def test_attributes_of_a_projection() -> None:
+    projection = bind_projection("a, b.c, #n[0]", placeholders())
+    assert projection.top_level == {"a", "b", "name"}
+    assert projection.nested == {"b", "name"}
+
+
+def test_attributes_an_update_writes() -> None:
+    update = bind_update("SET a = z, b.c = :v REMOVE #n ADD d[0] :v DELETE e :s", placeholders())
+    assert update.top_level_written == {"a", "b", "name", "d", "e"}
+    assert update.nested == {"b", "d"}
+    assert legacy.attribute_updates({"x": {"Action": "DELETE"}}).top_level_written == {"x"}
+
+
+def test_an_update_shares_what_it_does_not_write() -> None:
+    old: dict[str, Any] = {
+        "kept": {"M": {"x": {"N": "1"}}},
+        "m": {"M": {"deep": {"M": {"y": {"N": "1"}}}, "other": {"L": []}}},
+    }
+    new = bind_update("SET m.deep.y = :v", placeholders()).apply(old).item
+    assert new["kept"] is old["kept"]
+    assert new["m"] is not old["m"]
+    assert new["m"]["M"]["other"] is old["m"]["M"]["other"]
+
+
+def test_an_update_that_changes_nothing_still_gives_a_new_item() -> None:
+    old: dict[str, Any] = {"s": {"SS": ["x", "y"]}}
+    outcome = bind_update("ADD s :s", placeholders()).apply(old)
+    assert outcome.item == old
+    assert outcome.item is not old
+    assert outcome.touched == (("s",),)
+
+
+def test_an_update_creates_an_item() -> None:
+    outcome = bind_update("SET a = :v ADD n :v, s :s", placeholders()).apply({})
+    assert outcome.item == {"a": {"N": "1"}, "n": {"N": "1"}, "s": {"SS": ["x"]}}
+    assert outcome.updated_old({}) is None
+    assert outcome.updated_new(outcome.item) == outcome.item
+
+
+@pytest.mark.parametrize(("path", "depth_max"), [("a.b", 30), ("l[0]", 30), ("a.b, c", 30)])
+def test_values_may_not_be_written_deeper_than_items_nest(path: str, depth_max: int) -> None:
+    old = {"a": {"M": {}}, "l": {"L": []}, "c": {"S": "x"}}
+    target = path.split(",", maxsplit=1)[0]
+    for depth, is_fine in ((depth_max, True), (depth_max + 1, False)):
+        update = bind_update(f"SET {target} = :d", Placeholders(None, {":d": nested_lists(depth)}))
+        if is_fine:
+            update.apply(old)
+        else:
+            with pytest.raises(ValidationException, match="Nesting Levels have exceeded supported limits"):
+                update.apply(old)
+
+
+def test_thousands_of_written_paths() -> None:
+    indexes = ",".join(f"l[{i}]" for i in range(600))
+    old = {"l": {"L": [{"N": str(i)} for i in range(1000)]}}
+    new = bind_update(f"REMOVE {indexes}", Placeholders(None, None)).apply(old).item
+    assert new["l"]["L"][0] == {"N": "600"}
+    with pytest.raises(faults.PathsOverlap):
+        bind_update("REMOVE " + ",".join(["a"] * 2000), Placeholders(None, None))
+
+
+def test_very_long_paths_are_no_trouble() -> None:
+    path = ".".join(["a"] * 2000)
+    assert bind_projection(path, Placeholders(None, None)).apply({"a": {"M": {}}}) == {}
+    assert not bind_condition(
+        f"attribute_exists({path[:-20]})", "FilterExpression", Placeholders(None, None)
+    ).matches({"a": {"M": {}}})
+    with pytest.raises(faults.InvalidDocumentPath):
+        bind_update(f"REMOVE {path}", Placeholders(None, None)).apply({"a": {"M": {}}})
+
+
+def test_deep_conditions_evaluate() -> None:
+    negations = "NOT " * 299 + "attribute_exists(a)"
+    assert not bind_condition(negations, "FilterExpression", Placeholders(None, None)).matches(
+        {"a": {"S": ""}}
+    )
+    text = "a<:v"
+    for level in range(149):
+        text = f"({text}){'AND' if level % 2 else 'OR'} b<:v"
+    assert bind_condition(text, "FilterExpression", placeholders()).matches(
+        {"a": {"N": "0"}, "b": {"N": "0"}}
+    )
+
+
+def test_deep_calls_evaluate() -> None:
+    depth = 254
+    text = "SET a=" + "list_append(" * depth + "a" + ",:l)" * depth
+    new = bind_update(text, placeholders()).apply({"a": {"L": []}}).item
+    assert len(new["a"]["L"]) == depth
+
+
+def test_key_clauses_are_bounded_before_the_schema_is_known() -> None:
+    text = "a = :v AND b = :v AND c = :v"
+    assert bind_key_clauses(text, placeholders()).names == {"a", "b", "c"}
+    with pytest.raises(ValidationException, match="Conditions can be of length 1 or 2 only"):
+        bind_key_clauses(text, placeholders(), clauses_max=TABLE_CLAUSES_MAX)
+    nine = " AND ".join(f"k{i} = :v" for i in range(9))
+    with pytest.raises(ValidationException, match="Conditions can be of length 1 or 2 only"):
+        bind_key_clauses(nine, placeholders())
+
+
+def test_key_condition_in_one_step() -> None:
+    schema = KeySchema(("pk",), ("sk",), {"pk": "N", "sk": "N"})
+    key = bind_key_condition("pk = :v AND sk > :v", placeholders(), schema)
+    assert (key.hash_values, key.range_equal) == (({"N": "1"},), ())
+    assert (key.operator, key.operands) == (">", ({"N": "1"},))
+
+
+@pytest.mark.parametrize(
+    ("bind", "parameter"),
+    [
+        (lambda text: bind_condition(text, "ConditionExpression", placeholders()), "ConditionExpression"),
+        (lambda text: bind_condition(text, "FilterExpression", placeholders()), "FilterExpression"),
+        (lambda text: bind_update(text, placeholders()), "UpdateExpression"),
+        (lambda text: bind_projection(text, placeholders()), "ProjectionExpression"),
+        (lambda text: bind_key_clauses(text, placeholders()), "KeyConditionExpression"),
+    ],
+)
+def test_refusals_of_a_text_name_the_parameter_and_can_be_enveloped(bind: Any, parameter: str) -> None:
+    for _ in range(2):  # The same refusal again: nothing of it was cached.
+        with pytest.raises(RequestRuleError) as refused:
+            bind("")
+        fault = refused.value
+        assert fault.message == f"Invalid {parameter}: The expression can not be empty;"
+        assert str(fault) == fault.message
+        assert fault.wire_name() == "ValidationException"
+        assert fault.enveloped().message == f"1 validation error detected: {fault.message}"
+
+
+def test_run_time_faults_are_never_enveloped() -> None:
+    for kind in (
+        faults.AttributeMissing,
+        faults.InvalidDocumentPath,
+        faults.IncorrectOperand,
+        faults.TypeMismatch,
+    ):
+        assert not issubclass(kind, RequestRuleError)
+        assert kind().message == kind.default_text
+        assert kind.wire_name() == "ValidationException"
+
+
+def test_every_fault_of_an_expression_has_its_own_text() -> None:
+    kinds = [
+        kind
+        for _, kind in inspect.getmembers(faults, inspect.isclass)
+        if issubclass(kind, faults.ExpressionError) and kind is not faults.ExpressionError
+    ]
+    texts = [kind.template for kind in kinds]
+    assert len(kinds) >= 20
+    assert all(texts) and len(set(texts)) == len(texts)
