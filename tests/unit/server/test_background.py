@@ -1,0 +1,87 @@
+"""keep_working: step after step, until told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import pytest
+
+from faradisc.server import background
+from faradisc.server.background import keep_working
+from faradisc.storage.api import Closed
+
+
+class Work:
+    """Steps with scripted outcomes; stops after the last."""
+
+    def __init__(self, stop: asyncio.Event, *outcomes: bool | Exception) -> None:
+        self.stop = stop
+        self.outcomes = list(outcomes)
+
+    async def __call__(self) -> bool:
+        outcome = self.outcomes.pop(0)
+        if not self.outcomes:
+            self.stop.set()
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    taken: list[float] = []
+
+    async def pause(pause_s: float, stop: asyncio.Event) -> None:
+        taken.append(pause_s)
+
+    monkeypatch.setattr(background, "_pause", pause)
+    return taken
+
+
+def work(*outcomes: bool | Exception) -> list[bool | Exception]:
+    """Run until the script ends; what of it is left."""
+
+    async def scenario() -> list[bool | Exception]:
+        stop = asyncio.Event()
+        script = Work(stop, *outcomes)
+        await keep_working(script, stop)
+        return script.outcomes
+
+    return asyncio.run(scenario())
+
+
+def test_it_goes_on_while_there_is_work_and_pauses_when_there_is_none(pauses: list[float]) -> None:
+    assert work(True, True, False, True, False) == []
+    assert pauses == [background.IDLE_PAUSE_S] * 2
+
+
+def test_a_mistake_is_logged_and_tried_again_after_growing_pauses(
+    pauses: list[float], caplog: pytest.LogCaptureFixture
+) -> None:
+    mistake = ValueError("a bug")
+    with caplog.at_level(logging.ERROR):
+        assert work(mistake, mistake, True, mistake, *[mistake] * 8) == []
+    assert pauses == [1.0, 2.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0, 60.0]
+    assert len(caplog.records) == 11
+
+
+def test_it_ends_when_the_store_refuses(pauses: list[float], caplog: pytest.LogCaptureFixture) -> None:
+    assert work(Closed(), True) == [True]
+    assert [record.getMessage() for record in caplog.records] == [
+        "background work has ended: the store is closed"
+    ]
+
+
+def test_stopping_ends_a_pause() -> None:
+    async def idle() -> bool:
+        return False
+
+    async def scenario() -> None:
+        stop = asyncio.Event()
+        task = asyncio.create_task(keep_working(idle, stop))
+        await asyncio.sleep(0)
+        stop.set()
+        await task
+
+    asyncio.run(scenario())

@@ -1,0 +1,64 @@
+"""The health pages, and what the database's clients get before it is open."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from faradisc.clock import SeededEntropy
+from faradisc.operations.call import Call
+from faradisc.protocol.http import HttpRequest, HttpResponse, RequestIds
+from faradisc.server.health import Site
+from faradisc.storage.immediate import run
+
+
+class Executor:
+    region = "us-east-1"
+    account = "000000000000"
+    request_ids = RequestIds(SeededEntropy(1))
+
+    def knows(self, operation: str) -> bool:
+        return True
+
+    async def execute(self, call: Call) -> dict[str, Any]:
+        return {}
+
+
+def ask(site: Site, target: bytes, method: str = "GET") -> HttpResponse:
+    return run(site.handle(HttpRequest(method, target, {}, b"")))
+
+
+def site_in(state: str) -> Site:
+    site = Site()
+    if state != "starting":
+        site.executor = Executor()
+    site.draining = state == "draining"
+    return site
+
+
+@pytest.mark.parametrize("state", ["starting", "ready", "draining"])
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+@pytest.mark.parametrize("query", [b"", b"?from=probe"])
+def test_health_in_each_state(state: str, method: str, query: bytes) -> None:
+    site = site_in(state)
+    live = ask(site, b"/health/live" + query, method)
+    assert (live.status, live.body, live.content_type) == (200, b'{"status":"live"}\n', b"application/json")
+    ready = ask(site, b"/health/ready" + query, method)
+    assert ready.status == (200 if state == "ready" else 503)
+    assert ready.body == b'{"status":"%b"}\n' % state.encode()
+
+
+def test_before_the_database_is_open_its_clients_are_told_to_come_back() -> None:
+    site = site_in("starting")
+    for target in (b"/", b"/other"):
+        answer = ask(site, target, "POST")
+        assert (answer.status, answer.body, answer.extra) == (503, b"", ((b"Retry-After", b"1"),))
+
+
+@pytest.mark.parametrize("state", ["ready", "draining"])
+def test_everything_else_is_the_databases(state: str) -> None:
+    site = site_in(state)
+    assert ask(site, b"/").body == b"healthy: dynamodb.us-east-1.amazonaws.com "
+    for method, target in (("GET", b"/health"), ("POST", b"/health/live"), ("GET", b"/health/ready/x")):
+        assert ask(site, target, method).status == 404

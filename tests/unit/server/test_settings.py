@@ -1,0 +1,48 @@
+"""Settings as data, and the values they refuse."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from faradisc.database import Settings
+from faradisc.server.settings import SETTINGS, ServerSettings, SettingsError
+
+
+def test_every_setting_has_one_name_in_each_place_and_a_sentence() -> None:
+    assert [each.name for each in SETTINGS][:3] == ["host", "port", "port_file"]
+    data_dir = next(each for each in SETTINGS if each.name == "data_dir")
+    assert (data_dir.option, data_dir.environment) == ("--data-dir", "FARADISC_DATA_DIR")
+    for each in SETTINGS:
+        assert isinstance(each.default, each.kind)
+        assert each.help.endswith(".")
+
+
+def test_the_databases_own_defaults_agree() -> None:
+    own, served = Settings(), ServerSettings()
+    for name in ("region", "account", "per_region", "transition_ms"):
+        assert getattr(own, name) == getattr(served, name)
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ({"port": -1}, "port -1 is not between"),
+        ({"port": 65_536}, "port 65536 is not between"),
+        ({"account": "12345"}, "'12345' is not a number of 12 digits"),
+        ({"account": "12345678901x"}, "12 digits"),
+        ({"region": ""}, "'' is not a region's name"),
+        ({"region": "US East"}, "is not a region's name"),
+        ({"transition_ms": -1}, "cannot be negative"),
+        ({"data_dir": ""}, "has no name"),
+    ],
+)
+def test_values_that_cannot_be_used(values: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(SettingsError, match=sentence):
+        ServerSettings(**values)
+
+
+def test_values_at_the_edges() -> None:
+    ServerSettings(port=0, account="123456789012", region="local", transition_ms=0)
+    ServerSettings(port=65_535, memory=True, data_dir="")
