@@ -1,0 +1,98 @@
+"""The command as a user runs it: in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+PATIENCE_S = 60
+"""A test that hangs fails after this; no test waits for it otherwise."""
+
+ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("FARADISC_")}
+
+Command = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> Command:
+    """Runs `faradisc ...` in an empty directory to its end."""
+
+    def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "faradisc", *arguments],
+            cwd=tmp_path,
+            env={**ENVIRONMENT, **environment},
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=False,
+        )
+
+    return run
+
+
+class Server:
+    """A running `faradisc serve`."""
+
+    def __init__(self, process: subprocess.Popen[str], port_file: Path) -> None:
+        self.process = process
+        self.port_file = port_file
+
+    @property
+    def port(self) -> int:
+        return int(self.port_file.read_text())
+
+    def stop(self, number: int = signal.SIGTERM) -> tuple[int, str, str]:
+        """Exit code, output, errors."""
+        self.process.send_signal(number)
+        output, errors = self.process.communicate(timeout=PATIENCE_S)
+        return self.process.returncode, output, errors
+
+
+StartServer = Callable[..., Server]
+
+
+@pytest.fixture
+def start_server(tmp_path: Path, command: Command) -> Iterator[StartServer]:
+    """Starts `faradisc serve ...` on a free port and waits until it is ready."""
+    started: list[Server] = []
+
+    def start(*arguments: str, **environment: str) -> Server:
+        port_file = tmp_path / f"port-{len(started)}"
+        process = subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                "faradisc",
+                "serve",
+                "--port",
+                "0",
+                "--port-file",
+                str(port_file),
+                *arguments,
+            ],
+            cwd=tmp_path,
+            env={**ENVIRONMENT, **environment},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        server = Server(process, port_file)
+        started.append(server)
+        waited = command("wait", "--port-file", str(port_file))
+        if waited.returncode:
+            process.kill()
+            raise AssertionError((waited.stderr, process.communicate()))
+        return server
+
+    yield start
+    for server in started:
+        if server.process.poll() is None:
+            server.process.kill()
+        server.process.communicate()

@@ -1,0 +1,175 @@
+"""`faradisc serve`: from start to SIGTERM, and every mistake one sentence."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import signal
+import socket
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from botocore.config import Config
+
+from faradisc.storage.format import FORMAT_FILE
+
+
+def get(port: int, path: str) -> tuple[int, bytes]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    try:
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    finally:
+        connection.close()
+
+
+def client(port: int) -> Any:
+    return boto3.client(
+        "dynamodb",
+        endpoint_url=f"http://127.0.0.1:{port}",
+        region_name="us-east-1",
+        aws_access_key_id="any",
+        aws_secret_access_key="any",
+        config=Config(retries={"total_max_attempts": 1}),
+    )
+
+
+def create(dynamodb: Any) -> None:
+    dynamodb.create_table(
+        TableName="things",
+        AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}],
+        KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
+        BillingMode="PAY_PER_REQUEST",
+    )
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_from_the_banner_to_exit_0(start_server: Any, tmp_path: Path, number: int) -> None:
+    server = start_server()
+    port = server.port
+    assert get(port, "/") == (200, b"healthy: dynamodb.us-east-1.amazonaws.com ")
+    assert get(port, "/health/live") == (200, b'{"status":"live"}\n')
+    assert get(port, "/health/ready") == (200, b'{"status":"ready"}\n')
+    idle = socket.create_connection(("127.0.0.1", port))
+    code, output, errors = server.stop(number)
+    idle.close()
+    assert (code, errors) == (0, "")
+    assert f"http://127.0.0.1:{port}\n" in output
+    assert str(tmp_path / "faradisc-data") in output
+    assert f"aws dynamodb list-tables --region us-east-1 --endpoint-url http://127.0.0.1:{port}\n" in output
+    assert not server.port_file.exists()
+
+
+def test_what_was_acknowledged_is_there_after_a_restart_and_after_a_kill(start_server: Any) -> None:
+    server = start_server("--transition-ms", "0")
+    dynamodb = client(server.port)
+    create(dynamodb)
+    dynamodb.put_item(TableName="things", Item={"pk": {"S": "first"}})
+    assert server.stop()[0] == 0
+    server = start_server()
+    client(server.port).put_item(TableName="things", Item={"pk": {"S": "second"}})
+    server.stop(signal.SIGKILL)
+    found = client(start_server().port).scan(TableName="things")["Items"]
+    assert sorted(item["pk"]["S"] for item in found) == ["first", "second"]
+
+
+def test_in_memory_nothing_is_written(start_server: Any, tmp_path: Path) -> None:
+    server = start_server("--memory", "--region", "eu-west-1", "--account", "123456789012")
+    dynamodb = client(server.port)
+    create(dynamodb)
+    assert dynamodb.list_tables()["TableNames"] == ["things"]
+    assert get(server.port, "/")[1].startswith(b"healthy: dynamodb.eu-west-1.")
+    assert server.stop()[0] == 0
+    assert not (tmp_path / "faradisc-data").exists()
+
+
+def test_settings_come_from_the_environment_too(start_server: Any, tmp_path: Path) -> None:
+    server = start_server("--region", "eu-west-2", FARADISC_REGION="eu-west-1", FARADISC_DATA_DIR="elsewhere")
+    assert get(server.port, "/")[1].startswith(b"healthy: dynamodb.eu-west-2.")
+    assert (tmp_path / "elsewhere").is_dir()
+    assert server.stop()[0] == 0
+
+
+def test_a_data_directory_on_the_command_line_outranks_memory_in_the_environment(
+    start_server: Any, tmp_path: Path
+) -> None:
+    start_server("--data-dir", "here", FARADISC_MEMORY="1")
+    assert (tmp_path / "here").is_dir()
+
+
+def test_beyond_this_machine_when_told_so(start_server: Any) -> None:
+    server = start_server("--host", "0.0.0.0", "--trust-network", "--memory")
+    assert get(server.port, "/health/ready")[0] == 200
+    assert f"http://127.0.0.1:{server.port}\n" in server.stop()[1]
+
+
+# --- Mistakes ------------------------------------------------------------------------------------
+
+
+def assert_one_sentence(result: Any, code: int, text: str) -> None:
+    assert result.returncode == code
+    assert result.stdout == ""
+    assert result.stderr.startswith("faradisc: ")
+    assert result.stderr.count("\n") == 1
+    assert re.search(text, result.stderr)
+
+
+def test_a_port_in_use(command: Any, tmp_path: Path) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        result = command("serve", "--port", str(port))
+    assert_one_sentence(result, 1, f"Port {port} on 127.0.0.1 is in use .* choose another port with --port")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_second_server_on_the_same_directory(start_server: Any, command: Any, tmp_path: Path) -> None:
+    server = start_server()
+    result = command("serve", "--port", "0")
+    where = re.escape(str(tmp_path / "faradisc-data"))
+    assert_one_sentence(result, 1, f"{where} is in use by process {server.process.pid}; only one process")
+    assert get(server.port, "/health/ready")[0] == 200
+
+
+def test_a_data_directory_that_is_a_file(command: Any, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert_one_sentence(command("serve", "--port", "0", "--data-dir", "file"), 1, "a file is in the way")
+
+
+def test_a_data_directory_of_a_later_release(command: Any, tmp_path: Path) -> None:
+    (tmp_path / "faradisc-data").mkdir()
+    (tmp_path / "faradisc-data" / FORMAT_FILE).write_text("faradisc storage format 999\n")
+    assert_one_sentence(command("serve", "--port", "0"), 1, "storage format 999; this release knows")
+
+
+def test_a_port_file_that_cannot_be_written(command: Any) -> None:
+    result = command("serve", "--memory", "--port", "0", "--port-file", "missing/port")
+    assert_one_sentence(result, 1, "port file missing/port cannot be written")
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+def test_beyond_this_machine_needs_a_word(command: Any, host: str) -> None:
+    assert_one_sentence(command("serve", "--host", host), 2, "Refusing to listen .* add --trust-network")
+
+
+def test_settings_that_cannot_be_used(command: Any) -> None:
+    assert_one_sentence(command("serve", "--account", "1"), 2, "not a number of 12 digits")
+    assert_one_sentence(command("serve", "--memory", "--data-dir", "x"), 2, "Choose one")
+    result = command("serve", FARADISC_PORT="many")
+    assert result.returncode == 2
+    assert "'many' is not a valid integer" in result.stderr
+
+
+def test_help_names_every_setting_and_its_environment_variable(command: Any) -> None:
+    text = command("serve", "--help").stdout
+    for name in ("--port", "--data-dir", "--trust-network", "FARADISC_PORT", "FARADISC_TRUST_NETWORK"):
+        assert name in text
+
+
+def test_ready_is_a_json_page(start_server: Any) -> None:
+    assert json.loads(get(start_server("--memory").port, "/health/ready")[1]) == {"status": "ready"}

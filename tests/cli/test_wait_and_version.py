@@ -1,0 +1,173 @@
+"""`faradisc wait` and `faradisc version`."""
+
+from __future__ import annotations
+
+import http.server
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from faradisc import __version__
+from faradisc.cli import waiting
+from faradisc.cli.main import cli
+from faradisc.cli.waiting import READY_PATH
+
+
+def wait(*arguments: str) -> Result:
+    return CliRunner().invoke(cli, ["wait", *arguments])
+
+
+@pytest.fixture
+def busy_port() -> Iterator[int]:
+    """A port that is bound but not listened to, so connections are refused."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        yield bound.getsockname()[1]
+
+
+class Answers(http.server.BaseHTTPRequestHandler):
+    """Answers each request with the next (status, body); the last one again and again."""
+
+    script: list[tuple[int, bytes]]
+    asked: list[str]
+
+    def do_GET(self) -> None:
+        self.asked.append(self.path)
+        status, body = self.script.pop(0) if len(self.script) > 1 else self.script[0]
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def answering() -> Iterator[tuple[type[Answers], int]]:
+    class Handler(Answers):
+        script: list[tuple[int, bytes]] = []  # noqa: RUF012
+        asked: list[str] = []  # noqa: RUF012
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield Handler, server.server_port
+        server.shutdown()
+        thread.join()
+
+
+def test_it_returns_as_soon_as_the_server_is_ready(
+    answering: tuple[type[Answers], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waiting, "PAUSE_S", 0.001)
+    handler, port = answering
+    handler.script = [(503, b'{"status":"starting"}')] * 3 + [(200, b'{"status":"ready"}')]
+    result = wait("--url", f"http://127.0.0.1:{port}")
+    assert (result.exit_code, result.output) == (0, "")
+    assert handler.asked == [READY_PATH] * 4
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ((503, b'{"status":"starting"}'), "it answered 503 (starting)"),
+        ((503, b""), "it answered 503"),
+        ((404, b"<html>"), "it answered 404"),
+        ((500, b"[]"), "it answered 500"),
+    ],
+)
+def test_it_says_what_the_server_answered_last(
+    answering: tuple[type[Answers], int], answer: tuple[int, bytes], reason: str
+) -> None:
+    handler, port = answering
+    handler.script = [answer]
+    result = wait("--port", str(port), "--timeout", "0")
+    assert result.exit_code == 1
+    assert result.stderr == f"faradisc: http://127.0.0.1:{port} is not ready after 0 s: {reason}.\n"
+
+
+def test_it_says_that_nothing_listens(busy_port: int) -> None:
+    result = wait("--port", str(busy_port), "--timeout", "0")
+    assert (result.exit_code, result.stderr) == (
+        1,
+        f"faradisc: http://127.0.0.1:{busy_port} is not ready after 0 s: nothing listens there.\n",
+    )
+
+
+def test_it_says_that_something_else_listens() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def talk() -> None:
+            with server.accept()[0] as connection:
+                connection.recv(1000)
+                connection.sendall(b"SSH-2.0-something\r\n\r\n")
+
+        thread = threading.Thread(target=talk)
+        thread.start()
+        result = wait("--port", str(server.getsockname()[1]), "--timeout", "0")
+        thread.join()
+    assert result.exit_code == 1
+    assert "SSH-2.0-something" in result.stderr
+
+
+def test_it_says_that_no_answer_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting, "PROBE_S", 0.01)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        result = wait("--port", str(silent.getsockname()[1]), "--timeout", "0")
+    assert result.exit_code == 1
+    assert "it does not answer" in result.stderr
+
+
+def test_a_port_file_is_waited_for(answering: tuple[type[Answers], int], tmp_path: Path) -> None:
+    handler, port = answering
+    handler.script = [(200, b"")]
+    path = tmp_path / "port"
+    result = wait("--port-file", str(path), "--timeout", "0")
+    assert result.exit_code == 1
+    assert result.stderr == (
+        f"faradisc: the server of port file {path} is not ready after 0 s: the file does not exist.\n"
+    )
+    path.write_text("nonsense")
+    assert "the file holds no port" in wait("--port-file", str(path), "--timeout", "0").stderr
+    path.write_text(f"{port}\n")
+    assert wait("--port-file", str(path), "--port", "0").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["--url", "https://127.0.0.1:1"], "is no http:// address"),
+        (["--url", "http://"], "is no http:// address"),
+        (["--url", "http://127.0.0.1:x"], "has no valid port"),
+        (["--url", "http://127.0.0.1:99999"], "has no valid port"),
+        (["--port", "0"], "wait with --port-file instead"),
+        (["--port", "70000"], "0<=x<=65535"),
+        (["--timeout", "-1"], "x>=0"),
+    ],
+)
+def test_places_nobody_can_wait_for(arguments: list[str], text: str) -> None:
+    result = wait(*arguments)
+    assert result.exit_code == 2
+    assert text in result.stderr
+
+
+def test_a_url_may_leave_out_the_scheme(busy_port: int) -> None:
+    for url in (f"127.0.0.1:{busy_port}", f"http://127.0.0.1:{busy_port}/"):
+        assert f"http://127.0.0.1:{busy_port} is not ready" in wait("--url", url, "--timeout", "0").stderr
+
+
+def test_the_version_both_ways() -> None:
+    for arguments in (["version"], ["--version"]):
+        result = CliRunner().invoke(cli, arguments)
+        assert (result.exit_code, result.output) == (0, f"faradisc {__version__}\n")
+
+
+def test_the_module_is_the_command(command: Any) -> None:
+    result = command("version")
+    assert (result.returncode, result.stdout) == (0, f"faradisc {__version__}\n")
