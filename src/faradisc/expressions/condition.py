@@ -143,7 +143,10 @@ def resolve(operand: Operand, placeholders: Placeholders) -> Resolved:
     if isinstance(operand, Constant):
         return operand.value
     assert isinstance(operand, Call)
-    return _Size([resolve(inner, placeholders) for inner in operand.operands])
+    operands = []
+    for inner in operand.operands:  # A loop, as a comprehension would be a second frame per nested call.
+        operands.append(resolve(inner, placeholders))
+    return _Size(operands)
 
 
 def _bound(operand: Resolved) -> Bound:

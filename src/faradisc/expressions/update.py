@@ -226,7 +226,7 @@ class _Binder:
         return lambda old: constant
 
     def _if_not_exists(self, call: Call) -> Compute:
-        operands = [self._operand(operand) for operand in call.operands]
+        operands = list(map(self._operand, call.operands))
         _check_two_operands(call)
         path = call.operands[0]
         if not isinstance(path, Path):
@@ -240,7 +240,7 @@ class _Binder:
         return compute
 
     def _list_append(self, call: Call) -> Compute:
-        operands = [self._operand(operand) for operand in call.operands]
+        operands = list(map(self._operand, call.operands))
         _check_two_operands(call)
         self._check_types("list_append", call.operands, "L")
         first, second = operands

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -134,11 +135,22 @@ def test_deep_conditions_evaluate() -> None:
     )
 
 
-def test_deep_calls_evaluate() -> None:
+def test_deep_calls_bind_and_evaluate_in_few_frames() -> None:
+    """Under a caller that is already deep: two frames per nested call to bind, one to evaluate."""
+
+    def from_depth(frames: int, call: Callable[[], object]) -> object:
+        return from_depth(frames - 1, call) if frames else call()
+
     depth = 254
-    text = "SET a=" + "list_append(" * depth + "a" + ",:l)" * depth
-    new = bind_update(text, placeholders()).apply({"a": {"L": []}}).item
-    assert len(new["a"]["L"]) == depth
+    update = "SET a=" + "list_append(" * depth + "a" + ",:l)" * depth
+    sizes = "size(" * depth + "a" + ")" * depth + "=:v"
+
+    def run() -> object:
+        with pytest.raises(faults.OperandType):
+            bind_condition(sizes, "FilterExpression", placeholders())
+        return bind_update(update, placeholders()).apply({"a": {"L": []}}).item["a"]["L"]
+
+    assert from_depth(250, run) == [{"S": "x"}] * depth
 
 
 def test_key_clauses_are_bounded_before_the_schema_is_known() -> None:
