@@ -30,7 +30,7 @@ from faradisc.errors import (
     ItemCollectionSizeLimitExceededException,
     ValidationException,
 )
-from faradisc.limits import ITEM_COLLECTION_BYTES_MAX, ITEM_SIZE_BYTES_MAX
+from faradisc.limits import ATTRIBUTE_NAME_BYTES_MAX, ITEM_COLLECTION_BYTES_MAX, ITEM_SIZE_BYTES_MAX
 from faradisc.storage.api import Batch, Conflict, Row, Store
 from faradisc.tables.indexes import STORAGE_OVERHEAD_BYTES, EntryChange, entry_change
 from faradisc.tables.table import Table
@@ -158,6 +158,8 @@ def evaluate(change: Change, old: Image) -> Outcome:
         measured = size if change.measured is None else change.measured(old, size)
         if max(size, measured) > ITEM_SIZE_BYTES_MAX:
             raise ValidationException(change.too_large)
+        if size > ATTRIBUTE_NAME_BYTES_MAX or "" in new:
+            _check_names(new)
         outcome.new_item = new
         outcome.new_size = size
         outcome.new_record = record.encode(new, size)
@@ -167,6 +169,17 @@ def evaluate(change: Change, old: Image) -> Outcome:
             if entry is not None:
                 outcome.entries.append(entry)
     return outcome
+
+
+def _check_names(item: Item) -> None:
+    """Attribute names have 1 to 65,535 bytes (limits.md section 1; the texts are not captured)."""
+    if "" in item:
+        raise ValidationException("One or more parameter values were invalid: Empty attribute name")
+    if any(len(name.encode()) > ATTRIBUTE_NAME_BYTES_MAX for name in item):
+        raise ValidationException(
+            "One or more parameter values were invalid: Attribute name is too large, "
+            f"must be less than {ATTRIBUTE_NAME_BYTES_MAX + 1} bytes"
+        )
 
 
 async def apply_change(store: Store, change: Change) -> Outcome:
