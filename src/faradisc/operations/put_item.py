@@ -1,7 +1,7 @@
 """PutItem: store one whole item, replacing any item with the same key.
 
 Checks, each visible to clients: parameters -> item values -> ReturnValues -> condition -> table
--> key attributes -> index key attributes -> (in the write) condition, size.
+-> key attributes -> index key attributes -> size -> (in the write) condition.
 """
 
 from __future__ import annotations
@@ -9,13 +9,16 @@ from __future__ import annotations
 from typing import Any
 
 from faradisc.codec import record
+from faradisc.errors import ValidationException
+from faradisc.limits import ITEM_SIZE_BYTES_MAX
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.clauses import bind_write_condition, check_return_values
 from faradisc.operations.item_writes import add_report, write_item
 from faradisc.tables.keys import check_index_keys, check_item_keys
 from faradisc.tables.table import Table
-from faradisc.tables.writes import Change
+from faradisc.tables.writes import PUT_TOO_LARGE, Change
 from faradisc.values.attribute import Item
+from faradisc.values.size import item_size
 
 
 async def put_item(backend: Backend, call: Call) -> dict[str, Any]:
@@ -26,12 +29,20 @@ async def put_item(backend: Backend, call: Call) -> dict[str, Any]:
     condition = bind_write_condition(call)
     table = backend.table_for_data(call, request["TableName"])
     check_item(item, table)
+    if condition is not None:
+        check_size(item)  # the write measures it too, but only after the condition
     outcome = await write_item(backend, call, Change(table, item, lambda _: item, condition))
     result: dict[str, Any] = {}
     if request.get("ReturnValues") == "ALL_OLD" and outcome.old.record is not None:
         result["Attributes"] = record.json_of(outcome.old.record)
     add_report(result, call, outcome)
     return result
+
+
+def check_size(item: Item) -> None:
+    """Raises ValidationException."""
+    if item_size(item) > ITEM_SIZE_BYTES_MAX:
+        raise ValidationException(PUT_TOO_LARGE)
 
 
 def check_item(item: Item, table: Table) -> None:
