@@ -46,9 +46,10 @@ async def batch_write_item(backend: Backend, call: Call) -> dict[str, Any]:
 
 
 def _check_values(call: Call, request: dict[str, Any]) -> None:
-    if len(request) != 1:
+    """Exactly one of the two; what else a request holds is unknown to the model and says nothing."""
+    put, delete = request.get("PutRequest"), request.get("DeleteRequest")
+    if (put is None) == (delete is None):
         raise ValidationException(SEVERAL_TYPES)
-    put = request.get("PutRequest")
     call.check_values(put["Item"] if put is not None else request["DeleteRequest"]["Key"])
 
 

@@ -86,12 +86,13 @@ def _index_updates(
     deleted: list[str] = []
     seen: set[str] = set()
     for update in request.get("GlobalSecondaryIndexUpdates", ()):
-        if len(update) != 1:
+        actions = [(kind, update[kind]) for kind in ("Update", "Create", "Delete") if kind in update]
+        if len(actions) != 1:
             raise invalid(
                 "One of GlobalSecondaryIndexUpdate.Update, GlobalSecondaryIndexUpdate.Create, "
                 "GlobalSecondaryIndexUpdate.Delete must not be null"
             )
-        ((kind, action),) = update.items()
+        ((kind, action),) = actions
         name = action["IndexName"]
         if name in seen:
             raise invalid(

@@ -1,0 +1,70 @@
+"""Hostile requests in process: no 500, no traceback, and every one comes to an end.
+
+What it proves: whatever a client sends, the answer is one the service could give, every store invariant
+holds afterwards, and somebody else's table is untouched. Why random: no list of bad inputs is complete.
+Why seeded: a failure names the two numbers that bring it back, and keeps the request in corpus/.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from random import Random
+
+import pytest
+
+from faradisc.operations.registry import OPERATIONS
+from faradisc.protocol.http import HttpRequest
+
+from .campaign import REQUESTS_PER_ROUND, run_round, run_rounds
+from .corpus import cases, load
+from .requests import MAKERS
+from .world import HEADERS, World, document_of
+
+SEED = 1
+GATE_ROUNDS = 12
+"""About five thousand requests."""
+SLOW_REQUESTS = 1_000_000
+SLOW_PARTS = 10
+
+
+@pytest.mark.parametrize("number", range(GATE_ROUNDS))
+def test_round(number: int) -> None:
+    assert run_round(SEED, number).requests == REQUESTS_PER_ROUND
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(SLOW_PARTS))
+def test_a_million(part: int) -> None:
+    """Other rounds than the gate's, in parts that can run side by side."""
+    rounds = SLOW_REQUESTS // SLOW_PARTS // REQUESTS_PER_ROUND
+    first = 1000 + part * rounds
+    count = run_rounds(SEED, range(first, first + rounds))
+    print(f"seed {SEED}, rounds {first} to {first + rounds - 1}: {count.requests:,} requests")
+    print(*count.outcomes.most_common(), *count.slowest, sep="\n")
+    assert count.requests == rounds * REQUESTS_PER_ROUND
+
+
+@pytest.mark.parametrize("path", cases(), ids=lambda path: path.stem)
+def test_what_once_failed(path) -> None:
+    world = World()
+    for request in load(path):
+        world.send(request)
+    world.check()
+
+
+def test_unbroken_requests_are_taken() -> None:
+    """The generator's own test: if its valid requests were refused, breaking them would try little."""
+    taken: Counter[str] = Counter()
+    rng = Random(SEED)
+    world = World()
+    for _ in range(60):
+        for name, make in MAKERS.items():
+            world.let_time_pass(0.01)
+            body = json.dumps(make(rng)).encode()
+            headers = {**HEADERS, b"x-amz-target": f"DynamoDB_20120810.{name}".encode()}
+            answer = world.send(HttpRequest("POST", b"/", headers, body))
+            assert answer.status == 200 or document_of(answer)["__type"]
+            taken[name] += answer.status == 200
+    world.check()
+    assert {name for name in OPERATIONS if name in MAKERS and taken[name] < 3} == set()

@@ -1,0 +1,134 @@
+"""The database that hostile requests meet, and what every one of its answers must be.
+
+1. No exception of ours: `front.RAISE_UNEXPECTED` lets one out with its traceback.
+2. A status of the service's: 200, 400, 404 or 413, never 5xx.
+3. A body that the service model allows: the operation's output, or an error it knows.
+4. A checksum of exactly that body.
+5. An end: a request that runs for half a minute is stopped where it stands.
+"""
+
+from __future__ import annotations
+
+import gzip
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from random import Random
+from typing import Any
+from zlib import crc32
+
+import orjson
+
+from faradisc.protocol import front
+from faradisc.protocol.http import HttpRequest, HttpResponse
+from faradisc.protocol.service_model import operations_by_target
+from faradisc.testing.shape_check import check_error, check_output
+from fixtures.in_process import AUTHORIZATION, InProcess
+
+from .tables import CANARY, TABLES
+
+HEADERS = {
+    b"host": b"localhost:8000",
+    b"content-type": b"application/x-amz-json-1.0",
+    b"x-amz-date": b"20261120T000000Z",
+    b"authorization": AUTHORIZATION.encode(),
+}
+TRANSITION_MS = 2
+ITEMS_PER_TABLE = 12
+FUSE_S = 30
+_CANARY_ITEM = {"id": {"S": "sings"}, "n": {"N": "38"}}
+
+
+class Broken(AssertionError):
+    """An answer that no request may get."""
+
+
+class World:
+    """A fresh database with the standing tables, some items, and the canary."""
+
+    def __init__(self) -> None:
+        self._process = InProcess(transition_ms=TRANSITION_MS)
+        rng = Random(0)
+        for table in TABLES:
+            self._process.call("CreateTable", **table.definition())
+        self._process.call("CreateTable", **TABLES[0].definition() | {"TableName": CANARY})
+        self._process.clock.advance(1)
+        for table in TABLES:
+            for _ in range(ITEMS_PER_TABLE):
+                self._process.call("PutItem", TableName=table.name, Item=table.item(rng))
+        self._process.call("PutItem", TableName=CANARY, Item=_CANARY_ITEM)
+
+    def send(self, request: HttpRequest) -> HttpResponse:
+        """Send one request and check its answer. Raises Broken, or whatever escaped."""
+        with _fuse(), _bugs_surface():
+            answer = self._process.local.answer(request)
+        check(request, answer)
+        return answer
+
+    def let_time_pass(self, seconds: float) -> None:
+        self._process.clock.advance(seconds)
+
+    def check(self) -> None:
+        """After a round: the store agrees with itself, and the canary sings. Raises AssertionError."""
+        self._process.check()
+        found = self._process.call("GetItem", TableName=CANARY, Key={"id": _CANARY_ITEM["id"]})
+        assert found.get("Item") == _CANARY_ITEM, f"the canary is {found}"
+
+    def close(self) -> None:
+        self._process.close()
+
+
+def check(request: HttpRequest, answer: HttpResponse) -> None:
+    """Raises Broken."""
+    if answer.status not in (200, 400, 404, 413):
+        raise Broken(f"HTTP {answer.status}: {answer.body[:500]!r}")
+    if request.method != "POST":
+        return
+    if answer.crc32 is not None and answer.crc32 != crc32(answer.body):
+        raise Broken("x-amz-crc32 is not the checksum of the body")
+    if answer.status in (404, 413):
+        return
+    operation = operations_by_target().get(request.headers.get(b"x-amz-target", b""))
+    document = document_of(answer)
+    name = operation.name if operation is not None else "ListTables"
+    deviations = check_output(name, document) if answer.status == 200 else check_error(name, document)
+    if deviations:
+        raise Broken(f"{name}, HTTP {answer.status}: " + "; ".join(deviations)[:2000])
+
+
+def document_of(answer: HttpResponse) -> Any:
+    """The JSON of an answer. Raises Broken."""
+    body = answer.body
+    if (b"Content-Encoding", b"gzip") in answer.extra:
+        body = gzip.decompress(body)
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise Broken(f"the body is no JSON: {body[:500]!r}") from error
+
+
+@contextmanager
+def _bugs_surface() -> Iterator[None]:
+    before = front.RAISE_UNEXPECTED
+    front.RAISE_UNEXPECTED = True
+    try:
+        yield
+    finally:
+        front.RAISE_UNEXPECTED = before
+
+
+@contextmanager
+def _fuse() -> Iterator[None]:
+    """Stops what would run for ever. It says nothing of speed: a usual request takes a fraction of a
+    millisecond."""
+
+    def blow(*_: object) -> None:
+        raise Broken(f"still running after {FUSE_S} seconds")
+
+    before = signal.signal(signal.SIGALRM, blow)
+    signal.alarm(FUSE_S)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
