@@ -1,0 +1,169 @@
+"""The AWS CLI against a real server: tables, items, queries, batches, tags, waiters, pages.
+
+What it proves: the CLI's own botocore, its paginators and waiters, and its printed output work unchanged.
+Slow: each command is a process of half a second or more, and the CLI is no dependency of the project.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fixtures.served import Server
+
+AWS = shutil.which(
+    "aws", path=os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", "")))
+)
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(AWS is None, reason="the AWS CLI is not installed; `pip install awscli` brings it"),
+]
+
+Aws = Callable[..., Any]
+
+REFUSED = (254, 255)
+"""Exit codes after an error of the service: version 2, version 1."""
+
+
+@pytest.fixture
+def run_aws(server: Server, tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    environment = {
+        "PATH": os.environ.get("PATH", ""),
+        "HOME": str(tmp_path),
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_PAGER": "",
+    }
+
+    def run_aws(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [AWS or "aws", "--endpoint-url", server.url, "--output", "json", "dynamodb", *words]
+        return subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=120, check=False
+        )
+
+    return run_aws
+
+
+@pytest.fixture
+def aws(run_aws: Callable[..., subprocess.CompletedProcess[str]]) -> Aws:
+    """aws("get-item", "--table-name", "t", ...) -> what the command printed, read as JSON."""
+
+    def aws(*words: str) -> Any:
+        done = run_aws(*words)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout) if done.stdout.strip() else None
+
+    return aws
+
+
+def _create(aws: Aws, name: str) -> Any:
+    return aws(
+        *("create-table", "--table-name", name),
+        *(
+            "--attribute-definitions",
+            "AttributeName=Artist,AttributeType=S",
+            "AttributeName=Song,AttributeType=S",
+        ),
+        *("--key-schema", "AttributeName=Artist,KeyType=HASH", "AttributeName=Song,KeyType=RANGE"),
+        *("--billing-mode", "PAY_PER_REQUEST"),
+    )
+
+
+def _item(artist: str, song: str, **more: Any) -> dict[str, Any]:
+    return {"Artist": {"S": artist}, "Song": {"S": song}, **more}
+
+
+def test_the_life_of_a_table(aws: Aws) -> None:
+    created = _create(aws, "Music")["TableDescription"]
+    assert created["TableArn"] == "arn:aws:dynamodb:us-east-1:000000000000:table/Music"
+    aws("wait", "table-exists", "--table-name", "Music")
+    assert "Music" in aws("list-tables")["TableNames"]
+    described = aws("describe-table", "--table-name", "Music")["Table"]
+    assert (described["TableStatus"], described["ItemCount"]) == ("ACTIVE", 0)
+    arn = described["TableArn"]
+    aws("tag-resource", "--resource-arn", arn, "--tags", "Key=team,Value=sound", "Key=stage,Value=")
+    tags = aws("list-tags-of-resource", "--resource-arn", arn)["Tags"]
+    assert {tag["Key"]: tag["Value"] for tag in tags} == {"team": "sound", "stage": ""}
+    aws("untag-resource", "--resource-arn", arn, "--tag-keys", "team")
+    assert len(aws("list-tags-of-resource", "--resource-arn", arn)["Tags"]) == 1
+    aws("delete-table", "--table-name", "Music")
+    aws("wait", "table-not-exists", "--table-name", "Music")
+    assert "Music" not in aws("list-tables")["TableNames"]
+
+
+def test_items(aws: Aws, run_aws: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    _create(aws, "Items")
+    item = _item("Nina", "Mississippi", Plays={"N": "7"}, Tags={"SS": ["live", "1964"]}, Note={"S": ""})
+    key = json.dumps(_item("Nina", "Mississippi"))
+    aws("put-item", "--table-name", "Items", "--item", json.dumps(item))
+    found = aws("get-item", "--table-name", "Items", "--key", key, "--consistent-read")["Item"]
+    assert found == {**item, "Tags": {"SS": ["1964", "live"]}}
+    updated = aws(
+        *("update-item", "--table-name", "Items", "--key", key),
+        *("--update-expression", "SET Plays = Plays + :one, #y = :y REMOVE Note"),
+        *("--expression-attribute-names", '{"#y": "Year"}'),
+        *("--expression-attribute-values", '{":one": {"N": "1"}, ":y": {"N": "1964"}}'),
+        *("--return-values", "ALL_NEW", "--return-consumed-capacity", "TOTAL"),
+    )
+    assert updated["Attributes"]["Plays"] == {"N": "8"}
+    assert "Note" not in updated["Attributes"]
+    assert updated["ConsumedCapacity"]["CapacityUnits"] == 1.0
+    refused = run_aws(
+        *("delete-item", "--table-name", "Items", "--key", key),
+        *(
+            "--condition-expression",
+            "Plays > :many",
+            "--expression-attribute-values",
+            '{":many": {"N": "100"}}',
+        ),
+    )
+    assert refused.returncode in REFUSED
+    assert "(ConditionalCheckFailedException) when calling the DeleteItem operation" in refused.stderr
+    aws("delete-item", "--table-name", "Items", "--key", key)
+    assert not aws("get-item", "--table-name", "Items", "--key", key)
+
+
+def test_batches_queries_and_pages(aws: Aws) -> None:
+    _create(aws, "Pages")
+    for start in (0, 25):
+        puts = [
+            {"PutRequest": {"Item": _item("Band", f"song-{number:02}", Plays={"N": str(number)})}}
+            for number in range(start, start + 25)
+        ]
+        answer = aws("batch-write-item", "--request-items", json.dumps({"Pages": puts}))
+        assert answer["UnprocessedItems"] == {}
+    queried = aws(
+        *("query", "--table-name", "Pages", "--page-size", "7"),
+        *("--key-condition-expression", "Artist = :a AND Song >= :s"),
+        *("--expression-attribute-values", '{":a": {"S": "Band"}, ":s": {"S": "song-10"}}'),
+    )
+    assert [item["Song"]["S"] for item in queried["Items"]] == [
+        f"song-{number:02}" for number in range(10, 50)
+    ]
+    scanned = aws("scan", "--table-name", "Pages", "--page-size", "9", "--max-items", "20")
+    assert len(scanned["Items"]) == 20
+    rest = aws("scan", "--table-name", "Pages", "--starting-token", scanned["NextToken"])
+    songs = {item["Song"]["S"] for item in scanned["Items"] + rest["Items"]}
+    assert len(songs) == len(scanned["Items"]) + len(rest["Items"]) == 50
+    keys = {"Pages": {"Keys": [_item("Band", "song-03"), _item("Band", "missing")]}}
+    got = aws("batch-get-item", "--request-items", json.dumps(keys))["Responses"]["Pages"]
+    assert got == [_item("Band", "song-03", Plays={"N": "3"})]
+
+
+def test_an_error_is_printed_as_the_service_words_it(
+    run_aws: Callable[..., subprocess.CompletedProcess[str]],
+) -> None:
+    done = run_aws("describe-table", "--table-name", "Nowhere")
+    assert done.returncode in REFUSED
+    assert "(ResourceNotFoundException) when calling the DescribeTable operation" in done.stderr
+    assert "Requested resource not found: Table: Nowhere not found" in done.stderr
