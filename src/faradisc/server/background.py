@@ -16,7 +16,7 @@ from faradisc.errors import StorageError
 
 _log = logging.getLogger(__name__)
 
-IDLE_PAUSE_S = 0.05
+IDLE_PAUSE_S = 0.1
 """Between looks for work when there was none; bounds how long new work waits."""
 FAILURE_PAUSE_S = 1.0
 FAILURE_PAUSE_S_MAX = 60.0
