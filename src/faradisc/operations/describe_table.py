@@ -9,5 +9,5 @@ from faradisc.tables.description import describe_table as describe
 
 
 async def describe_table(backend: Backend, call: Call) -> dict[str, Any]:
-    table = backend.table_for_control(call)
+    table = backend.catalog.for_control(call.request["TableName"], call.region, call.account, describing=True)
     return {"Table": await describe(backend.store, table, backend.clock.now_ns())}

@@ -37,9 +37,9 @@ _LAST_RESOURCE_KEY = b"\xff"
 _ARN = re.compile(r"arn:aws[a-z-]*:dynamodb:([a-z0-9-]+):([0-9]{12}):table/([A-Za-z0-9_.-]+)")
 
 HURRIED_TRANSITION_MS_MAX = 50
-"""A data call that meets a table still being created finishes the creation at once when creations
-last no longer than this. With the default of a few ms nobody should have to wait for them; whoever
-sets a delay that can be noticed gets the service's ResourceNotFoundException (docs/differences.md)."""
+"""Transitions no longer than this are finished by the first data call that meets a table still being
+created, and by DescribeTable: SDK waiters look at once and then sleep for 20 seconds. Whoever sets a
+delay that can be noticed sees the service's states and errors (docs/decisions/0006)."""
 
 NsName = tuple[str, str]
 
@@ -107,22 +107,22 @@ class Catalog:
         if table is None:
             raise ResourceNotFoundException
         if table.state.status != "ACTIVE":
-            settled = self._settled(table)
-            if settled is None or settled.state.status == "DELETING":
+            creating = table.state.status == "CREATING"
+            settled = self._settled(table, at_once=creating and self._hurry)
+            if settled is None or settled.state.status in ("CREATING", "DELETING"):
                 raise ResourceNotFoundException
-            if settled.state.status == "CREATING":
-                if not self._hurry:
-                    raise ResourceNotFoundException
-                settled.state.status = "ACTIVE"
             return settled
         return table
 
-    def for_control(self, name_or_arn: str, region: str, account: str) -> Table:
-        """A table in whatever state. Raises ResourceNotFoundException."""
+    def for_control(self, name_or_arn: str, region: str, account: str, *, describing: bool = False) -> Table:
+        """A table in whatever state. Raises ResourceNotFoundException.
+
+        `describing`: whoever only looks finishes a short transition by looking.
+        """
         namespace, name = self.resolve(name_or_arn, region, account)
         table = self._tables.get((namespace, name))
         if table is not None:
-            table = self._settled(table)
+            table = self._settled(table, at_once=describing and self._hurry)
         if table is None:
             raise ResourceNotFoundException(f"Requested resource not found: Table: {name} not found")
         return table
@@ -134,10 +134,13 @@ class Catalog:
             self._settled(table)
         return sorted(name for space, name in self._tables if space == namespace)
 
-    def _settled(self, table: Table) -> Table | None:
-        """The table in the state it has now; None when its deletion has ended."""
+    def _settled(self, table: Table, *, at_once: bool = False) -> Table | None:
+        """The table in the state it has now; None when its deletion has ended.
+
+        `at_once` ends the present transition now.
+        """
         state = table.state
-        if state.status == "ACTIVE" or self._clock.now_ns() < state.status_until_ns:
+        if state.status == "ACTIVE" or (not at_once and self._clock.now_ns() < state.status_until_ns):
             return self._without_deleted_indexes(table)
         place = (state.namespace, state.name)
         if state.status == "DELETING":
