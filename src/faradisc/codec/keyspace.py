@@ -12,8 +12,9 @@ The hash is MD5 over `Outliers` and the partition key's bytes: the order in whic
 seen to scan (design.md section 4). The key itself follows the hash, so two keys of one hash stay apart.
 A global index with several HASH attributes hashes their components one after another.
 
-Resource 0 is the system's own: the catalog (tables/catalog.py) and the idempotency tokens
-(transactions/tokens.py) and the progress of background jobs (workers.py).
+Resource 0 is the system's own: the catalog (tables/catalog.py), the idempotency tokens
+(transactions/tokens.py), the progress of background jobs (workers.py) and the streams
+(streams/registry.py). A stream is a resource too, of logs without rows.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from hashlib import md5
 
-from faradisc.codec.sortkey import encode_component, raw_bytes
+from faradisc.codec.sortkey import decode_component, encode_component, raw_bytes
 from faradisc.values.attribute import AttributeValue, Item
 from faradisc.values.schema import KeySchema
 
@@ -29,12 +30,33 @@ HASH_BYTES = 16
 CATALOG_PART = b"\x00\x00\x00\x00\x00"
 TOKENS_PART = b"\x00\x00\x00\x00\x01"
 JOBS_PART = b"\x00\x00\x00\x00\x02"
+STREAMS_PART = b"\x00\x00\x00\x00\x03"
 EMBEDDED_SLOTS = 4
 
 
 def hash_of(data: bytes) -> bytes:
     """The 128-bit hash that places a partition key, 16 bytes."""
     return md5(b"Outliers" + data, usedforsecurity=False).digest()
+
+
+def parts_of(resource: int, slots: int) -> tuple[bytes, ...]:
+    """The parts of a resource, by slot."""
+    number = resource.to_bytes(4, "big")
+    return tuple(number + bytes([slot]) for slot in range(slots))
+
+
+def slot_shift(slots: int) -> int:
+    """How far to shift a row key's first byte to the right to get its slot."""
+    return 9 - slots.bit_length()
+
+
+def key_of_row(row_key: bytes, key: KeySchema) -> Item:
+    """The table key that a table's row key was made of."""
+    at = HASH_BYTES
+    found: Item = {}
+    for name in key.names:
+        found[name], at = decode_component(row_key, at, key.types[name])
+    return found
 
 
 def _collection_prefix(values: tuple[AttributeValue, ...]) -> bytes:
@@ -59,9 +81,8 @@ class Placement:
     _tail: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        number = self.resource.to_bytes(4, "big")
-        object.__setattr__(self, "parts", tuple(number + bytes([slot]) for slot in range(self.slots)))
-        object.__setattr__(self, "_shift", 9 - self.slots.bit_length())
+        object.__setattr__(self, "parts", parts_of(self.resource, self.slots))
+        object.__setattr__(self, "_shift", slot_shift(self.slots))
         object.__setattr__(self, "_tail", self.key.range + (self.table_key.names if self.table_key else ()))
 
     def part_of(self, row_key: bytes) -> bytes:

@@ -14,7 +14,7 @@ worked examples and the test vectors.
 
 from __future__ import annotations
 
-from binascii import a2b_base64
+from binascii import a2b_base64, b2a_base64
 
 from faradisc.values import number
 from faradisc.values.attribute import AttributeValue
@@ -43,6 +43,22 @@ def encode_component(value: AttributeValue) -> bytes:
     if b"\x00" in data:
         data = data.replace(b"\x00", _ESCAPED_ZERO)
     return data + _END
+
+
+def decode_component(encoded: bytes, start: int, kind: str) -> tuple[AttributeValue, int]:
+    """The key attribute of type `kind` that `encode_component` wrote at `start`, and where it ends."""
+    if kind == "N":
+        positive = encoded[start] >= 0x80
+        end = encoded.index(b"\x00" if positive else b"\x66", start + 1)
+        text = number.decode_ordered(encoded[start : end if positive else end + 1])
+        return {"N": text}, end + 1
+    end = encoded.index(b"\x00", start)
+    while encoded[end + 1]:  # an escaped zero, not the end
+        end = encoded.index(b"\x00", end + 2)
+    data = encoded[start:end].replace(_ESCAPED_ZERO, b"\x00")
+    if kind == "S":
+        return {"S": data.decode()}, end + 2
+    return {"B": b2a_base64(data, newline=False).decode()}, end + 2
 
 
 def encode_prefix(value: AttributeValue) -> bytes:
