@@ -8,9 +8,13 @@ from collections.abc import Callable, Iterator
 
 import orjson
 
-from bench.workloads import PLAIN_TABLE, Population, table_definition
+from bench.workloads import PLAIN_TABLE, WORKLOADS, Population, table_definition
 from faradisc.codec import record, sortkey
 from faradisc.codec.keyspace import EMBEDDED_SLOTS, Placement
+from faradisc.expressions.binder import Placeholders
+from faradisc.expressions.condition import bind_condition
+from faradisc.expressions.key_condition import bind_key_condition
+from faradisc.expressions.update import bind_update
 from faradisc.values import number
 from faradisc.values.checks import canonicalise
 from faradisc.values.schema import KeySchema
@@ -39,6 +43,27 @@ def cases() -> Iterator[Case]:
     yield "codec: sortkey.encode_component, N", lambda: sortkey.encode_component(item["score"])
     placement = _placement()
     yield "codec: row_key of an item", lambda: placement.row_key(item)
+
+    _, update = WORKLOADS["updateitem"].operations(Population(100))[0]
+    names, values = update["ExpressionAttributeNames"], update["ExpressionAttributeValues"]
+    holders = Placeholders(names, values)
+    condition = bind_condition(update["ConditionExpression"], "ConditionExpression", holders)
+    changes = bind_update(update["UpdateExpression"], holders)
+    yield "expressions: Placeholders", lambda: Placeholders(names, values)
+    yield (
+        "expressions: bind_condition, known text",
+        lambda: bind_condition(update["ConditionExpression"], "ConditionExpression", holders),
+    )
+    yield "expressions: bind_update, known text", lambda: bind_update(update["UpdateExpression"], holders)
+    yield "expressions: Condition.matches", lambda: condition.matches(item)
+    yield "expressions: Update.apply", lambda: changes.apply(item)
+
+    _, query = WORKLOADS["query100"].operations(Population(100))[0]
+    bound = Placeholders(None, query["ExpressionAttributeValues"])
+    yield (
+        "expressions: bind_key_condition, known text",
+        lambda: bind_key_condition(query["KeyConditionExpression"], bound, placement.key),
+    )
 
 
 def _placement() -> Placement:
