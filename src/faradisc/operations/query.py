@@ -42,7 +42,7 @@ async def query(backend: Backend, call: Call) -> dict[str, Any]:
     placeholders = placeholders_of(call, request, _EXPRESSIONS)
     if "ExclusiveStartKey" in request:
         call.check_values(request["ExclusiveStartKey"])
-    check_select(request)
+    check_select(call)
     condition = bind_filter(call, placeholders, "QueryFilter")
     projection = bind_search_projection(call, placeholders)
     clauses = bind_key_clauses_of(call, placeholders)

@@ -38,7 +38,7 @@ async def scan(backend: Backend, call: Call) -> dict[str, Any]:
     if "ExclusiveStartKey" in request:
         call.check_values(request["ExclusiveStartKey"])
     segment, total = _segment(request)
-    check_select(request)
+    check_select(call)
     condition = bind_filter(call, placeholders, "ScanFilter")
     projection = bind_search_projection(call, placeholders)
     placeholders.check_all_used()

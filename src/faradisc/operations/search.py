@@ -55,8 +55,9 @@ class Search:
         return self.index.placement if self.index is not None else self.table.placement
 
 
-def check_select(request: Mapping[str, Any]) -> None:
+def check_select(call: Call) -> None:
     """Select against the projection parameters. Raises ValidationException."""
+    request = call.request
     select = request.get("Select")
     for parameter in ("AttributesToGet", "ProjectionExpression"):
         if parameter in request and select not in (None, "SPECIFIC_ATTRIBUTES"):
@@ -64,8 +65,9 @@ def check_select(request: Mapping[str, Any]) -> None:
     if select == "SPECIFIC_ATTRIBUTES" and not (
         "AttributesToGet" in request or "ProjectionExpression" in request
     ):
+        envelope = "1 validation error detected: " if call.operation == "Query" else ""
         raise ValidationException(
-            "Must specify the AttributesToGet or ProjectionExpression "
+            f"{envelope}Must specify the AttributesToGet or ProjectionExpression "
             "when choosing to get SPECIFIC_ATTRIBUTES"
         )
     if select == "ALL_PROJECTED_ATTRIBUTES" and "IndexName" not in request:
