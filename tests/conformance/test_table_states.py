@@ -54,13 +54,15 @@ def test_a_table_still_creating_serves_no_data(slow: Any, clock: ManualClock) ->
     slow.put_item(TableName="table", Item=item(p="1"))
 
 
-def test_a_creation_of_a_few_milliseconds_is_finished_by_the_first_data_call(
-    open_process: OpenProcess,
+@pytest.mark.parametrize("call", ["put_item", "describe_table"])
+def test_a_creation_of_a_few_milliseconds_is_finished_by_whoever_looks(
+    open_process: OpenProcess, call: str
 ) -> None:
+    """Nobody sleeps for 5 ms (docs/decisions/0006-short-transitions.md)."""
     client = open_process(transition_ms=5).client()
-    client.create_table(TableName="table", **schema("p:S"))
-    assert status(client) == "CREATING"
-    client.put_item(TableName="table", Item=item(p="1"))
+    created = client.create_table(TableName="table", **schema("p:S"))
+    assert created["TableDescription"]["TableStatus"] == "CREATING"
+    getattr(client, call)(TableName="table", **({"Item": item(p="1")} if call == "put_item" else {}))
     assert status(client) == "ACTIVE"
 
 

@@ -216,11 +216,6 @@ STATIC: list[tuple[str, dict[str, Any], str]] = [
         V,
         "Operator or function requires a document path; operator or function: if_not_exists",
     ),
-    (
-        "SET n = size(s)",
-        {},
-        "The function is not allowed to be used this way in an expression; function: size",
-    ),
     ("SET n = plus(s)", {}, "Invalid function name; function: plus"),
 ]
 
