@@ -23,13 +23,14 @@ def main() -> int:
     parser.add_argument("--endpoint-url", default=DEFAULT_URL, help="default: %(default)s")
     parser.add_argument("--services", type=int, metavar="N", help="only the first N services")
     parser.add_argument("--verify", action="store_true", help="read everything back and compare")
+    parser.add_argument("--verify-only", action="store_true", help="the same, of what is there already")
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes, default 1")
     parser.add_argument("--replace", action="store_true", help=f"delete a table {table.TABLE} from before")
     options = parser.parse_args()
     console = Console()
     make_client = partial(connect, options.endpoint_url)
     client = make_client()
-    if options.replace and table.TABLE in client.list_tables()["TableNames"]:
+    if options.replace and not options.verify_only and table.TABLE in client.list_tables()["TableNames"]:
         table.delete(client)
     columns = (TextColumn("{task.description:>6}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console) as progress:
@@ -38,7 +39,8 @@ def main() -> int:
             all_services()[: options.services],
             progress=progress,
             workers=max(1, options.workers),
-            verify=options.verify,
+            load=not options.verify_only,
+            verify=options.verify or options.verify_only,
         )
     return _report(console, phases)
 

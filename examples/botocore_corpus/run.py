@@ -13,7 +13,15 @@ from rich.progress import Progress
 
 from examples.botocore_corpus import table
 from examples.botocore_corpus.source import shape_names
-from examples.botocore_corpus.steps import Key, Tally, load_service, query_service, query_type, scan_segment
+from examples.botocore_corpus.steps import (
+    Key,
+    Tally,
+    load_service,
+    query_service,
+    query_type,
+    scan_segment,
+    survey_service,
+)
 
 Connect = Callable[[], Any]
 """Makes a boto3 client; picklable where there is more than one worker."""
@@ -40,36 +48,37 @@ def run(
     *,
     progress: Progress,
     workers: int = 1,
+    load: bool = True,
     verify: bool = True,
 ) -> list[Phase]:
     """Load the services into a new table and, with `verify`, read everything back and compare.
 
-    Returns one Phase per pass; the run was good if none has faults. The table stays.
+    Without `load` the table must be there from a run before. Returns one Phase per pass; all was well if
+    none has faults. The table stays.
     """
-    table.create(connect())
+    if load:
+        table.create(connect())
     documents = sum(1 for service in services for _ in shape_names(service))
+    name, function = ("load", load_service) if load else ("survey", survey_service)
     with _Crew(connect, workers) as crew:
-        load = crew.phase("load", progress, documents, [(load_service, (service,)) for service in services])
-        phases = [load]
-        written = load.tally.keys
-        if verify:
-            segments = SEGMENTS_PER_WORKER * workers
-            scan_units: list[Unit] = [(scan_segment, (segment, segments)) for segment in range(segments)]
-            query_units: list[Unit] = [(query_service, (service,)) for service in services]
-            phases += [
-                crew.phase("scan", progress, len(written), scan_units),
-                crew.phase("query", progress, len(written), query_units),
-                crew.phase("index", progress, len(written), _index_units(load.tally)),
-            ]
-    for phase in phases[1:]:
+        first = crew.phase(name, progress, documents, [(function, (service,)) for service in services])
+        reads = _reads(services, first.tally, SEGMENTS_PER_WORKER * workers) if verify else {}
+        written = first.tally.keys
+        later = [crew.phase(name, progress, len(written), units) for name, units in reads.items()]
+    for phase in later:
         phase.faults += _unequal_keys(written, phase.tally.keys)
-    return phases
+    return [first, *later]
 
 
-def _index_units(loaded: Tally) -> list[Unit]:
-    """One Query per type and initial letter: the largest type holds more than half of everything."""
-    groups = {(kind, sort_key[0]) for (_, sort_key), kind in loaded.types.items()}
-    return [(query_type, group) for group in sorted(groups)]
+def _reads(services: Sequence[str], written: Tally, segments: int) -> dict[str, list[Unit]]:
+    """The three ways to read everything. The index is asked per type and initial letter, because the
+    largest type alone holds more than half of everything."""
+    groups = {(kind, sort_key[0]) for (_, sort_key), kind in written.types.items()}
+    return {
+        "scan": [(scan_segment, (segment, segments)) for segment in range(segments)],
+        "query": [(query_service, (service,)) for service in services],
+        "index": [(query_type, group) for group in sorted(groups)],
+    }
 
 
 def _unequal_keys(written: set[Key], read: set[Key]) -> Iterator[str]:

@@ -56,6 +56,14 @@ class Tally:
 # --- Loading -------------------------------------------------------------------------------------
 
 
+def survey_service(client: Any, service: str) -> Tally:
+    """What `load_service` would put, without a request."""
+    tally = Tally()
+    for _ in _storable_items(service, tally):
+        pass
+    return tally
+
+
 def load_service(client: Any, service: str) -> Tally:
     """Put all of a service's items; what cannot be stored is told in `faults`."""
     tally = Tally()

@@ -1,0 +1,109 @@
+"""The botocore corpus, loaded and read back: real documents through every layer.
+
+What it proves: real, deep, large documents come back from Scan, Query and a global index attribute for
+attribute, none missing, none twice, in order. Fifteen services in the gate, all of them in the slow set.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+from examples.botocore_corpus.run import Phase, run
+from examples.botocore_corpus.source import (
+    ITEM_SIZE_BYTES_MAX,
+    SERVICE_DOCUMENT,
+    all_services,
+    items_of,
+    shape_names,
+)
+from examples.botocore_corpus.typed import NotStorable, differences, item_size_bytes, to_typed
+from examples.endpoint import connect
+from rich.progress import Progress
+
+from faradisc.local import LocalDatabase
+from faradisc.values.size import item_size
+from fixtures.answers import watch
+from fixtures.in_process import CONFIG
+from fixtures.served import Server
+
+SERVICES = ("s3", "sts", "dynamodb")
+"""Beside the first twelve: the largest document that has to be split, and the database's own model."""
+
+
+def _some_services() -> list[str]:
+    services = all_services()
+    named = [service for service in services if service.partition("/")[0] in SERVICES]
+    return sorted({*services[:12], *named})
+
+
+def _check(phases: list[Phase], services: list[str]) -> None:
+    assert [phase.name for phase in phases] == ["load", "scan", "query", "index"]
+    for phase in phases:
+        assert phase.faults == [], phase.name
+        assert phase.tally.keys == phases[0].tally.keys
+        assert phase.tally.size_bytes == phases[0].tally.size_bytes
+    documents = sum(1 for service in services for _ in shape_names(service))
+    parts = [key for key in phases[0].tally.keys if "#service#" in key[1]]
+    assert len(phases[0].tally.keys) == documents + len(parts)
+    assert parts, "nothing was large enough to be split"
+
+
+def test_fifteen_services() -> None:
+    services = _some_services()
+    with LocalDatabase() as database:
+        phases = run(lambda: watch(database.client(config=CONFIG)), services, progress=Progress(disable=True))
+    _check(phases, services)
+
+
+@pytest.mark.slow
+def test_every_service(data_dir) -> None:
+    """Over HTTP, into RocksDB, by two processes at once; then again after the server has been killed."""
+    services = all_services()
+    with Server("--data-dir", str(data_dir)) as server:
+        phases = run(partial(connect, server.url), services, progress=Progress(disable=True), workers=2)
+        _check(phases, services)
+        server.kill()
+    with Server("--data-dir", str(data_dir)) as server:
+        found = run(
+            partial(connect, server.url), services, progress=Progress(disable=True), workers=2, load=False
+        )
+        assert [phase.name for phase in found] == ["survey", "scan", "query", "index"]
+        assert all(phase.faults == [] and phase.tally.keys == phases[0].tally.keys for phase in found)
+    for phase in phases:
+        tally = phase.tally
+        print(
+            f"{phase.name}: {len(tally.keys):,} items, {tally.size_bytes / 1e6:.1f} MB, "
+            f"{tally.requests:,} requests, {phase.seconds:.1f} s"
+        )
+
+
+def test_every_document_fits_or_is_split() -> None:
+    """The example's own sizes are the database's; no part is over the limit, and no entry is lost."""
+    for service in _some_services():
+        for shape, _ in shape_names(service):
+            for item in items_of(service, shape):
+                assert item_size_bytes(item) == item_size(item) <= ITEM_SIZE_BYTES_MAX
+    parts = items_of("s3/2006-03-01", SERVICE_DOCUMENT)
+    assert len(parts) > 1
+    assert [part["part"]["N"] for part in parts] == [str(number + 1) for number in range(len(parts))]
+
+
+def test_differences_are_found() -> None:
+    """The comparison itself: a comparison that finds nothing proves nothing."""
+    source = to_typed({"a": [1, {"b": ""}], "c": True})
+    assert list(differences(source, to_typed({"a": [1, {"b": ""}], "c": True}), "x")) == []
+    assert list(differences({"N": "10"}, {"N": "1E1"}, "x")) == []
+    assert list(differences(source, to_typed({"a": [1, {"b": "z"}], "c": True}), "x")) == [
+        "x.M.a.L[1].M.b.S: '' was read as 'z'"
+    ]
+    assert list(differences(source, to_typed({"a": [1], "c": True}), "x"))
+    assert list(differences(source, to_typed({"a": [1, {"b": ""}]}), "x")) == ["x.M.c: missing"]
+    assert list(differences(source, to_typed({"a": [2, {"b": ""}], "c": True}), "x"))
+
+
+def test_what_cannot_be_stored_is_told() -> None:
+    with pytest.raises(NotStorable):
+        to_typed({"n": 10**126})
+    with pytest.raises(NotStorable):
+        to_typed({"n": 10**38 + 1})
