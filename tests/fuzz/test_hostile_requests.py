@@ -22,8 +22,8 @@ from .requests import MAKERS
 from .world import HEADERS, World, document_of
 
 SEED = 1
-GATE_ROUNDS = 12
-"""About five thousand requests."""
+GATE_ROUNDS = 20
+"""Eight thousand requests."""
 SLOW_REQUESTS = 1_000_000
 SLOW_PARTS = 10
 

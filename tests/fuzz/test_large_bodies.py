@@ -1,0 +1,66 @@
+"""Bodies that are large in one respect: many members, long texts, deep nesting, all of a batch and more.
+
+What it proves: nothing that a client can send in one request grows faster than the request, in answers or
+in work, and none of it is a 500. A loop over pairs would still be running when the world's fuse blows: a
+million members are a request of 16 MB here.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from faradisc.limits import REQUEST_BODY_BYTES_MAX
+from faradisc.protocol.http import HttpRequest, HttpResponse
+
+from .large import BODIES, bomb
+from .world import HEADERS, World
+
+GATE_BYTES = 256 * 1024
+ANSWER_BYTES_MAX = 128 * 1024
+"""Of a refusal: it may repeat a refused value, but not all of any value."""
+UNBOUNDED = frozenset({"names", "values"})
+"""The service lists every unused placeholder, and so do we; a request is the bound."""
+
+
+def _send(world: World, operation: str, body: bytes, **headers: bytes) -> HttpResponse:
+    target = {b"x-amz-target": f"DynamoDB_20120810.{operation}".encode()}
+    more = {name.replace("_", "-").encode(): value for name, value in headers.items()}
+    return world.send(HttpRequest("POST", b"/", HEADERS | target | more, body))
+
+
+def _check(name: str, size: int) -> None:
+    world = World()
+    operation, body = BODIES[name](size)
+    assert len(body) <= size
+    answer = _send(world, operation, body)
+    bound = size if name in UNBOUNDED else ANSWER_BYTES_MAX
+    assert answer.status == 200 or len(answer.body) <= bound
+    world.check()
+    world.close()
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_a_quarter_of_a_megabyte(name: str) -> None:
+    _check(name, GATE_BYTES)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BODIES)
+def test_the_largest_there_may_be(name: str) -> None:
+    _check(name, REQUEST_BODY_BYTES_MAX)
+
+
+def test_one_byte_too_many() -> None:
+    world = World()
+    answer = _send(world, "ListTables", b"{" + b" " * (REQUEST_BODY_BYTES_MAX - 1) + b"}")
+    assert (answer.status, answer.body) == (413, b"")
+
+
+@pytest.mark.parametrize("size", [REQUEST_BODY_BYTES_MAX, 10 * REQUEST_BODY_BYTES_MAX])
+def test_a_body_that_unpacks_to_too_much(size: int) -> None:
+    world = World()
+    packed = bomb(size)
+    assert len(packed) < size // 500
+    answer = _send(world, "DescribeTable", packed, content_encoding=b"gzip")
+    assert (answer.status, answer.body) == (413, b"")
+    world.check()
