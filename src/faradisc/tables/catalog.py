@@ -137,9 +137,12 @@ class Catalog:
     def _settled(self, table: Table, *, at_once: bool = False) -> Table | None:
         """The table in the state it has now; None when its deletion has ended.
 
-        `at_once` ends the present transition now.
+        `at_once` ends the present transition now. A change still on its way to the disk has not
+        ended, whatever the time: it has no version yet that the next change could be checked against.
         """
         state = table.state
+        if table.version == 0:
+            return table
         if state.status == "ACTIVE" or (not at_once and self._clock.now_ns() < state.status_until_ns):
             return self._without_deleted_indexes(table)
         place = (state.namespace, state.name)
