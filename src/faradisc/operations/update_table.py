@@ -181,8 +181,7 @@ def _change_billing_mode(
         state.on_demand_switches_ns = _switched(state.on_demand_switches_ns, now_ns)
         state.pending["ever_on_demand_ns"] = now_ns
         state.pending["throughput"] = asdict(Throughput())
-        on_demand = asdict(Throughput())
-        state.pending["global_indexes"] = [{**i, "throughput": on_demand} for i in state.global_indexes]
+        state.pending["index_throughput"] = {i["name"]: asdict(Throughput()) for i in state.global_indexes}
         return True
     if throughput is None:
         raise invalid("ProvisionedThroughput must be specified when BillingMode is PROVISIONED")
@@ -231,17 +230,13 @@ def _change_table_units(state: TableState, request: Mapping[str, Any], now_ns: i
 def _change_index_units(state: TableState, index_units: dict[str, tuple[int, int]], now_ns: int) -> bool:
     if not index_units:
         return False
-    by_name = {index["name"]: index for index in state.global_indexes}
-    updated = [dict(index) for index in state.global_indexes]
+    by_name = {index["name"]: Throughput(**index["throughput"]) for index in state.global_indexes}
+    changed: dict[str, Any] = {}
     for name, wanted in index_units.items():
         if name not in by_name:
             raise ValidationException(f"The table does not have the specified index: {name}")
-        present = Throughput(**by_name[name]["throughput"])
-        changed = asdict(_changed_throughput(present, wanted, now_ns, f"index {name}"))
-        for index in updated:
-            if index["name"] == name:
-                index["throughput"] = changed
-    state.pending["global_indexes"] = updated
+        changed[name] = asdict(_changed_throughput(by_name[name], wanted, now_ns, f"index {name}"))
+    state.pending["index_throughput"] = changed
     return True
 
 

@@ -151,7 +151,10 @@ class Catalog:
             self._gone[place] = table.version
             return None
         for member, value in state.pending.items():
-            setattr(state, member, Throughput(**value) if member == "throughput" else value)
+            if member == "index_throughput":
+                state.set_index_throughput(value)
+            else:
+                setattr(state, member, Throughput(**value) if member == "throughput" else value)
         state.pending = {}
         state.status = "ACTIVE"
         settled = self._tables[place] = Table(state, table.version)

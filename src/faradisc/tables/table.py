@@ -80,7 +80,13 @@ class TableState:
     """Changes of the table class in the last 30 days."""
     tags: dict[str, str] = field(default_factory=dict)
     pending: dict[str, Any] = field(default_factory=dict)
-    """Members of this class that take their new value when UPDATING ends."""
+    """Members of this class that take their new value when UPDATING ends, and `index_throughput`: that of
+    global indexes by name."""
+
+    def set_index_throughput(self, by_name: Mapping[str, dict[str, Any]]) -> None:
+        for index in self.global_indexes:
+            if index["name"] in by_name:
+                index["throughput"] = by_name[index["name"]]
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
