@@ -22,7 +22,7 @@ from zlib import crc32
 
 import orjson
 
-from faradisc.auth import sigv4
+from faradisc.auth.sigv4 import Authenticator, lenient
 from faradisc.errors import ApiError, InternalServerError, UnsupportedOperation
 from faradisc.limits import REQUEST_BODY_BYTES_MAX
 from faradisc.operations.call import Call
@@ -69,7 +69,9 @@ class Executor(Protocol):
         """The answer's members; may hold `orjson.Fragment`. Raises: ApiError."""
 
 
-async def answer(executor: Executor, request: HttpRequest) -> HttpResponse:
+async def answer(
+    executor: Executor, request: HttpRequest, authenticate: Authenticator = lenient
+) -> HttpResponse:
     """Answer one request. Raises nothing that comes of the request; see RAISE_UNEXPECTED."""
     request_id = executor.request_ids.next()
     headers = request.headers
@@ -81,7 +83,7 @@ async def answer(executor: Executor, request: HttpRequest) -> HttpResponse:
         return _no_call(executor, request, request_id, extra)
     status = 200
     try:
-        call = _call_of(executor, request)
+        call = _call_of(executor, request, authenticate)
         body = orjson.dumps(await executor.execute(call))
     except ApiError as error:
         status = error.status
@@ -103,7 +105,7 @@ async def answer(executor: Executor, request: HttpRequest) -> HttpResponse:
 _checked_shapes: dict[bytes, CheckedShape] = {}
 
 
-def _call_of(executor: Executor, request: HttpRequest) -> Call:
+def _call_of(executor: Executor, request: HttpRequest, authenticate: Authenticator) -> Call:
     """Checks 2 to 6.
 
     Raises: BodyTooLarge, ApiError.
@@ -120,7 +122,7 @@ def _call_of(executor: Executor, request: HttpRequest) -> Call:
     shape = _checked_shapes.get(target)  # type: ignore[arg-type]  # None finds nothing
     if shape is None:
         shape = _compile(target)
-    credential = sigv4.credential_of(headers, request.target)
+    credential = authenticate(request)
     name = shape.operation.name
     if not executor.knows(name):
         raise UnsupportedOperation(f"{name} is not offered by this version of Faradisc.")

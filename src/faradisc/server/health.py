@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import Any
 
+from faradisc.auth.sigv4 import Authenticator, lenient
 from faradisc.protocol.front import Executor, answer
 from faradisc.protocol.http import HttpRequest, HttpResponse
 
@@ -22,9 +23,10 @@ READY_PATH = b"/health/ready"
 class Site:
     """Routes a request. `executor` is None until the database is open."""
 
-    __slots__ = ("draining", "executor")
+    __slots__ = ("_authenticate", "draining", "executor")
 
-    def __init__(self) -> None:
+    def __init__(self, authenticate: Authenticator = lenient) -> None:
+        self._authenticate = authenticate
         self.executor: Executor | None = None
         self.draining = False
 
@@ -36,7 +38,7 @@ class Site:
                 return _page(*self._status(path))
             if executor is None:
                 return _unavailable()
-        return answer(executor, request)
+        return answer(executor, request, self._authenticate)
 
     def _status(self, path: bytes) -> tuple[int, str]:
         if path == LIVE_PATH:

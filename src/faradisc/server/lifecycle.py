@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TextIO
 
 from faradisc import __version__
+from faradisc.auth.sigv4 import Authenticator, lenient
 from faradisc.clock import Clock, SystemClock
 from faradisc.database import Database, Settings
 from faradisc.server.addresses import AddressError, bind, is_loopback, resolve, url_of
@@ -45,16 +46,38 @@ def serve(settings: ServerSettings, *, out: TextIO = sys.stdout) -> None:
     Raises: SettingsError, AddressError, StorageError, PortFileError before it is ready; nothing later.
     """
     addresses = resolve(settings.host)
-    if not settings.trust_network and not all(is_loopback(each) for each in addresses):
+    verified = settings.trust_network or settings.auth == "strict"
+    if not verified and not all(is_loopback(each) for each in addresses):
         raise SettingsError(
             f"Refusing to listen on {settings.host}: whoever reaches this machine could read and write all "
-            "data, since signatures are not verified; add --trust-network if that is intended."
+            "data, since signatures are not verified; verify them with --auth strict, or add "
+            "--trust-network if that is intended."
         )
+    clock = SystemClock()
+    site = Site(_authenticator(settings, clock))
     sockets = bind(settings.host, addresses, settings.port)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     _raise_open_files_limit()
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        runner.run(_run(settings, sockets, SystemClock(), out))
+        runner.run(_run(settings, site, sockets, clock, out))
+
+
+def _authenticator(settings: ServerSettings, clock: Clock) -> Authenticator:
+    """Raises: SettingsError when the credentials cannot be used."""
+    if settings.auth == "lenient":
+        return lenient
+    from faradisc.auth.credentials_file import (  # noqa: PLC0415 - only strict servers need them
+        CredentialsError,
+        CredentialsFile,
+        FileKeyring,
+    )
+    from faradisc.auth.strict import StrictAuthenticator  # noqa: PLC0415
+
+    try:
+        keyring = FileKeyring(CredentialsFile(settings.credentials_file))
+    except CredentialsError as error:
+        raise SettingsError(str(error)) from error
+    return StrictAuthenticator(keyring, clock, region=None if settings.per_region else settings.region)
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
@@ -65,10 +88,11 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
     return uvloop.new_event_loop
 
 
-async def _run(settings: ServerSettings, sockets: Sequence[socket.socket], clock: Clock, out: TextIO) -> None:
+async def _run(
+    settings: ServerSettings, site: Site, sockets: Sequence[socket.socket], clock: Clock, out: TextIO
+) -> None:
     port = sockets[0].getsockname()[1]
     port_file = PortFile(settings.port_file, port) if settings.port_file else None
-    site = Site()
     listener = Listener(site.handle, clock)
     stop = asyncio.Event()
     _on_signals(lambda: listener.cut() if stop.is_set() else stop.set())
@@ -126,13 +150,13 @@ def banner(settings: ServerSettings, port: int) -> str:
     url = url_of(settings.host, port)
     data = "in memory, gone at the end" if settings.memory else os.path.abspath(settings.data_dir)
     apart = ", each region apart" if settings.per_region else ""
+    any_key = "AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any " if settings.auth == "lenient" else ""
     return (
         f"Faradisc {__version__}, compatible with Amazon DynamoDB, is ready.\n"
         f"  endpoint  {url}\n"
         f"  region    {settings.region} (account {settings.account}{apart})\n"
         f"  data      {data}\n"
-        f"  try       AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any aws dynamodb list-tables "
-        f"--region {settings.region} --endpoint-url {url}"
+        f"  try       {any_key}aws dynamodb list-tables --region {settings.region} --endpoint-url {url}"
     )
 
 

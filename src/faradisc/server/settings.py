@@ -53,6 +53,8 @@ class ServerSettings:
     account: str = _setting("000000000000", "Account number in ARNs, 12 digits.")
     per_region: bool = _setting(False, "Keep the tables of each region apart, as the service does.")
     transition_ms: int = _setting(5, "Milliseconds a table stays CREATING, UPDATING or DELETING.")
+    auth: str = _setting("lenient", "lenient takes any well-formed signature, strict verifies each.")
+    credentials_file: str = _setting("", "Access keys for strict, made by `faradisc credentials add`.")
     trust_network: bool = _setting(
         False, "Listen beyond this machine although nobody's signature is verified."
     )
@@ -67,6 +69,10 @@ class ServerSettings:
             raise SettingsError(f"The region {self.region!r} is not a region's name, such as us-east-1.")
         if self.transition_ms < 0:
             raise SettingsError("The transition time cannot be negative; 0 makes every change immediate.")
+        if self.auth not in ("lenient", "strict"):
+            raise SettingsError(f"Authentication is lenient or strict, not {self.auth!r}.")
+        if (self.auth == "strict") != bool(self.credentials_file):
+            raise SettingsError("--auth strict and --credentials-file need each other; give both or neither.")
         if not self.memory and not self.data_dir:
             raise SettingsError("The data directory has no name; give --data-dir one, or use --memory.")
 

@@ -67,3 +67,10 @@ def test_signing_key_of_the_published_example() -> None:
     """The example of AWS's description of Signature Version 4: 20120215, us-east-1, iam."""
     key = signature.signing_key("wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", "20120215", "us-east-1", "iam")
     assert key.hex() == "f4780e2d9f65fa895f9c67b32ce1baf0b0d8a43505a000a1a9e090d414db404d"
+
+
+def test_signing_many_texts_with_one_key() -> None:
+    for key in (b"", b"k", b"k" * 32, b"k" * 64):
+        many = signature.Signing(key)
+        for text in ("", "a", "a" * 500):
+            assert many.signature_of(text.encode()) == signature.signature_of(key, text)

@@ -1,0 +1,361 @@
+"""The authenticator that verifies: Signature Version 4 in full, against the keys of a ring.
+
+Checks, in this order (texts: errors.md section 5):
+
+    1 everything is there                 sigv4.py
+    2 algorithm, and host among the signed headers
+    3 scope: date, region, service, terminator, all complaints in one text
+    4 clock: 15 minutes either way; a presigned request may say how long it holds
+    5 key id, session token, its end
+    6 the signature, compared in constant time
+
+A signature is valid again within its 15 minutes, as it is at the service: repeating a request is what SDKs
+do when an answer is lost. `X-Amz-Target` must be signed too, or a captured signature of a read could be sent
+as a delete with the same members.
+
+Cost. A client's Authorization header stays the same all day but for the signature at its end. What follows
+from the rest (key, scope, names of the signed headers) is kept as a `_Signer` with a template of the
+canonical request, which leaves two SHA-256 and one HMAC per request, all in C.
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+from calendar import timegm
+from collections.abc import Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from functools import lru_cache
+from hashlib import sha256
+from time import gmtime
+from typing import Final
+
+from faradisc.auth.keys import AccessKey, Keyring
+from faradisc.auth.signature import (
+    ALGORITHM,
+    TERMINATOR,
+    Signing,
+    canonical_request,
+    signature_of,
+    signing_key,
+    string_to_sign,
+)
+from faradisc.auth.sigv4 import Credential, Parts, SignedRequest, is_whole_before_signature, parts_of
+from faradisc.clock import Clock
+from faradisc.errors import (
+    ExpiredTokenException,
+    IncompleteSignatureException,
+    InvalidSignatureException,
+    UnrecognizedClientException,
+)
+
+SKEW_MINUTES: Final = 15
+_SKEW_S: Final = SKEW_MINUTES * 60
+PRESIGNED_S_MAX: Final = 604_800
+"""Longest life of a presigned request: seven days, AWS's general bound."""
+
+SERVICE: Final = "dynamodb"
+UNSIGNED_PAYLOAD: Final = "UNSIGNED-PAYLOAD"
+
+MISMATCH: Final = (
+    "The request signature we calculated does not match the signature you provided. "
+    "Check your AWS Secret Access Key and signing method. Consult the service documentation for details."
+)
+TOKEN_EXPIRED: Final = "The security token included in the request is expired"
+
+_REFRESH_EVERY_NS: Final = 1_000_000_000
+_SIGNERS_MAX: Final = 1024
+_SIGNATURE: Final = b"Signature="
+
+
+@dataclass(slots=True, eq=False)
+class _Signer:
+    """What one beginning of an Authorization header stands for."""
+
+    credential: Credential
+    token: bytes
+    """The session token; b"" for a key without one."""
+    expires_s: int | None
+    date: bytes
+    scope: bytes
+    """`\\n<scope>\\n`, as it stands in the string to sign."""
+    signing: Signing
+    signs_target: bool
+    header_names: tuple[bytes, ...]
+    template: bytes
+    """The canonical request, for `%` with the values of the signed headers and the payload's hash."""
+
+
+class StrictAuthenticator:
+    """Belongs to one thread, as the database does."""
+
+    def __init__(self, keyring: Keyring, clock: Clock, *, region: str | None = None) -> None:
+        """`region`: the only one that scopes may name; None takes any."""
+        self._keyring = keyring
+        self._clock = clock
+        self._region = region
+        self._signers: dict[bytes, _Signer] = {}
+        self._generation = keyring.generation
+        self._refresh_at_ns = 0
+
+    def __call__(self, request: SignedRequest) -> Credential:
+        """Raises: what `sigv4.Authenticator` names."""
+        now_ns = self._clock.now_ns()
+        keyring = self._keyring
+        if now_ns >= self._refresh_at_ns:
+            self._refresh_at_ns = now_ns + _REFRESH_EVERY_NS
+            keyring.refresh()
+        if keyring.generation != self._generation:
+            self._generation = keyring.generation
+            self._signers.clear()
+        headers = request.headers
+        header = headers.get(b"authorization")
+        if header is not None and request.target == b"/":
+            cut = header.rfind(_SIGNATURE)
+            signer = self._signers.get(header[:cut]) if cut > 0 else None
+            if signer is not None and request.method == "POST":
+                given = header[cut + len(_SIGNATURE) :]
+                verdict = _verify_known(signer, request, given, now_ns) if given else None
+                if verdict is not None:
+                    if not verdict:
+                        raise InvalidSignatureException(MISMATCH)
+                    return signer.credential
+        return self._verify(request, header, now_ns)
+
+    def _verify(self, request: SignedRequest, header: bytes | None, now_ns: int) -> Credential:
+        headers = request.headers
+        parts = parts_of(headers, request.target)
+        _check_algorithm(parts)
+        _check_signed_headers(parts, headers)
+        timestamp = _timestamp(parts)
+        _check_scope(parts, timestamp, self._region)
+        _check_clock(parts, timestamp, now_ns // 1_000_000_000)
+        key = self._keyring.find(parts.credential.access_key_id)
+        if key is None:
+            raise UnrecognizedClientException
+        token = _token(parts, headers)
+        _check_token(key, token, now_ns // 1_000_000_000)
+        date, region, service, _ = parts.scope
+        made = signing_key(key.secret, date, region, service)
+        canonical = canonical_request(
+            request.method,
+            request.target,
+            headers,
+            parts.credential.signed_headers,
+            _payload_hash(parts, request),
+        )
+        expected = signature_of(made, string_to_sign(timestamp, "/".join(parts.scope), canonical))
+        if not hmac.compare_digest(expected.encode(), parts.signature.encode()):
+            raise InvalidSignatureException(MISMATCH)
+        if header is not None and parts.query is None and is_whole_before_signature(header):
+            self._remember(header, parts, key, made)
+        return parts.credential
+
+    def _remember(self, header: bytes, parts: Parts, key: AccessKey, made: bytes) -> None:
+        """Only headers that were signed rightly are kept, so strangers cannot fill the memory."""
+        names = parts.credential.signed_headers
+        if (
+            (key.expires_s is not None and key.token is None)
+            or "x-amz-date" not in names
+            or any("%" in name for name in names)
+        ):
+            return
+        lines = "".join(f"{name}:%b\n" for name in names)
+        if len(self._signers) >= _SIGNERS_MAX:
+            self._signers.clear()
+        self._signers[header[: header.rfind(_SIGNATURE)]] = _Signer(
+            credential=parts.credential,
+            token=(key.token or "").encode(),
+            expires_s=key.expires_s,
+            date=parts.credential.date.encode("latin-1"),
+            scope=f"\n{'/'.join(parts.scope)}\n".encode("latin-1"),
+            signing=Signing(made),
+            signs_target="x-amz-target" in names,
+            header_names=tuple(name.encode("latin-1") for name in names),
+            template=f"POST\n/\n\n{lines}\n{';'.join(names)}\n%b".encode("latin-1"),
+        )
+
+
+def _verify_known(signer: _Signer, request: SignedRequest, given: bytes, now_ns: int) -> bool | None:
+    """Whether the signature is right; None when the long way has to say, be it only for the words."""
+    headers = request.headers
+    get = headers.get
+    timestamp = get(b"x-amz-date", b"")
+    now_s = now_ns // 1_000_000_000
+    if timestamp[:8] != signer.date or not -_SKEW_S <= now_s - _known_time(timestamp) <= _SKEW_S:
+        return None
+    if not signer.signs_target and b"x-amz-target" in headers:
+        return None
+    token = get(b"x-amz-security-token")
+    if (token is not None or signer.token) and not _holds_token(signer, token, now_s):
+        return None
+    values = [get(name, b"") for name in signer.header_names]
+    if get(b"x-amz-content-sha256") == b"UNSIGNED-PAYLOAD":
+        values.append(b"UNSIGNED-PAYLOAD")
+    else:
+        values.append(sha256(request.body).hexdigest().encode())
+    canonical = signer.template % tuple(values)
+    # Values are signed without spaces around them and with single ones inside; few hold any at all.
+    if (b" " in canonical and _ODD_SPACES.search(canonical)) or b"\t" in canonical:
+        return None
+    text = b"AWS4-HMAC-SHA256\n" + timestamp + signer.scope + sha256(canonical).hexdigest().encode()
+    return hmac.compare_digest(signer.signing.signature_of(text).encode(), given)
+
+
+_ODD_SPACES: Final = re.compile(rb"  |: | \n")
+
+
+def _holds_token(signer: _Signer, token: bytes | None, now_s: int) -> bool:
+    if not hmac.compare_digest(token or b"", signer.token):
+        return False
+    return signer.expires_s is None or now_s < signer.expires_s
+
+
+# --- The checks before the signature ---------------------------------------------------------------
+
+
+def _check_algorithm(parts: Parts) -> None:
+    if parts.algorithm != ALGORITHM:
+        # Assumed: no capture.
+        raise IncompleteSignatureException(f"Unsupported AWS 'algorithm': '{parts.algorithm}'.")
+
+
+def _check_signed_headers(parts: Parts, headers: Mapping[bytes, bytes]) -> None:
+    names = parts.credential.signed_headers
+    for header, name in (("Host", "host"), ("X-Amz-Target", "x-amz-target")):
+        if name not in names and (name == "host" or name.encode() in headers):
+            # Assumed: AWS's general words for this; no capture from DynamoDB.
+            raise InvalidSignatureException(f"'{header}' must be a 'SignedHeader' in the AWS Authorization.")
+
+
+def _timestamp(parts: Parts) -> str:
+    """The time of signing in ISO 8601's basic form. Raises IncompleteSignatureException."""
+    text = parts.timestamp.strip()
+    if _epoch_seconds(text) is not None:
+        return text
+    try:
+        signed_s = timegm(parsedate_to_datetime(text).utctimetuple())
+    except (ValueError, TypeError, IndexError, OverflowError):  # whatever the parser meets in hostile text
+        # Assumed: AWS's general words for this; no capture from DynamoDB.
+        raise IncompleteSignatureException(
+            f"Date must be in ISO-8601 'basic format'. Got '{text}'. "
+            "See http://en.wikipedia.org/wiki/ISO_8601"
+        ) from None
+    return _basic(signed_s)
+
+
+def _check_scope(parts: Parts, timestamp: str, only_region: str | None) -> None:
+    date, region, service, terminator = parts.scope
+    complaint = ""
+    if not parts.credential.region or (only_region is not None and region != only_region):
+        complaint += f"Credential should be scoped to a valid region, not '{region}'. "
+    if service != SERVICE:
+        complaint += f"Credential should be scoped to correct service: '{SERVICE}'. "
+    if terminator != TERMINATOR:
+        complaint += (
+            f"Credential should be scoped with a valid terminator: '{TERMINATOR}', not '{terminator}'. "
+        )
+    if date != timestamp[:8]:
+        complaint += (
+            "Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from HTTP: "
+            f"'{date}' != '{timestamp[:8]}', from '{timestamp}'. "
+        )
+    if complaint:
+        raise InvalidSignatureException(complaint)
+
+
+def _check_clock(parts: Parts, timestamp: str, now_s: int) -> None:
+    signed_s = _epoch_seconds(timestamp)
+    assert signed_s is not None
+    now = _basic(now_s)
+    if signed_s > now_s + _SKEW_S:
+        raise InvalidSignatureException(
+            f"Signature not yet current: {timestamp} is still later than {_basic(now_s + _SKEW_S)} "
+            f"({now} + {SKEW_MINUTES} min.)"
+        )
+    lifetime = _lifetime(parts)
+    if lifetime is not None:
+        if signed_s + lifetime < now_s:
+            raise InvalidSignatureException(
+                f"Signature expired: {now} is now later than {_basic(signed_s + lifetime)} "
+                f"({timestamp} + {lifetime} s.)"
+            )
+    elif signed_s < now_s - _SKEW_S:
+        raise InvalidSignatureException(
+            f"Signature expired: {timestamp} is now earlier than {_basic(now_s - _SKEW_S)} "
+            f"({now} - {SKEW_MINUTES} min.)"
+        )
+
+
+def _lifetime(parts: Parts) -> int | None:
+    """Seconds that a presigned request holds, if it says so. Raises IncompleteSignatureException."""
+    if parts.query is None or "X-Amz-Expires" not in parts.query:
+        return None
+    text = parts.query["X-Amz-Expires"]
+    if not (text.isascii() and text.isdigit() and len(text) <= 6 and 1 <= int(text) <= PRESIGNED_S_MAX):
+        # Assumed: no capture.
+        raise IncompleteSignatureException(
+            f"X-Amz-Expires must be a number between 1 and {PRESIGNED_S_MAX}, not '{text}'."
+        )
+    return int(text)
+
+
+def _token(parts: Parts, headers: Mapping[bytes, bytes]) -> str | None:
+    if parts.query is not None and "X-Amz-Security-Token" in parts.query:
+        return parts.query["X-Amz-Security-Token"]
+    token = headers.get(b"x-amz-security-token")
+    return None if token is None else token.decode("latin-1")
+
+
+def _check_token(key: AccessKey, token: str | None, now_s: int) -> None:
+    """A temporary key needs its token, any other must come without one."""
+    if (key.token is None) != (token is None):
+        raise UnrecognizedClientException
+    if (
+        key.token is not None
+        and token is not None
+        and not hmac.compare_digest(key.token.encode(), token.encode())
+    ):
+        raise UnrecognizedClientException
+    if key.expires_s is not None and now_s >= key.expires_s:
+        raise ExpiredTokenException(TOKEN_EXPIRED)
+
+
+def _payload_hash(parts: Parts, request: SignedRequest) -> str:
+    """What the signer must have put for the body. Another hash than the body's cannot be claimed."""
+    said = request.headers.get(b"x-amz-content-sha256")
+    if said == UNSIGNED_PAYLOAD.encode():
+        return UNSIGNED_PAYLOAD
+    if parts.query is not None and parts.query.get("X-Amz-Content-Sha256") == UNSIGNED_PAYLOAD:
+        return UNSIGNED_PAYLOAD
+    return sha256(request.body).hexdigest()
+
+
+# --- Times -----------------------------------------------------------------------------------------
+
+
+def _epoch_seconds(text: str) -> int | None:
+    """`20260102T030405Z` as epoch seconds; None when it is not of this form."""
+    digits = text[:8] + text[9:15]
+    if len(text) != 16 or text[8] != "T" or text[15] != "Z" or not (digits.isascii() and digits.isdigit()):
+        return None
+    year, month, day = int(text[:4]), int(text[4:6]), int(text[6:8])
+    hour, minute, second = int(text[9:11]), int(text[11:13]), int(text[13:15])
+    if not (year >= 1970 and 1 <= month <= 12 and 1 <= day <= 31 and hour < 24 and minute < 60):
+        return None
+    return timegm((year, month, day, hour, minute, second))
+
+
+@lru_cache(maxsize=64)
+def _known_time(timestamp: bytes) -> int:
+    """The same, for the few seconds that are signed at a time; 0 when it is not of this form."""
+    return _epoch_seconds(timestamp.decode("latin-1")) or 0
+
+
+def _basic(epoch_s: int) -> str:
+    moment = gmtime(epoch_s)
+    return (
+        f"{moment.tm_year:04}{moment.tm_mon:02}{moment.tm_mday:02}"
+        f"T{moment.tm_hour:02}{moment.tm_min:02}{moment.tm_sec:02}Z"
+    )

@@ -1,0 +1,105 @@
+"""`faradisc credentials add|list|revoke`: who may sign requests to a server with `--auth strict`."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, NoReturn
+
+import click
+
+KEY_ID = re.compile(r"[A-Za-z0-9_]{3,128}")
+SECRET_CHARACTERS_MIN = 8
+_FILE = click.option(
+    "--credentials-file",
+    "path",
+    required=True,
+    envvar="FARADISC_CREDENTIALS_FILE",
+    show_envvar=True,
+    metavar="FILE",
+    help="File that holds the access keys, secrets encrypted.",
+)
+
+
+@click.group()
+def credentials() -> None:
+    """Manage the access keys of a server that verifies signatures.
+
+    Secrets are encrypted with the key in FILE.key, or with the passphrase in FARADISC_CREDENTIALS_PASSPHRASE
+    if that is set when FILE is made. A running server sees a change within a second.
+    """
+
+
+@credentials.command()
+@_FILE
+@click.option("--access-key-id", metavar="ID", help="Name of the key; by default a new one is made up.")
+@click.option("--secret-stdin", is_flag=True, help="Read the secret from the standard input.")
+@click.option(
+    "--temporary",
+    type=click.IntRange(1, 31_536_000),
+    metavar="SECONDS",
+    help="Make a temporary key, with a session token.",
+)
+def add(path: str, access_key_id: str | None, secret_stdin: bool, temporary: int | None) -> None:
+    """Add an access key, and print it as environment variables. The secret is shown this once."""
+    from faradisc.auth.credentials_file import CredentialsFile, new_key  # noqa: PLC0415
+    from faradisc.auth.keys import AccessKey  # noqa: PLC0415
+    from faradisc.clock import SystemClock, SystemEntropy  # noqa: PLC0415 - as `serve` does, late
+
+    entropy = SystemEntropy()
+    now_s = SystemClock().now_ns() // 1_000_000_000
+    made = new_key(entropy, expires_s=None if temporary is None else now_s + temporary)
+    if access_key_id is not None and not KEY_ID.fullmatch(access_key_id):
+        _fail("An access key id is 3 to 128 letters, digits and underscores.")
+    secret = sys.stdin.readline().rstrip("\r\n") if secret_stdin else made.secret
+    if len(secret) < SECRET_CHARACTERS_MIN:
+        _fail(f"A secret has at least {SECRET_CHARACTERS_MIN} characters.")
+    key = AccessKey(access_key_id or made.key_id, secret, made.token, made.expires_s)
+    _run(lambda: CredentialsFile(path).add(key, now_s, entropy))
+    click.echo(f"AWS_ACCESS_KEY_ID={key.key_id}")
+    if not secret_stdin:
+        click.echo(f"AWS_SECRET_ACCESS_KEY={key.secret}")
+    if key.token is not None:
+        click.echo(f"AWS_SESSION_TOKEN={key.token}")
+
+
+@credentials.command(name="list")
+@_FILE
+def list_(path: str) -> None:
+    """List the access keys: id, day made, end if temporary. Secrets are never shown."""
+    from faradisc.auth.credentials_file import CredentialsFile  # noqa: PLC0415
+
+    for key_id, created_s, expires_s in _run(CredentialsFile(path).listed):
+        end = "" if expires_s is None else f"  until {_moment(expires_s)}"
+        click.echo(f"{key_id}  made {_moment(created_s)}{end}")
+
+
+@credentials.command()
+@_FILE
+@click.argument("access_key_id")
+def revoke(path: str, access_key_id: str) -> None:
+    """Take an access key away."""
+    from faradisc.auth.credentials_file import CredentialsFile  # noqa: PLC0415
+
+    _run(lambda: CredentialsFile(path).revoke(access_key_id))
+    click.echo(f"revoked {access_key_id}")
+
+
+def _moment(epoch_s: int) -> str:
+    return datetime.fromtimestamp(epoch_s, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def _run(action: Callable[[], Any]) -> Any:
+    from faradisc.auth.credentials_file import CredentialsError  # noqa: PLC0415
+
+    try:
+        return action()
+    except CredentialsError as mistake:
+        _fail(str(mistake))
+
+
+def _fail(sentence: str) -> NoReturn:
+    click.echo(f"faradisc: {sentence}", err=True)
+    raise SystemExit(1)

@@ -1,0 +1,92 @@
+"""`faradisc credentials`, and a server that verifies signatures with what it made."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from botocore.config import Config
+from botocore.exceptions import ClientError
+
+FILE = ("--credentials-file", "keys.json")
+
+
+def made_by(output: str) -> dict[str, str]:
+    return dict(line.split("=", 1) for line in output.splitlines())
+
+
+def client(port: int, key: dict[str, str], region: str = "us-east-1") -> Any:
+    return boto3.client(
+        "dynamodb",
+        endpoint_url=f"http://127.0.0.1:{port}",
+        region_name=region,
+        aws_access_key_id=key["AWS_ACCESS_KEY_ID"],
+        aws_secret_access_key=key["AWS_SECRET_ACCESS_KEY"],
+        aws_session_token=key.get("AWS_SESSION_TOKEN"),
+        config=Config(retries={"total_max_attempts": 1}),
+    )
+
+
+def refusal(dynamodb: Any) -> str:
+    with pytest.raises(ClientError) as caught:
+        dynamodb.list_tables()
+    return str(caught.value.response["Error"]["Code"])
+
+
+def test_a_key_from_add_to_revoke(command: Any, start_server: Any) -> None:
+    lasting = made_by(command("credentials", "add", *FILE).stdout)
+    ending = made_by(command("credentials", "add", *FILE, "--temporary", "600").stdout)
+    listed = command("credentials", "list", *FILE).stdout
+    assert re.fullmatch(
+        rf"{lasting['AWS_ACCESS_KEY_ID']}  made .* UTC\n"
+        rf"{ending['AWS_ACCESS_KEY_ID']}  made .* UTC  until .* UTC\n",
+        listed,
+    )
+    server = start_server("--memory", "--auth", "strict", *FILE)
+    for key in (lasting, ending):
+        assert client(server.port, key).list_tables()["TableNames"] == []
+    wrong = {**lasting, "AWS_SECRET_ACCESS_KEY": "another"}
+    assert refusal(client(server.port, wrong)) == "InvalidSignatureException"
+    assert refusal(client(server.port, lasting, "eu-west-1")) == "InvalidSignatureException"
+    assert (
+        refusal(client(server.port, {**lasting, "AWS_SESSION_TOKEN": "x"})) == "UnrecognizedClientException"
+    )
+    assert (
+        refusal(client(server.port, {**lasting, "AWS_ACCESS_KEY_ID": "x"})) == "UnrecognizedClientException"
+    )
+    revoked = command("credentials", "revoke", *FILE, lasting["AWS_ACCESS_KEY_ID"])
+    assert revoked.stdout == f"revoked {lasting['AWS_ACCESS_KEY_ID']}\n"
+    assert command("credentials", "list", *FILE).stdout.count("\n") == 1
+
+
+def test_a_secret_of_ones_own_comes_from_the_standard_input(tmp_path: Path, command: Any) -> None:
+    added = command("credentials", "add", *FILE, "--access-key-id", "mine", "--secret-stdin")
+    assert (added.returncode, added.stderr) == (1, "faradisc: A secret has at least 8 characters.\n")
+    assert not (tmp_path / "keys.json").exists()
+
+
+def test_mistakes_are_one_sentence(command: Any) -> None:
+    assert command("credentials", "add", *FILE).returncode == 0
+    for arguments, sentence in (
+        (("credentials", "add", *FILE, "--access-key-id", "a b"), "An access key id is 3 to 128"),
+        (("credentials", "revoke", *FILE, "nobody"), "There is no access key nobody in keys.json."),
+        (("credentials", "list", "--credentials-file", "none"), "The credentials file none cannot be read"),
+        (("serve", "--memory", "--auth", "strict"), "--auth strict and --credentials-file need each other"),
+        (("serve", "--memory", *FILE), "--auth strict and --credentials-file need each other"),
+        (("serve", "--memory", "--auth", "loose"), "Authentication is lenient or strict, not 'loose'."),
+    ):
+        failed = command(*arguments)
+        assert failed.returncode in (1, 2)
+        assert failed.stderr.startswith(f"faradisc: {sentence}"), failed.stderr
+        assert failed.stderr.count("\n") == 1
+
+
+def test_a_server_that_verifies_may_listen_beyond_loopback(command: Any, start_server: Any) -> None:
+    key = made_by(command("credentials", "add", *FILE).stdout)
+    refused = command("serve", "--memory", "--host", "0.0.0.0", "--port", "0")
+    assert "verify them with --auth strict, or add --trust-network" in refused.stderr
+    server = start_server("--memory", "--host", "0.0.0.0", "--auth", "strict", *FILE)
+    assert client(server.port, key).list_tables()["TableNames"] == []
