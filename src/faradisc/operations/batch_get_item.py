@@ -32,7 +32,7 @@ async def batch_get_item(backend: Backend, call: Call) -> dict[str, Any]:
         for key in part["Keys"]:
             call.check_values(key)
         projections[name] = bind_read_projection(call, part)
-        _check_distinct(part["Keys"])
+        check_distinct(part["Keys"])
     tables = {name: backend.table_for_data(call, name) for name in wanted}
     for name, part in wanted.items():
         for key in part["Keys"]:
@@ -70,7 +70,8 @@ async def batch_get_item(backend: Backend, call: Call) -> dict[str, Any]:
     return result
 
 
-def _check_distinct(keys: list[Item]) -> None:
+def check_distinct(keys: list[Item]) -> None:
+    """No key twice; found without a schema. Raises ValidationException."""
     seen = {orjson.dumps(key, option=orjson.OPT_SORT_KEYS) for key in keys}
     if len(seen) != len(keys):
         raise ValidationException(DUPLICATE_KEYS)

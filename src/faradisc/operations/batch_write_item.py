@@ -1,7 +1,7 @@
 """BatchWriteItem: up to 25 puts and deletes in any tables.
 
-Checks: shape of each request and its values -> size of the batch -> tables -> keys and index keys
--> no item twice -> sizes. Source: errors.md sections 4 and 6.7.
+Checks: shape of each request and its values -> size of the batch -> no key deleted twice -> tables
+-> keys and index keys -> no item twice -> sizes. Source: errors.md sections 4 and 6.7.
 
 All of a batch is written in one commit here: more than the service promises, never less.
 """
@@ -13,7 +13,7 @@ from typing import Any
 from faradisc.capacity import units
 from faradisc.errors import ValidationException
 from faradisc.limits import BATCH_WRITE_REQUESTS_MAX
-from faradisc.operations.batch_get_item import DUPLICATE_KEYS
+from faradisc.operations.batch_get_item import DUPLICATE_KEYS, check_distinct
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.item_writes import add_collection_metrics
 from faradisc.tables.keys import check_batch_put_keys, check_index_keys, check_key
@@ -30,6 +30,10 @@ async def batch_write_item(backend: Backend, call: Call) -> dict[str, Any]:
             _check_values(call, request)
     if sum(map(len, wanted.values())) > BATCH_WRITE_REQUESTS_MAX:
         raise ValidationException("Too many items requested for the BatchWriteItem call")
+    for requests in wanted.values():
+        check_distinct(
+            [request["DeleteRequest"]["Key"] for request in requests if "DeleteRequest" in request]
+        )
     tables = {name: backend.table_for_data(call, name) for name in wanted}
     changes: list[Change] = []
     names: list[str] = []
