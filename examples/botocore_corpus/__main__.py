@@ -62,7 +62,7 @@ def _report(console: Console, phases: list[Phase]) -> int:
     console.print(summary)
     faults = [f"{phase.name}: {fault}" for phase in phases for fault in phase.faults]
     for fault in faults[:_FAULTS_SHOWN]:
-        console.print(fault, markup=False)
+        console.print(fault, markup=False, highlight=False, soft_wrap=True)
     if len(faults) > _FAULTS_SHOWN:
         console.print(f"... and {len(faults) - _FAULTS_SHOWN:,} more")
     return 1 if faults else 0

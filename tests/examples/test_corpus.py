@@ -6,7 +6,10 @@ attribute, none missing, none twice, in order. Fifteen services in the gate, all
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from functools import partial
+from pathlib import Path
 
 import pytest
 from examples.botocore_corpus.run import Phase, run
@@ -17,6 +20,7 @@ from examples.botocore_corpus.source import (
     items_of,
     shape_names,
 )
+from examples.botocore_corpus.table import TABLE
 from examples.botocore_corpus.typed import NotStorable, differences, item_size_bytes, to_typed
 from examples.endpoint import connect
 from rich.progress import Progress
@@ -27,6 +31,7 @@ from fixtures.answers import watch
 from fixtures.in_process import CONFIG
 from fixtures.served import Server
 
+ROOT = Path(__file__).resolve().parents[2]
 SERVICES = ("s3", "sts", "dynamodb")
 """Beside the first twelve: the largest document that has to be split, and the database's own model."""
 
@@ -57,7 +62,7 @@ def test_fifteen_services() -> None:
 
 
 @pytest.mark.slow
-def test_every_service(data_dir) -> None:
+def test_every_service(data_dir: Path) -> None:
     """Over HTTP, into RocksDB, by two processes at once; then again after the server has been killed."""
     services = all_services()
     with Server("--data-dir", str(data_dir)) as server:
@@ -107,3 +112,26 @@ def test_what_cannot_be_stored_is_told() -> None:
         to_typed({"n": 10**126})
     with pytest.raises(NotStorable):
         to_typed({"n": 10**38 + 1})
+
+
+def test_as_a_program(memory_server: Server) -> None:
+    """Load, then find everything again; then find that something is missing, and say so."""
+    again = ["--services", "2", "--verify-only"]
+    assert _program(memory_server, "--services", "2", "--verify").returncode == 0
+    assert _program(memory_server, *again).returncode == 0
+    client = connect(memory_server.url)
+    key = {"Service": {"S": all_services()[0]}, "Shape": {"S": SERVICE_DOCUMENT}}
+    client.delete_item(TableName=TABLE, Key=key)
+    done = _program(memory_server, *again)
+    assert done.returncode == 1
+    assert f"scan: {all_services()[0]}/{SERVICE_DOCUMENT}: not found" in done.stdout
+
+
+def _program(server: Server, *options: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "examples.botocore_corpus", "--endpoint-url", server.url, *options],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -46,7 +47,7 @@ def test_a_million(part: int) -> None:
 
 
 @pytest.mark.parametrize("path", cases(), ids=lambda path: path.stem)
-def test_what_once_failed(path) -> None:
+def test_what_once_failed(path: Path) -> None:
     world = World()
     for request in load(path):
         world.send(request)
