@@ -38,7 +38,10 @@ class Database:
         self.account = settings.account
         self.request_ids = RequestIds(backend.entropy)
         self._workers = Workers(
-            (Job("index backfill", lambda: backfill_step(backend.store, backend.catalog)),)
+            (
+                Job("index backfill", lambda: backfill_step(backend.store, backend.catalog)),
+                Job("idempotency tokens", lambda: backend.tokens.forget_expired(backend.clock.now_ns())),
+            )
         )
 
     @classmethod

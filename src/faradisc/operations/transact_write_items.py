@@ -61,18 +61,17 @@ async def write_transaction(
         outcomes = await apply_transaction(backend.store, actions, None)
         return _report(call, actions, outcomes)
     token = Token.of(call.account, client_token, fingerprint)
-    replay = await backend.tokens.find(token, backend.clock.now_ns())
-    if replay is not None:
-        return _replayed(call, replay.sizes)
-    backend.tokens.begin(token)
+    tokens, clock = backend.tokens, backend.clock
+    tokens.begin(token)
     try:
+        replay = await tokens.find(token, clock.now_ns())
+        if replay is not None:
+            return _replayed(call, replay.sizes)
         outcomes = await apply_transaction(
-            backend.store,
-            actions,
-            lambda done: backend.tokens.batch(token, _sizes(actions, done), backend.clock.now_ns()),
+            backend.store, actions, lambda done: tokens.batch(token, _sizes(actions, done), clock.now_ns())
         )
     finally:
-        backend.tokens.end(token)
+        tokens.end(token)
     return _report(call, actions, outcomes)
 
 

@@ -6,7 +6,8 @@ took effect. Two kinds of rows in the tokens part:
     `t` account token            -> JSON: fingerprint of the request, expiry, sizes to charge a replay with
     `x` expiry (8 bytes) token   -> nothing; finds expired tokens in order
 
-Every transaction with a token also removes a few expired ones, so no job is needed.
+The two are written and removed together. A background job removes those that have expired; nothing
+here waits for the disk between a transaction's first read and its commit.
 
 Source: limits.md section 8; capacity-consumption.md section 3 (what a replay reports).
 """
@@ -25,7 +26,8 @@ from faradisc.errors import IdempotentParameterMismatchException, TransactionInP
 from faradisc.limits import IDEMPOTENCY_WINDOW_S
 from faradisc.storage.api import Batch, Store
 
-_FORGOTTEN_PER_COMMIT = 8
+FORGOTTEN_PER_STEP = 100
+_NEVER_NS = 1 << 63
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,29 +44,36 @@ class Tokens:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._running: set[bytes] = set()
+        self._next_expiry_ns = 0
+        """No token expires before this moment; 0 until it was looked up."""
+
+    def begin(self, token: Token) -> None:
+        """Claim a token, before anything is looked up or done under it; `end` gives it back.
+
+        Raises: TransactionInProgressException.
+        """
+        if token.key in self._running:
+            raise TransactionInProgressException
+        self._running.add(token.key)
+
+    def end(self, token: Token) -> None:
+        self._running.discard(token.key)
 
     async def find(self, token: Token, now_ns: int) -> Replay | None:
         """What was done under this token within the window; None if nothing.
 
-        Raises: IdempotentParameterMismatchException, TransactionInProgressException.
+        Raises: IdempotentParameterMismatchException.
         """
-        if token.key in self._running:
-            raise TransactionInProgressException
-        (row,) = await self._store.get(TOKENS_PART, (token.key,))
+        (row,) = await self._store.get(TOKENS_PART, (token.key,), for_update=True)
         if row is None:
             return None
         stored = orjson.loads(row[1])
         if stored["expires_ns"] <= now_ns:
             return None
+        await self._store.settle(row[0])
         if stored["fingerprint"] != token.fingerprint:
             raise IdempotentParameterMismatchException
         return Replay([(name, size) for name, size in stored["sizes"]])
-
-    def begin(self, token: Token) -> None:
-        self._running.add(token.key)
-
-    def end(self, token: Token) -> None:
-        self._running.discard(token.key)
 
     async def batch(self, token: Token, sizes: Sequence[tuple[str, int]], now_ns: int) -> Batch:
         """What to commit together with the transaction."""
@@ -74,16 +83,35 @@ class Tokens:
         batch = Batch(TOKENS_PART, checks=[(token.key, present[0] if present is not None else 0)])
         batch.puts.append((token.key, orjson.dumps(stored)))
         batch.puts.append((_expiry_key(expires_ns, token.key), b""))
-        expired = await self._store.range(
-            TOKENS_PART, b"x", _expiry_key(now_ns, b""), limit=_FORGOTTEN_PER_COMMIT
-        )
-        deletes = {key for key, _ in expired}
-        deletes.update(key[9:] for key, _ in expired)
-        deletes.discard(token.key)
-        if present is not None:  # expired, or it would have been found: its expiry row must not outlive it
-            deletes.add(_expiry_key(orjson.loads(present[1])["expires_ns"], token.key))
-        batch.deletes.extend(deletes)
+        if present is not None:  # expired, or it would have been found
+            batch.deletes.append(_expiry_key(orjson.loads(present[1])["expires_ns"], token.key))
+        self._next_expiry_ns = min(self._next_expiry_ns, expires_ns)
         return batch
+
+    async def forget_expired(self, now_ns: int) -> bool:
+        """Remove some tokens whose window has ended. False when there is none."""
+        if now_ns < self._next_expiry_ns:
+            return False
+        self._next_expiry_ns = _NEVER_NS  # lowered by whoever adds a token while this reads
+        rows = await self._store.range(TOKENS_PART, b"x", b"y", limit=FORGOTTEN_PER_STEP)
+        batch = Batch(TOKENS_PART)
+        for expiry_key, _ in rows:
+            expires_ns = int.from_bytes(expiry_key[1:9], "big")
+            if expires_ns > now_ns:
+                self._next_expiry_ns = min(self._next_expiry_ns, expires_ns)
+                break
+            token_key = expiry_key[9:]
+            (row,) = await self._store.get(TOKENS_PART, (token_key,), for_update=True)
+            if row is not None and orjson.loads(row[1])["expires_ns"] == expires_ns:
+                batch.checks.append((token_key, row[0]))
+                batch.deletes.append(token_key)
+            batch.deletes.append(expiry_key)
+        else:
+            if len(rows) == FORGOTTEN_PER_STEP:
+                self._next_expiry_ns = 0
+        if batch.deletes:
+            await self._store.commit([batch])
+        return bool(batch.deletes)
 
 
 def _expiry_key(expires_ns: int, key: bytes) -> bytes:
