@@ -1,0 +1,103 @@
+"""Adaptive capacity as it was in 2017: late, and per partition.
+
+Each partition has a share of the table's rate. Once a minute the controller looks: if partitions were
+throttled while the table as a whole stayed below its rate, then, a random 5 to 30 minutes after the first
+throttle, their shares are raised to what they were asked for, out of what the others leave unused. The
+boosts end when the table as a whole reaches its rate.
+
+Modern tables need none of this: their table bucket and physical limits make adaptive capacity instant.
+
+Source: capacity.md section 2.6; vectors V94, V95.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from faradisc.capacity.config import SECOND_NS, UNIT, Chance
+from faradisc.capacity.events import Event, ShareBoosted
+
+if TYPE_CHECKING:
+    from faradisc.capacity.admission import Lane
+    from faradisc.capacity.partitions import Cell
+    from faradisc.capacity.resource import Resource
+
+
+class Adaptive:
+    """The controller of one resource."""
+
+    __slots__ = ("_act_ns", "_boosted", "_chance", "_resource")
+
+    def __init__(self, resource: Resource, chance: Chance | None) -> None:
+        self._resource = resource
+        self._chance = chance
+        self._act_ns: list[int | None] = [None, None]
+        """Per direction: from when on it acts; None until something is throttled."""
+        self._boosted: list[list[Cell]] = [[], []]
+
+    @property
+    def quiet(self) -> bool:
+        """Whether a minute without requests would change nothing."""
+        return self._act_ns == [None, None]
+
+    def _delay_ns(self) -> int:
+        """A wait from the configured range; its middle without a source of chance."""
+        delays = self._resource.config.adaptive_delay_s
+        assert delays is not None
+        shortest, longest = delays
+        if self._chance is None:
+            return (shortest + longest) // 2 * SECOND_NS
+        return self._chance.randint(shortest * SECOND_NS, longest * SECOND_NS)
+
+    def end_minute(self, at: int) -> list[Event]:
+        """A minute has ended. Requires: the cells' minutes are not cleared yet."""
+        resource = self._resource
+        if resource.on_demand:
+            return []
+        events: list[Event] = []
+        for position, (lane, rate) in enumerate(
+            ((resource.reads, resource.read_units), (resource.writes, resource.write_units))
+        ):
+            events += self._control(position, lane, rate, at)
+        return events
+
+    def _control(self, position: int, lane: Lane, rate: int, at: int) -> list[Event]:
+        used = sum(cell.minute_nano for cell in lane.cells)
+        throttled = [cell for cell in lane.cells if cell.minute_throttled and cell.share is not None]
+        if used >= rate * 60 * UNIT:
+            return self._end_boosts(position, lane, rate, at)
+        if not throttled:
+            return []
+        begin = self._act_ns[position]
+        if begin is None:
+            # The first throttle lies in the minute that has just ended.
+            begin = self._act_ns[position] = at - 60 * SECOND_NS + self._delay_ns()
+        if at < begin:
+            return []
+        unused = Fraction(rate) - Fraction(used, 60 * UNIT)
+        events: list[Event] = []
+        for cell in throttled:
+            assert cell.share is not None
+            mean = Fraction(cell.minute_nano, max(cell.minute_count, 1) * UNIT) or Fraction(1)
+            consumed = Fraction(cell.minute_nano, 60 * UNIT)
+            extra = min(unused, mean * cell.minute_throttled / 60)
+            # A whole number above the demand: a demand met to the last fraction would still throttle.
+            wanted = Fraction(min(cell.rate, -((-(consumed + extra)) // 1)))
+            if wanted > cell.share.exact_rate():
+                unused -= extra
+                cell.share.set_rate(at, wanted)
+                self._boosted[position].append(cell)
+                events.append(ShareBoosted(at, lane.arn, cell.partition.id, lane.direction, str(wanted)))
+        return events
+
+    def _end_boosts(self, position: int, lane: Lane, rate: int, at: int) -> list[Event]:
+        events: list[Event] = []
+        for cell in self._boosted[position]:
+            if cell in lane.cells and cell.share is not None:
+                plain = rate * cell.partition.share
+                cell.share.set_rate(at, plain)
+                events.append(ShareBoosted(at, lane.arn, cell.partition.id, lane.direction, str(plain)))
+        self._boosted[position].clear()
+        self._act_ns[position] = None
+        return events

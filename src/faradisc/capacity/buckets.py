@@ -1,0 +1,104 @@
+"""Token buckets in integers.
+
+A bucket fills at `rate` units per second, holds `burst_s` seconds of it at most, and may fall below zero:
+a request is admitted while the balance is positive and its true cost is taken afterwards.
+
+One capacity unit is 10^9 nano-units and time is nanoseconds, so `rate * now` is exactly what has flowed
+in since the beginning of time. The bucket keeps one number, `used`, against it:
+
+    balance = rate * now - used
+
+Asking for the balance changes nothing, so a test costs one multiplication and one comparison. A fractional
+rate (a partition's share of a table in the classic profile) is `rate / scale`; the balance is then kept in
+nano-units times `scale`, still exact.
+
+Invariants: after `take` and `set_rate` at `now`, -debt <= balance <= cap; between them the balance may
+stand above the cap by what flows in, and `balance()` and `take` both cut it.
+
+Source: capacity.md sections 2.3 and 2.5; vectors V91 to V94, V103, V109.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from faradisc.capacity.config import SECOND_NS
+
+ANY_DEBT = 1 << 200
+"""Stands for no limit on debt."""
+
+
+class Bucket:
+    """One bucket. The fields are read and written directly by capacity/lanes.py, for speed."""
+
+    __slots__ = ("burst_ns", "cap", "debt", "debt_ns", "rate", "scale", "used")
+
+    def __init__(
+        self,
+        rate: int | Fraction,
+        *,
+        now: int,
+        burst_ns: int,
+        debt_ns: int | None,
+        balance: int | None = None,
+    ) -> None:
+        """`balance` in nano-units; None begins full."""
+        self.burst_ns = burst_ns
+        self.debt_ns = debt_ns
+        self.rate = 0
+        """Units per second, times `scale`."""
+        self.scale = 1
+        self.cap = 0
+        self.debt = 0
+        self.used = 0
+        self._adopt(rate)
+        held = self.cap if balance is None else min(balance * self.scale, self.cap)
+        self.used = self.rate * now - held
+
+    def _adopt(self, rate: int | Fraction) -> None:
+        self.rate = rate if isinstance(rate, int) else rate.numerator
+        self.scale = 1 if isinstance(rate, int) else rate.denominator
+        self.cap = self.rate * self.burst_ns
+        self.debt = ANY_DEBT if self.debt_ns is None else self.rate * self.debt_ns
+
+    def scaled_balance(self, now: int) -> int:
+        return min(self.rate * now - self.used, self.cap)
+
+    def balance(self, now: int) -> int:
+        """Nano-units to spend; negative is debt."""
+        return self.scaled_balance(now) // self.scale
+
+    def ok(self, now: int) -> bool:
+        """Whether a request is admitted."""
+        return self.rate * now > self.used
+
+    def take(self, now: int, nano: int) -> None:
+        """Take a cost, into debt if it must be."""
+        level = self.rate * now
+        self.used = min(max(self.used, level - self.cap) + nano * self.scale, level + self.debt)
+
+    def set_rate(self, now: int, rate: int | Fraction) -> None:
+        """Change the rate: what was earned stays earned, cut to the new cap and never increased."""
+        held, scale = self.scaled_balance(now), self.scale
+        self._adopt(rate)
+        held = held * self.scale // scale
+        self.used = self.rate * now - max(min(held, self.cap), -self.debt)
+
+    def set_balance(self, now: int, nano: int) -> None:
+        """Force a balance (admin, tests, planner), within cap and debt."""
+        held = max(min(nano * self.scale, self.cap), -self.debt)
+        self.used = self.rate * now - held
+
+    def exact_rate(self) -> Fraction:
+        return Fraction(self.rate, self.scale)
+
+    def positive_at(self, now: int) -> int:
+        """The first nanosecond from `now` on at which a request is admitted; -1 if that never comes."""
+        if self.ok(now):
+            return now
+        return self.used // self.rate + 1 if self.rate else -1
+
+
+def seconds(count: int | None) -> int | None:
+    """Seconds as nanoseconds, None kept."""
+    return None if count is None else count * SECOND_NS

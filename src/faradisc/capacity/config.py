@@ -1,0 +1,164 @@
+"""What the capacity model may be told: one frozen set of settings, and five named profiles.
+
+Everything the service does not publish is a field here, never a constant in the code. Source: capacity.md
+section 2.0 (the table of profiles); fields marked "Assumed" are graded A there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal, Protocol
+
+from faradisc.limits import ACCOUNT_CAPACITY_UNITS_MAX, TABLE_CAPACITY_UNITS_MAX
+
+SECOND_NS = 1_000_000_000
+MINUTE_NS = 60 * SECOND_NS
+HOUR_NS = 3_600 * SECOND_NS
+DAY_NS = 86_400 * SECOND_NS
+GIB = 1 << 30
+
+UNIT = 1_000_000_000
+"""One capacity unit in nano-units, the integers all balances are kept in."""
+HALF_UNIT = UNIT // 2
+
+Direction = Literal["R", "W"]
+
+
+class Chance(Protocol):
+    """Seeded randomness, passed in by whoever owns it."""
+
+    def randint(self, low: int, high: int) -> int:
+        """An integer of low..high, both inclusive."""
+
+
+@dataclass(frozen=True, slots=True)
+class CapacityConfig:
+    """The settings of one resource's capacity model. The defaults are the profile `aws`."""
+
+    profile: str = "aws"
+    enforce: bool = True
+    """Whether anything is refused; without it units are counted only."""
+
+    # --- Buckets (section 2.5) ---
+    burst_s: int = 300
+    """Seconds of unused rate that are banked."""
+    initial_burst_s: int = 300
+    """Banked seconds a new resource begins with. Assumed: a fresh 1-WCU table was seen to absorb a lot."""
+    max_debt_s: int | None = 10
+    """Debt never exceeds this many seconds of rate; None forgives nothing. Assumed (section 2.5.4)."""
+    table_bucket: bool = True
+    """Admission by the table's total; without it each partition has a share of the table's rate."""
+    partition_read_units: int = 3000
+    partition_write_units: int = 1000
+    partition_burst_ms: int = 1000
+    eventual_read_factor: tuple[int, int] = (3, 2)
+    """Numerator and denominator: how many more eventually consistent units a partition serves."""
+    account_quota: bool = False
+    """Whether account and on-demand table quotas refuse requests."""
+    account_read_units: int = ACCOUNT_CAPACITY_UNITS_MAX
+    account_write_units: int = ACCOUNT_CAPACITY_UNITS_MAX
+    table_read_units: int = TABLE_CAPACITY_UNITS_MAX
+    table_write_units: int = TABLE_CAPACITY_UNITS_MAX
+    background_burst_percent: int = 0
+    """Largest part of a bank the service takes for itself each minute. Assumed."""
+
+    # --- Adaptive capacity (section 2.6) ---
+    adaptive_delay_s: tuple[int, int] | None = None
+    """Shortest and longest wait for adaptive capacity; None: it acts at once."""
+
+    # --- Heat (section 2.7; all assumed) ---
+    heat_split: bool = True
+    heat_percent: int = 90
+    """Utilisation of a partition, averaged over a minute, from which on it is hot."""
+    hot_for_s: int = 300
+    """How long a partition is hot before it splits."""
+    heat_cooldown_s: int = 600
+    """Pause between two looks at one partition after a split or a refusal to split."""
+    sketch_keys: int = 64
+    single_key_percent: int = 80
+    isolate_percent: int = 50
+    collection_percent: int = 80
+    rising_percent: int = 90
+
+    # --- Topology (section 2.4) ---
+    partition_bytes_max: int = 10 * GIB
+    split_size_s: int = 60
+    split_raise_s: int = 60
+    split_heat_s: int = 300
+
+    # --- On demand (section 2.8) ---
+    growth_s: int = 1800
+    """A peak counts as previous this long after it was reached."""
+
+    # --- Choices the documents leave open (sections 1.9, 2.2, 2.9, 2.11) ---
+    failed_condition_charge: Literal["existing", "new", "max"] = "existing"
+    scan_minimum_per_partition: bool = True
+    index_precheck: Literal["member", "affected", "all"] = "member"
+    page_on_throttle: Literal["cut", "error"] = "cut"
+    transaction_style: Literal["auto", "toplevel", "cancel"] = "auto"
+
+    @property
+    def shares(self) -> bool:
+        """Whether the table's rate is divided among its partitions (classic)."""
+        return self.enforce and not self.table_bucket
+
+    def with_partition_caps(self, read_units: int, write_units: int) -> CapacityConfig:
+        """The same with small partitions, so that hot keys can be tested with little traffic.
+
+        Raises: ValueError for caps below 1.
+        """
+        if read_units < 1 or write_units < 1:
+            raise ValueError("a partition cap is at least 1 unit per second")
+        return replace(self, partition_read_units=read_units, partition_write_units=write_units)
+
+
+PROFILES: dict[str, CapacityConfig] = {
+    config.profile: config
+    for config in (
+        CapacityConfig(),
+        CapacityConfig(
+            profile="documented",
+            initial_burst_s=0,
+            max_debt_s=None,
+            eventual_read_factor=(1, 1),
+            failed_condition_charge="max",
+        ),
+        CapacityConfig(
+            profile="pessimistic",
+            burst_s=1,
+            initial_burst_s=0,
+            max_debt_s=None,
+            eventual_read_factor=(1, 1),
+            heat_split=False,
+            failed_condition_charge="max",
+        ),
+        CapacityConfig(
+            profile="classic-2017",
+            initial_burst_s=0,
+            max_debt_s=None,
+            table_bucket=False,
+            eventual_read_factor=(1, 1),
+            adaptive_delay_s=(300, 1800),
+            heat_split=False,
+        ),
+        CapacityConfig(profile="off", enforce=False, heat_split=False),
+    )
+}
+
+
+def profile(name: str) -> CapacityConfig:
+    """A named profile. Raises: ValueError with the names there are."""
+    if name not in PROFILES:
+        raise ValueError(f"no capacity profile {name!r}; there are {', '.join(PROFILES)}")
+    return PROFILES[name]
+
+
+def parse_caps(text: str) -> tuple[int, int]:
+    """Partition caps as written on a command line, "30/10" for 30 read and 10 write units per second.
+
+    Raises: ValueError.
+    """
+    read, slash, write = text.partition("/")
+    if not slash or not read.isdecimal() or not write.isdecimal() or not int(read) or not int(write):
+        raise ValueError(f"partition caps are written READ/WRITE, for example 3000/1000, not {text!r}")
+    return int(read), int(write)

@@ -1,0 +1,71 @@
+"""A resource as an administrator sees it: rates, bank, partitions, heat, the log of splits. Plain data.
+
+The service shows nothing of this; it is for the admin API and for reports. Units are per second.
+
+Source: capacity.md section 2.16, "Admin API".
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from faradisc.capacity.admission import Lane
+from faradisc.capacity.config import UNIT
+from faradisc.capacity.heat import utilisation_percent
+from faradisc.capacity.partitions import Cell, Partition
+from faradisc.capacity.resource import Resource
+
+
+def describe(resource: Resource, now: int) -> dict[str, Any]:
+    """Everything there is to see of a resource at `now`."""
+    return {
+        "arn": resource.arn,
+        "profile": resource.config.profile,
+        "mode": "PAY_PER_REQUEST" if resource.on_demand else "PROVISIONED",
+        "read": _lane(resource.reads, resource.read_units, now),
+        "write": _lane(resource.writes, resource.write_units, now),
+        "capacity": list(resource.capacity(now)) if resource.on_demand else None,
+        "warm": resource.warm.describe(),
+        "partitions": [_partition(part, now) for part in resource.partitions.partitions],
+        "splits": list(resource.splitting.log),
+    }
+
+
+def _lane(lane: Lane, rate: int, now: int) -> dict[str, Any]:
+    bank = lane.bucket
+    return {
+        "rate": rate,
+        "bank": bank.balance(now) / UNIT if bank is not None else None,
+        "bank_max": bank.cap / UNIT if bank is not None else None,
+        "maximum": lane.maximum.rate if lane.maximum is not None else None,
+    }
+
+
+def _partition(part: Partition, now: int) -> dict[str, Any]:
+    return {
+        "id": part.id,
+        "low": part.low.hex(),
+        "high": part.high.hex() if part.high is not None else None,
+        "parent": part.parent,
+        "born_ns": part.born_ns,
+        "state": part.state,
+        "bytes": part.bytes,
+        "items": part.items,
+        "hot_s": part.hot_s,
+        "refused": part.refused,
+        "read": _cell(part.reads, now),
+        "write": _cell(part.writes, now),
+    }
+
+
+def _cell(cell: Cell, now: int) -> dict[str, Any]:
+    share = cell.share
+    return {
+        "limit": cell.rate,
+        "heat": round(cell.heat / UNIT, 3),
+        "heat_percent": utilisation_percent(cell),
+        "balance": cell.balance(now) / UNIT,
+        "throttled": cell.throttled_total,
+        "share": str(share.exact_rate()) if share is not None else None,
+        "share_bank": share.balance(now) / UNIT if share is not None else None,
+    }

@@ -1,0 +1,424 @@
+"""A resource: a table or a global index as capacity sees it. It owns rates, partitions and buckets.
+
+A local index is not a resource: it lives in its table's partitions and spends the table's units.
+
+Time enters in two ways. Requests pass `now` to the lanes (capacity/admission.py). Everything slow (heat,
+splits, growth, minutes) happens in `advance(now)`, in steps of ten seconds at round times, and is
+returned as events. Whoever owns a resource calls `advance` when `now >= due`; what was consumed before the
+call counts for the step that ends then. An idle resource advances over any stretch of time in O(1).
+
+Sources: capacity.md sections 2.3 to 2.8; what survives a restart: section 2.16.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from faradisc.capacity import heat, topology
+from faradisc.capacity.adaptive import Adaptive
+from faradisc.capacity.admission import Lane
+from faradisc.capacity.buckets import Bucket, seconds
+from faradisc.capacity.config import HALF_UNIT, MINUTE_NS, SECOND_NS, UNIT, CapacityConfig, Chance
+from faradisc.capacity.events import CapacityGrown, Event, SplitDue, SplitReason, SplitRefused
+from faradisc.capacity.ondemand import Growth, Warm, initial_on_demand
+from faradisc.capacity.partitions import Cell, Partition, PartitionMap, initial_partitions
+from faradisc.capacity.splitting import Splitting
+from faradisc.capacity.throttle import Cause, ResourceKind
+
+STEP_NS = heat.HEAT_STEP_S * SECOND_NS
+
+
+@dataclass(frozen=True, slots=True)
+class MinuteUsage:
+    """What one lane has seen in one minute."""
+
+    minute_ns: int
+    direction: str
+    tally: Mapping[int, int]
+    """How often each cost, in half units, was charged."""
+    events: Mapping[Cause, int]
+    """Throttle events by cause."""
+
+    @property
+    def half_units(self) -> int:
+        return sum(cost * count for cost, count in self.tally.items())
+
+
+class Resource:
+    def __init__(
+        self,
+        arn: str,
+        kind: ResourceKind,
+        config: CapacityConfig,
+        now: int,
+        *,
+        read_units: int = 0,
+        write_units: int = 0,
+        on_demand: bool = False,
+        max_read: int | None = None,
+        max_write: int | None = None,
+        composite: bool = True,
+        local_indexes: bool = False,
+        partitions: int | None = None,
+        chance: Chance | None = None,
+        on_minute: Callable[[MinuteUsage], None] | None = None,
+        stored: Mapping[str, Any] | None = None,
+    ) -> None:
+        """`partitions` overrides the count at birth; `stored` is what `to_json` gave before a restart."""
+        self.arn = arn
+        self.config = config
+        self.composite = composite
+        self.local_indexes = local_indexes
+        self.on_demand = on_demand
+        self.read_units = read_units
+        self.write_units = write_units
+        self.max_read = max_read
+        self.max_write = max_write
+        self.chance = chance
+        self.on_minute = on_minute
+        eventual = HALF_UNIT * config.eventual_read_factor[1] // config.eventual_read_factor[0]
+        self.reads = Lane(arn, kind, "R", eventual)
+        self.writes = Lane(arn, kind, "W", HALF_UNIT)
+        self.growth = (
+            Growth(0, config.table_read_units, config.growth_s * SECOND_NS),
+            Growth(0, config.table_write_units, config.growth_s * SECOND_NS),
+        )
+        self.warm = Warm.of_on_demand() if on_demand else Warm.of_provisioned(read_units, write_units)
+        self.highest = (read_units, write_units)
+        """The most that was ever provisioned."""
+        self._wanted: SplitReason | None = None
+        """A raise waits for the running splits before it is looked at again."""
+        self._minutes: tuple[dict[int, int], dict[int, int]] = ({}, {})
+        self._events: tuple[dict[Cause, int], dict[Cause, int]] = ({}, {})
+        self._next_step = now - now % STEP_NS + STEP_NS
+        self.adaptive = Adaptive(self, chance) if config.adaptive_delay_s is not None else None
+        if stored is None:
+            self._start_growth()
+            self.partitions = PartitionMap(config, partitions or self._count_at_birth(), now)
+            self.splitting = Splitting(arn, config, self.partitions)
+        else:
+            self._restore(stored, now)
+        self._attach()
+        self._set_gates(now, initial=True)
+
+    # --- Settings -----------------------------------------------------------------------------
+
+    @property
+    def lanes(self) -> tuple[Lane, Lane]:
+        return self.reads, self.writes
+
+    def _count_at_birth(self) -> int:
+        if self.on_demand:
+            return topology.on_demand_partitions(self.growth[0].initial, self.growth[1].initial)
+        return initial_partitions(self.read_units, self.write_units)
+
+    def _start_growth(self) -> None:
+        initial = initial_on_demand(*self.highest) if self.on_demand else self.highest
+        for growth, units in zip(self.growth, initial, strict=True):
+            growth.initial = max(growth.initial, units)
+
+    def _set_gates(self, now: int, *, initial: bool = False) -> None:
+        """Buckets after a change of settings. A bank is kept, cut to its new cap."""
+        config = self.config
+        for lane, rate, maximum, quota in (
+            (self.reads, self.read_units, self.max_read, config.table_read_units),
+            (self.writes, self.write_units, self.max_write, config.table_write_units),
+        ):
+            lane.on_demand = self.on_demand
+            burst = seconds(config.initial_burst_s if initial else 0) or 0
+            lane.bucket = (
+                self._bucket(lane.bucket, rate, now, rate * burst)
+                if config.table_bucket and not self.on_demand
+                else None
+            )
+            lane.maximum = (
+                self._bucket(lane.maximum, maximum, now, maximum * burst)
+                if maximum is not None and self.on_demand
+                else None
+            )
+            if config.account_quota and self.on_demand:
+                lane.quotas = lane.quotas or (Bucket(quota, now=now, burst_ns=SECOND_NS, debt_ns=None),)
+            else:
+                lane.quotas = ()
+            self._set_shares(lane, rate, now, initial=initial)
+            lane.guarded = bool(lane.quotas) or lane.maximum is not None or config.shares
+
+    def _bucket(self, present: Bucket | None, rate: int, now: int, balance: int) -> Bucket:
+        if present is not None:
+            present.set_rate(now, rate)
+            return present
+        burst, debt = self.config.burst_s * SECOND_NS, seconds(self.config.max_debt_s)
+        return Bucket(rate, now=now, burst_ns=burst, debt_ns=debt, balance=balance)
+
+    def _set_shares(self, lane: Lane, rate: int, now: int, *, initial: bool = False) -> None:
+        """Classic: every partition has a bank of its own, filled from its share of the table's rate."""
+        for cell in lane.cells:
+            if not self.config.shares or self.on_demand:
+                cell.share = None
+                continue
+            mine = rate * cell.partition.share
+            if cell.share is not None:
+                cell.share.set_rate(now, mine)
+                continue
+            burst = self.config.initial_burst_s if initial else 0
+            cell.share = Bucket(
+                mine,
+                now=now,
+                burst_ns=self.config.burst_s * SECOND_NS,
+                debt_ns=seconds(self.config.max_debt_s),
+                balance=int(mine * burst * UNIT),
+            )
+
+    def set_provisioned(self, read_units: int, write_units: int, now: int) -> list[Event]:
+        """New provisioned rates take effect (UpdateTable has settled), also after a change of mode."""
+        raised = read_units > self.highest[0] or write_units > self.highest[1]
+        self.on_demand = False
+        self.read_units, self.write_units = read_units, write_units
+        self.max_read = self.max_write = None
+        self.highest = (max(read_units, self.highest[0]), max(write_units, self.highest[1]))
+        self.warm.reach(*self.highest)
+        self._set_gates(now)
+        return self._grow("raise", now) if raised else []
+
+    def set_on_demand(self, now: int) -> list[Event]:
+        """The resource has become an on-demand one (V106)."""
+        self.on_demand = True
+        self.read_units = self.write_units = 0
+        self._start_growth()
+        self.warm.reach(*(growth.initial for growth in self.growth))
+        self._set_gates(now)
+        return self._grow("on-demand", now)
+
+    def set_maximum(self, max_read: int | None, max_write: int | None, now: int) -> None:
+        """Configured maximum of an on-demand resource; None: no maximum."""
+        self.max_read, self.max_write = max_read, max_write
+        self._set_gates(now)
+
+    def reach_warm(self, read_units: int, write_units: int, now: int) -> list[Event]:
+        """Warm throughput has been raised to at least this."""
+        self.warm.reach(read_units, write_units)
+        for growth, units in zip(self.growth, (read_units, write_units), strict=True):
+            growth.initial = max(growth.initial, units)
+        return self._grow("warm", now)
+
+    # --- Topology -----------------------------------------------------------------------------
+
+    def _attach(self) -> None:
+        self.reads.lows = self.writes.lows = self.partitions.lows
+        self.reads.cells[:] = [part.reads for part in self.partitions.partitions]
+        self.writes.cells[:] = [part.writes for part in self.partitions.partitions]
+
+    def capacity(self, now: int) -> tuple[int, int]:
+        """What an on-demand resource serves per second, reads and writes."""
+        return self.growth[0].capacity(now), self.growth[1].capacity(now)
+
+    def _grow(self, reason: SplitReason, now: int) -> list[Event]:
+        """Split for throughput, as far as it is needed; after the running splits if there are any."""
+        if self.splitting.pending:
+            self._wanted = reason
+            return []
+        self._wanted = None
+        if self.on_demand or reason == "warm":
+            units = self.capacity(now) if self.on_demand else (self.warm.read_units, self.warm.write_units)
+            plan = topology.plan_widest_first(self.partitions, topology.on_demand_partitions(*units))
+        else:
+            plan = topology.plan_doubling(self.partitions, self.read_units, self.write_units)
+        return [self.splitting.start(part, cuts, reason, now) for part, cuts in plan]
+
+    def split_by_size(self, identity: str, survey: topology.Survey, now: int) -> list[Event]:
+        """Answer a SplitDue: cut the partition at its byte median, or say why that cannot be."""
+        part = self.partitions.by_id(identity)
+        if part is None or part.state != "active":
+            return []
+        plan = topology.plan_size_split(part, survey, inside_collections=not self.local_indexes)
+        part.cooldown_until_ns = now + self.config.heat_cooldown_s * SECOND_NS
+        if isinstance(plan, str):
+            return [self.splitting.refuse(SplitRefused(now, self.arn, part.id, "size", plan))]
+        return [self.splitting.start(part, [plan.cut], "size", now, contents=plan.contents)]
+
+    def _finish_splits(self, now: int) -> list[Event]:
+        events: list[Event] = []
+        for event, parent, children in self.splitting.finish(now):
+            events.append(event)
+            for lane, pick in ((self.reads, _reads_of), (self.writes, _writes_of)):
+                share = pick(parent).share
+                if share is not None:
+                    rate = share.exact_rate() / len(children)
+                    held = share.balance(event.at_ns) // len(children)
+                    for child in children:
+                        pick(child).share = Bucket(
+                            rate,
+                            now=event.at_ns,
+                            burst_ns=share.burst_ns,
+                            debt_ns=share.debt_ns,
+                            balance=held,
+                        )
+                lane.cells[:] = [pick(part) for part in self.partitions.partitions]
+        if events and self._wanted is not None:
+            events += self._grow(self._wanted, now)
+        return events
+
+    def set_partitions(self, count: int, now: int) -> list[Event]:
+        """Split until there are so many partitions, at once (admin, planner, tests)."""
+        plan = topology.plan_widest_first(self.partitions, count)
+        events = [
+            self.splitting.start(part, cuts, "admin", now) for part, cuts in plan if part.state == "active"
+        ]
+        return events + self._finish_splits(now)
+
+    # --- Time ---------------------------------------------------------------------------------
+
+    @property
+    def due(self) -> int:
+        """When `advance` has something to do."""
+        pending = self.splitting.pending
+        return min(self._next_step, pending[0].ready_ns) if pending else self._next_step
+
+    def advance(self, now: int) -> list[Event]:
+        """Let time pass until `now`: finish splits, take heat, end minutes. In order of time."""
+        events: list[Event] = []
+        while self.due <= now:
+            events += self._finish_splits(min(self._next_step, now))
+            if self._next_step <= now:
+                events += self._step(self._next_step)
+                self._next_step += STEP_NS
+                if self._quiet():
+                    self._next_step = max(self._next_step, now - now % STEP_NS + STEP_NS)
+        return events
+
+    def _quiet(self) -> bool:
+        """Whether steps without requests would change nothing."""
+        return (
+            not self.splitting.pending
+            and not any(self._minutes)
+            and not any(self._events)
+            and not any(growth.waiting for growth in self.growth)
+            and (self.adaptive is None or self.adaptive.quiet)
+            and not any(cell.heat or cell.minute_nano for lane in self.lanes for cell in lane.cells)
+            and not any(part.hot_s for part in self.partitions.partitions)
+        )
+
+    def _step(self, at: int) -> list[Event]:
+        """One step of ten seconds ends at `at`."""
+        for position, lane in enumerate(self.lanes):
+            _drain(lane.tally, self._minutes[position])
+            for cause, count in lane.events.items():
+                self._events[position][cause] = self._events[position].get(cause, 0) + count
+            lane.events.clear()
+        events: list[Event] = []
+        for part in list(self.partitions.partitions):
+            used = (_fold(part.reads, self._minutes[0]), _fold(part.writes, self._minutes[1]))
+            if self.config.enforce:
+                hot = heat.step(part, used, self.config)
+                if part.state == "active" and at >= part.cooldown_until_ns:
+                    events += self._look_at(part, hot, at)
+        if at % MINUTE_NS == 0:
+            events += self._end_minute(at)
+        return events
+
+    def _look_at(self, part: Partition, hot: bool, at: int) -> list[Event]:
+        """Whether an active partition has to split."""
+        config = self.config
+        if part.bytes > config.partition_bytes_max:
+            part.cooldown_until_ns = at + config.heat_cooldown_s * SECOND_NS
+            return [SplitDue(at, self.arn, part.id, part.bytes)]
+        if not hot:
+            return []
+        part.cooldown_until_ns = at + config.heat_cooldown_s * SECOND_NS
+        cut = heat.choose_cut(part, config, composite=self.composite, local_indexes=self.local_indexes)
+        if isinstance(cut, heat.Cut):
+            return [self.splitting.start(part, cut.places, "heat", at, key=cut.key)]
+        part.refused = cut.refusal.value
+        key = cut.key.hex() if cut.key else None
+        return [self.splitting.refuse(SplitRefused(at, self.arn, part.id, "heat", cut.refusal.value, key))]
+
+    def _end_minute(self, at: int) -> list[Event]:
+        events: list[Event] = []
+        for position, lane in enumerate(self.lanes):
+            tally, causes = self._minutes[position], self._events[position]
+            usage = MinuteUsage(at - MINUTE_NS, lane.direction, dict(tally), dict(causes))
+            tally.clear()
+            causes.clear()
+            if self.on_minute is not None:
+                self.on_minute(usage)
+            if self.on_demand:
+                events += self._observe(position, lane, usage, at)
+            self._take_background(lane, at)
+        if self.on_demand and any(isinstance(event, CapacityGrown) for event in events):
+            events += self._grow("on-demand", at)
+        if self.adaptive is not None:
+            events += map(self.splitting.note, self.adaptive.end_minute(at))
+        for part in self.partitions.partitions:
+            for cell in (part.reads, part.writes):
+                cell.minute_nano = cell.minute_count = cell.minute_throttled = 0
+        return events
+
+    def _observe(self, position: int, lane: Lane, usage: MinuteUsage, at: int) -> list[Event]:
+        growth = self.growth[position]
+        growth.observe(usage.minute_ns, usage.half_units * HALF_UNIT // 60)
+        units = growth.capacity(at)
+        if units <= (self.warm.read_units, self.warm.write_units)[position]:
+            return []
+        self.warm.reach(*((units, 0) if position == 0 else (0, units)))
+        return [self.splitting.note(CapacityGrown(at, self.arn, lane.direction, units))]
+
+    def _take_background(self, lane: Lane, at: int) -> None:
+        """The service may spend banked units itself, unseen (section 2.5.5)."""
+        percent = self.config.background_burst_percent
+        if percent and self.chance is not None and lane.bucket is not None:
+            held = max(lane.bucket.balance(at), 0)
+            lane.bucket.take(at, held * self.chance.randint(0, percent) // 100)
+
+    # --- Looking in, and surviving ------------------------------------------------------------
+
+    def to_json(self) -> dict[str, Any]:
+        """What a restart must not lose. Buckets are not in it: they begin anew (section 2.16)."""
+        return {
+            "highest": list(self.highest),
+            "growth": [growth.to_json() for growth in self.growth],
+            "warm": self.warm.to_json(),
+            "map": self.partitions.to_json(),
+            "splitting": self.splitting.to_json(),
+        }
+
+    def _restore(self, stored: Mapping[str, Any], now: int) -> None:
+        highest = stored["highest"]
+        self.highest = (highest[0], highest[1])
+        for growth, kept in zip(self.growth, stored["growth"], strict=True):
+            growth.restore(kept)
+        self.warm = Warm.from_json(stored["warm"])
+        self.partitions = PartitionMap.from_json(stored["map"], self.config, now)
+        self.splitting = Splitting(self.arn, self.config, self.partitions)
+        self.splitting.restore(stored["splitting"])
+        if self.splitting.pending:
+            self._wanted = "on-demand" if self.on_demand else "raise"
+
+
+def _reads_of(part: Partition) -> Cell:
+    return part.reads
+
+
+def _writes_of(part: Partition) -> Cell:
+    return part.writes
+
+
+def _drain(tally: dict[int, int], into: dict[int, int]) -> int:
+    """Move counts over; returns the half units they stand for."""
+    half_units = 0
+    for cost, count in tally.items():
+        into[cost] = into.get(cost, 0) + count
+        half_units += cost * count
+    tally.clear()
+    return half_units
+
+
+def _fold(cell: Cell, into: dict[int, int]) -> int:
+    """Take a cell's counts since the last step; returns nano-units."""
+    if not cell.tally:
+        return 0
+    cell.minute_count += sum(cell.tally.values())
+    nano = _drain(cell.tally, into) * HALF_UNIT
+    cell.minute_nano += nano
+    return nano

@@ -1,0 +1,200 @@
+"""How many partitions there are, and where they are cut.
+
+Counts: the sum of both directions' shares for provisioned resources, the larger of them for on-demand
+ones; a raise that no longer fits doubles. Cuts: by hash midpoint for throughput, at the byte median for
+size. Cuts for heat are in capacity/heat.py.
+
+Counts never round their inputs: with exact rationals 11,000 write and 1 read unit need 12 partitions
+(vector V84). Sources: capacity.md section 2.4; vectors V70 to V87.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from heapq import heapify, heappush, heapreplace
+from typing import Protocol
+
+from faradisc.capacity.config import GIB
+from faradisc.capacity.partitions import (
+    HASH_BYTES,
+    PARTITION_READ_UNITS_MAX,
+    PARTITION_WRITE_UNITS_MAX,
+    Contents,
+    Partition,
+    PartitionMap,
+    initial_partitions,
+)
+
+HASH_SPACE = 1 << (8 * HASH_BYTES)
+PARTITION_GIB = 10
+"""Size of a full partition, for planning (V74); the limit itself is CapacityConfig.partition_bytes_max."""
+
+
+def needed_partitions(read_units: int, write_units: int, size_bytes: int) -> int:
+    """Partitions of a restored or imported resource: the larger of throughput and size (V70a)."""
+    by_size = -(-size_bytes // (PARTITION_GIB * GIB))
+    return max(initial_partitions(read_units, write_units), by_size)
+
+
+def fits(read_units: int, write_units: int, count: int) -> bool:
+    """Whether `count` equal partitions carry the throughput."""
+    return (
+        Fraction(read_units, PARTITION_READ_UNITS_MAX) + Fraction(write_units, PARTITION_WRITE_UNITS_MAX)
+        <= count
+    )
+
+
+def partitions_after_raise(count: int, read_units: int, write_units: int) -> int:
+    """The count after a raise: doubled until it fits (V73, V80, V81)."""
+    while not fits(read_units, write_units, count):
+        count *= 2
+    return count
+
+
+def on_demand_partitions(read_units: int, write_units: int) -> int:
+    """Partitions that serve an on-demand capacity: the larger of both directions (V82, V83)."""
+    return max(1, -(-read_units // PARTITION_READ_UNITS_MAX), -(-write_units // PARTITION_WRITE_UNITS_MAX))
+
+
+# --- Cuts by hash ---------------------------------------------------------------------------------
+
+
+def hash_number(place: bytes) -> int:
+    """The hash of a place as a number; b"" is 0."""
+    return int.from_bytes(place[:HASH_BYTES].ljust(HASH_BYTES, b"\0"), "big")
+
+
+def hash_bounds(part: Partition) -> tuple[int, int]:
+    """The hash values a partition begins and ends at; equal when it lies inside one collection."""
+    return hash_number(part.low), HASH_SPACE if part.high is None else hash_number(part.high)
+
+
+def equal_cuts(part: Partition, pieces: int) -> list[bytes]:
+    """Cuts into equal hash ranges; fewer where the range is too narrow."""
+    low, high = hash_bounds(part)
+    numbers = {low + (high - low) * piece // pieces for piece in range(1, pieces)}
+    places = (number.to_bytes(HASH_BYTES, "big") for number in sorted(numbers))
+    return [place for place in places if part.can_cut(place)]
+
+
+Plan = list[tuple[Partition, list[bytes]]]
+"""Which partitions are to be cut, and where."""
+
+
+def plan_doubling(partitions: PartitionMap, read_units: int, write_units: int) -> Plan:
+    """Every partition is halved at its hash midpoint, repeatedly, until the throughput fits."""
+    count = len(partitions)
+    pieces = partitions_after_raise(count, read_units, write_units) // count
+    plan = [(part, equal_cuts(part, pieces)) for part in partitions.partitions]
+    return [(part, cuts) for part, cuts in plan if cuts]
+
+
+def plan_widest_first(partitions: PartitionMap, count: int) -> Plan:
+    """The widest stretches are halved one at a time until there are `count` (on demand)."""
+    cuts: list[list[bytes]] = [[] for _ in partitions.partitions]
+    widest = []
+    for index, part in enumerate(partitions.partitions):
+        low, high = hash_bounds(part)
+        widest.append((low - high, low, index))
+    heapify(widest)
+    for _ in range(count - len(partitions)):
+        minus_width, low, index = widest[0]
+        if minus_width > -2:
+            break  # nothing is left that a hash can divide
+        middle = low - minus_width // 2
+        cuts[index].append(middle.to_bytes(HASH_BYTES, "big"))
+        heapreplace(widest, (low - middle, low, index))
+        heappush(widest, (middle - (low - minus_width), middle, index))
+    plan = [(part, sorted(filter(part.can_cut, cuts[i]))) for i, part in enumerate(partitions.partitions)]
+    return [(part, places) for part, places in plan if places]
+
+
+# --- Cuts by size ---------------------------------------------------------------------------------
+
+
+class Survey(Protocol):
+    """What the caller knows of the stored rows. Capacity reads none itself."""
+
+    def median(self, low: bytes, high: bytes | None) -> bytes | None:
+        """The place of the row at which half of the stretch's bytes are reached; None when it is empty."""
+
+    def measure(self, low: bytes, high: bytes | None) -> Contents:
+        """What a stretch holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class EvenSurvey:
+    """For callers without rows (planner): a partition's contents lie evenly over its hash range."""
+
+    part: Partition
+
+    def median(self, low: bytes, high: bytes | None) -> bytes | None:
+        middle = equal_cuts(self.part, 2)
+        return middle[0] if middle and self.part.bytes else None
+
+    def measure(self, low: bytes, high: bytes | None) -> Contents:
+        start, end = hash_bounds(self.part)
+        width = (HASH_SPACE if high is None else hash_number(high)) - hash_number(low)
+        share = Fraction(width, max(end - start, 1))
+        return Contents(int(self.part.bytes * share), int(self.part.items * share))
+
+
+@dataclass(frozen=True, slots=True)
+class SizeCut:
+    cut: bytes
+    contents: tuple[Contents, Contents]
+
+
+NO_SIZE_CUT_COLLECTION = (
+    "the partition holds one item collection, "
+    "and a table with a local secondary index never splits inside one"
+)
+NO_SIZE_CUT_ITEM = "the partition holds one item"
+
+_GOOD_EDGE_PERCENT = 40
+"""A cut between two collections is preferred while the smaller side has this much. Assumed."""
+
+
+def plan_size_split(part: Partition, survey: Survey, *, inside_collections: bool) -> SizeCut | str:
+    """Where a full partition is cut, or why it cannot be (V86).
+
+    `inside_collections` is false for tables with a local secondary index: those are cut at the nearest
+    edge of the collection that holds the median.
+    """
+    median = survey.median(part.low, part.high)
+    if median is None:
+        return NO_SIZE_CUT_ITEM
+    total = survey.measure(part.low, part.high)
+
+    def at(place: bytes | None) -> SizeCut | None:
+        if place is None or not part.can_cut(place):
+            return None
+        left = survey.measure(part.low, place)
+        right = Contents(total.bytes - left.bytes, total.items - left.items)
+        return SizeCut(place, (left, right)) if left.items and right.items else None
+
+    def smaller_side(cut: SizeCut) -> int:
+        return min(held.bytes for held in cut.contents)
+
+    edges = [cut for cut in map(at, collection_edges(median)) if cut is not None]
+    best = max(edges, key=smaller_side, default=None)
+    if best is not None and (
+        not inside_collections or smaller_side(best) * 100 >= total.bytes * _GOOD_EDGE_PERCENT
+    ):
+        return best
+    if not inside_collections:
+        return NO_SIZE_CUT_COLLECTION
+    return at(median) or at(after_key(median)) or NO_SIZE_CUT_ITEM
+
+
+def collection_edges(place: bytes) -> tuple[bytes, bytes | None]:
+    """Where the hash value of a place begins, and where the next one does (None: the space ends)."""
+    number = hash_number(place) + 1
+    end = number.to_bytes(HASH_BYTES, "big") if number < HASH_SPACE else None
+    return place[:HASH_BYTES], end
+
+
+def after_key(place: bytes) -> bytes:
+    """The first place behind a key."""
+    return place + b"\0"
