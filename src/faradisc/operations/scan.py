@@ -52,7 +52,7 @@ async def scan(backend: Backend, call: Call) -> dict[str, Any]:
         start = start_position(call, placement, names, start_key_types(table, index))
         stretches = _behind(stretches, placement.part_of(start), start, segment, total)
     consistent = request.get("ConsistentRead", False)
-    visited = max(1, -(-_partitions(table, index) // total))
+    visited = max(1, -(-partitions_of(table, index) // total))
     search = Search(
         table=table,
         index=index,
@@ -106,7 +106,7 @@ def _behind(stretches: list[Stretch], part: bytes, row_key: bytes, segment: int,
     )
 
 
-def _partitions(table: Table, index: Index | None) -> int:
+def partitions_of(table: Table, index: Index | None) -> int:
     """Partitions of the table or global index: each one visited costs at least a minimal read
     (capacity.md section 2.2)."""
     if table.on_demand:

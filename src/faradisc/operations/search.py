@@ -154,6 +154,13 @@ def start_key_types(table: Table, index: Index | None) -> dict[str, Any]:
 async def run(backend: Backend, call: Call, search: Search) -> dict[str, Any]:
     """Read one page and answer it."""
     page = await read_page(backend.store, search.stretches, limit=search.limit, reverse=search.reverse)
+    return await answer_page(backend, call, search, page, call.request["TableName"])
+
+
+async def answer_page(
+    backend: Backend, call: Call, search: Search, page: Page, table_name: str
+) -> dict[str, Any]:
+    """The answer for a page that was read; `table_name` as the request names the table."""
     shown_records: Sequence[bytes] = page.records
     fetched: list[int] = []
     if search.fetches_items:
@@ -169,7 +176,7 @@ async def run(backend: Backend, call: Call, search: Search) -> dict[str, Any]:
         }
     detail = call.request.get("ReturnConsumedCapacity", "NONE")
     if detail != "NONE":
-        result["ConsumedCapacity"] = _consumed(call, search, page, fetched).describe(detail)
+        result["ConsumedCapacity"] = _consumed(table_name, search, page, fetched).describe(detail)
     return result
 
 
@@ -181,8 +188,8 @@ async def _complete(backend: Backend, search: Search, page: Page) -> tuple[list[
     return records, [record.size_of(item) for item in records]
 
 
-def _consumed(call: Call, search: Search, page: Page, fetched: list[int]) -> units.Consumed:
-    consumed = units.Consumed(call.request["TableName"])
+def _consumed(table_name: str, search: Search, page: Page, fetched: list[int]) -> units.Consumed:
+    consumed = units.Consumed(table_name)
     half_units = max(
         units.read_half_units(page.size_bytes, consistent=search.consistent), search.minimum_half_units
     )

@@ -16,6 +16,7 @@ from typing import Any
 
 from faradisc.errors import (
     ConditionalCheckFailedException,
+    DuplicateItemException,
     ItemCollectionSizeLimitExceededException,
     TransactionCanceledException,
     TransactionConflictException,
@@ -36,6 +37,8 @@ class Action:
     change: Change | None
     returns_item: bool
     invalid: ValidationException | None = None
+    inserts: bool = False
+    """A PartiQL INSERT: its condition fails when the item is there already, and is told so."""
 
 
 def cancelled_by(reasons: Sequence[dict[str, Any]]) -> TransactionCanceledException:
@@ -46,12 +49,14 @@ def validation_reason(refusal: ValidationException) -> dict[str, Any]:
     return {"Code": "ValidationError", "Message": refusal.message}
 
 
-def _condition_reason(failed: ConditionFailed, *, with_item: bool) -> dict[str, Any]:
+def _condition_reason(failed: ConditionFailed, action: Action) -> dict[str, Any]:
     reason: dict[str, Any] = {
         "Code": "ConditionalCheckFailed",
         "Message": ConditionalCheckFailedException.default_text,
     }
-    item: Item | None = failed.image.item if with_item else None
+    if action.inserts:
+        reason = {"Code": "DuplicateItem", "Message": DuplicateItemException.default_text}
+    item: Item | None = failed.image.item if action.returns_item else None
     if item is not None:
         reason["Item"] = item
     return reason
@@ -84,7 +89,7 @@ async def apply_transaction(
             reasons.append(NO_REASON)
         except ConditionFailed as condition:
             failed = True
-            reasons.append(_condition_reason(condition, with_item=action.returns_item))
+            reasons.append(_condition_reason(condition, action))
         except ValidationException as refusal:
             await store.settle(0)
             raise cancelled_by(_only(position, len(actions), validation_reason(refusal))) from None
