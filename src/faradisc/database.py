@@ -13,6 +13,7 @@ from faradisc.protocol.http import RequestIds
 from faradisc.storage.api import Store
 from faradisc.tables.backfill import backfill_step
 from faradisc.tables.catalog import Catalog
+from faradisc.transactions.conflicts import ConflictDial
 from faradisc.transactions.tokens import Tokens
 from faradisc.workers import Job, Workers
 
@@ -26,6 +27,9 @@ class Settings:
     """Keep the tables of every account and region apart, as the service does."""
     transition_ms: int = 5
     """How long a table is CREATING, UPDATING or DELETING."""
+    conflict_rate: float = 0.0
+    """Share of single writes and of transactions refused as if they had met an ongoing transaction."""
+    conflict_seed: int = 0
 
 
 class Database:
@@ -65,7 +69,9 @@ class Database:
             transition_ms=settings.transition_ms,
         )
         await catalog.load()
-        return cls(Backend(store, catalog, clock, entropy, Tokens(store)), settings)
+        rate, seed = settings.conflict_rate, settings.conflict_seed
+        conflicts = ConflictDial(rate, seed) if rate else None
+        return cls(Backend(store, catalog, clock, entropy, Tokens(store), conflicts), settings)
 
     async def work(self) -> bool:
         """One bounded step of each background job; False when there was nothing to do.

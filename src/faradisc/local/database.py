@@ -33,6 +33,8 @@ class LocalDatabase:
         account: str = "000000000000",
         per_region: bool = False,
         transition_ms: int = 0,
+        conflict_rate: float = 0.0,
+        conflict_seed: int = 0,
         clock: Clock | None = None,
         entropy: Entropy | None = None,
     ) -> None:
@@ -41,15 +43,24 @@ class LocalDatabase:
         region: of clients that name none; otherwise that of AWS_DEFAULT_REGION, otherwise us-east-1.
         account: stands in ARNs.
         per_region: keep the tables of each region apart, as the service does.
+        conflict_rate: share of writes and transactions refused with a conflict, 0 to 1, to test retries with;
+        conflict_seed: which of them, the same number gives the same sequence.
         clock, entropy: for tests that move time or need the same identifiers on every run.
 
-        Raises: StorageError when the directory cannot be used.
+        Raises: StorageError when the directory cannot be used; ValueError for a rate that is none.
         """
+        if not 0 <= conflict_rate <= 1:
+            raise ValueError(f"conflict_rate is {conflict_rate}, not between 0 and 1")
         self.path = None if path is None else Path(path).absolute()
         self.region = region or os.environ.get("AWS_DEFAULT_REGION") or Settings().region
         self._lock = threading.Lock()
         settings = Settings(
-            region=self.region, account=account, per_region=per_region, transition_ms=transition_ms
+            region=self.region,
+            account=account,
+            per_region=per_region,
+            transition_ms=transition_ms,
+            conflict_rate=conflict_rate,
+            conflict_seed=conflict_seed,
         )
         store = self._open_store()
         try:

@@ -9,6 +9,7 @@ from faradisc.clock import Clock, Entropy
 from faradisc.storage.api import Store
 from faradisc.tables.catalog import Catalog
 from faradisc.tables.table import Table
+from faradisc.transactions.conflicts import ConflictDial
 from faradisc.transactions.tokens import Tokens
 from faradisc.values.attribute import AttributeValue
 from faradisc.values.checks import Wording, check_value
@@ -51,6 +52,8 @@ class Backend:
     clock: Clock
     entropy: Entropy
     tokens: Tokens
+    conflicts: ConflictDial | None = None
+    """Makes conflicts for programs under test; None: there are none but real ones."""
 
     def table_for_data(self, call: Call, name_or_arn: str) -> Table:
         """A table to read or write. Raises ResourceNotFoundException unless it serves data."""

@@ -16,9 +16,11 @@ _GB = 1024**3
 async def write_item(backend: Backend, call: Call, change: Change) -> Outcome:
     """Make the change of a single-item write durable.
 
-    Raises ConditionalCheckFailedException, with the item where the request asks for it, and what
-    `apply_change` raises.
+    Raises ConditionalCheckFailedException, with the item where the request asks for it;
+    TransactionConflictException, where the dial says so; and what `apply_change` raises.
     """
+    if backend.conflicts is not None:
+        backend.conflicts.check_write()
     try:
         return await apply_change(backend.store, change)
     except ConditionFailed as failed:

@@ -41,6 +41,8 @@ async def transact_get_items(backend: Backend, call: Call) -> dict[str, Any]:
     if len(set(places)) != len(places):
         raise ValidationException(DUPLICATE_TARGET)
 
+    if backend.conflicts is not None:
+        backend.conflicts.check_transaction(len(gets))
     rows = await backend.store.read_many(places)
     if sum(record.size_of(row[1]) for row in rows if row is not None) > TRANSACTION_BYTES_MAX:
         raise ValidationException(TOO_LARGE)

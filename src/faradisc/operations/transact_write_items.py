@@ -58,7 +58,7 @@ async def write_transaction(
     """Run the actions, once per ClientRequestToken, and report what was consumed."""
     client_token = call.request.get("ClientRequestToken")
     if client_token is None:
-        outcomes = await apply_transaction(backend.store, actions, None)
+        outcomes = await apply_transaction(backend.store, actions, None, backend.conflicts)
         return _report(call, actions, outcomes)
     token = Token.of(call.account, client_token, fingerprint)
     tokens, clock = backend.tokens, backend.clock
@@ -68,7 +68,10 @@ async def write_transaction(
         if replay is not None:
             return _replayed(call, replay.sizes)
         outcomes = await apply_transaction(
-            backend.store, actions, lambda done: tokens.batch(token, _sizes(actions, done), clock.now_ns())
+            backend.store,
+            actions,
+            lambda done: tokens.batch(token, _sizes(actions, done), clock.now_ns()),
+            backend.conflicts,
         )
     finally:
         tokens.end(token)

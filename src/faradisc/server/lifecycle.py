@@ -126,6 +126,8 @@ async def open_database(settings: ServerSettings, clock: Clock) -> Database:
                 account=settings.account,
                 per_region=settings.per_region,
                 transition_ms=settings.transition_ms,
+                conflict_rate=settings.conflict_rate,
+                conflict_seed=settings.conflict_seed,
             ),
             clock=clock,
         )

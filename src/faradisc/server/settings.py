@@ -25,7 +25,7 @@ class Setting:
 
     name: str
     kind: type
-    """str, int or bool; a bool is a flag."""
+    """str, int, float or bool; a bool is a flag."""
     default: Any
     help: str
 
@@ -53,6 +53,10 @@ class ServerSettings:
     account: str = _setting("000000000000", "Account number in ARNs, 12 digits.")
     per_region: bool = _setting(False, "Keep the tables of each region apart, as the service does.")
     transition_ms: int = _setting(5, "Milliseconds a table stays CREATING, UPDATING or DELETING.")
+    conflict_rate: float = _setting(
+        0.0, "Share of writes and transactions to refuse with a conflict, 0 to 1, to test retries with."
+    )
+    conflict_seed: int = _setting(0, "Which of them: the same number gives the same sequence.")
     auth: str = _setting("lenient", "lenient takes any well-formed signature, strict verifies each.")
     credentials_file: str = _setting("", "Access keys for strict, made by `faradisc credentials add`.")
     trust_network: bool = _setting(
@@ -69,6 +73,8 @@ class ServerSettings:
             raise SettingsError(f"The region {self.region!r} is not a region's name, such as us-east-1.")
         if self.transition_ms < 0:
             raise SettingsError("The transition time cannot be negative; 0 makes every change immediate.")
+        if not 0 <= self.conflict_rate <= 1:
+            raise SettingsError(f"The conflict rate {self.conflict_rate} is not between 0 and 1.")
         if self.auth not in ("lenient", "strict"):
             raise SettingsError(f"Authentication is lenient or strict, not {self.auth!r}.")
         if (self.auth == "strict") != bool(self.credentials_file):
@@ -77,7 +83,7 @@ class ServerSettings:
             raise SettingsError("The data directory has no name; give --data-dir one, or use --memory.")
 
 
-_KINDS: dict[str, type] = {"str": str, "int": int, "bool": bool}
+_KINDS: dict[str, type] = {"str": str, "int": int, "float": float, "bool": bool}
 
 SETTINGS: tuple[Setting, ...] = tuple(
     Setting(each.name, _KINDS[str(each.type)], each.default, each.metadata["help"])

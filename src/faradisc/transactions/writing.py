@@ -19,11 +19,11 @@ from faradisc.errors import (
     DuplicateItemException,
     ItemCollectionSizeLimitExceededException,
     TransactionCanceledException,
-    TransactionConflictException,
     ValidationException,
 )
 from faradisc.storage.api import Batch, Store
 from faradisc.tables.writes import Change, ConditionFailed, Outcome, commit_outcomes, evaluate, read_images
+from faradisc.transactions.conflicts import ConflictDial, conflict_reason
 from faradisc.values.attribute import Item
 
 NO_REASON: dict[str, Any] = {"Code": "None"}
@@ -62,14 +62,11 @@ def _condition_reason(failed: ConditionFailed, action: Action) -> dict[str, Any]
     return reason
 
 
-def conflict_reason() -> dict[str, Any]:
-    return {"Code": "TransactionConflict", "Message": TransactionConflictException.default_text}
-
-
 async def apply_transaction(
     store: Store,
     actions: Sequence[Action],
     token_batch: Callable[[list[Outcome]], Awaitable[Batch]] | None,
+    conflicts: ConflictDial | None = None,
 ) -> list[Outcome]:
     """Make all actions durable in one commit, with the batch that remembers the token if there is one.
 
@@ -78,6 +75,8 @@ async def apply_transaction(
     for position, action in enumerate(actions):
         if action.invalid is not None:
             raise cancelled_by(_only(position, len(actions), validation_reason(action.invalid)))
+    if conflicts is not None:
+        conflicts.check_transaction(len(actions))
     changes = [action.change for action in actions if action.change is not None]
     images = await read_images(store, changes)
     outcomes: list[Outcome] = []
