@@ -148,9 +148,9 @@ def checked_number(text: str, wording: Wording) -> str:
 def number_message(error: number.NumberError, text: str, wording: Wording) -> str:
     """What the service says of a text that cannot be stored as a number."""
     match error:
-        case number.Overflow():
+        case number.Overflow() if wording is Wording.NEW or not _exponent_is_clipped(text):
             return "Number overflow. Attempting to store a number with magnitude larger than supported range"
-        case number.Underflow():
+        case number.Underflow() | number.Overflow():
             return (
                 "Number underflow. Attempting to store a number with magnitude smaller than supported range"
             )
@@ -160,6 +160,15 @@ def number_message(error: number.NumberError, text: str, wording: Wording) -> st
             return "The parameter cannot be converted to a numeric value"
         case _:
             return f"The parameter cannot be converted to a numeric value: {text}"
+
+
+def _exponent_is_clipped(text: str) -> bool:
+    """Whether an exponent is beyond what a Java int holds with one to spare.
+
+    The service's old layer takes such a number for one that is too small (errors.md section 3).
+    """
+    digits = text.lower().partition("e")[2].lstrip("+0")
+    return len(digits) > 10 or (digits != "" and int(digits) >= 2**31 - 1)
 
 
 _EMPTY_SET = {
@@ -195,8 +204,13 @@ def _duplicates_message(kind: str, members: list[str], wording: Wording) -> str:
     if kind == "SS":
         shown = "[" + ", ".join(f'"{m}"' for m in sorted(members)) + "]" if new else _java_list(members)
         return f"{_INVALID}Input collection {shown[:_SHOWN_CHARACTERS_MAX]} contains duplicates."
-    shown = "[" + ",".join(f'"{m}"' for m in members) + "]" if new else _java_list(members)
+    shown = "[" + ",".join(f'"{m}"' for m in members) + "]" if new else _java_list(_signed_order(members))
     return f"{_INVALID}Input collection {shown[:_SHOWN_CHARACTERS_MAX]}of type BS contains duplicates."
+
+
+def _signed_order(members: list[str]) -> list[str]:
+    """Assumed: the old layer's one capture, `[/w==, AA==, AA==]`, sorts by Java's signed bytes."""
+    return sorted(members, key=lambda member: [(byte ^ 0x80) for byte in a2b_base64(member)])
 
 
 def _java_list(members: list[str]) -> str:
