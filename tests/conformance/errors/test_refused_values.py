@@ -1,0 +1,306 @@
+"""Attribute values that cannot be stored, in every place where a request may hold one.
+
+Three answers per fault (errors.md section 3, "Two layers in 2026"): PutItem, UpdateItem and DeleteItem say
+it in the new words and put an envelope around; GetItem, BatchGetItem and Query say it new and bare; all
+others say it in the old words, and name the placeholder when the value stands in an expression.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from fixtures.refusals import INVALID, KEY, ONE, Case, World, named
+
+Value = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Fault:
+    what: str
+    value: Value
+    new: str
+    old: str
+    enveloped: bool = True
+
+
+def same(what: str, value: Value, text: str, *, enveloped: bool = True) -> Fault:
+    return Fault(what, value, text, text, enveloped)
+
+
+def number(text: str, refusal: str) -> Fault:
+    return same(f"number {text[:20]!r}", {"N": text}, refusal)
+
+
+NOT_A_NUMBER = "The parameter cannot be converted to a numeric value"
+OVERFLOW = "Number overflow. Attempting to store a number with magnitude larger than supported range"
+UNDERFLOW = "Number underflow. Attempting to store a number with magnitude smaller than supported range"
+TOO_PRECISE = "Attempting to store more than 38 significant digits in a Number"
+EMPTY = "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes"
+SEVERAL = (
+    "Supplied AttributeValue has more than one datatypes set, "
+    "must contain exactly one of the supported datatypes"
+)
+
+FAULTS = [
+    same("no datatype", {}, EMPTY, enveloped=False),
+    same("an unknown datatype", {"X": "a"}, EMPTY, enveloped=False),
+    same("only a null datatype", {"S": None}, EMPTY, enveloped=False),
+    same("two datatypes", {"S": "a", "N": "1"}, SEVERAL, enveloped=False),
+    same("all datatypes but one", {"S": "", "B": "", "BOOL": True, "L": []}, SEVERAL, enveloped=False),
+    same("no datatype in a list", {"L": [{"S": "a"}, {}]}, EMPTY, enveloped=False),
+    same("two datatypes in a map", {"M": {"k": {"S": "a", "N": "1"}}}, SEVERAL, enveloped=False),
+    same("false NULL", {"NULL": False}, INVALID + "Null attribute value types must have the value of true"),
+    same("empty string set", {"SS": []}, INVALID + "An string set  may not be empty"),
+    same("empty number set", {"NS": []}, INVALID + "An number set  may not be empty"),
+    same("empty binary set", {"BS": []}, INVALID + "Binary sets should not be empty"),
+    same("empty set in a map", {"M": {"k": {"SS": []}}}, INVALID + "An string set  may not be empty"),
+    Fault(
+        "duplicates in a string set",
+        {"SS": ["b", "a", "b"]},
+        INVALID + 'Input collection ["a", "b", "b"] contains duplicates.',
+        INVALID + "Input collection [b, a, b] contains duplicates.",
+    ),
+    Fault(
+        "duplicates in a binary set",
+        {"BS": ["AA==", "/w==", "AA=="]},
+        INVALID + 'Input collection ["AA==","/w==","AA=="]of type BS contains duplicates.',
+        INVALID + "Input collection [/w==, AA==, AA==]of type BS contains duplicates.",
+    ),
+    Fault(
+        "numbers of a set that are equal",
+        {"NS": ["1", "2", "1.0"]},
+        INVALID + "Input collection contains duplicates.",
+        "Input collection contains duplicates",
+    ),
+    Fault("an empty number", {"N": ""}, NOT_A_NUMBER + ": ", NOT_A_NUMBER),
+    Fault("an empty number in a set", {"NS": ["1", ""]}, NOT_A_NUMBER + ": ", NOT_A_NUMBER),
+    Fault("an exponent of 2^31-1", {"N": "1e2147483647"}, OVERFLOW, UNDERFLOW),
+    Fault("an exponent of many digits", {"N": "-1e" + "9" * 50}, OVERFLOW, UNDERFLOW),
+    *(
+        number(text, f"{NOT_A_NUMBER}: {text}")
+        for text in (
+            *("abc", " 1", "1 ", "NaN", "Infinity", "-Infinity", "0x10", "1_000", "1,5", "1e", "e5", "."),
+            *("-", "+", "--1", "+-1", "1.2.3", "1e1.5", "١", "1\n", "½", "1e+", "0b1", "1e5 "),
+        )
+    ),
+    number("1e126", OVERFLOW),
+    number("-1e126", OVERFLOW),
+    number("10e125", OVERFLOW),
+    number("0e126", OVERFLOW),
+    number("9" * 127, OVERFLOW),
+    number("1e-131", UNDERFLOW),
+    number("-1e-131", UNDERFLOW),
+    number("0.1e-130", UNDERFLOW),
+    number("1" * 39, TOO_PRECISE),
+    number("0." + "1" * 39, TOO_PRECISE),
+    number("1" + "0" * 38 + ".1", TOO_PRECISE),
+    same("a bad number in a set", {"NS": ["1", "x"]}, NOT_A_NUMBER + ": x"),
+    same("a bad number in a list in a map", {"M": {"k": {"L": [{"N": "x"}]}}}, NOT_A_NUMBER + ": x"),
+]
+
+
+@dataclass(frozen=True)
+class Place:
+    what: str
+    operation: str
+    request: Callable[[Value], dict[str, Any]]
+    layer: str
+    """"enveloped", "new", "old", or "expression": old and inside an expression."""
+
+
+PLACES = [
+    Place("item", "PutItem", lambda v: {"TableName": "hash", "Item": {**KEY, "v": v}}, "enveloped"),
+    Place(
+        "condition",
+        "PutItem",
+        lambda v: {
+            "TableName": "hash",
+            "Item": KEY,
+            "ConditionExpression": "v = :v",
+            "ExpressionAttributeValues": {":v": v},
+        },
+        "enveloped",
+    ),
+    Place(
+        "Expected",
+        "PutItem",
+        lambda v: {"TableName": "hash", "Item": KEY, "Expected": {"v": {"Value": v}}},
+        "enveloped",
+    ),
+    Place(
+        "update",
+        "UpdateItem",
+        lambda v: {
+            "TableName": "hash",
+            "Key": KEY,
+            "UpdateExpression": "SET v = :v",
+            "ExpressionAttributeValues": {":v": v},
+        },
+        "enveloped",
+    ),
+    Place(
+        "AttributeUpdates",
+        "UpdateItem",
+        lambda v: {"TableName": "hash", "Key": KEY, "AttributeUpdates": {"v": {"Value": v, "Action": "PUT"}}},
+        "enveloped",
+    ),
+    Place(
+        "condition",
+        "DeleteItem",
+        lambda v: {
+            "TableName": "hash",
+            "Key": KEY,
+            "ConditionExpression": "v = :v",
+            "ExpressionAttributeValues": {":v": v},
+        },
+        "enveloped",
+    ),
+    Place("key", "DeleteItem", lambda v: {"TableName": "hash", "Key": {"p": v}}, "enveloped"),
+    Place("key", "GetItem", lambda v: {"TableName": "hash", "Key": {"p": v}}, "new"),
+    Place("key", "BatchGetItem", lambda v: {"RequestItems": {"hash": {"Keys": [{"p": v}]}}}, "new"),
+    Place(
+        "filter",
+        "Query",
+        lambda v: {
+            "TableName": "hash",
+            "KeyConditionExpression": "p = :p",
+            "FilterExpression": "v = :v",
+            "ExpressionAttributeValues": {":p": {"S": "x"}, ":v": v},
+        },
+        "new",
+    ),
+    Place(
+        "start key",
+        "Query",
+        lambda v: {
+            "TableName": "hash",
+            "KeyConditionExpression": "p = :p",
+            "ExclusiveStartKey": {"p": v},
+            "ExpressionAttributeValues": {":p": {"S": "x"}},
+        },
+        "new",
+    ),
+    Place(
+        "put",
+        "BatchWriteItem",
+        lambda v: {"RequestItems": {"hash": [{"PutRequest": {"Item": {**KEY, "v": v}}}]}},
+        "old",
+    ),
+    Place(
+        "delete",
+        "BatchWriteItem",
+        lambda v: {"RequestItems": {"hash": [{"DeleteRequest": {"Key": {"p": v}}}]}},
+        "old",
+    ),
+    Place(
+        "filter",
+        "Scan",
+        lambda v: {
+            "TableName": "hash",
+            "FilterExpression": "v = :v",
+            "ExpressionAttributeValues": {":v": v},
+        },
+        "expression",
+    ),
+    Place(
+        "ScanFilter",
+        "Scan",
+        lambda v: {
+            "TableName": "hash",
+            "ScanFilter": {"v": {"ComparisonOperator": "EQ", "AttributeValueList": [v]}},
+        },
+        "old",
+    ),
+    Place(
+        "put",
+        "TransactWriteItems",
+        lambda v: {"TransactItems": [{"Put": {"TableName": "hash", "Item": {**KEY, "v": v}}}]},
+        "old",
+    ),
+    Place(
+        "update",
+        "TransactWriteItems",
+        lambda v: {
+            "TransactItems": [
+                {
+                    "Update": {
+                        "TableName": "hash",
+                        "Key": KEY,
+                        "UpdateExpression": "SET v = :v",
+                        "ExpressionAttributeValues": {":v": v},
+                    }
+                }
+            ]
+        },
+        "expression",
+    ),
+    Place(
+        "key",
+        "TransactGetItems",
+        lambda v: {"TransactItems": [{"Get": {"TableName": "hash", "Key": {"p": v}}}]},
+        "old",
+    ),
+]
+
+
+def text_of(fault: Fault, layer: str) -> str:
+    if layer == "enveloped":
+        return (ONE if fault.enveloped else "") + fault.new
+    if layer == "new":
+        return fault.new
+    if layer == "old":
+        return fault.old
+    return f"ExpressionAttributeValues contains invalid value: {fault.old} for key :v"
+
+
+def cases() -> Iterator[Case]:
+    for place in PLACES:
+        for fault in FAULTS:
+            yield Case(
+                f"{fault.what} in {place.what}",
+                place.operation,
+                place.request(fault.value),
+                text_of(fault, place.layer),
+                "errors.md sections 3 and 6.2, limits.md section 2",
+            )
+
+
+@named(cases())
+def test_a_value_that_cannot_be_stored_is_refused(world: World, case: Case) -> None:
+    world.refuses(case)
+
+
+def nested(levels: int) -> Value:
+    value: Value = {"S": "deep"}
+    for level in range(levels):
+        value = {"M": {"k": value}} if level % 2 else {"L": [value]}
+    return value
+
+
+TOO_DEEP = (
+    "Nesting Levels have exceeded supported limits: "
+    "Attributes in the item have nested levels beyond supported limit"
+)
+
+
+def nesting_cases() -> Iterator[Case]:
+    for place in PLACES:
+        if "key" not in place.what:
+            for levels in (32, 33, 80):
+                text = TOO_DEEP
+                if place.layer == "expression":
+                    text = f"ExpressionAttributeValues contains invalid value: {TOO_DEEP} for key :v"
+                yield Case(
+                    f"{levels} levels in {place.what}",
+                    place.operation,
+                    place.request(nested(levels)),
+                    text,
+                    "limits.md section 2: 32 levels, 32 nested maps under an attribute are refused",
+                )
+
+
+@named(nesting_cases())
+def test_a_value_that_is_nested_too_deep_is_refused(world: World, case: Case) -> None:
+    world.refuses(case)
