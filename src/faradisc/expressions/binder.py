@@ -10,7 +10,7 @@ Sources: errors.md section 6.4, expressions.md sections 1 and 9, limits.md secti
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from importlib.resources import files
 from typing import Any, Final
 
@@ -88,12 +88,27 @@ def check_placeholders(names: Mapping[str, str] | None, values: Mapping[str, Any
 
     Raises: RequestRuleError. The values themselves are checked elsewhere (values/checks.py).
     """
-    if names is not None:
+    if names is not None and not (names and _known_names.issuperset(names.items())):
         _check_keys("ExpressionAttributeNames", names, _NAME_KEY)
         for key, name in names.items():
             _check_name(key, name)
-    if values is not None:
+        _remember(_known_names, names.items())
+    if values is not None and not (values and _known_values.issuperset(values)):
         _check_keys("ExpressionAttributeValues", values, _VALUE_KEY)
+        _remember(_known_values, values)
+
+
+_REMEMBERED_MAX = 4096
+_REMEMBERED_BYTES_MAX = 64
+_known_names: set[tuple[str, str]] = set()
+_known_values: set[str] = set()
+"""Short placeholders that have passed: a client sends the same few again and again."""
+
+
+def _remember(known: set[Any], passed: Collection[Any]) -> None:
+    if len(known) + len(passed) > _REMEMBERED_MAX:
+        known.clear()
+    known.update(each for each in passed if sum(map(len, each)) <= _REMEMBERED_BYTES_MAX)
 
 
 def _check_keys(parameter: str, given: Mapping[str, Any], syntax: re.Pattern[str]) -> None:

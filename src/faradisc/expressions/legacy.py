@@ -57,13 +57,12 @@ def check_placeholders_wanted(
 
     `names_values_users` False leaves out which expressions are missing, as DeleteItem does.
     """
-    if "ExpressionAttributeNames" in request and not any(name in request for name in expression_params):
+    used = [name for name in expression_params if name in request]
+    if not used and "ExpressionAttributeNames" in request:
         raise RequestRuleError("ExpressionAttributeNames can only be specified when using expressions")
-    if "ExpressionAttributeValues" not in request:
+    if "ExpressionAttributeValues" not in request or (used and used != ["ProjectionExpression"]):
         return
     users = [name for name in expression_params if name != "ProjectionExpression"]
-    if any(name in request for name in users):
-        return
     text = "ExpressionAttributeValues can only be specified when using expressions"
     if names_values_users and users:
         text += f": {' and '.join(users)} {'are' if len(users) > 1 else 'is'} null"

@@ -67,7 +67,7 @@ class UpdateOutcome:
 class Update:
     """Bound actions. `apply` may be called many times, on different items."""
 
-    __slots__ = ("_touched", "_tree", "_whole", "_writes")
+    __slots__ = ("_touched", "_tree", "_whole", "_writes", "top_level_written")
 
     def __init__(self, writes: Sequence[Write], tree: PathTree | None) -> None:
         """`tree` holds the same paths and computations, or is None when all are top-level."""
@@ -75,6 +75,8 @@ class Update:
         self._tree = tree
         self._touched = tuple([path for path, _ in writes])
         self._whole = [(str(path[0]), compute) for path, compute in writes] if tree is None else []
+        self.top_level_written = frozenset([str(path[0]) for path in self._touched])
+        """The top-level attributes that are written, wholly or in part."""
 
     def apply(self, old: Item) -> UpdateOutcome:
         """The item after the update; {} stands for an absent item.
@@ -98,13 +100,10 @@ class Update:
         return UpdateOutcome(_rewritten_members(old, self._tree.root, results), self._touched)
 
     @property
-    def top_level_written(self) -> frozenset[str]:
-        """The top-level attributes that are written, wholly or in part."""
-        return frozenset(str(path[0]) for path in self._touched)
-
-    @property
     def nested(self) -> frozenset[str]:
         """The top-level attributes that are written in part."""
+        if self._tree is None:
+            return frozenset()
         return frozenset(str(path[0]) for path in self._touched if len(path) > 1)
 
 

@@ -29,7 +29,7 @@ async def update_item(backend: Backend, call: Call) -> dict[str, Any]:
     table = backend.table_for_data(call, request["TableName"])
     check_key(key, table.key)
     step = UpdateStep(table, key, update)
-    change = Change(table, key, step, condition, too_large=UPDATE_TOO_LARGE)
+    change = Change(table, key, step, condition, too_large=UPDATE_TOO_LARGE, keeps_attributes=True)
     outcome = await write_item(backend, call, change)
     result: dict[str, Any] = {}
     attributes = _returned(request.get("ReturnValues", "NONE"), step, outcome)

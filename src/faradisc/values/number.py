@@ -106,13 +106,21 @@ def _from_decimal(value: Decimal) -> str:
     return parse(format(value, "f") if value.adjusted() < 400 else str(value))
 
 
+_SHORT = 17
+"""Integers with fewer characters add up to at most 17 digits: no limit is near."""
+
+
 def add(left: str, right: str) -> str:
     """The exact sum of two canonical numbers. Raises Overflow, Underflow or TooManyDigits."""
+    if len(left) < _SHORT and len(right) < _SHORT and "." not in left and "." not in right:
+        return str(int(left) + int(right))
     return _from_decimal(_EXACT.add(Decimal(left), Decimal(right)))
 
 
 def subtract(left: str, right: str) -> str:
     """The exact difference of two canonical numbers. Raises as `add` does."""
+    if len(left) < _SHORT and len(right) < _SHORT and "." not in left and "." not in right:
+        return str(int(left) - int(right))
     return _from_decimal(_EXACT.subtract(Decimal(left), Decimal(right)))
 
 
