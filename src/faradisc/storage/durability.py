@@ -22,6 +22,10 @@ from queue import SimpleQueue
 from typing import Protocol
 
 
+TURNS_MAX = 16
+"""Turns of the loop a sync waits for more commits at most."""
+
+
 class Durability(Protocol):
     synced: int
 
@@ -93,6 +97,7 @@ class GroupedSync:
         """Answered by the sync under way, which covers versions up to `_covers`."""
         self._covers = version
         self._scheduled = False
+        self._turns_left = 0
         self._jobs: SimpleQueue[tuple[int, _Group, asyncio.AbstractEventLoop] | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
 
@@ -117,10 +122,23 @@ class GroupedSync:
             self._move_to(loop)
         group = self._next = _Group(loop=loop)
         if self._current is None and not self._scheduled:
-            # Not at once: whatever else is ready in this turn of the loop joins the group.
-            self._scheduled = True
-            loop.call_soon(self._start)
+            self._schedule(loop)
         return group
+
+    def _schedule(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Start the next sync, but not at once: whatever is ready in this turn of the loop joins its group."""
+        self._scheduled = True
+        self._turns_left = TURNS_MAX
+        loop.call_soon(self._start_when_quiet, loop, self._written)
+
+    def _start_when_quiet(self, loop: asyncio.AbstractEventLoop, seen: int) -> None:
+        """As long as each turn brings more commits, wait for one more turn: a sync costs as much processor
+        time as a commit or two, and the next one would only begin when this one has ended."""
+        if self._written > seen and self._turns_left:
+            self._turns_left -= 1
+            loop.call_soon(self._start_when_quiet, loop, self._written)
+        else:
+            self._start()
 
     def _move_to(self, loop: asyncio.AbstractEventLoop) -> None:
         """Serve another loop than before. What the old one was still owed, it can no longer receive."""
@@ -166,7 +184,7 @@ class GroupedSync:
         if group is self._current:
             self._current = None
             if self._next is not None:
-                self._start()
+                self._schedule(group.get_loop())
         if not group.done():
             group.set_result(None)
 
