@@ -7,6 +7,7 @@ from typing import Any
 
 from faradisc.clock import Clock, Entropy, SystemClock, SystemEntropy
 from faradisc.errors import RequestRuleError
+from faradisc.limits import SHARD_LIFETIME_S, TTL_CHANGE_INTERVAL_S
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.registry import OPERATIONS
 from faradisc.protocol.http import RequestIds
@@ -15,6 +16,8 @@ from faradisc.tables.backfill import backfill_step
 from faradisc.tables.catalog import Catalog
 from faradisc.transactions.conflicts import ConflictDial
 from faradisc.transactions.tokens import Tokens
+from faradisc.ttl.filling import fill_step
+from faradisc.ttl.sweep import Sweeper
 from faradisc.workers import Job, Workers
 
 
@@ -30,6 +33,12 @@ class Settings:
     conflict_rate: float = 0.0
     """Share of single writes and of transactions refused as if they had met an ongoing transaction."""
     conflict_seed: int = 0
+    shard_lifetime_s: float = SHARD_LIFETIME_S
+    """How long a shard of a stream is open before a child follows it."""
+    ttl_delay_s: float = 0.0
+    """How long an item outlives the time at which it expires; the service takes minutes to days."""
+    ttl_change_interval_s: float = TTL_CHANGE_INTERVAL_S
+    """How long a table's time to live stays as it was set."""
 
 
 class Database:
@@ -41,10 +50,15 @@ class Database:
         self.region = settings.region
         self.account = settings.account
         self.request_ids = RequestIds(backend.entropy)
+        store, catalog = backend.store, backend.catalog
+        self._sweeper = Sweeper(store, catalog, backend.clock, delay_s=settings.ttl_delay_s)
         self._workers = Workers(
             (
-                Job("index backfill", lambda: backfill_step(backend.store, backend.catalog)),
+                Job("index backfill", lambda: backfill_step(store, catalog)),
                 Job("idempotency tokens", lambda: backend.tokens.forget_expired(backend.clock.now_ns())),
+                Job("stream retention", catalog.streams.step),
+                Job("expiry backfill", lambda: fill_step(store, catalog)),
+                Job("expiry", self._sweeper.step),
             )
         )
 
@@ -67,11 +81,20 @@ class Database:
             entropy,
             per_region=settings.per_region,
             transition_ms=settings.transition_ms,
+            shard_lifetime_s=settings.shard_lifetime_s,
         )
         await catalog.load()
         rate, seed = settings.conflict_rate, settings.conflict_seed
-        conflicts = ConflictDial(rate, seed) if rate else None
-        return cls(Backend(store, catalog, clock, entropy, Tokens(store), conflicts), settings)
+        backend = Backend(
+            store,
+            catalog,
+            clock,
+            entropy,
+            Tokens(store),
+            ConflictDial(rate, seed) if rate else None,
+            ttl_change_interval_s=settings.ttl_change_interval_s,
+        )
+        return cls(backend, settings)
 
     async def work(self) -> bool:
         """One bounded step of each background job; False when there was nothing to do.
@@ -80,6 +103,10 @@ class Database:
         between its calls, a simulation.
         """
         return await self._workers.step()
+
+    async def expire_now(self) -> int:
+        """Delete every item that has expired by the clock, whatever `ttl_delay_s` says; their number."""
+        return await self._sweeper.expire_now()
 
     @property
     def store(self) -> Store:

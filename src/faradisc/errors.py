@@ -181,6 +181,14 @@ class IdempotentParameterMismatchException(ModelledError):
     )
 
 
+class ExpiredIteratorException(ModelledError):
+    default_text = "The shard iterator has expired: it was issued more than 15 minutes ago."
+
+
+class TrimmedDataAccessException(ModelledError):
+    default_text = "The shard iterator points to records that are older than 24 hours and gone."
+
+
 class DuplicateItemException(ModelledError):
     default_text = "Duplicate primary key exists in table"
 

@@ -79,3 +79,18 @@ ON_DEMAND_WRITE_UNITS_INITIAL = 4_000
 DECREASES_PER_DAY_INITIAL = 4
 BILLING_MODE_SWITCHES_PER_DAY_MAX = 4
 TABLE_CLASS_CHANGES_PER_30_DAYS_MAX = 2
+
+# --- Streams and time to live (streams.md sections 1, 3 and 4; limits.md sections 7 and 9) ------
+
+STREAM_RETENTION_S = 86_400
+"""Of a record since it was made, and of a stream since it was switched off."""
+SHARD_LIFETIME_S = 4 * 3600
+SHARD_ITERATOR_LIFETIME_S = 15 * 60
+STREAM_RECORDS_PAGE_MAX = 1000
+STREAM_PAGE_BYTES_MAX = 1 * MB
+LIST_STREAMS_PAGE_MAX = 100
+SHARDS_PAGE_MAX = 100
+TTL_CHANGE_INTERVAL_S = 3600
+"""Between two changes of a table's time to live."""
+TTL_PAST_S_MAX = 5 * 365 * 86_400
+"""An item whose time lies further back than this is taken for a mistake and never expires."""

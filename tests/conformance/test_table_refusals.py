@@ -261,7 +261,6 @@ def test_settings_without_behaviour_are_refused_rather_than_ignored(
 ) -> None:
     """Decision of the project: no silent degradation (users.md section 4, class 9)."""
     for settings in (
-        {"StreamSpecification": {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}},
         {"OnDemandThroughput": {"MaxReadRequestUnits": 5}},
         {"WarmThroughput": {"ReadUnitsPerSecond": 20_000, "WriteUnitsPerSecond": 5_000}},
     ):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from faradisc.clock import Clock, Entropy
+from faradisc.limits import TTL_CHANGE_INTERVAL_S
 from faradisc.storage.api import Store
 from faradisc.tables.catalog import Catalog
 from faradisc.tables.table import Table
@@ -54,6 +55,7 @@ class Backend:
     tokens: Tokens
     conflicts: ConflictDial | None = None
     """Makes conflicts for programs under test; None: there are none but real ones."""
+    ttl_change_interval_s: float = TTL_CHANGE_INTERVAL_S
 
     def table_for_data(self, call: Call, name_or_arn: str) -> Table:
         """A table to read or write. Raises ResourceNotFoundException unless it serves data."""

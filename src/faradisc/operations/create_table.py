@@ -24,6 +24,8 @@ async def create_table(backend: Backend, call: Call) -> dict[str, Any]:
         "deletion_protection": request.get("DeletionProtectionEnabled", False),
         "table_class": request.get("TableClass"),
     }
+    if definition.stream_view_type is not None:
+        settings["stream"] = {"view_type": definition.stream_view_type}
     if "Tags" in request:
         settings["tags"] = checked_tags(request["Tags"], {})
     table = await backend.catalog.create(name, call.region, call.account, definition, settings)

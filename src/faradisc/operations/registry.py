@@ -15,11 +15,15 @@ from faradisc.operations.delete_table import delete_table
 from faradisc.operations.describe_endpoints import describe_endpoints
 from faradisc.operations.describe_limits import describe_limits
 from faradisc.operations.describe_table import describe_table
+from faradisc.operations.describe_stream import describe_stream
 from faradisc.operations.get_item import get_item
 from faradisc.operations.list_tables import list_tables
 from faradisc.operations.put_item import put_item
 from faradisc.operations.query import query
 from faradisc.operations.scan import scan
+from faradisc.operations.get_records import get_records
+from faradisc.operations.get_shard_iterator import get_shard_iterator
+from faradisc.operations.list_streams import list_streams
 from faradisc.operations.tag_resource import list_tags_of_resource, tag_resource, untag_resource
 from faradisc.operations.transact_get_items import transact_get_items
 from faradisc.operations.transact_write_items import transact_write_items
@@ -29,6 +33,7 @@ from faradisc.values.checks import Wording
 
 Handler = Callable[[Backend, Call], Awaitable[dict[str, Any]]]
 
+from faradisc.operations.update_time_to_live import update_time_to_live
 
 @dataclass(frozen=True, slots=True)
 class Operation:

@@ -9,7 +9,7 @@ filled as fast as an idle one.
 
 Invariants:
 1. An entry that exists is that of the present item, so a step never overwrites one.
-2. _Cursor and entries move together; after a crash the next step goes on where the last one ended.
+2. Cursor and entries move together; after a crash the next step goes on where the last one ended.
 3. The index becomes ACTIVE only after the last step.
 
 Items whose attributes cannot be keys of the index are left out (limits.md section 2). Filling costs no
@@ -46,7 +46,7 @@ async def backfill_step(store: Store, catalog: Catalog) -> bool:
     index = table.changing_index
     cursor_key = b"backfill" + index.placement.resource.to_bytes(4, "big")
     (row,) = await store.get(JOBS_PART, (cursor_key,), for_update=True)
-    cursor = _Cursor.of(row[1] if row is not None else None)
+    cursor = Cursor.of(row[1] if row is not None else None)
     if cursor.slot == len(table.placement.parts):
         if await _finish(store, catalog, table, index, cursor_key):
             log.info("index %s of table %s is filled: %d items seen", index.name, table.name, cursor.seen)
@@ -63,7 +63,7 @@ async def backfill_step(store: Store, catalog: Catalog) -> bool:
     batches[JOBS_PART] = Batch(
         JOBS_PART,
         checks=[(cursor_key, row[0] if row is not None else 0)],
-        puts=[(cursor_key, moved.to_json())],
+        puts=[(cursor_key, moved.stored())],
     )
     committed = await store.commit(list(batches.values()))
     if not isinstance(committed, Conflict) and moved.seen // LOG_EVERY_ROWS > cursor.seen // LOG_EVERY_ROWS:
@@ -88,11 +88,11 @@ async def progress(store: Store, index: Index) -> int | None:
     """Items of the table seen so far while an index is being filled; None when it is not."""
     key = b"backfill" + index.placement.resource.to_bytes(4, "big")
     (row,) = await store.get(JOBS_PART, (key,))
-    return _Cursor.of(row[1]).seen if row is not None else None
+    return Cursor.of(row[1]).seen if row is not None else None
 
 
-class _Cursor:
-    """How far the filling of one index has come: slots done, and the last row seen in the next one."""
+class Cursor:
+    """How far a walk over a table has come: slots done, and where the next one goes on."""
 
     __slots__ = ("after", "seen", "slot")
 
@@ -102,19 +102,19 @@ class _Cursor:
         self.seen = seen
 
     @classmethod
-    def of(cls, stored: bytes | None) -> _Cursor:
+    def of(cls, stored: bytes | None) -> Cursor:
         if stored is None:
             return cls(0, None, 0)
         slot, after, seen = orjson.loads(stored)
         return cls(slot, bytes.fromhex(after) if after is not None else None, seen)
 
-    def moved(self, last: bytes | None, rows: int) -> _Cursor:
+    def moved(self, last: bytes | None, rows: int) -> Cursor:
         """`last` is the last row seen; None when the slot has ended."""
         if last is None:
-            return _Cursor(self.slot + 1, None, self.seen + rows)
-        return _Cursor(self.slot, last + b"\x00", self.seen + rows)
+            return Cursor(self.slot + 1, None, self.seen + rows)
+        return Cursor(self.slot, last + b"\x00", self.seen + rows)
 
-    def to_json(self) -> bytes:
+    def stored(self) -> bytes:
         return orjson.dumps([self.slot, self.after.hex() if self.after is not None else None, self.seen])
 
 

@@ -8,14 +8,16 @@ Names live in namespaces. By default there is one, whatever region or access key
 with; with `per_region` each account and region has its own (design.md section 6).
 
 A deleted table's rows are cleared when its deletion is accepted; its catalog row goes with the next
-commit of the catalog after the DELETING state has ended, or at the next start.
+commit of the catalog after the DELETING state has ended, or at the next start. Its stream stays
+(streams/registry.py): it is switched off in the same commit.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import orjson
@@ -28,9 +30,13 @@ from faradisc.errors import (
     ResourceNotFoundException,
     ValidationException,
 )
-from faradisc.limits import TABLES_MAX
+from faradisc.limits import SHARD_LIFETIME_S, TABLES_MAX
 from faradisc.storage.api import Batch, Conflict, Store
+from faradisc.streams.reading import not_found, parse_arn
+from faradisc.streams.registry import StreamedTable, Streams
+from faradisc.streams.stream import Stream, StreamState
 from faradisc.tables.definition import IndexDefinition, TableDefinition
+from faradisc.tables.expiry import Expiry, expiry_of
 from faradisc.tables.table import Table, TableState, Throughput
 
 _LAST_RESOURCE_KEY = b"\xff"
@@ -46,7 +52,14 @@ NsName = tuple[str, str]
 
 class Catalog:
     def __init__(
-        self, store: Store, clock: Clock, entropy: Entropy, *, per_region: bool, transition_ms: int
+        self,
+        store: Store,
+        clock: Clock,
+        entropy: Entropy,
+        *,
+        per_region: bool,
+        transition_ms: int,
+        shard_lifetime_s: float = SHARD_LIFETIME_S,
     ) -> None:
         self._store = store
         self._clock = clock
@@ -54,18 +67,29 @@ class Catalog:
         self._per_region = per_region
         self._transition_ns = transition_ms * 1_000_000
         self._hurry = transition_ms <= HURRIED_TRANSITION_MS_MAX
+        self.streams = Streams(
+            store, clock, entropy, transition_ns=self._transition_ns, shard_lifetime_s=shard_lifetime_s
+        )
         self._tables: dict[NsName, Table] = {}
         self._gone: dict[NsName, int] = {}
         """Tables whose deletion has ended but whose row is still there, with the row's version."""
+        self._expiries: dict[NsName, Expiry] = {}
+        """The expiry indexes of the tables whose time to live is on."""
         self._last_resource = 0
         self._last_resource_version = 0
         self._changing = asyncio.Lock()
         """Held by the one change of the catalog that is on its way to the disk."""
 
+    @property
+    def transition_ns(self) -> int:
+        """How long a change of state takes."""
+        return self._transition_ns
+
     # --- Start ---
 
     async def load(self) -> None:
         """Read every table; finish the deletions a crash may have interrupted."""
+        await self.streams.load()
         low: bytes | None = b""
         while low is not None:
             rows = await self._store.range(CATALOG_PART, low, None, limit=1000)
@@ -74,7 +98,7 @@ class Catalog:
                     self._last_resource = int.from_bytes(payload, "big")
                     self._last_resource_version = version
                     continue
-                table = Table(TableState.from_json(orjson.loads(payload)), version)
+                table = self._live(TableState.from_json(orjson.loads(payload)), version)
                 self._tables[(table.state.namespace, table.name)] = table
             low = rows[-1][0] + b"\x00" if rows else None
         for table in [t for t in self._tables.values() if t.state.status == "DELETING"]:
@@ -157,7 +181,7 @@ class Catalog:
                 setattr(state, member, Throughput(**value) if member == "throughput" else value)
         state.pending = {}
         state.status = "ACTIVE"
-        settled = self._tables[place] = Table(state, table.version)
+        settled = self._tables[place] = self._live(state, table.version)
         return self._without_deleted_indexes(settled)
 
     def _without_deleted_indexes(self, table: Table) -> Table:
@@ -173,8 +197,43 @@ class Catalog:
             return table
         state.global_indexes = kept
         state.definitions = used_definitions(state)
-        settled = self._tables[(state.namespace, state.name)] = Table(state, table.version)
+        settled = self._tables[(state.namespace, state.name)] = self._live(state, table.version)
         return settled
+
+    def _live(self, state: TableState, version: int) -> Table:
+        """A table with what its writes need beside it: its stream, and its expiry index."""
+        table = Table(state, version)
+        if state.stream is not None:
+            table.stream = self.streams.recorder(state.stream["resource"])
+        place = (state.namespace, state.name)
+        known = self._expiries.pop(place, None)
+        table.expiry = expiry_of(state.ttl, state.slots, self._clock)
+        if table.expiry is not None:
+            if known is not None and known.resource == table.expiry.resource:
+                table.expiry = known
+            self._expiries[place] = table.expiry
+        return table
+
+    def stream(self, arn: str) -> Stream:
+        """The stream of that ARN. Raises ValidationException, ResourceNotFoundException."""
+        arn_region, arn_account, table_name, label = parse_arn(arn)
+        stream = self.streams.find(self._namespace(arn_region, arn_account), table_name, label)
+        if stream is None:
+            raise not_found(arn)
+        return stream
+
+    def streams_of(self, table_name: str | None, region: str, account: str) -> list[Stream]:
+        """The streams of a namespace, or of the tables of one name, by ARN."""
+        return self.streams.listed(self._namespace(region, account), table_name)
+
+    def expiring(self) -> Iterator[tuple[Table, Expiry]]:
+        """The tables whose time to live is on."""
+        for place, expiry in list(self._expiries.items()):
+            table = self._tables.get(place)
+            if table is None or table.expiry is not expiry:
+                self._expiries.pop(place, None)
+            elif table.state.status != "DELETING":
+                yield table, expiry
 
     def backfilling(self) -> Table | None:
         """A table one of whose indexes waits to be filled, if any."""
@@ -237,7 +296,10 @@ class Catalog:
             status_until_ns=now + self._transition_ns,
             **settings,
         )
-        return await self._commit(state, self._gone.get(place, 0), last_resource=next(numbers) - 1)
+        opened = self._open_stream(state, numbers)
+        return await self._commit(
+            state, self._gone.get(place, 0), last_resource=next(numbers) - 1, stream=opened
+        )
 
     async def update(
         self, table: Table, change: Callable[[TableState], bool], *, while_in_use: bool = False
@@ -257,18 +319,53 @@ class Catalog:
             if change(state):
                 state.status = "UPDATING"
                 state.status_until_ns = until_ns
-            last_resource: int | None = None
+            numbers = iter(range(self._last_resource + 1, 1 << 32))
             for index in state.global_indexes:
                 if index.get("resource") is None:
-                    last_resource = index["resource"] = self._last_resource + 1
+                    index["resource"] = next(numbers)
                 if index.get("status") == "DELETING":
                     index.setdefault("until_ns", until_ns)
-            updated = await self._commit(state, current.version, last_resource=last_resource)
+            if state.ttl is not None and state.ttl["enabled"] and state.ttl["resource"] is None:
+                state.ttl["resource"] = next(numbers)
+            opened = self._open_stream(state, numbers)
+            updated = await self._commit_with_stream(current, state, opened, next(numbers) - 1)
             leaving = updated.changing_index
             if leaving is not None and leaving.status == "DELETING":
                 for part in leaving.placement.parts:
                     await self._store.clear(part)
+            if current.expiry is not None and updated.expiry is not current.expiry:
+                for part in current.expiry.parts:
+                    await self._store.clear(part)
             return updated
+
+    def _open_stream(self, state: TableState, numbers: Iterator[int]) -> StreamState | None:
+        """Give a table that is to have a stream, and has none yet, a new one; the stream's state."""
+        if state.stream is None or state.stream.get("resource") is not None:
+            return None
+        streamed = StreamedTable(
+            state.namespace,
+            state.name,
+            state.region,
+            state.account,
+            state.slots,
+            state.key_schema,
+            {name: kind for name, kind in state.definitions if name in dict(state.key_schema)},
+        )
+        opened = self.streams.beginning(streamed, next(numbers), state.stream["view_type"])
+        state.stream["resource"] = opened.resource
+        state.latest_stream_label = opened.label
+        return opened
+
+    async def _commit_with_stream(
+        self, current: Table, state: TableState, opened: StreamState | None, last_resource: int
+    ) -> Table:
+        """Commit a changed state, together with the end of the table's stream if it loses it."""
+        before = current.state.stream
+        ends = before is not None and state.stream is None
+        stream = self.streams.stream(before["resource"]) if before is not None and ends else None
+        async with stream.rolling if stream is not None else nullcontext():
+            changed = self.streams.ending(stream) if stream is not None else opened
+            return await self._commit(state, current.version, last_resource=last_resource, stream=changed)
 
     async def delete(self, table: Table) -> Table:
         """Begin to delete a table: it is DELETING, and its rows are gone at once.
@@ -281,7 +378,8 @@ class Catalog:
             state = TableState.from_json(current.state.to_json())
             state.status = "DELETING"
             state.status_until_ns = self._clock.now_ns() + self._transition_ns
-            deleting = await self._commit(state, current.version)
+            state.stream = None
+            deleting = await self._commit_with_stream(current, state, None, self._last_resource)
             await self._clear(deleting)
             return deleting
 
@@ -290,10 +388,14 @@ class Catalog:
         async with self._changing:
             batch = Batch(CATALOG_PART, deletes=[_row_key(place) for place in {*self._tables, *self._gone}])
             tables, self._tables, self._gone = list(self._tables.values()), {}, {}
-            if batch.deletes:
-                await self._store.commit([batch])
+            self._expiries.clear()
+            streams_batch, streams_parts = self.streams.drop_all()
+            if batch.deletes or streams_batch.deletes:
+                await self._store.commit([batch, streams_batch])
             for table in tables:
                 await self._clear(table)
+            for part in streams_parts:
+                await self._store.clear(part)
 
     def _current(self, table: Table) -> Table:
         """The table as it is now that the change before this one is done."""
@@ -307,32 +409,50 @@ class Catalog:
         for part in table.parts():
             await self._store.clear(part)
 
-    async def _commit(self, state: TableState, version: int, *, last_resource: int | None = None) -> Table:
+    async def _commit(
+        self, state: TableState, version: int, *, last_resource: int, stream: StreamState | None = None
+    ) -> Table:
+        """Commit a table's state, with the state of the stream that begins or ends with it."""
         place = (state.namespace, state.name)
         key = _row_key(place)
         batch = Batch(CATALOG_PART, checks=[(key, version)], puts=[(key, orjson.dumps(state.to_json()))])
-        if last_resource is not None:
+        if last_resource != self._last_resource:
             batch.checks.append((_LAST_RESOURCE_KEY, self._last_resource_version))
             batch.puts.append((_LAST_RESOURCE_KEY, last_resource.to_bytes(4, "big")))
         for gone in self._gone:
             if gone != place:
                 batch.deletes.append(_row_key(gone))
+        batches = [batch]
+        stream_before = None
+        if stream is not None:
+            batches.append(await self.streams.batch_for(stream))
+            stream_before = self.streams.state_of(stream.resource)
+            self.streams.put(stream)
         # In memory first: on an event loop another request may run while this commit reaches the disk.
-        table = self._tables[place] = Table(state, 0)
+        table_before = self._tables.get(place)
+        table = self._tables[place] = self._live(state, 0)
         forgotten, self._gone = self._gone, {}
-        before = self._last_resource
-        self._last_resource = last_resource or before
-        if isinstance(await self._store.commit([batch]), Conflict):
-            del self._tables[place]
+        before, self._last_resource = self._last_resource, last_resource
+        if isinstance(await self._store.commit(batches), Conflict):
             self._gone = forgotten
             self._last_resource = before
+            if stream is not None:
+                self.streams.take_back(stream.resource, stream_before)
+            self._take_back(place, table_before)
             raise ResourceInUseException(
                 f"Attempt to change a resource which is still in use: Table is being updated: {state.name}"
             )
         table.version = await self._version(key)
-        if last_resource is not None:
+        if last_resource != before:
             self._last_resource_version = max(self._last_resource_version, table.version)
         return table
+
+    def _take_back(self, place: NsName, before: Table | None) -> None:
+        """A commit did nothing: the table is what it was before."""
+        del self._tables[place]
+        self._expiries.pop(place, None)
+        if before is not None:
+            self._tables[place] = self._live(before.state, before.version)
 
     async def _version(self, key: bytes) -> int:
         (row,) = await self._store.get(CATALOG_PART, (key,))

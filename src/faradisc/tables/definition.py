@@ -48,6 +48,8 @@ class TableDefinition:
     units: tuple[int, int]
     local_indexes: list[IndexDefinition]
     global_indexes: list[IndexDefinition]
+    stream_view_type: str | None = None
+    """None: no stream."""
 
 
 _NOT_YET = {
@@ -70,8 +72,6 @@ def refuse_unsupported(request: Mapping[str, Any]) -> None:
     for member, feature in _NOT_YET.items():
         if member in request:
             raise UnsupportedOperation(f"{member}: this version of Faradisc does not support {feature}")
-    if request.get("StreamSpecification", {}).get("StreamEnabled"):
-        raise UnsupportedOperation("StreamSpecification: this version of Faradisc does not support streams")
     if request.get("SSESpecification", {}).get("Enabled"):
         raise UnsupportedOperation(
             "SSESpecification: this version of Faradisc does not support customer managed encryption keys"
@@ -108,10 +108,28 @@ def table_definition(request: Mapping[str, Any]) -> TableDefinition:
         raise invalid(f"GlobalSecondaryIndex count exceeds the per-table limit of {GSI_PER_TABLE_MAX}")
     _check_all_used(definitions, key_schema, [*local_indexes, *global_indexes])
     _check_projected_total([*local_indexes, *global_indexes])
-    stream = request.get("StreamSpecification")
-    if stream is not None and not stream.get("StreamEnabled") and "StreamViewType" in stream:
+    view_type = _stream_view_type(request.get("StreamSpecification"))
+    return TableDefinition(
+        definitions, key_schema, billing_mode, units, local_indexes, global_indexes, view_type
+    )
+
+
+def _stream_view_type(specification: Mapping[str, Any] | None) -> str | None:
+    if specification is None:
+        return None
+    if specification["StreamEnabled"]:
+        return required_view_type(specification)
+    if "StreamViewType" in specification:
         raise invalid("Table is being created with a stream disabled, UpdateViewType should not be specified")
-    return TableDefinition(definitions, key_schema, billing_mode, units, local_indexes, global_indexes)
+    return None
+
+
+def required_view_type(specification: Mapping[str, Any]) -> str:
+    """The view type of a stream that is switched on. Raises ValidationException; the text is ours."""
+    if "StreamViewType" not in specification:
+        raise invalid("StreamViewType must be specified when StreamEnabled is true")
+    view_type: str = specification["StreamViewType"]
+    return view_type
 
 
 # --- Throughput ----------------------------------------------------------------------------------

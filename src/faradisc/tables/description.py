@@ -11,6 +11,7 @@ from typing import Any
 from faradisc.clock import epoch_seconds
 from faradisc.limits import ON_DEMAND_READ_UNITS_INITIAL, ON_DEMAND_WRITE_UNITS_INITIAL
 from faradisc.storage.api import ReadOnlyStore
+from faradisc.streams.stream import stream_arn
 from faradisc.tables.table import Index, Table, Throughput
 
 
@@ -46,6 +47,15 @@ async def describe_table(store: ReadOnlyStore, table: Table, now_ns: int) -> dic
             await _index(store, table, index, stored["key_schema"], now_ns)
             for index, stored in zip(table.global_indexes, state.global_indexes, strict=True)
         ]
+    if state.stream is not None:
+        described["StreamSpecification"] = {
+            "StreamEnabled": True,
+            "StreamViewType": state.stream["view_type"],
+        }
+    if state.latest_stream_label is not None:
+        label = state.latest_stream_label
+        described["LatestStreamLabel"] = label
+        described["LatestStreamArn"] = stream_arn(state.region, state.account, state.name, label)
     if state.table_class is not None:
         described["TableClassSummary"] = {"TableClass": state.table_class}
     described["DeletionProtectionEnabled"] = state.deletion_protection

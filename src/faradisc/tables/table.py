@@ -12,6 +12,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from faradisc.codec.keyspace import Placement
+from faradisc.streams.records import Recorder
+from faradisc.tables.expiry import Expiry
 from faradisc.values.schema import IndexSchema, KeySchema, Projection, TableSchema
 
 DAY_NS = 86_400 * 1_000_000_000
@@ -79,6 +81,14 @@ class TableState:
     table_class_changes_ns: list[int] = field(default_factory=list)
     """Changes of the table class in the last 30 days."""
     tags: dict[str, str] = field(default_factory=dict)
+    stream: dict[str, Any] | None = None
+    """`view_type` and `resource` of the stream, while the table has one; without a resource number it
+    gets a new stream in the catalog."""
+    latest_stream_label: str | None = None
+    """Of the stream the table has, or had last."""
+    ttl: dict[str, Any] | None = None
+    """Time to live, once it was switched on: `attribute`; `enabled`; `changed_ns`; `resource` of the expiry
+    index while it is on, given by the catalog; `filled` once that knows of every item."""
     pending: dict[str, Any] = field(default_factory=dict)
     """Members of this class that take their new value when UPDATING ends, and `index_throughput`: that of
     global indexes by name."""
@@ -114,6 +124,7 @@ class Table:
     __slots__ = (
         "arn",
         "collections",
+        "expiry",
         "global_indexes",
         "indexes",
         "key",
@@ -122,6 +133,7 @@ class Table:
         "placement",
         "schema",
         "state",
+        "stream",
         "version",
     )
 
@@ -148,6 +160,9 @@ class Table:
         if state.collections_resource is not None:
             hash_only = KeySchema(self.key.hash, (), self.key.types)
             self.collections = Placement(state.collections_resource, state.slots, hash_only)
+        self.stream: Recorder | None = None
+        self.expiry: Expiry | None = None
+        """What else writes keep up; set by the catalog."""
 
     def _index(self, stored: dict[str, Any], types: dict[str, Any], *, is_global: bool) -> Index:
         key = _key_schema([(name, kind) for name, kind in stored["key_schema"]], types)
@@ -164,12 +179,13 @@ class Table:
         return None
 
     def parts(self) -> list[bytes]:
-        """Every part that holds something of this table."""
+        """Every part that holds something of this table. A stream is not the table's: it outlives it."""
         indexes = self.local_indexes + self.global_indexes
         placements = [self.placement, *(index.placement for index in indexes)]
         if self.collections is not None:
             placements.append(self.collections)
-        return [part for placement in placements for part in placement.parts]
+        parts = [part for placement in placements for part in placement.parts]
+        return parts + list(self.expiry.parts) if self.expiry is not None else parts
 
     @property
     def changing_index(self) -> Index | None:

@@ -3,15 +3,16 @@
 A `Change` says which item, what it is to become given what it is, and under which condition. One round
 for any number of changes:
 
-    read the old images -> condition -> new image -> size -> index entries -> item collections
-    -> one atomic commit, checked against the versions that were read
+    read the old images -> condition -> new image -> size -> index entries -> stream record, expiry
+    -> item collections -> one atomic commit, checked against the versions that were read
 
 A commit that meets a version it did not read (another process wrote in between) does nothing; the
 round starts again from fresh images. On an embedded store nothing runs between read and commit, so the
 second round is never needed there.
 
 Invariants:
-1. Either everything that hangs on a change is written (item, index entries, collection sizes) or nothing.
+1. Either everything that hangs on a change is written (item, index entries, stream record, expiry,
+   collection sizes) or nothing.
 2. A refusal is answered only after the image it rests on is on disk.
 3. A change that leaves the stored bytes as they are writes nothing.
 """
@@ -32,6 +33,7 @@ from faradisc.errors import (
 )
 from faradisc.limits import ATTRIBUTE_NAME_BYTES_MAX, ITEM_COLLECTION_BYTES_MAX, ITEM_SIZE_BYTES_MAX
 from faradisc.storage.api import Batch, Conflict, Row, Store
+from faradisc.tables.expiry import Expiry
 from faradisc.tables.indexes import STORAGE_OVERHEAD_BYTES, EntryChange, entry_change
 from faradisc.tables.table import Table
 from faradisc.values.attribute import Item
@@ -233,7 +235,7 @@ async def read_images(store: Store, changes: Sequence[Change]) -> list[Image]:
 class _Batches:
     """One batch per part, made when first needed."""
 
-    __slots__ = ("by_part",)
+    __slots__ = ("by_part", "expiring")
 
     def __init__(self) -> None:
         self.by_part: dict[bytes, Batch] = {}
@@ -243,6 +245,8 @@ class _Batches:
         if batch is None:
             batch = self.by_part[part] = Batch(part)
         return batch
+        self.expiring: list[tuple[Expiry, bytes]] = []
+        """The expiry indexes that get a row, and its key."""
 
 
 async def commit_outcomes(
@@ -266,7 +270,10 @@ async def commit_outcomes(
     if not batches.by_part:
         await store.settle(0)
         return True
-    return not isinstance(await store.commit(list(batches.by_part.values())), Conflict)
+    committed = await store.commit(list(batches.by_part.values()))
+    for expiry, key in batches.expiring:
+        expiry.added(key)
+    return not isinstance(committed, Conflict)
 
 
 def _add_item(batches: _Batches, outcome: Outcome, *, check_all: bool) -> None:
@@ -284,6 +291,14 @@ def _add_item(batches: _Batches, outcome: Outcome, *, check_all: bool) -> None:
         batch.bytes_delta -= old.size_bytes + STORAGE_OVERHEAD_BYTES
         return
     batch.puts.append((change.row_key, new_record))
+    table = change.table
+    if table.stream is not None:
+        part, entry = table.stream.entry(change.row_key, old.record, new_record, by_service=change.by_service)
+        batches.of(part).log.append(entry)
+    if table.expiry is not None:
+        added = table.expiry.add_change(batches.of, change.row_key, old.item, outcome.new_item)
+        if added is not None:
+            batches.expiring.append((table.expiry, added))
     if old.exists:
         batch.bytes_delta += outcome.new_size - old.size_bytes
     else:

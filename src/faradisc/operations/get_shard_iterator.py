@@ -1,0 +1,24 @@
+"""GetShardIterator: a place in a shard from which GetRecords reads on.
+
+Checks: ARN -> stream exists -> shard exists -> members of the iterator's type -> the place itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from faradisc.operations.call import Backend, Call
+from faradisc.streams import iterators
+from faradisc.streams.reading import shard_named, starting_place
+
+
+async def get_shard_iterator(backend: Backend, call: Call) -> dict[str, Any]:
+    request = call.request
+    stream = backend.catalog.stream(request["StreamArn"])
+    streams = backend.catalog.streams
+    async with stream.rolling:
+        shard = shard_named(await streams.shards(stream), request["ShardId"], stream.arn)
+        after = await starting_place(streams, stream, shard, request)
+    iterator = iterators.Iterator(shard.id, after)
+    now_ns = backend.clock.now_ns()
+    return {"ShardIterator": iterators.issue(iterator, stream.arn, stream.state.secret, now_ns)}

@@ -1,0 +1,49 @@
+"""UpdateTimeToLive: items expire by one of their attributes, or no longer do.
+
+Checks: table exists -> not in use -> the change makes sense -> not too soon after the last one.
+Source of the texts: errors.md section 6.1; limits.md section 7.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from faradisc.errors import ValidationException
+from faradisc.operations.call import Backend, Call
+from faradisc.tables.table import TableState
+
+
+async def update_time_to_live(backend: Backend, call: Call) -> dict[str, Any]:
+    specification = call.request["TimeToLiveSpecification"]
+    table = backend.table_for_control(call)
+    now_ns = backend.clock.now_ns()
+    interval_ns = int(backend.ttl_change_interval_s * 1_000_000_000)
+
+    def change(state: TableState) -> bool:
+        _check(state, specification["Enabled"], specification["AttributeName"])
+        if state.ttl is not None and now_ns < state.ttl["changed_ns"] + interval_ns:
+            raise ValidationException("Time to live has been modified multiple times within a fixed interval")
+        state.ttl = {
+            "attribute": specification["AttributeName"],
+            "enabled": specification["Enabled"],
+            "changed_ns": now_ns,
+            "resource": None,
+            "filled": False,
+        }
+        return False
+
+    await backend.catalog.update(table, change)
+    return {"TimeToLiveSpecification": specification}
+
+
+def _check(state: TableState, enable: bool, attribute: str) -> None:
+    present = state.ttl["attribute"] if state.ttl is not None and state.ttl["enabled"] else None
+    if present is None:
+        if not enable:
+            raise ValidationException("TimeToLive is already disabled")
+    elif present != attribute:
+        raise ValidationException(
+            f"TimeToLive is active on a different AttributeName: current AttributeName is {present}"
+        )
+    elif enable:
+        raise ValidationException("TimeToLive is already enabled")

@@ -1,0 +1,1 @@
+"""Time to live: items that say when they expire are deleted then, through the one write path."""

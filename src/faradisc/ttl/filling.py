@@ -1,0 +1,72 @@
+"""Filling a new expiry index, step by step, while its table is read and written.
+
+The same scheme as tables/backfill.py: from the moment time to live is switched on, every write keeps the
+index up; what is left is to add the rows of items that nobody writes meanwhile. A step checks the
+versions of the items it read, so an item that changed in between makes it start again. Rows already
+there are written again as they are.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from faradisc.codec import record
+from faradisc.codec.keyspace import JOBS_PART
+from faradisc.errors import ResourceNotFoundException
+from faradisc.storage.api import Batch, Store
+from faradisc.tables.backfill import Cursor
+from faradisc.tables.catalog import Catalog
+from faradisc.tables.expiry import Expiry
+from faradisc.tables.table import Table, TableState
+
+ROWS_PER_STEP = 200
+
+
+async def fill_step(store: Store, catalog: Catalog) -> bool:
+    """Do one step for some table whose expiry index is not complete. False when there is none."""
+    for table, expiry in catalog.expiring():
+        if table.state.ttl is not None and not table.state.ttl["filled"]:
+            await _fill(store, catalog, table, expiry)
+            return True
+    return False
+
+
+async def _fill(store: Store, catalog: Catalog, table: Table, expiry: Expiry) -> None:
+    cursor_key = b"ttl" + expiry.resource.to_bytes(4, "big")
+    (row,) = await store.get(JOBS_PART, (cursor_key,), for_update=True)
+    cursor = Cursor.of(row[1] if row is not None else None)
+    if cursor.slot == len(table.placement.parts):
+        await _finish(store, catalog, table, expiry, cursor_key)
+        return
+    part = table.placement.parts[cursor.slot]
+    rows = await store.range(part, cursor.after, None, limit=ROWS_PER_STEP)
+    batch = Batch(expiry.parts[cursor.slot])
+    for row_key, (_, payload) in rows:
+        place = expiry.place_of(record.decode(payload), row_key)
+        if place is not None:
+            batch.puts.append((place[1], b""))
+    moved = cursor.moved(rows[-1][0] if len(rows) == ROWS_PER_STEP else None, len(rows))
+    await store.commit(
+        [
+            Batch(part, checks=[(key, version) for key, (version, _) in rows]),
+            batch,
+            Batch(
+                JOBS_PART,
+                checks=[(cursor_key, row[0] if row is not None else 0)],
+                puts=[(cursor_key, moved.stored())],
+            ),
+        ]
+    )
+    for key, _ in batch.puts:
+        expiry.added(key)
+
+
+async def _finish(store: Store, catalog: Catalog, table: Table, expiry: Expiry, cursor_key: bytes) -> None:
+    def filled(state: TableState) -> bool:
+        if state.ttl is not None and state.ttl["resource"] == expiry.resource:
+            state.ttl["filled"] = True
+        return False
+
+    with suppress(ResourceNotFoundException):  # deleted meanwhile
+        await catalog.update(table, filled, while_in_use=True)
+    await store.commit([Batch(JOBS_PART, deletes=[cursor_key])])
