@@ -21,7 +21,6 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Protocol
 
-
 TURNS_MAX = 16
 """Turns of the loop a sync waits for more commits at most."""
 
@@ -126,7 +125,7 @@ class GroupedSync:
         return group
 
     def _schedule(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Start the next sync, but not at once: whatever is ready in this turn of the loop joins its group."""
+        """Start the next sync, but not at once: what else is ready in this turn of the loop joins it."""
         self._scheduled = True
         self._turns_left = TURNS_MAX
         loop.call_soon(self._start_when_quiet, loop, self._written)
