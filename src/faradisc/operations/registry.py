@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
+from faradisc.operations.batch_execute_statement import batch_execute_statement
 from faradisc.operations.batch_get_item import batch_get_item
 from faradisc.operations.batch_write_item import batch_write_item
 from faradisc.operations.call import Backend, Call
@@ -14,26 +15,29 @@ from faradisc.operations.delete_item import delete_item
 from faradisc.operations.delete_table import delete_table
 from faradisc.operations.describe_endpoints import describe_endpoints
 from faradisc.operations.describe_limits import describe_limits
-from faradisc.operations.describe_table import describe_table
 from faradisc.operations.describe_stream import describe_stream
+from faradisc.operations.describe_table import describe_table
+from faradisc.operations.describe_time_to_live import describe_time_to_live
+from faradisc.operations.execute_statement import execute_statement
+from faradisc.operations.execute_transaction import execute_transaction
 from faradisc.operations.get_item import get_item
+from faradisc.operations.get_records import get_records
+from faradisc.operations.get_shard_iterator import get_shard_iterator
+from faradisc.operations.list_streams import list_streams
 from faradisc.operations.list_tables import list_tables
 from faradisc.operations.put_item import put_item
 from faradisc.operations.query import query
 from faradisc.operations.scan import scan
-from faradisc.operations.get_records import get_records
-from faradisc.operations.get_shard_iterator import get_shard_iterator
-from faradisc.operations.list_streams import list_streams
 from faradisc.operations.tag_resource import list_tags_of_resource, tag_resource, untag_resource
 from faradisc.operations.transact_get_items import transact_get_items
 from faradisc.operations.transact_write_items import transact_write_items
 from faradisc.operations.update_item import update_item
 from faradisc.operations.update_table import update_table
+from faradisc.operations.update_time_to_live import update_time_to_live
 from faradisc.values.checks import Wording
 
 Handler = Callable[[Backend, Call], Awaitable[dict[str, Any]]]
 
-from faradisc.operations.update_time_to_live import update_time_to_live
 
 @dataclass(frozen=True, slots=True)
 class Operation:
@@ -72,6 +76,18 @@ _LIST = (
     Operation("BatchWriteItem", batch_write_item),
     Operation("TransactGetItems", transact_get_items),
     Operation("TransactWriteItems", transact_write_items),
+    # PartiQL
+    Operation("ExecuteStatement", execute_statement),
+    Operation("BatchExecuteStatement", batch_execute_statement),
+    Operation("ExecuteTransaction", execute_transaction),
+    # Time to live
+    Operation("UpdateTimeToLive", update_time_to_live),
+    Operation("DescribeTimeToLive", describe_time_to_live),
+    # Streams
+    Operation("ListStreams", list_streams),
+    Operation("DescribeStream", describe_stream),
+    Operation("GetShardIterator", get_shard_iterator),
+    Operation("GetRecords", get_records),
 )
 
 OPERATIONS: dict[str, Operation] = {operation.name: operation for operation in _LIST}

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from faradisc.capacity import units
 from faradisc.codec import record
 from faradisc.codec.keyspace import Placement
 from faradisc.errors import ValidationException
-from faradisc.expressions import Condition, Projection
+from faradisc.expressions import Condition
 from faradisc.operations.call import Backend, Call
 from faradisc.tables.definition import invalid
 from faradisc.tables.keys import KEY_MISMATCH
@@ -28,6 +28,15 @@ from faradisc.values.schema import KeySchema
 INVALID_START = "The provided starting key is invalid"
 
 
+class Shows(Protocol):
+    """What a read shows of an item: a projection, or the columns of a SELECT."""
+
+    @property
+    def top_level(self) -> frozenset[str]: ...
+
+    def apply(self, item: Item) -> Item: ...
+
+
 @dataclass(slots=True)
 class Search:
     """A Query or Scan after all its checks that need the table."""
@@ -36,7 +45,7 @@ class Search:
     index: Index | None
     stretches: Sequence[Stretch]
     condition: Condition | None
-    projection: Projection | None
+    projection: Shows | None
     consistent: bool
     limit: int | None
     reverse: bool
@@ -94,7 +103,7 @@ def find_index(table: Table, request: Mapping[str, Any]) -> Index | None:
 def needs_items(
     request: Mapping[str, Any],
     index: Index | None,
-    projection: Projection | None,
+    projection: Shows | None,
     condition: Condition | None,
 ) -> bool:
     """Whether a local index must be completed from its table.

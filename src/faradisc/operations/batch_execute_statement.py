@@ -1,0 +1,182 @@
+"""BatchExecuteStatement: up to 25 PartiQL statements, each for itself.
+
+All reads or all writes, each of one item, none twice. What concerns one member is an Error in its
+place, and the others are done; what concerns the batch refuses it whole.
+
+Checks: per member those of statements.py, key, key values -> reads and writes mixed -> an item twice.
+Source: expressions.md section 7, errors.md section 8; charges, capacity-consumption.md section 3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from faradisc.capacity import units
+from faradisc.codec import record
+from faradisc.errors import (
+    AccessDeniedException,
+    ApiError,
+    ConditionalCheckFailedException,
+    DuplicateItemException,
+    InternalServerError,
+    ItemCollectionSizeLimitExceededException,
+    ProvisionedThroughputExceededException,
+    RequestLimitExceeded,
+    ResourceNotFoundException,
+    ThrottlingException,
+    TransactionConflictException,
+    ValidationException,
+)
+from faradisc.expressions import Condition
+from faradisc.operations.batch_get_item import DUPLICATE_KEYS
+from faradisc.operations.call import Backend, Call
+from faradisc.operations.statements import Prepared, Write, apply_write, prepare, refuse_exists, write_of
+from faradisc.partiql import faults
+from faradisc.partiql.parser import parse_statement
+from faradisc.tables.keys import check_key
+from faradisc.tables.reads import read_record, shape_items
+from faradisc.tables.writes import ConditionFailed
+from faradisc.values.attribute import Item
+
+_CODES: Final[dict[type[ApiError], str]] = {
+    ConditionalCheckFailedException: "ConditionalCheckFailed",
+    ItemCollectionSizeLimitExceededException: "ItemCollectionSizeLimitExceeded",
+    RequestLimitExceeded: "RequestLimitExceeded",
+    ValidationException: "ValidationError",
+    ProvisionedThroughputExceededException: "ProvisionedThroughputExceeded",
+    TransactionConflictException: "TransactionConflict",
+    ThrottlingException: "ThrottlingError",
+    InternalServerError: "InternalServerError",
+    ResourceNotFoundException: "ResourceNotFound",
+    AccessDeniedException: "AccessDenied",
+    DuplicateItemException: "DuplicateItem",
+}
+"""Codes of members, by exception; subclasses count as their base."""
+
+
+@dataclass(slots=True)
+class _Read:
+    key: Item
+    condition: Condition | None
+    consistent: bool
+
+
+@dataclass(slots=True)
+class _Member:
+    """One statement of the batch on its way to its response."""
+
+    prepared: Prepared | None = None
+    action: _Read | Write | None = None
+    response: dict[str, Any] | None = None
+
+    def fail(self, error: ApiError) -> None:
+        code = next(code for kind, code in _CODES.items() if isinstance(error, kind))
+        self.response = {"Error": {"Code": code, "Message": error.message}}
+        if self.prepared is not None and code in ("ConditionalCheckFailed", "DuplicateItem"):
+            self.response["TableName"] = self.prepared.table.name
+
+
+class _Charges:
+    """What the batch has consumed, by table as named; of failed members too."""
+
+    def __init__(self) -> None:
+        self.by_table: dict[str, units.Consumed] = {}
+
+    def of(self, prepared: Prepared) -> units.Consumed:
+        name = prepared.table_name
+        return self.by_table.setdefault(name, units.Consumed(name))
+
+
+async def batch_execute_statement(backend: Backend, call: Call) -> dict[str, Any]:
+    requests = call.request["Statements"]
+    _check_not_mixed(requests)
+    members = [_member(backend, call, request) for request in requests]
+    _check_distinct(members)
+    charges = _Charges()
+    for member in members:
+        try:
+            if isinstance(member.action, _Read):
+                await _read(backend, member, member.action, charges)
+            elif member.action is not None:
+                await _write(backend, member, member.action, charges)
+        except ApiError as error:
+            member.fail(error)
+    result: dict[str, Any] = {"Responses": [member.response for member in members]}
+    detail = call.request.get("ReturnConsumedCapacity", "NONE")
+    if detail != "NONE" and any("Error" not in (member.response or {}) for member in members):
+        result["ConsumedCapacity"] = [charge.describe(detail) for charge in charges.by_table.values()]
+    return result
+
+
+def _check_not_mixed(requests: list[dict[str, Any]]) -> None:
+    """Raises StatementError when some of the statements that can be parsed read and others write."""
+    reads = set()
+    for request in requests:
+        try:
+            reads.add(parse_statement(request["Statement"]).reads)
+        except ValidationException:
+            continue  # the member's own error, told in its place
+    if len(reads) > 1:
+        raise faults.StatementError(faults.BATCH_MIXED)
+
+
+def _member(backend: Backend, call: Call, request: dict[str, Any]) -> _Member:
+    member = _Member()
+    try:
+        prepared = member.prepared = prepare(backend, call, request)
+        refuse_exists(prepared)
+        if not prepared.statement.reads:
+            member.action = write_of(prepared)
+        else:
+            one = prepared.one_item() if prepared.statement.source.index is None else None
+            if one is None:
+                raise faults.StatementError(faults.BATCH_SELECT_WITHOUT_KEY)
+            check_key(one[0], prepared.table.key)
+            member.action = _Read(*one, request.get("ConsistentRead", False))
+    except ApiError as error:
+        member.fail(error)
+    return member
+
+
+def _check_distinct(members: list[_Member]) -> None:
+    """Raises ValidationException when two members are about one item."""
+    seen: set[tuple[bytes, bytes]] = set()
+    for member in members:
+        if member.action is None or member.prepared is None:
+            continue
+        if isinstance(member.action, Write):
+            place = (member.action.change.part, member.action.change.row_key)
+        else:
+            placement = member.prepared.table.placement
+            row_key = placement.row_key(member.action.key)
+            place = (placement.part_of(row_key), row_key)
+        if place in seen:
+            raise ValidationException(DUPLICATE_KEYS)
+        seen.add(place)
+
+
+async def _read(backend: Backend, member: _Member, read: _Read, charges: _Charges) -> None:
+    prepared = member.prepared
+    assert prepared is not None
+    found = await read_record(backend.store, prepared.table, read.key, consistent=read.consistent)
+    size = record.size_of(found) if found is not None else 0
+    charges.of(prepared).table += units.read_half_units(size, consistent=read.consistent)
+    shown = shape_items([found] if found is not None else [], read.condition, prepared.columns)
+    member.response = {"TableName": prepared.table.name, **({"Item": shown[0]} if shown else {})}
+
+
+async def _write(backend: Backend, member: _Member, write: Write, charges: _Charges) -> None:
+    prepared = member.prepared
+    assert prepared is not None
+    try:
+        outcome = await apply_write(backend, write)
+    except ConditionFailed as failed:
+        charges.of(prepared).table += 2 * units.write_units(failed.image.size_bytes, 0)
+        # ReturnValuesOnConditionCheckFailure is accepted and without effect (new-features.md section 1).
+        raise write.failure(failed, with_item=False) from None
+    outcome.charge(charges.of(prepared))
+    returned = write.returned(outcome)
+    member.response = {"TableName": prepared.table.name}
+    if returned is not None:
+        member.response["Item"] = returned

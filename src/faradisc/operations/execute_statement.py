@@ -1,0 +1,294 @@
+"""ExecuteStatement: one PartiQL statement.
+
+A SELECT of one key is read as GetItem reads, of partitions as Query, of all else as Scan; the planner
+(partiql/planner.py) says which. A write is one change through the write path.
+
+Checks: those of statements.py -> NextToken -> index -> consistency -> ORDER BY -> key values -> what the
+index holds.
+
+Facts (expressions.md section 7, limits.md section 4): Limit bounds evaluated items; a page may be empty
+and still name where to go on; partition keys given by IN are read in pages of up to 10 items.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Final
+
+from faradisc.capacity import units
+from faradisc.codec import record
+from faradisc.codec.keyspace import Placement
+from faradisc.errors import ValidationException
+from faradisc.expressions.key_condition import KeyCondition
+from faradisc.limits import PAGE_BYTES_MAX
+from faradisc.operations.call import Backend, Call
+from faradisc.operations.query import key_stretch
+from faradisc.operations.scan import partitions_of
+from faradisc.operations.search import Search, answer_page, needs_items
+from faradisc.operations.statements import Prepared, apply_write, prepare, refuse_exists, write_of
+from faradisc.partiql import faults
+from faradisc.partiql.planner import Plan, plan_of
+from faradisc.partiql.syntax import Order, Select
+from faradisc.partiql.token import decode_token, encode_token
+from faradisc.tables.keys import check_key
+from faradisc.tables.reads import Page, Stretch, read_page, read_record, shape_items
+from faradisc.tables.table import Index, Table
+from faradisc.tables.writes import ConditionFailed
+from faradisc.values.attribute import AttributeValue, Item, compare
+from faradisc.values.schema import KeySchema
+
+LIST_PAGE_ITEMS_MAX: Final = 10
+"""Evaluated items of one page when the partition key was given by IN (limits.md section 4)."""
+
+
+async def execute_statement(backend: Backend, call: Call) -> dict[str, Any]:
+    prepared = prepare(backend, call, call.request)
+    refuse_exists(prepared)
+    position: bytes | None = None
+    if "NextToken" in call.request:
+        position = decode_token(call.request["NextToken"], call.request["Statement"], prepared.parameters)
+    if isinstance(prepared.statement.body, Select):
+        return await _select(backend, call, prepared, prepared.statement.body, position)
+    return await _write(backend, call, prepared)
+
+
+async def _write(backend: Backend, call: Call, prepared: Prepared) -> dict[str, Any]:
+    request = call.request
+    write = write_of(prepared)
+    try:
+        outcome = await apply_write(backend, write)
+    except ConditionFailed as failed:
+        with_item = request.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD"
+        raise write.failure(failed, with_item=with_item) from None
+    returned = write.returned(outcome)
+    result: dict[str, Any] = {"Items": [] if returned is None else [returned]}
+    detail = request.get("ReturnConsumedCapacity", "NONE")
+    if detail != "NONE":
+        consumed = units.Consumed(prepared.table_name)
+        outcome.charge(consumed)
+        result["ConsumedCapacity"] = consumed.describe(detail)
+    return result
+
+
+# --- SELECT --------------------------------------------------------------------------------------
+
+
+async def _select(
+    backend: Backend, call: Call, prepared: Prepared, select: Select, position: bytes | None
+) -> dict[str, Any]:
+    table = prepared.table
+    index = _find_index(table, select, call)
+    key = index.schema.key if index is not None else table.key
+    _check_order(select, key)
+    plan = plan_of(prepared.where, prepared.values, key)
+    if select.order and plan.conditions is None:
+        raise faults.StatementError(faults.ORDER_WITHOUT_KEY)
+    if index is None:
+        item_key = plan.key_of(key)
+        if item_key is not None:
+            return await _get(backend, call, prepared, plan, item_key)
+    return await _search(backend, call, prepared, _Reading(table, index, select, plan), position)
+
+
+def _find_index(table: Table, select: Select, call: Call) -> Index | None:
+    """Raises ValidationException."""
+    name = select.source.index
+    if name is None:
+        return None
+    index = table.index(name)
+    if index is None or index.status == "DELETING":
+        raise faults.StatementError(faults.NO_SUCH_INDEX)
+    if index.status == "CREATING":
+        raise ValidationException(f"Cannot read from backfilling global secondary index: {name}")
+    if index.schema.is_global and call.request.get("ConsistentRead"):
+        raise faults.StatementError(faults.CONSISTENT_GLOBAL)
+    return index
+
+
+def _check_order(select: Select, key: KeySchema) -> None:
+    """Raises StatementError."""
+    if select.order and not select.where:
+        raise faults.StatementError(faults.ORDER_WITHOUT_WHERE)
+    for order in select.order:
+        if order.name not in key.names:
+            raise faults.order_by_other(order.name)
+
+
+async def _get(backend: Backend, call: Call, prepared: Prepared, plan: Plan, key: Item) -> dict[str, Any]:
+    """One item, as GetItem reads it. There is never a next page."""
+    if "NextToken" in call.request:
+        raise faults.StatementError(faults.TOKEN_INVALID)
+    table = prepared.table
+    check_key(key, table.key)
+    consistent = call.request.get("ConsistentRead", False)
+    found = await read_record(backend.store, table, key, consistent=consistent)
+    records = [found] if found is not None else []
+    result: dict[str, Any] = {
+        "Items": shape_items(records, prepared.conditions.of(plan.rest), prepared.columns)
+    }
+    detail = call.request.get("ReturnConsumedCapacity", "NONE")
+    if detail != "NONE":
+        size = record.size_of(found) if found is not None else 0
+        half_units = units.read_half_units(size, consistent=consistent)
+        result["ConsumedCapacity"] = units.Consumed(prepared.table_name, half_units).describe(detail)
+    return result
+
+
+class _Reading:
+    """Which rows a SELECT walks, and in which order.
+
+    Partitions are read in the order of the WHERE clause, or sorted if ORDER BY names the partition key
+    first. ORDER BY the sort key first over several partitions merges them, in pages as small as those of IN
+    (assumed: the reference does not say whether the service orders across partitions).
+    """
+
+    def __init__(self, table: Table, index: Index | None, select: Select, plan: Plan) -> None:
+        self.table = table
+        self.index = index
+        self.plan = plan
+        self.placement: Placement = index.placement if index is not None else table.placement
+        orders = {order.name: order for order in reversed(select.order)}
+        key = self.placement.key
+        by_range = orders.get(key.range[0]) if key.range else None
+        self.reverse = by_range is not None and by_range.descending
+        first = select.order[0].name if select.order else None
+        several = plan.conditions is not None and len(plan.conditions) > 1
+        self.merged = several and first is not None and first in key.range
+        by_hash = orders.get(key.hash[0])
+        self.stretches = self._stretches(None if self.merged else by_hash)
+
+    def _stretches(self, by_hash: Order | None) -> list[Stretch]:
+        """In the order they are read."""
+        placement = self.placement
+        if self.plan.conditions is None:
+            return [Stretch(*bounds) for bounds in placement.hash_ranges(0, 1)]
+        conditions = list(self.plan.conditions)
+        if by_hash is not None:
+            conditions = _sorted_by_hash(conditions, descending=by_hash.descending)
+        return [key_stretch(placement, condition) for condition in conditions]
+
+    def behind(self, position: bytes) -> list[Stretch]:
+        """What is left behind a row. Raises StatementError for a row that is not among those read."""
+        at = self._stretch_at(position)
+        if self.merged:
+            return self._merged_behind(at, position)
+        rest = self.stretches[at].starting_after(position, reverse=self.reverse)
+        return [rest, *self.stretches[at + 1 :]]
+
+    def _stretch_at(self, position: bytes) -> int:
+        if position:
+            part = self.placement.part_of(position)
+            for at, stretch in enumerate(self.stretches):
+                above = stretch.low is None or position >= stretch.low
+                if stretch.part == part and above and (stretch.high is None or position < stretch.high):
+                    return at
+        raise faults.StatementError(faults.TOKEN_INVALID)
+
+    def _merged_behind(self, at: int, position: bytes) -> list[Stretch]:
+        """Behind a row in the order of sort keys, and of partitions where those are equal."""
+        tail = position[len(self._prefix(at)) :]
+        rest = []
+        for i, stretch in enumerate(self.stretches):
+            row_key = self._prefix(i) + tail
+            # Of a partition that comes later the row with an equal sort key is still to be read.
+            if i <= at:
+                bound = row_key if self.reverse else row_key + b"\x00"
+            else:
+                bound = row_key + b"\x00" if self.reverse else row_key
+            rest.append(_narrowed(stretch, bound, reverse=self.reverse))
+        return rest
+
+    def _prefix(self, at: int) -> bytes:
+        assert self.plan.conditions is not None
+        return self.placement.collection(self.plan.conditions[at].hash_values)
+
+    async def read(self, backend: Backend, stretches: list[Stretch], limit: int | None) -> Page:
+        if self.merged:
+            return await self._read_merged(backend, stretches, limit)
+        in_order = stretches[::-1] if self.reverse else stretches
+        return await read_page(backend.store, in_order, limit=limit, reverse=self.reverse)
+
+    async def _read_merged(self, backend: Backend, stretches: list[Stretch], limit: int | None) -> Page:
+        """Rows of all partitions in the order of their sort keys.
+
+        A partition is known as far as its own page reaches, so the first row that ends one ends this page.
+        Cost: `limit` rows of every partition.
+        """
+        found: list[tuple[bytes, int, bytes, bool]] = []
+        for at, stretch in enumerate(stretches):
+            page = await read_page(backend.store, (stretch,), limit=limit, reverse=self.reverse)
+            for payload in page.records:
+                row_key = self.placement.row_key(record.decode(payload))
+                ends = page.ended_by_bound and payload is page.records[-1]
+                found.append((row_key[len(self._prefix(at)) :], at, payload, ends))
+        found.sort(key=lambda row: row[0], reverse=self.reverse)  # stable: equal sort keys stay in order
+        merged = Page()
+        for _, _, payload, ends in found:
+            merged.records.append(payload)
+            merged.size_bytes += record.size_of(payload)
+            if ends or len(merged.records) == limit or merged.size_bytes >= PAGE_BYTES_MAX:
+                merged.ended_by_bound = True
+                break
+        return merged
+
+
+def _narrowed(stretch: Stretch, bound: bytes, *, reverse: bool) -> Stretch:
+    """The part of a stretch from a bound on, in reading direction."""
+    if reverse:
+        high = bound if stretch.high is None else min(bound, stretch.high)
+        return replace(stretch, high=max(high, stretch.low or b""))
+    low = bound if stretch.low is None else max(bound, stretch.low)
+    return replace(stretch, low=low if stretch.high is None else min(low, stretch.high))
+
+
+def _sorted_by_hash(conditions: list[KeyCondition], *, descending: bool) -> list[KeyCondition]:
+    """Partition keys in order; all are of one type and distinct."""
+
+    class Ordered:
+        def __init__(self, condition: KeyCondition) -> None:
+            self.value: AttributeValue = condition.hash_values[0]
+
+        def __lt__(self, other: Ordered) -> bool:
+            return compare(self.value, other.value) < 0
+
+    return sorted(conditions, key=Ordered, reverse=descending)
+
+
+async def _search(
+    backend: Backend, call: Call, prepared: Prepared, reading: _Reading, position: bytes | None
+) -> dict[str, Any]:
+    """A page of a Query, of several, or of a Scan."""
+    request, plan = call.request, reading.plan
+    condition = prepared.conditions.of(plan.rest)
+    keyed = plan.conditions is not None
+    # A filter on what an index does not hold is refused only if the read is keyed (expressions.md section 7).
+    fetches_items = needs_items({}, reading.index, prepared.columns, condition if keyed else None)
+    consistent = request.get("ConsistentRead", False)
+    minimum = 0 if keyed else partitions_of(reading.table, reading.index)
+    limit: int | None = request.get("Limit")
+    own_limit = (plan.is_list or reading.merged) and (limit is None or limit > LIST_PAGE_ITEMS_MAX)
+    search = Search(
+        table=reading.table,
+        index=reading.index,
+        stretches=reading.stretches if position is None else reading.behind(position),
+        condition=condition,
+        projection=prepared.columns,
+        consistent=consistent,
+        limit=LIST_PAGE_ITEMS_MAX if own_limit else limit,
+        reverse=reading.reverse,
+        count_only=False,
+        fetches_items=fetches_items,
+        minimum_half_units=minimum * (2 if consistent else 1),
+    )
+    page = await reading.read(backend, list(search.stretches), search.limit)
+    last: bytes | None = None
+    if page.ended_by_bound:
+        last = reading.placement.row_key(record.decode(page.records[-1]))
+        if own_limit and not (await reading.read(backend, reading.behind(last), 1)).records:
+            # Nobody asked for this bound, so it shows only where something is left.
+            page.ended_by_bound, last = False, None
+    answer = await answer_page(backend, call, search, page, prepared.table_name)
+    del answer["Count"], answer["ScannedCount"]
+    if last is not None:
+        answer["NextToken"] = encode_token(request["Statement"], prepared.parameters, last)
+    return answer

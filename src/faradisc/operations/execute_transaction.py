@@ -1,0 +1,158 @@
+"""ExecuteTransaction: up to 100 PartiQL statements, all or none.
+
+All reads, answered as of one moment; or all writes, with EXISTS checks among them, which end in the
+same transaction as TransactWriteItems: conditions, reasons, idempotency token.
+
+Checks: per statement those of statements.py, RETURNING, index, keys, EXISTS -> reads and writes mixed
+-> tables -> key values -> no item twice -> token -> (in the transaction) conditions, updates, sizes.
+Source: expressions.md section 7, errors.md sections 6.8 and 8.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from faradisc.capacity import units
+from faradisc.codec import record
+from faradisc.errors import ValidationException
+from faradisc.expressions import Condition
+from faradisc.limits import ITEM_SIZE_BYTES_MAX, TRANSACTION_BYTES_MAX
+from faradisc.operations.call import Backend, Call
+from faradisc.operations.statements import Prepared, prepare, write_of
+from faradisc.operations.transact_write_items import DUPLICATE_TARGET, TOO_LARGE, write_transaction
+from faradisc.partiql import faults
+from faradisc.partiql.syntax import Delete, Exists, Insert, Update
+from faradisc.tables.keys import check_key, has_empty_key
+from faradisc.tables.reads import shape_items
+from faradisc.tables.writes import PUT_TOO_LARGE
+from faradisc.transactions.writing import NO_REASON, Action, cancelled_by, validation_reason
+from faradisc.values.attribute import Item
+from faradisc.values.size import item_size
+
+
+async def execute_transaction(backend: Backend, call: Call) -> dict[str, Any]:
+    requests = call.request["TransactStatements"]
+    statements = [prepare(backend, call, request) for request in requests]
+    for at, prepared in enumerate(statements):
+        _check_statement(at, prepared)
+    reading = [prepared.statement.reads for prepared in statements]
+    if any(reading) and not all(reading):
+        raise faults.StatementError(faults.TRANSACTION_MIXED)
+    for prepared in statements:
+        _ = prepared.table
+    if all(reading):
+        return await _read(backend, call, statements)
+    return await _write(backend, call, statements)
+
+
+def _check_statement(at: int, prepared: Prepared) -> None:
+    """What no statement of a transaction may be. Raises StatementError."""
+    statement = prepared.statement
+    body = statement.body
+    if isinstance(body, Update | Delete) and body.returning is not None:
+        raise faults.in_transaction(at, faults.TRANSACTION_RETURNING)
+    if statement.source.index is not None:
+        raise faults.in_transaction(at, faults.TRANSACTION_INDEX)
+
+
+# --- Reads ---------------------------------------------------------------------------------------
+
+
+async def _read(backend: Backend, call: Call, statements: list[Prepared]) -> dict[str, Any]:
+    keys: list[Item] = []
+    conditions: list[Condition | None] = []
+    for at, prepared in enumerate(statements):
+        one = prepared.one_item()
+        if one is None:
+            raise faults.in_transaction(at, faults.TRANSACTION_SELECT_WITHOUT_KEY)
+        keys.append(one[0])
+        conditions.append(one[1])
+    places: list[tuple[bytes, bytes]] = []
+    for at, (prepared, key) in enumerate(zip(statements, keys, strict=True)):
+        _check_read_key(prepared, key, at, len(statements))
+        row_key = prepared.table.placement.row_key(key)
+        places.append((prepared.table.placement.part_of(row_key), row_key))
+    if len(set(places)) != len(places):
+        raise ValidationException(DUPLICATE_TARGET)
+    if backend.conflicts is not None:
+        backend.conflicts.check_transaction(len(statements))
+    rows = await backend.store.read_many(places)
+    if sum(record.size_of(row[1]) for row in rows if row is not None) > TRANSACTION_BYTES_MAX:
+        raise ValidationException(TOO_LARGE)
+    responses: list[dict[str, Any]] = []
+    consumed: dict[str, units.Consumed] = {}
+    for prepared, condition, row in zip(statements, conditions, rows, strict=True):
+        size = record.size_of(row[1]) if row is not None else 0
+        charge = consumed.setdefault(prepared.table_name, units.Consumed(prepared.table_name))
+        charge.table += 2 * units.read_half_units(size, consistent=True)
+        shown = shape_items([row[1]] if row is not None else [], condition, prepared.columns)
+        responses.append({"Item": shown[0]} if shown else {})
+    result: dict[str, Any] = {"Responses": responses}
+    detail = call.request.get("ReturnConsumedCapacity", "NONE")
+    if detail != "NONE":
+        result["ConsumedCapacity"] = [
+            charge.describe(detail, transaction="ReadCapacityUnits") for charge in consumed.values()
+        ]
+    return result
+
+
+def _check_read_key(prepared: Prepared, key: Item, at: int, count: int) -> None:
+    """Raises TransactionCanceledException for a key of the wrong type."""
+    try:
+        check_key(key, prepared.table.key)
+    except ValidationException as refusal:
+        if has_empty_key(key, prepared.table.schema):
+            raise
+        reasons = [NO_REASON] * count
+        reasons[at] = validation_reason(refusal)
+        raise cancelled_by(reasons) from None
+
+
+# --- Writes --------------------------------------------------------------------------------------
+
+
+async def _write(backend: Backend, call: Call, statements: list[Prepared]) -> dict[str, Any]:
+    requests = call.request["TransactStatements"]
+    if sum(item_size(prepared.item) for prepared in statements if prepared.item) > TRANSACTION_BYTES_MAX:
+        raise ValidationException(TOO_LARGE)
+    actions = [
+        _action(at, prepared, request)
+        for at, (prepared, request) in enumerate(zip(statements, requests, strict=True))
+    ]
+    targets = [(a.change.part, a.change.row_key) for a in actions if a.change is not None]
+    if len(set(targets)) != len(targets):
+        raise ValidationException(DUPLICATE_TARGET)
+    report = await write_transaction(backend, call, actions, {"TransactStatements": requests})
+    return {"Responses": [{} for _ in statements], **report}
+
+
+def _action(at: int, prepared: Prepared, request: dict[str, Any]) -> Action:
+    """The change a statement stands for. Raises ValidationException for what refuses all of the request."""
+    returns_item = request.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD"
+    name, body = prepared.table_name, prepared.statement.body
+    if isinstance(body, Exists):
+        _check_exists(at, prepared)
+    if isinstance(body, Insert) and item_size(prepared.item or {}) > ITEM_SIZE_BYTES_MAX:
+        raise ValidationException(PUT_TOO_LARGE)
+    try:
+        write = write_of(prepared)
+    except ValidationException as refusal:
+        if has_empty_key(_subject(prepared), prepared.table.schema):
+            raise
+        return Action(name, None, returns_item, invalid=refusal)
+    return Action(name, write.change, returns_item, inserts=write.inserts)
+
+
+def _check_exists(at: int, prepared: Prepared) -> None:
+    """EXISTS reads one item and says something of it. Raises StatementError."""
+    one = prepared.one_item()
+    if one is None or one[1] is None:
+        raise faults.in_transaction(at, faults.TRANSACTION_EXISTS)
+
+
+def _subject(prepared: Prepared) -> Item:
+    """The item or key a write is about; {} when WHERE does not say."""
+    if prepared.item is not None:
+        return prepared.item
+    one = prepared.one_item()
+    return one[0] if one is not None else {}

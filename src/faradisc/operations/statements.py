@@ -1,0 +1,249 @@
+"""What the three PartiQL operations share: a statement of a request, made ready, and the writes.
+
+Order of refusals: text that is not well formed, numbers -> an index with keys of several attributes
+-> what is not supported -> parameters -> conditions and updates -> table -> index -> keys. The second
+looks at the table before the table may be missing (new-features.md section 10), so the table is looked
+up first and missed later.
+
+A write is a `Change` like any other. What its WHERE clause says beside the key becomes its condition:
+
+    INSERT    the item is absent, else DuplicateItemException
+    UPDATE    the item is there and the rest holds: no upsert
+    DELETE    the item is absent, or the rest holds
+
+Source: expressions.md section 7, errors.md section 8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from faradisc.codec import record
+from faradisc.errors import (
+    DuplicateItemException,
+    ModelledError,
+    ResourceNotFoundException,
+)
+from faradisc.expressions import Condition
+from faradisc.expressions import Update as BoundUpdate
+from faradisc.operations.call import Backend, Call
+from faradisc.operations.put_item import check_item
+from faradisc.operations.update_item import UpdateStep
+from faradisc.partiql import faults
+from faradisc.partiql.binder import Conditions, Values, bind_update, fill, fill_templates
+from faradisc.partiql.columns import Columns
+from faradisc.partiql.parser import parse_statement
+from faradisc.partiql.planner import complete_key
+from faradisc.partiql.syntax import Delete, Exists, Insert, Returning, Select, Statement, Update, Where
+from faradisc.tables.keys import check_key
+from faradisc.tables.table import Table
+from faradisc.tables.writes import (
+    PUT_TOO_LARGE,
+    UPDATE_TOO_LARGE,
+    Change,
+    ConditionFailed,
+    Outcome,
+    apply_change,
+    keep,
+)
+from faradisc.values.attribute import AttributeValue, Item
+from faradisc.values.checks import check_value
+
+
+@dataclass(slots=True)
+class Prepared:
+    """A statement with its parameters, checked as far as no table is needed."""
+
+    statement: Statement
+    parameters: list[AttributeValue]
+    values: Values
+    conditions: Conditions
+    update: BoundUpdate | None
+    item: Item | None
+    """Of an INSERT."""
+    columns: Columns | None
+    """Of a SELECT with a list."""
+    _table: Table | None
+
+    @property
+    def where(self) -> Where:
+        return _where(self.statement)
+
+    @property
+    def table_name(self) -> str:
+        return self.statement.source.table
+
+    @property
+    def table(self) -> Table:
+        """Raises ResourceNotFoundException."""
+        if self._table is None:
+            raise ResourceNotFoundException
+        return self._table
+
+    def one_item(self) -> tuple[Item, Condition | None] | None:
+        """The key that the WHERE clause fixes by equality and what else it says; None without such a key.
+
+        The values may still be of the wrong type.
+        """
+        found = complete_key(self.where, self.values, self.table.key)
+        if found is None:
+            return None
+        key, rest = found
+        return key, self.conditions.of(rest)
+
+
+def prepare(backend: Backend, call: Call, request: Mapping[str, Any]) -> Prepared:
+    """Make ready one statement of a request. Raises ValidationException."""
+    statement = parse_statement(request["Statement"])
+    table = _find_table(backend, call, statement)
+    if statement.refusal is not None:
+        raise faults.StatementError(statement.refusal)
+    parameters: list[AttributeValue] = request.get("Parameters", [])
+    if not call.values_ok:
+        for parameter in parameters:
+            check_value(parameter, call.wording)
+    body = statement.body
+    values = fill_templates(statement, parameters)
+    prepared = Prepared(
+        statement, parameters, values, Conditions(_where(statement), values), None, None, None, table
+    )
+    if isinstance(body, Update):
+        prepared.update = bind_update(body, values)
+    elif isinstance(body, Insert):
+        item = fill(body.item, parameters)
+        if "M" not in item:
+            raise faults.malformed(faults.UNEXPECTED_TERM)
+        prepared.item = item["M"]
+    elif isinstance(body, Select) and body.paths is not None:
+        prepared.columns = Columns(body.paths)
+    return prepared
+
+
+def _where(statement: Statement) -> Where:
+    body = statement.body
+    if isinstance(body, Exists):
+        return body.select.where
+    return () if isinstance(body, Insert) else body.where
+
+
+def _find_table(backend: Backend, call: Call, statement: Statement) -> Table | None:
+    """The table if there is one. Raises StatementError for an index that statements cannot use."""
+    source = statement.source
+    try:
+        table = backend.table_for_data(call, source.table)
+    except ResourceNotFoundException:
+        return None
+    index = table.index(source.index) if source.index is not None else None
+    if index is not None and (len(index.schema.key.hash) > 1 or len(index.schema.key.range) > 1):
+        raise faults.StatementError(faults.MULTI_ATTRIBUTE_KEYS)
+    return table
+
+
+# --- Writes --------------------------------------------------------------------------------------
+
+
+class _Guard:
+    """The condition of a write."""
+
+    __slots__ = ("matches",)
+
+    def __init__(self, matches: Callable[[Item], bool]) -> None:
+        self.matches = matches
+
+
+_ABSENT = _Guard(lambda item: not item)
+
+
+def _present_and(condition: Condition | None) -> _Guard:
+    if condition is None:
+        return _Guard(bool)
+    matches = condition.matches
+    return _Guard(lambda item: bool(item) and matches(item))
+
+
+def _absent_or(condition: Condition | None) -> _Guard | None:
+    if condition is None:
+        return None
+    matches = condition.matches
+    return _Guard(lambda item: not item or matches(item))
+
+
+@dataclass(slots=True)
+class Write:
+    """A write statement as a change of its table."""
+
+    change: Change
+    inserts: bool = False
+    returning: Returning | None = None
+    step: UpdateStep | None = None
+
+    def failure(self, failed: ConditionFailed, *, with_item: bool) -> ModelledError:
+        """What the client is told of a false condition."""
+        if self.inserts:
+            return DuplicateItemException()
+        return failed.as_api_error(with_item=with_item)
+
+    def returned(self, outcome: Outcome) -> Any:
+        """The item that RETURNING asks for; None when there is nothing to show."""
+        returning, old = self.returning, outcome.old
+        if returning is None:
+            return None
+        if returning.whole:
+            shown = outcome.new_record if returning.new else old.record
+            return record.json_of(shown) if shown is not None else None
+        assert self.step is not None and self.step.result is not None
+        result = self.step.result
+        if returning.new:
+            return result.updated_new(result.item)
+        return result.updated_old(old.item) if old.item is not None else None
+
+
+def key_of_write(prepared: Prepared) -> tuple[Item, Condition | None]:
+    """The key of an UPDATE, DELETE or EXISTS, not yet held against the schema, and the rest of WHERE.
+
+    Raises StatementError.
+    """
+    found = prepared.one_item()
+    if found is None:
+        raise faults.StatementError(faults.NO_KEY_EQUALITY)
+    return found
+
+
+def write_of(prepared: Prepared) -> Write:
+    """The change a write statement stands for. Raises ApiError."""
+    body, table = prepared.statement.body, prepared.table
+    if isinstance(body, Insert):
+        item = prepared.item
+        assert item is not None
+        check_item(item, table)
+        return Write(Change(table, item, lambda _: item, _ABSENT, too_large=PUT_TOO_LARGE), inserts=True)
+    key, rest = key_of_write(prepared)
+    check_key(key, table.key)
+    if isinstance(body, Update):
+        step = UpdateStep(table, key, prepared.update)
+        change = Change(
+            table, key, step, _present_and(rest), too_large=UPDATE_TOO_LARGE, keeps_attributes=True
+        )
+        return Write(change, returning=body.returning, step=step)
+    if isinstance(body, Delete):
+        return Write(Change(table, key, _deleted, _absent_or(rest)), returning=body.returning)
+    return Write(Change(table, key, keep, _present_and(rest)))
+
+
+def _deleted(_: object) -> None:
+    return None
+
+
+async def apply_write(backend: Backend, write: Write) -> Outcome:
+    """Make a write of its own durable. Raises ConditionFailed, and what `apply_change` raises."""
+    if backend.conflicts is not None:
+        backend.conflicts.check_write()
+    return await apply_change(backend.store, write.change)
+
+
+def refuse_exists(prepared: Prepared) -> None:
+    """EXISTS is a statement in transactions only. Assumed: how it is refused elsewhere."""
+    if isinstance(prepared.statement.body, Exists):
+        raise faults.malformed(faults.NO_STATEMENT)
