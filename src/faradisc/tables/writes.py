@@ -92,6 +92,8 @@ class Change:
     condition: Matches | None = None
     too_large: str = PUT_TOO_LARGE
     measured: Callable[[Image, int], int] | None = None
+    by_service: bool = False
+    """Not a client's change but the database's own: the stream says so."""
     part: bytes = field(init=False)
     row_key: bytes = field(init=False)
 
@@ -239,14 +241,14 @@ class _Batches:
 
     def __init__(self) -> None:
         self.by_part: dict[bytes, Batch] = {}
+        self.expiring: list[tuple[Expiry, bytes]] = []
+        """The expiry indexes that get a row, and its key."""
 
     def of(self, part: bytes) -> Batch:
         batch = self.by_part.get(part)
         if batch is None:
             batch = self.by_part[part] = Batch(part)
         return batch
-        self.expiring: list[tuple[Expiry, bytes]] = []
-        """The expiry indexes that get a row, and its key."""
 
 
 async def commit_outcomes(
@@ -285,12 +287,6 @@ def _add_item(batches: _Batches, outcome: Outcome, *, check_all: bool) -> None:
         return
     batch = batches.of(change.part)
     batch.checks.append((change.row_key, old.version))
-    if new_record is None:
-        batch.deletes.append(change.row_key)
-        batch.items_delta -= 1
-        batch.bytes_delta -= old.size_bytes + STORAGE_OVERHEAD_BYTES
-        return
-    batch.puts.append((change.row_key, new_record))
     table = change.table
     if table.stream is not None:
         part, entry = table.stream.entry(change.row_key, old.record, new_record, by_service=change.by_service)
@@ -299,6 +295,12 @@ def _add_item(batches: _Batches, outcome: Outcome, *, check_all: bool) -> None:
         added = table.expiry.add_change(batches.of, change.row_key, old.item, outcome.new_item)
         if added is not None:
             batches.expiring.append((table.expiry, added))
+    if new_record is None:
+        batch.deletes.append(change.row_key)
+        batch.items_delta -= 1
+        batch.bytes_delta -= old.size_bytes + STORAGE_OVERHEAD_BYTES
+        return
+    batch.puts.append((change.row_key, new_record))
     if old.exists:
         batch.bytes_delta += outcome.new_size - old.size_bytes
     else:
