@@ -1,0 +1,236 @@
+"""Limits on changing throughput: decreases, switches of mode, quotas; and how long changes take.
+
+Pure functions over the moments at which changes were accepted, all in nanoseconds since the epoch.
+
+Source: capacity.md section 2.12 (measured rules); vectors V117 to V119, V128.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from faradisc.capacity.config import DAY_NS, HOUR_NS, SECOND_NS
+from faradisc.limits import (
+    ACCOUNT_CAPACITY_UNITS_MAX,
+    BILLING_MODE_SWITCHES_PER_DAY_MAX,
+    DECREASES_PER_DAY_INITIAL,
+    TABLE_CAPACITY_UNITS_MAX,
+)
+
+Units = tuple[int, int]
+"""Read and write units per second."""
+
+
+@dataclass(slots=True)
+class DecreaseLog:
+    """The accepted decreases of one table or global index.
+
+    Four at any time of a UTC day, then one per hour counted from the last accepted one: at most 27 a day.
+    A call that lowers anything is one decrease, whatever else it does.
+    """
+
+    accepted_ns: list[int] = field(default_factory=list)
+    """Of the day of the last one."""
+
+    def today(self, now: int) -> list[int]:
+        start = now - now % DAY_NS
+        return [at for at in self.accepted_ns if at >= start]
+
+    def allowed(self, now: int) -> bool:
+        return now >= self.next_allowed(now)
+
+    def next_allowed(self, now: int) -> int:
+        """The earliest moment from `now` on at which a decrease is accepted."""
+        today = self.today(now)
+        if len(today) < DECREASES_PER_DAY_INITIAL:
+            return now
+        midnight = now - now % DAY_NS + DAY_NS
+        return max(now, min(max(today) + HOUR_NS, midnight))
+
+    def accept(self, now: int) -> None:
+        self.accepted_ns = [*self.today(now), now]
+
+    def text(self, now: int, what: str) -> str:
+        """Why a decrease is refused now; LimitExceededException.
+
+        The beginning is measured; Assumed: the wording of count and times.
+        """
+        today = self.today(now)
+        return (
+            "Subscriber limit exceeded: Provisioned throughput decreases are limited within a given UTC day. "
+            f"After the first {DECREASES_PER_DAY_INITIAL} decreases, each subsequent decrease in the same UTC "
+            "day can be performed at most once every 3600 seconds. Number of decreases today: "
+            f"{len(today)}. Last decrease at {date(max(today))}. Next decrease can be made at "
+            f"{date(self.next_allowed(now))}. Resource: {what}"
+        )
+
+    def to_json(self) -> list[int]:
+        return list(self.accepted_ns)
+
+    @classmethod
+    def from_json(cls, stored: Sequence[int]) -> DecreaseLog:
+        return cls(list(stored))
+
+
+def is_decrease(present: Units, wanted: Units) -> bool:
+    """Whether a change counts against the decreases: it lowers one of the two."""
+    return wanted[0] < present[0] or wanted[1] < present[1]
+
+
+@dataclass(slots=True)
+class SwitchLog:
+    """Switches of one table to on-demand mode, a creation in that mode included: 4 in any 24 hours."""
+
+    accepted_ns: list[int] = field(default_factory=list)
+
+    def recent(self, now: int) -> list[int]:
+        return [at for at in self.accepted_ns if now - at < DAY_NS]
+
+    def allowed(self, now: int) -> bool:
+        return len(self.recent(now)) < BILLING_MODE_SWITCHES_PER_DAY_MAX
+
+    def next_allowed(self, now: int) -> int:
+        recent = self.recent(now)
+        return now if self.allowed(now) else recent[-BILLING_MODE_SWITCHES_PER_DAY_MAX] + DAY_NS
+
+    def accept(self, now: int) -> None:
+        self.accepted_ns = [*self.recent(now), now]
+
+    def text(self, now: int) -> str:
+        """Why a switch is refused now; LimitExceededException. Measured."""
+        recent = self.recent(now)
+        return (
+            "Subscriber limit exceeded: Update to PayPerRequest mode are limited to "
+            f"{BILLING_MODE_SWITCHES_PER_DAY_MAX} in 1 day(s). Last update at {date(max(recent))}. "
+            f"Next update can be made at {date(self.next_allowed(now))}"
+        )
+
+    def to_json(self) -> list[int]:
+        return list(self.accepted_ns)
+
+    @classmethod
+    def from_json(cls, stored: Sequence[int]) -> SwitchLog:
+        return cls(list(stored))
+
+
+def date(at_ns: int) -> str:
+    """A moment as the service writes it in texts."""
+    return datetime.fromtimestamp(at_ns // SECOND_NS, UTC).strftime("%a %b %d %H:%M:%S UTC %Y")
+
+
+# --- Quotas ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Quotas:
+    """What an account may provision. Defaults are those of a new account."""
+
+    table: Units = (TABLE_CAPACITY_UNITS_MAX, TABLE_CAPACITY_UNITS_MAX)
+    """Per table or global index."""
+    account: Units = (ACCOUNT_CAPACITY_UNITS_MAX, ACCOUNT_CAPACITY_UNITS_MAX)
+    """Sum over all provisioned tables and indexes."""
+
+    def table_text(self, wanted: Units, region: str) -> str | None:
+        """Why a resource may not have these rates, or None. The sentence on the maximum is measured up to
+        its end; LimitExceededException."""
+        for member, units, most in zip(_MEMBERS, wanted, self.table, strict=True):
+            if units > most:
+                return (
+                    f"The requested {member}, {units}, is above the per table maximum for the account in "
+                    f"{region}. Per table maximum: {most}. Refer to the Amazon DynamoDB Developer Guide for "
+                    "current limits and how to request higher limits."
+                )
+        return None
+
+    def account_text(self, others: Units, wanted: Units, region: str) -> str | None:
+        """Why an account may not provision this in addition to its `others`, or None. Assumed: the text."""
+        for member, used, units, most in zip(_MEMBERS, others, wanted, self.account, strict=True):
+            if used + units > most:
+                return (
+                    f"The requested {member}, {units}, exceeds the account maximum in {region}. "
+                    f"Account maximum: {most}. Refer to the Amazon DynamoDB Developer Guide for current "
+                    "limits and how to request higher limits."
+                )
+        return None
+
+
+_MEMBERS = ("ReadCapacityUnits", "WriteCapacityUnits")
+
+
+# --- How long changes take ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Durations:
+    """Seconds a change takes, as measured (M1, M2): first of its kind on a table, and later ones."""
+
+    update_throughput: int = 1
+    to_on_demand: tuple[int, int] = (150, 5)
+    to_provisioned: tuple[int, int] = (80, 5)
+    raise_warm: tuple[int, int] = (390, 2)
+
+    def scaled(self, numerator: int, denominator: int) -> Durations:
+        """The same, shortened or stretched; for impatient tests `scaled(0, 1)`."""
+
+        def pair(seconds: tuple[int, int]) -> tuple[int, int]:
+            return seconds[0] * numerator // denominator, seconds[1] * numerator // denominator
+
+        return Durations(
+            self.update_throughput * numerator // denominator,
+            pair(self.to_on_demand),
+            pair(self.to_provisioned),
+            pair(self.raise_warm),
+        )
+
+    @staticmethod
+    def ns(seconds: tuple[int, int], *, before: bool) -> int:
+        """Nanoseconds of a change; `before`: the table has been through it."""
+        return seconds[1 if before else 0] * SECOND_NS
+
+
+# --- One call against the limits ------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class ThroughputChange:
+    """One resource's part of an UpdateTable call."""
+
+    what: str
+    """"table", or "index <name>"; for the texts."""
+    present: Units
+    wanted: Units
+    decreases: DecreaseLog
+
+
+def check_changes(
+    changes: Sequence[ThroughputChange], now: int, *, leaves_provisioned: bool = False
+) -> str | None:
+    """Whether a call may change all these rates: None, or the text of its LimitExceededException.
+
+    A call is atomic: one part that is refused refuses all, and nothing is counted. Accepted decreases are
+    entered in the logs. An index that goes on demand counts a decrease even when none is left (M1):
+    `leaves_provisioned`.
+    """
+    lowered = [change for change in changes if is_decrease(change.present, change.wanted)]
+    for change in lowered:
+        if not leaves_provisioned and not change.decreases.allowed(now):
+            return change.decreases.text(now, change.what)
+    for change in lowered:
+        change.decreases.accept(now)
+    return None
+
+
+def logs_to_json(decreases: Mapping[str, DecreaseLog], switches: SwitchLog) -> dict[str, Any]:
+    """The logs of a table (key "") and its indexes (by name), to be stored with the table."""
+    return {
+        "decreases": {name: log.to_json() for name, log in decreases.items()},
+        "switches": switches.to_json(),
+    }
+
+
+def logs_from_json(stored: Mapping[str, Any]) -> tuple[dict[str, DecreaseLog], SwitchLog]:
+    decreases = {name: DecreaseLog.from_json(moments) for name, moments in stored["decreases"].items()}
+    return decreases, SwitchLog.from_json(stored["switches"])

@@ -1,0 +1,164 @@
+"""Vectors V90, V108, V112 to V114 and the table of capacity.md section 2.10: what a refusal is told."""
+
+from __future__ import annotations
+
+import pytest
+
+from faradisc.capacity import throttle
+from faradisc.capacity.admission import Charge, admit, settle, spread
+from faradisc.capacity.config import SECOND_NS, UNIT
+from faradisc.capacity.resource import Resource
+from faradisc.capacity.throttle import REASONS, Cause, Throttle, batch_error, transaction_refusal
+from faradisc.errors import ApiError
+from unit.capacity.worlds import INDEX, START, TABLE, inside, place, read, table
+
+
+def refused(kind: str, direction: str, cause: Cause, *, on_demand: bool) -> Throttle:
+    return Throttle(TABLE if kind == "Table" else INDEX, kind, direction, cause, on_demand)  # type: ignore[arg-type]
+
+
+def name(error: ApiError) -> str:
+    return type(error).__name__
+
+
+def test_sixteen_reasons() -> None:
+    assert len(set(REASONS)) == 16
+    assert "TableReadProvisionedThroughputExceeded" in REASONS
+    assert "IndexWriteMaxOnDemandThroughputExceeded" in REASONS
+
+
+def test_v90_a_provisioned_table_out_of_units() -> None:
+    """V90, S3, M1."""
+    resource = table(read_units=5)
+    resource.reads.bucket.set_balance(START, 0)  # type: ignore[union-attr]
+    assert resource.reads.admit(place("k"), START) is None
+    error = resource.reads.refuse(place("k"), START).as_api_error()
+    assert error.status == 400
+    assert error.body() == {
+        "__type": "com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException",
+        "message": throttle.TABLE_PROVISIONED,
+        "ThrottlingReasons": [{"reason": "TableReadProvisionedThroughputExceeded", "resource": TABLE}],
+    }
+
+
+PTEE, THROTTLING, LIMIT = (
+    "ProvisionedThroughputExceededException",
+    "ThrottlingException",
+    "RequestLimitExceeded",
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "direction", "cause", "on_demand", "exception", "text"),
+    [
+        ("Table", "W", Cause.PROVISIONED, False, PTEE, throttle.TABLE_PROVISIONED),
+        ("Table", "R", Cause.KEY_RANGE, False, PTEE, throttle.TABLE_PROVISIONED),
+        ("Table", "R", Cause.KEY_RANGE, True, THROTTLING, throttle.TABLE_ON_DEMAND),
+        ("Index", "W", Cause.PROVISIONED, False, PTEE, throttle.INDEX_WRITE_PROVISIONED),
+        ("Index", "R", Cause.PROVISIONED, False, PTEE, throttle.INDEX_READ_PROVISIONED),
+        ("Index", "W", Cause.KEY_RANGE, False, PTEE, throttle.INDEX_WRITE_PROVISIONED),
+        ("Index", "W", Cause.KEY_RANGE, True, THROTTLING, throttle.INDEX_ON_DEMAND),
+        ("Table", "R", Cause.MAX_ON_DEMAND, True, THROTTLING, throttle.MAX_ON_DEMAND),
+        ("Table", "W", Cause.MAX_ON_DEMAND, True, THROTTLING, throttle.MAX_ON_DEMAND),
+        ("Index", "R", Cause.MAX_ON_DEMAND, True, THROTTLING, throttle.MAX_ON_DEMAND),
+        ("Index", "W", Cause.MAX_ON_DEMAND, True, PTEE, throttle.MAX_ON_DEMAND),
+        ("Table", "R", Cause.ACCOUNT, True, LIMIT, throttle.ACCOUNT),
+        ("Index", "R", Cause.ACCOUNT, True, THROTTLING, throttle.ACCOUNT),
+    ],
+)
+def test_the_table_of_exceptions(
+    kind: str, direction: str, cause: Cause, on_demand: bool, exception: str, text: str
+) -> None:
+    """Section 2.10, row by row; the member is spelled with a small t in ThrottlingException only."""
+    case = refused(kind, direction, cause, on_demand=on_demand)
+    error = case.as_api_error()
+    assert name(error) == exception
+    assert error.message == text
+    member = "throttlingReasons" if exception == THROTTLING else "ThrottlingReasons"
+    assert error.extra == {member: [{"reason": case.reason, "resource": case.arn}]}
+
+
+def test_control_plane_throttling_has_no_reasons() -> None:
+    error = throttle.control_plane_throttle()
+    assert (name(error), error.extra) == (THROTTLING, {})
+
+
+def test_v108_an_index_at_its_on_demand_maximum() -> None:
+    """V108, M1: UpdateItem, TransactWriteItems and BatchExecuteStatement answer differently."""
+    case = refused("Index", "W", Cause.MAX_ON_DEMAND, on_demand=True)
+    assert name(case.as_api_error()) == PTEE
+    assert list(case.as_api_error().extra) == ["ThrottlingReasons"]
+    transaction = transaction_refusal([None, case], "auto")
+    assert isinstance(transaction, ApiError)
+    assert (name(transaction), list(transaction.extra)) == (THROTTLING, ["throttlingReasons"])
+    assert case.member_code == "ThrottlingError"
+
+
+def test_v112_a_batch_goes_as_far_as_the_table_does() -> None:
+    """V112, D, M1: 25 puts with balance for a few: a processed prefix, the rest unprocessed."""
+    resource = table(read_units=1, write_units=1)
+    resource.writes.bucket.set_balance(START, 3 * UNIT)  # type: ignore[union-attr]
+    throttles = []
+    for item in range(25):
+        charges = [Charge(resource.writes, place(f"item{item}"), 2)]
+        throttle = admit(charges, START)
+        throttles.append(throttle)
+        if throttle is None:
+            settle(charges, START)
+    assert [t is None for t in throttles] == [True] * 3 + [False] * 22
+
+
+def test_v112_nothing_processed() -> None:
+    """V112, D: the exception tells provisioned shortage from partition limits."""
+    short = refused("Table", "W", Cause.PROVISIONED, on_demand=False)
+    hot = refused("Table", "W", Cause.KEY_RANGE, on_demand=True)
+    assert name(batch_error([hot, short])) == PTEE
+    assert name(batch_error([hot, hot])) == THROTTLING
+
+
+def scan_once(resource: Resource, now: int) -> tuple[int, Throttle | None]:
+    """Partitions a scan page reads before one refuses, as section 2.11 wants it, and the refusal."""
+    done = 0
+    for part in resource.partitions.between(None, None):
+        charge = Charge(resource.reads, part.low, 2)
+        throttle = admit([charge], now)
+        if throttle is not None:
+            return done, throttle
+        settle([charge], now)
+        done += 1
+    return done, None
+
+
+def test_v113_a_scan_ends_where_a_partition_is_out_of_tokens() -> None:
+    """V113, A: three partitions, the second out of tokens: the page ends there with what it has; begun
+    again behind the first partition, it is refused."""
+    resource = table(read_units=3000, partitions=3)
+    second = resource.partitions.partitions[1]
+    second.reads.set_balance(START, 0)
+    assert scan_once(resource, START)[0] == 1
+    again = admit([Charge(resource.reads, inside(second))], START)
+    assert again is not None and again.reason == "TableReadKeyRangeThroughputExceeded"
+    assert read(resource, inside(second), START + SECOND_NS) is None
+
+
+def test_v114_transactions() -> None:
+    """V114, M1, D: shortage of a table is one exception, of a partition a cancellation in item order."""
+    short = refused("Table", "W", Cause.PROVISIONED, on_demand=False)
+    hot = refused("Table", "W", Cause.KEY_RANGE, on_demand=True)
+    hot_provisioned = refused("Table", "W", Cause.KEY_RANGE, on_demand=False)
+    whole = transaction_refusal([short, None], "auto")
+    assert isinstance(whole, ApiError) and name(whole) == PTEE
+    assert transaction_refusal([None, hot], "auto") == ["None", "ThrottlingError"]
+    assert transaction_refusal([None, hot_provisioned], "auto") == ["None", "ProvisionedThroughputExceeded"]
+    assert transaction_refusal([short, None], "cancel") == ["ProvisionedThroughputExceeded", "None"]
+    top = transaction_refusal([None, hot], "toplevel")
+    assert isinstance(top, ApiError) and name(top) == THROTTLING
+
+
+@pytest.mark.parametrize(
+    ("half_units", "sizes", "parts"),
+    [(5, [1, 1], [2, 3]), (4, [0, 8, 0], [0, 4, 0]), (1, [0, 0], [1, 0]), (7, [10], [7])],
+)
+def test_a_page_over_several_partitions(half_units: int, sizes: list[int], parts: list[int]) -> None:
+    """A page is rounded once; its parts add up to it."""
+    assert spread(half_units, sizes) == parts
