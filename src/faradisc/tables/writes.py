@@ -37,7 +37,7 @@ from faradisc.tables.expiry import Expiry
 from faradisc.tables.indexes import STORAGE_OVERHEAD_BYTES, EntryChange, entry_change
 from faradisc.tables.table import Table
 from faradisc.values.attribute import Item
-from faradisc.values.size import item_size
+from faradisc.values.size import changed_item_size, item_size
 
 ROUNDS_MAX = 100
 """Rounds before giving up on an item that others keep changing."""
@@ -92,6 +92,9 @@ class Change:
     condition: Matches | None = None
     too_large: str = PUT_TOO_LARGE
     measured: Callable[[Image, int], int] | None = None
+    keeps_attributes: bool = False
+    """The new item shares the attributes it does not change with the image, so only the others are
+    measured."""
     by_service: bool = False
     """Not a client's change but the database's own: the stream says so."""
     part: bytes = field(init=False)
@@ -158,7 +161,8 @@ def evaluate(change: Change, old: Image) -> Outcome:
     outcome = Outcome(change, old)
     new = change.become(old)
     if new is not None:
-        size = item_size(new)
+        before = old.item if change.keeps_attributes else None
+        size = item_size(new) if before is None else changed_item_size(new, before, old.size_bytes)
         measured = size if change.measured is None else change.measured(old, size)
         if max(size, measured) > ITEM_SIZE_BYTES_MAX:
             raise ValidationException(change.too_large)
