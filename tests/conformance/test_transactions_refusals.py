@@ -297,5 +297,8 @@ def test_wrong_keys_are_reasons_although_others_refuse(dynamodb: Any, table: str
 
 def test_a_key_attribute_cannot_be_updated(dynamodb: Any, table: str) -> None:
     told = reasons(dynamodb, update(table, item(p="1"), "SET p = :p", {":p": "2"}))
-    text = "One or more parameter values were invalid: Cannot update attribute p. This attribute is part of the key"
+    text = (
+        "One or more parameter values were invalid: "
+        "Cannot update attribute p. This attribute is part of the key"
+    )
     assert told == [{"Code": "ValidationError", "Message": text}]
