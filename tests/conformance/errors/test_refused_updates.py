@@ -55,7 +55,10 @@ def section_operand(section: str, kind: str) -> str:
 
 
 def operand(operator: str, kind: str) -> str:
-    return f"Incorrect operand type for operator or function; operator or function: {operator}, operand type: {kind}"
+    return (
+        "Incorrect operand type for operator or function; "
+        f"operator or function: {operator}, operand type: {kind}"
+    )
 
 
 def count(operator: str, number: int) -> str:
@@ -87,7 +90,7 @@ FAULTS: list[tuple[str, str, str]] = [
     ("no section", "a = :s", syntax("a", "a =")),
     ("SET of nothing", "SET", syntax("<EOF>", "SET")),
     ("SET without a value", "SET a", syntax("<EOF>", "a")),
-    ("SET with a value zz", "SET a =", syntax("<EOF>", "=")),
+    ("SET with a value missing", "SET a =", syntax("<EOF>", "=")),
     ("a trailing comma", "SET a = :s,", syntax("<EOF>", ",")),
     ("a literal", "SET a = 1", syntax("1", "= 1")),
     ("three operands", "SET a = :n + :n + :n", syntax("+", ":n + :n")),
@@ -174,7 +177,7 @@ FAULTS: list[tuple[str, str, str]] = [
     ("list_append of one", "SET a = list_append(:l)", count("list_append", 1)),
     ("list_append of three", "SET a = list_append(:l, :l, :l)", count("list_append", 3)),
     ("if_not_exists of a value", "SET a = if_not_exists(:s, :n)", PATH_WANTED + "if_not_exists"),
-    # Several faults at once (errors.md section 6.4, "Update: reserved, unknown function, repeated section, ...")
+    # Several faults at once (errors.md section 6.4, "Priority inside one expression")
     ("a reserved word before a function", "SET name = foo(b)", RESERVED + "name"),
     ("a function before a repeated section", "SET a = foo(b) SET b = :s", NO_FUNCTION + "foo"),
     ("a repeated section before an undefined name", "SET #x = :s SET b = :s", once("SET")),
@@ -255,7 +258,10 @@ def item_cases() -> Iterator[Case]:
         if values:
             request["ExpressionAttributeValues"] = values
         yield Case(what, "UpdateItem", request, text, "errors.md 6.3 and 6.4, run-time texts, no prefix")
-        cancelled = "Transaction cancelled, please refer cancellation reasons for specific reasons [None, ValidationError]"
+        cancelled = (
+            "Transaction cancelled, please refer cancellation reasons for specific reasons "
+            "[None, ValidationError]"
+        )
         check = {
             "ConditionCheck": {
                 "TableName": "hash",
@@ -369,9 +375,9 @@ INDEX_KEYS: list[tuple[str, str, dict[str, Any], str]] = [
             f"{name} empty",
             name,
             value,
-            "One or more parameter values are not valid. The update expression attempted to update a secondary "
-            "index key to a value that is not supported. The AttributeValue for a key attribute cannot contain "
-            f"an empty {kind} value.",
+            "One or more parameter values are not valid. The update expression attempted to update a "
+            "secondary index key to a value that is not supported. The AttributeValue for a key attribute "
+            f"cannot contain an empty {kind} value.",
         )
         for name, value, kind in (
             ("g", {"S": ""}, "string"),
