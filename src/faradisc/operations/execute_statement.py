@@ -19,6 +19,7 @@ from faradisc.capacity import units
 from faradisc.codec import record
 from faradisc.codec.keyspace import Placement
 from faradisc.errors import ValidationException
+from faradisc.expressions import Condition
 from faradisc.expressions.key_condition import KeyCondition
 from faradisc.limits import PAGE_BYTES_MAX
 from faradisc.operations.call import Backend, Call
@@ -27,7 +28,7 @@ from faradisc.operations.scan import partitions_of
 from faradisc.operations.search import Search, answer_page, needs_items
 from faradisc.operations.statements import Prepared, apply_write, prepare, refuse_exists, write_of
 from faradisc.partiql import faults
-from faradisc.partiql.planner import Plan, plan_of
+from faradisc.partiql.planner import Plan, check_key_types, plan_of
 from faradisc.partiql.syntax import Order, Select
 from faradisc.partiql.token import decode_token, encode_token
 from faradisc.tables.keys import check_key
@@ -79,14 +80,15 @@ async def _select(
     table = prepared.table
     index = _find_index(table, select, call)
     key = index.schema.key if index is not None else table.key
-    _check_order(select, key)
-    plan = plan_of(prepared.where, prepared.values, key)
+    if select.order:
+        _check_order(select, key)
+    if index is None:
+        one = prepared.one_item()
+        if one is not None:
+            return await _get(backend, call, prepared, *one)
+    plan = plan_of(select.where, prepared.values, key)
     if select.order and plan.conditions is None:
         raise faults.StatementError(faults.ORDER_WITHOUT_KEY)
-    if index is None:
-        item_key = plan.key_of(key)
-        if item_key is not None:
-            return await _get(backend, call, prepared, plan, item_key)
     return await _search(backend, call, prepared, _Reading(table, index, select, plan), position)
 
 
@@ -107,25 +109,26 @@ def _find_index(table: Table, select: Select, call: Call) -> Index | None:
 
 def _check_order(select: Select, key: KeySchema) -> None:
     """Raises StatementError."""
-    if select.order and not select.where:
+    if not select.where.conjuncts:
         raise faults.StatementError(faults.ORDER_WITHOUT_WHERE)
     for order in select.order:
         if order.name not in key.names:
             raise faults.order_by_other(order.name)
 
 
-async def _get(backend: Backend, call: Call, prepared: Prepared, plan: Plan, key: Item) -> dict[str, Any]:
+async def _get(
+    backend: Backend, call: Call, prepared: Prepared, key: Item, rest: Condition | None
+) -> dict[str, Any]:
     """One item, as GetItem reads it. There is never a next page."""
     if "NextToken" in call.request:
         raise faults.StatementError(faults.TOKEN_INVALID)
     table = prepared.table
+    check_key_types(key, table.key)
     check_key(key, table.key)
     consistent = call.request.get("ConsistentRead", False)
     found = await read_record(backend.store, table, key, consistent=consistent)
     records = [found] if found is not None else []
-    result: dict[str, Any] = {
-        "Items": shape_items(records, prepared.conditions.of(plan.rest), prepared.columns)
-    }
+    result: dict[str, Any] = {"Items": shape_items(records, rest, prepared.columns)}
     detail = call.request.get("ReturnConsumedCapacity", "NONE")
     if detail != "NONE":
         size = record.size_of(found) if found is not None else 0

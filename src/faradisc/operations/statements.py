@@ -36,7 +36,7 @@ from faradisc.partiql.binder import Conditions, Values, bind_update, fill, fill_
 from faradisc.partiql.columns import Columns
 from faradisc.partiql.parser import parse_statement
 from faradisc.partiql.planner import complete_key
-from faradisc.partiql.syntax import Delete, Exists, Insert, Returning, Select, Statement, Update, Where
+from faradisc.partiql.syntax import Delete, Exists, Insert, Returning, Select, Statement, Update
 from faradisc.tables.keys import check_key
 from faradisc.tables.table import Table
 from faradisc.tables.writes import (
@@ -68,10 +68,6 @@ class Prepared:
     _table: Table | None
 
     @property
-    def where(self) -> Where:
-        return _where(self.statement)
-
-    @property
     def table_name(self) -> str:
         return self.statement.source.table
 
@@ -87,7 +83,7 @@ class Prepared:
 
         The values may still be of the wrong type.
         """
-        found = complete_key(self.where, self.values, self.table.key)
+        found = complete_key(self.statement.where, self.values, self.table.key)
         if found is None:
             return None
         key, rest = found
@@ -107,7 +103,7 @@ def prepare(backend: Backend, call: Call, request: Mapping[str, Any]) -> Prepare
     body = statement.body
     values = fill_templates(statement, parameters)
     prepared = Prepared(
-        statement, parameters, values, Conditions(_where(statement), values), None, None, None, table
+        statement, parameters, values, Conditions(statement.where, values), None, None, None, table
     )
     if isinstance(body, Update):
         prepared.update = bind_update(body, values)
@@ -119,13 +115,6 @@ def prepare(backend: Backend, call: Call, request: Mapping[str, Any]) -> Prepare
     elif isinstance(body, Select) and body.paths is not None:
         prepared.columns = Columns(body.paths)
     return prepared
-
-
-def _where(statement: Statement) -> Where:
-    body = statement.body
-    if isinstance(body, Exists):
-        return body.select.where
-    return () if isinstance(body, Insert) else body.where
 
 
 def _find_table(backend: Backend, call: Call, statement: Statement) -> Table | None:

@@ -45,11 +45,13 @@ def fill_templates(statement: Statement, parameters: Sequence[AttributeValue]) -
     """Requires: parameters valid and canonical. Raises ValidationException."""
     if len(parameters) != statement.parameters:
         raise faults.StatementError(faults.PARAMETER_COUNT)
-    return [_checked_depth(_fill(template, parameters), template) for template in statement.templates]
+    return [fill(template, parameters) for template in statement.templates]
 
 
 def fill(template: Template, parameters: Sequence[AttributeValue]) -> AttributeValue:
     """The value of one template. Raises ValidationException."""
+    if type(template) is Parameter:
+        return parameters[template.index]
     return _checked_depth(_fill(template, parameters), template)
 
 
@@ -85,17 +87,15 @@ def _fits(value: AttributeValue, levels: int) -> bool:
 class Conditions:
     """The conjuncts of a WHERE clause, each bound when it is first needed."""
 
-    __slots__ = ("_bound", "_values", "_where")
+    __slots__ = ("_bound", "_conjuncts", "_values")
 
     def __init__(self, where: Where, values: Values) -> None:
         """Runs every check of every conjunct. Raises ExpressionError."""
-        self._where = where
+        self._conjuncts = where.conjuncts
         self._values = values
         self._bound: dict[int, Condition] = {}
-        for at, conjunct in enumerate(where):
-            # A path equal to a value is never refused, and that is what most of them are.
-            if conjunct.clause is None or conjunct.clause.operator != "=":
-                self._bind(at)
+        for at in where.to_check:
+            self._bind(at)
 
     def of(self, positions: Sequence[int]) -> Condition | None:
         """All of the conjuncts at these positions; None when there are none."""
@@ -104,13 +104,13 @@ class Conditions:
         bound = [self._bind(at) for at in positions]
         if len(bound) == 1:
             return bound[0]
-        paths = tuple([path for at in positions for path in self._where[at].paths])
+        paths = tuple([path for at in positions for path in self._conjuncts[at].paths])
         return Condition(all_of([condition.matches for condition in bound]), paths, NO_PLACEHOLDERS)
 
     def _bind(self, at: int) -> Condition:
         condition = self._bound.get(at)
         if condition is None:
-            conjunct = self._where[at]
+            conjunct = self._conjuncts[at]
             tree = _with_values(conjunct.tree, self._values) if conjunct.has_refs else conjunct.tree
             condition = self._bound[at] = condition_of_tree(tree, conjunct.paths)
         return condition

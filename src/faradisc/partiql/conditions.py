@@ -35,7 +35,7 @@ from faradisc.partiql import faults
 from faradisc.partiql.cursor import Cursor
 from faradisc.partiql.lexer import Kind, Token
 from faradisc.partiql.paths import parse_path
-from faradisc.partiql.syntax import Clause, Conjunct, Value, Where
+from faradisc.partiql.syntax import NO_WHERE, Clause, Conjunct, Value, Where
 from faradisc.partiql.values import ARITHMETIC, at_value, parse_value
 
 CALL_DEPTH_MAX: Final = 16
@@ -63,10 +63,10 @@ service's long ones and its short ones."""
 
 
 def parse_where(cursor: Cursor) -> Where:
-    """The conjuncts of a WHERE clause; () when there is none. Raises StatementError."""
+    """A WHERE clause, if there is one. Raises StatementError."""
     if not cursor.skip("WHERE"):
-        return ()
-    return tuple(map(_conjunct, _flattened(_parse_condition(cursor))))
+        return NO_WHERE
+    return Where(tuple(map(_conjunct, _flattened(_parse_condition(cursor)))))
 
 
 # --- Connectives ---------------------------------------------------------------------------------

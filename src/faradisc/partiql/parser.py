@@ -26,6 +26,7 @@ from faradisc.partiql.cursor import Cursor
 from faradisc.partiql.lexer import Kind, Token
 from faradisc.partiql.paths import parse_path
 from faradisc.partiql.syntax import (
+    NO_WHERE,
     Body,
     Delete,
     Exists,
@@ -61,7 +62,9 @@ def _parse(text: str) -> Statement:
         raise faults.malformed(faults.TRAILING_TOKENS)
     if cursor.bad_number is not None:
         raise cursor.bad_number
-    return Statement(body, tuple(cursor.templates), cursor.parameters, cursor.refusal)
+    inner = body.select if isinstance(body, Exists) else body
+    where = NO_WHERE if isinstance(inner, Insert) else inner.where
+    return Statement(body, inner.source, where, tuple(cursor.templates), cursor.parameters, cursor.refusal)
 
 
 _short = lru_cache(_SHORT_TEXTS_CACHED)(_parse)

@@ -15,12 +15,13 @@ Only conditions that AND joins at the top count. Sources: expressions.md section
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
 from faradisc.expressions import KeyCondition
 from faradisc.expressions import faults as expression_faults
+from faradisc.expressions.faults import KEY_TYPE_MISMATCH, KeyConditionError
 from faradisc.expressions.key_condition import KeyClause, KeyClauses, RangeOperator
 from faradisc.partiql.binder import Values, spread_list
 from faradisc.partiql.syntax import Clause, Where, constant_value
@@ -44,15 +45,6 @@ class Plan:
     is_list: bool = False
     """The partition key was given by IN."""
 
-    def key_of(self, schema: KeySchema) -> Item | None:
-        """The one key the plan reads, if it is one, whole, and given by equality."""
-        if self.conditions is None or len(self.conditions) != 1 or self.is_list:
-            return None
-        (condition,) = self.conditions
-        if schema.range and condition.operator != "=":
-            return None
-        return dict(zip(schema.names, condition.hash_values + condition.operands, strict=True))
-
 
 def plan_of(where: Where, values: Values, schema: KeySchema) -> Plan:
     """Requires: one HASH attribute and at most one RANGE attribute.
@@ -60,53 +52,54 @@ def plan_of(where: Where, values: Values, schema: KeySchema) -> Plan:
     Raises: KeyConditionError for a value of the wrong type, ExpressionError for too many of them.
     """
     (hash_name,) = schema.hash
-    hash_at = _find(where, hash_name, ("=",), _SEVERAL)
-    if hash_at is None:
-        return Plan(None, tuple(range(len(where))))
+    hash_at = _find(where, hash_name, _SEVERAL)
+    partitions = _options(where.clause(hash_at), values) if hash_at is not None else []
+    if hash_at is None or len(partitions) > PARTITIONS_MAX:
+        return Plan(None, where.others(()))
     range_at: int | None = None
     clauses: dict[str, KeyClause] = {}
-    if schema.range:
-        range_name = schema.range[0]
-        range_at = _find(where, range_name, ("=",), ("<", "<=", ">", ">=", "BETWEEN", "begins_with"))
+    for range_name in schema.range:
+        range_at = _find(where, range_name, _RANGE_OPERATORS)
         if range_at is not None:
-            clauses[range_name] = _key_clause(_clause(where, range_at), values)
-    hash_clause = _clause(where, hash_at)
-    partitions = _options(hash_clause, values)
-    if len(partitions) > PARTITIONS_MAX:
-        return Plan(None, tuple(range(len(where))))
+            clauses[range_name] = _key_clause(where.clause(range_at), values)
     conditions = []
     for value in partitions:
         clauses[hash_name] = KeyClause(hash_name, "=", (value,))
         conditions.append(KeyClauses(clauses).resolve(schema))
-    rest = tuple(at for at in range(len(where)) if at not in (hash_at, range_at))
-    return Plan(tuple(conditions), rest, hash_clause.operator in ("IN", "IN ?"))
+    is_list = where.clause(hash_at).operator in ("IN", "IN ?")
+    return Plan(tuple(conditions), where.others((hash_at, range_at)), is_list)
 
 
 def complete_key(where: Where, values: Values, schema: KeySchema) -> tuple[Item, tuple[int, ...]] | None:
     """The key that equalities fix, values of whatever type, and the positions of all other conditions."""
-    found = {name: _find(where, name, ("=",), ()) for name in schema.names}
+    positions = []
     key: Item = {}
-    for name, at in found.items():
+    for name in schema.names:
+        at = where.equalities.get(name)
         if at is None:
             return None
-        key[name] = constant_value(_clause(where, at).values[0], values)
-    return key, tuple(at for at in range(len(where)) if at not in found.values())
+        positions.append(at)
+        key[name] = constant_value(where.clause(at).values[0], values)
+    return key, where.others(positions)
 
 
-def _find(where: Where, name: str, first: Sequence[str], then: Sequence[str] | frozenset[str]) -> int | None:
-    """The first condition on an attribute with one of the operators; those of `first` before others."""
-    for operators in (first, then):
-        for at, conjunct in enumerate(where):
-            clause = conjunct.clause
-            if clause is not None and clause.name == name and clause.operator in operators:
-                return at
+def check_key_types(key: Item, schema: KeySchema) -> None:
+    """What a Query says of a key of the wrong type. Raises KeyConditionError."""
+    for name, value in key.items():
+        if schema.types[name] not in value:
+            raise KeyConditionError(KEY_TYPE_MISMATCH)
+
+
+def _find(where: Where, name: str, operators: Collection[str]) -> int | None:
+    """The first condition on an attribute with one of the operators; an equality before all others."""
+    at = where.equalities.get(name)
+    if at is not None:
+        return at
+    for at in where.to_check:
+        clause = where.conjuncts[at].clause
+        if clause is not None and clause.name == name and clause.operator in operators:
+            return at
     return None
-
-
-def _clause(where: Where, at: int) -> Clause:
-    clause = where[at].clause
-    assert clause is not None
-    return clause
 
 
 def _options(clause: Clause, values: Values) -> list[AttributeValue]:

@@ -1,7 +1,7 @@
 """The abstract syntax of statements.
 
     statement   Select | Insert | Update | Delete | Exists
-    condition   a Where: the conjuncts of the WHERE clause, trees of faradisc.expressions.syntax
+    Where       the conjuncts of the WHERE clause, trees of faradisc.expressions.syntax
     value       a Template: a value of the text, a parameter, or a container that holds parameters
 
 Values in the trees are `Constant`s where the text has them whole, otherwise `ValueRef`s by the number
@@ -11,7 +11,8 @@ text, and the binder only has to fill in what differs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from faradisc.expressions.syntax import Action, Condition, Constant, Path, ValueRef
@@ -84,8 +85,39 @@ class Conjunct:
     """Whether values have to be filled in."""
 
 
-Where: TypeAlias = tuple[Conjunct, ...]
-"""Empty when there is no WHERE clause."""
+@dataclass(frozen=True, slots=True)
+class Where:
+    """A WHERE clause; without conjuncts when there is none."""
+
+    conjuncts: tuple[Conjunct, ...]
+    equalities: dict[str, int] = field(init=False)
+    """Of each attribute that is set equal to a value, the first conjunct that does so."""
+    to_check: tuple[int, ...] = field(init=False)
+    """The conjuncts that binding could refuse. `path = value` never is, and most are of that form."""
+
+    def __post_init__(self) -> None:
+        equalities: dict[str, int] = {}
+        to_check = []
+        for at, conjunct in enumerate(self.conjuncts):
+            if conjunct.clause is not None and conjunct.clause.operator == "=":
+                equalities.setdefault(conjunct.clause.name, at)
+            else:
+                to_check.append(at)
+        object.__setattr__(self, "equalities", equalities)
+        object.__setattr__(self, "to_check", tuple(to_check))
+
+    def clause(self, at: int) -> Clause:
+        """Requires: the conjunct has one."""
+        clause = self.conjuncts[at].clause
+        assert clause is not None
+        return clause
+
+    def others(self, positions: Collection[int | None]) -> tuple[int, ...]:
+        """The conjuncts that are not at these positions."""
+        return tuple([at for at in range(len(self.conjuncts)) if at not in positions])
+
+
+NO_WHERE = Where(())
 
 # --- Statements ----------------------------------------------------------------------------------
 
@@ -159,15 +191,13 @@ class Statement:
     """A parsed text."""
 
     body: Body
+    source: Source
+    where: Where
     templates: tuple[Template, ...]
     parameters: int
     """How many `?` the text has."""
     refusal: str | None
     """The first thing in the text that is well formed and not supported."""
-
-    @property
-    def source(self) -> Source:
-        return self.body.select.source if isinstance(self.body, Exists) else self.body.source
 
     @property
     def reads(self) -> bool:
