@@ -29,6 +29,7 @@ from faradisc.operations.search import (
     start_key_types,
     start_position,
 )
+from faradisc.tables.keys import check_searched_key
 from faradisc.tables.reads import Stretch
 from faradisc.values.attribute import Item
 
@@ -51,6 +52,7 @@ async def query(backend: Backend, call: Call) -> dict[str, Any]:
     index = find_index(table, request)
     key = index.schema.key if index is not None else table.key
     key_condition = clauses.resolve(key)
+    check_searched_key(key_condition.hash_values, key)
     if condition is not None:
         for name in key.names:
             if name in condition.top_level:

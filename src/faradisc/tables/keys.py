@@ -5,6 +5,8 @@ Source of the texts: errors.md section 6.3.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from faradisc.codec.sortkey import raw_bytes
 from faradisc.errors import ValidationException
 from faradisc.limits import PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX
@@ -76,6 +78,17 @@ def check_key(key: Item, schema: KeySchema) -> None:
         if _is_empty(value):
             raise ValidationException(empty_key_message(name, type_of(value)))
     _check_sizes(key, schema)
+
+
+def check_searched_key(values: Sequence[AttributeValue], schema: KeySchema) -> None:
+    """The partition key values that a Query asks for. Raises ValidationException.
+
+    Assumed: no capture; the texts are those of `check_key`.
+    """
+    for name, value in zip(schema.hash, values, strict=True):
+        if _is_empty(value):
+            raise ValidationException(empty_key_message(name, type_of(value)))
+        _check_sizes({name: value}, KeySchema((name,), (), schema.types))
 
 
 def check_item_keys(item: Item, schema: KeySchema) -> None:
