@@ -188,7 +188,8 @@ def cases() -> Iterator[Case]:
             f"{what} with {expression}",
             operation,
             {**base, **members},
-            f"{ONE if enveloped else ''}Can not use both expression and non-expression parameters in the same "
+            f"{ONE if enveloped else ''}Can not use both expression and non-expression parameters "
+            f"in the same "
             f"request: Non-expression parameters: {{{legacy}}} Expression parameters: {{{expression}}}",
             SOURCE,
         )
