@@ -63,6 +63,7 @@ class Resource:
         local_indexes: bool = False,
         partitions: int | None = None,
         chance: Chance | None = None,
+        account_quotas: tuple[Bucket, Bucket] | None = None,
         on_minute: Callable[[MinuteUsage], None] | None = None,
         stored: Mapping[str, Any] | None = None,
     ) -> None:
@@ -77,6 +78,7 @@ class Resource:
         self.max_read = max_read
         self.max_write = max_write
         self.chance = chance
+        self._account_quotas = account_quotas
         self.on_minute = on_minute
         eventual = HALF_UNIT * config.eventual_read_factor[1] // config.eventual_read_factor[0]
         self.reads = Lane(arn, kind, "R", eventual)
@@ -138,12 +140,20 @@ class Resource:
                 if maximum is not None and self.on_demand
                 else None
             )
-            if config.account_quota and self.on_demand:
-                lane.quotas = lane.quotas or (Bucket(quota, now=now, burst_ns=SECOND_NS, debt_ns=None),)
-            else:
-                lane.quotas = ()
+            lane.quotas = self._quotas(lane, quota, now)
             self._set_shares(lane, rate, now, initial=initial)
             lane.guarded = bool(lane.quotas) or lane.maximum is not None or config.shares
+
+    def _quotas(self, lane: Lane, units: int, now: int) -> tuple[Bucket, ...]:
+        """The gates of an on-demand resource's own quota and of its account's, where they are enforced."""
+        if not self.config.account_quota or not self.on_demand:
+            return ()
+        if lane.quotas:
+            return lane.quotas
+        own = Bucket(units, now=now, burst_ns=SECOND_NS, debt_ns=None)
+        if self._account_quotas is None:
+            return (own,)
+        return (self._account_quotas[0 if lane.direction == "R" else 1], own)
 
     def _bucket(self, present: Bucket | None, rate: int, now: int, balance: int) -> Bucket:
         if present is not None:

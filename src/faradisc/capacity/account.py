@@ -1,0 +1,162 @@
+"""All resources of one account in one region: their clockwork, their metrics, the account's quota.
+
+The owner of the clock calls `advance(now)` when `now >= due` (one comparison per request does, or a timer)
+and gets the events of everything that happened since. Requests use the lanes of their resources directly.
+
+Invariant: `due` is never later than the earliest `due` of any resource. Resources are changed through
+`changed`, so that it stays so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from faradisc.capacity.buckets import Bucket
+from faradisc.capacity.config import MINUTE_NS, SECOND_NS, CapacityConfig, Chance
+from faradisc.capacity.events import Event
+from faradisc.capacity.insights import Insights
+from faradisc.capacity.metrics import MetricStore, Requests, dimensions, record_usage
+from faradisc.capacity.resource import STEP_NS, MinuteUsage, Resource
+
+GAUGE_PERIOD_NS = 5 * MINUTE_NS
+
+
+class Account:
+    def __init__(
+        self,
+        config: CapacityConfig,
+        now: int,
+        *,
+        chance: Chance | None = None,
+        metrics: MetricStore | None = None,
+    ) -> None:
+        self.config = config
+        self.chance = chance
+        self.metrics = metrics if metrics is not None else MetricStore()
+        self.requests = Requests()
+        self.resources: dict[tuple[str, str | None], Resource] = {}
+        """By table name and global index name (None: the table itself)."""
+        self.insights: dict[tuple[str, str | None], Insights] = {}
+        self.due = now - now % STEP_NS + STEP_NS
+        self._next_minute = now - now % MINUTE_NS + MINUTE_NS
+        self._quotas: tuple[Bucket, Bucket] | None = None
+        if config.account_quota:
+            self._quotas = (
+                Bucket(config.account_read_units, now=now, burst_ns=SECOND_NS, debt_ns=None),
+                Bucket(config.account_write_units, now=now, burst_ns=SECOND_NS, debt_ns=None),
+            )
+
+    def add(
+        self,
+        table: str,
+        index: str | None,
+        arn: str,
+        now: int,
+        *,
+        config: CapacityConfig | None = None,
+        **settings: Any,
+    ) -> Resource:
+        """A table or a global index comes into being, or is read from the disk (`stored=`).
+
+        `config` overrides the account's for this resource; `settings` are those of Resource.
+        """
+        resource = Resource(
+            arn,
+            "Table" if index is None else "Index",
+            config or self.config,
+            now,
+            chance=self.chance,
+            account_quotas=self._quotas,
+            on_minute=self._recorder(table, index),
+            **settings,
+        )
+        self.resources[(table, index)] = resource
+        self.changed(resource)
+        return resource
+
+    def _recorder(self, table: str, index: str | None) -> Callable[[MinuteUsage], None]:
+        def record(usage: MinuteUsage) -> None:
+            record_usage(self.metrics, table, index, usage)
+
+        return record
+
+    def remove(self, table: str, index: str | None = None) -> None:
+        """A resource is deleted; a table with all its indexes. Its metrics stay, as the service's do."""
+        for key in [key for key in self.resources if key[0] == table and (index is None or key[1] == index)]:
+            del self.resources[key]
+            self.insights.pop(key, None)
+        if index is None:
+            self.requests.forget(table)
+
+    def changed(self, resource: Resource) -> None:
+        """A resource was changed from outside (rates, splits): its next moment may have come nearer."""
+        self.due = min(self.due, resource.due)
+
+    def advance(self, now: int) -> list[Event]:
+        """Let time pass until `now`; the events of all resources, each resource's in order of time."""
+        events: list[Event] = []
+        for resource in self.resources.values():
+            if resource.due <= now:
+                events += resource.advance(now)
+        if self._next_minute <= now:
+            self._end_minute(now - now % MINUTE_NS)
+            self._next_minute = now - now % MINUTE_NS + MINUTE_NS
+        self.due = now - now % STEP_NS + STEP_NS
+        for resource in self.resources.values():
+            self.changed(resource)
+        return events
+
+    def _end_minute(self, at: int) -> None:
+        """Requests since the last call belong to the minute in which they were first counted."""
+        began = self._next_minute - MINUTE_NS
+        self.requests.flush(self.metrics, began)
+        for insights in self.insights.values():
+            insights.end_minute(began)
+        if at // GAUGE_PERIOD_NS > began // GAUGE_PERIOD_NS:
+            self.publish_gauges(at)
+
+    def publish_gauges(self, at: int) -> None:
+        """The settings as metrics, every five minutes (metrics.md)."""
+        add = self.metrics.add
+        for (table, index), resource in self.resources.items():
+            which = dimensions(TableName=table, GlobalSecondaryIndexName=index)
+            if resource.on_demand:
+                if resource.max_read is not None:
+                    add("OnDemandMaxReadRequestUnits", which, at, resource.max_read)
+                if resource.max_write is not None:
+                    add("OnDemandMaxWriteRequestUnits", which, at, resource.max_write)
+            else:
+                add("ProvisionedReadCapacityUnits", which, at, resource.read_units)
+                add("ProvisionedWriteCapacityUnits", which, at, resource.write_units)
+        self._publish_account(at)
+
+    def _publish_account(self, at: int) -> None:
+        config, add = self.config, self.metrics.add
+        provisioned = [resource for resource in self.resources.values() if not resource.on_demand]
+        for word, units, account_most, table_most in (
+            ("Read", [r.read_units for r in provisioned], config.account_read_units, config.table_read_units),
+            (
+                "Write",
+                [r.write_units for r in provisioned],
+                config.account_write_units,
+                config.table_write_units,
+            ),
+        ):
+            add(f"AccountMax{word}s", (), at, account_most)
+            add(f"AccountMaxTableLevel{word}s", (), at, table_most)
+            add(f"AccountProvisioned{word}CapacityUtilization", (), at, 100 * sum(units) / account_most)
+            busiest = 100 * max(units, default=0) / table_most
+            add(f"MaxProvisionedTable{word}CapacityUtilization", (), at, busiest)
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """What a restart must not lose, resource by resource."""
+        return [
+            {"table": table, "index": index, "state": resource.to_json()}
+            for (table, index), resource in self.resources.items()
+        ]
+
+
+def stored_states(stored: list[Mapping[str, Any]]) -> dict[tuple[str, str | None], Mapping[str, Any]]:
+    """`to_json` of an account, to be handed to `add(..., stored=)` by table and index."""
+    return {(entry["table"], entry["index"]): entry["state"] for entry in stored}

@@ -1,0 +1,214 @@
+"""Auto scaling by target tracking: alarms over consumption, and what follows from them.
+
+Two alarms drive a target. *High*: two one-minute sums in a row above the target. *Low*: fifteen in a row
+below the target less 20 percentage points. Their thresholds are drawn for a capacity and are redrawn, with
+a new history, after every change the policy makes. A change made by somebody else is noticed after a
+quarter of an hour only (the service keeps two more alarms for that); until then the old alarms act, and a
+low alarm that sits in ALARM reverts a manual raise within two minutes (V127).
+
+Alarm states persist: an alarm stays in ALARM, and the policy acts again each minute.
+
+This module decides and changes nothing itself: `evaluate` returns a decision, the caller runs UpdateTable.
+
+Source: capacity.md section 2.13; vectors V120 to V128.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from fractions import Fraction
+from typing import Any, Literal
+
+from faradisc.capacity.alarms import AlarmRule, State
+from faradisc.capacity.config import MINUTE_NS, SECOND_NS
+from faradisc.capacity.controlplane import DecreaseLog
+
+HIGH_POINTS = 2
+LOW_POINTS = 15
+LOW_GAP_PERCENT = 20
+"""The low alarm stands this many percentage points below the target. For a target of 20 that is 0: Assumed."""
+MAINTENANCE_NS = 15 * MINUTE_NS
+"""Three points of five minutes until a foreign change of capacity is noticed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A target tracking policy."""
+
+    target_percent: float
+    """20 to 90."""
+    scale_out_cooldown_s: int = 0
+    scale_in_cooldown_s: int = 0
+    disable_scale_in: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Delays the service does not publish. Assumed."""
+
+    metric_delay_s: int = 60
+    """A point is looked at so long after its minute has ended."""
+    reaction_s: int = 30
+    """From an alarm's action to UpdateTable."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A change of capacity that is to be made, or was not allowed."""
+
+    at_ns: int
+    """When UpdateTable is called."""
+    present: int
+    wanted: int
+    why: Literal["high", "low", "minimum", "maximum"]
+    skipped: str | None = None
+    """Why it is not made, if it is not."""
+    point: Fraction = Fraction(0)
+    """Units per second on which it rests."""
+
+
+def high_threshold(capacity: int, target_percent: float) -> Fraction:
+    """Units per minute above which the high alarm's points lie (V120)."""
+    return Fraction(capacity) * Fraction(target_percent) * 60 / 100
+
+
+def low_threshold(capacity: int, target_percent: float) -> Fraction:
+    """Units per minute below which the low alarm's points lie (V120)."""
+    return Fraction(capacity) * max(Fraction(target_percent) - LOW_GAP_PERCENT, Fraction(0)) * 60 / 100
+
+
+def wanted_capacity(units_per_s: Fraction, target_percent: float, low: int, high: int) -> int:
+    """The capacity of which this consumption is the target, within the limits."""
+    exact = units_per_s * 100 / Fraction(target_percent)
+    return max(low, min(high, -(-exact.numerator // exact.denominator)))
+
+
+@dataclass(slots=True)
+class Tracking:
+    """One scalable target (a resource and a direction) with its policy."""
+
+    minimum: int
+    maximum: int
+    policy: Policy
+    timing: Timing = field(default_factory=Timing)
+    drawn_for: int = 0
+    """Capacity the thresholds were drawn for; 0: not drawn yet."""
+    points: list[Fraction] = field(default_factory=list)
+    """Sums of the latest minutes that have been looked at, oldest first."""
+    high_state: State = "INSUFFICIENT_DATA"
+    low_state: State = "INSUFFICIENT_DATA"
+    looked_ns: int = 0
+    """End of the last minute that was looked at."""
+    foreign_since_ns: int | None = None
+    """Since when the capacity is not the one the alarms were drawn for."""
+    scaled_out_ns: int | None = None
+    scaled_in_ns: int | None = None
+
+    def draw(self, capacity: int) -> None:
+        """Redraw both alarms; their history begins anew."""
+        self.drawn_for = capacity
+        self.points = []
+        self.high_state = self.low_state = "INSUFFICIENT_DATA"
+        self.foreign_since_ns = None
+
+    def rules(self) -> tuple[AlarmRule, AlarmRule]:
+        """The two driving alarms, high and low."""
+        target = self.policy.target_percent
+        high = AlarmRule("GreaterThanThreshold", high_threshold(self.drawn_for, target), 60, HIGH_POINTS)
+        low = AlarmRule("LessThanThreshold", low_threshold(self.drawn_for, target), 60, LOW_POINTS)
+        return high, low
+
+    def enforce_limits(self, capacity: int, now: int) -> Decision | None:
+        """What must happen at once when limits are set: a capacity outside them is moved in (V126)."""
+        if capacity < self.minimum:
+            return Decision(now, capacity, self.minimum, "minimum")
+        if capacity > self.maximum:
+            return Decision(now, capacity, self.maximum, "maximum")
+        return None
+
+    def next_look_ns(self) -> int:
+        """When the next minute can be looked at."""
+        return self.looked_ns + MINUTE_NS + self.timing.metric_delay_s * SECOND_NS
+
+    def evaluate(
+        self, minute_ns: int, consumed: Fraction | int | float, capacity: int, decreases: DecreaseLog
+    ) -> Decision | None:
+        """Look at the minute that began at `minute_ns` and in which so many units were consumed.
+
+        Call once per minute in order, `metric_delay_s` after its end; a minute without data is one of 0.
+        `capacity` is what is provisioned when the minute is looked at.
+        """
+        if not self.drawn_for:
+            self.draw(capacity)
+        end = self.looked_ns = minute_ns + MINUTE_NS
+        now = end + self.timing.metric_delay_s * SECOND_NS
+        self._notice_foreign_change(capacity, now)
+        self.points = [*self.points, Fraction(consumed)][-LOW_POINTS:]
+        high, low = self.rules()
+        self.high_state = (
+            high.state(self.points, self.high_state) if len(self.points) >= HIGH_POINTS else "OK"
+        )
+        # A young history decides nothing, and the state that was there stays.
+        if len(self.points) >= LOW_POINTS:
+            self.low_state = low.state(self.points, self.low_state)
+        if self.high_state == "ALARM":
+            return self._scale_out(capacity, now)
+        if self.low_state == "ALARM":
+            return self._scale_in(capacity, now, decreases)
+        return None
+
+    def _notice_foreign_change(self, capacity: int, now: int) -> None:
+        if capacity == self.drawn_for:
+            self.foreign_since_ns = None
+        elif self.foreign_since_ns is None:
+            self.foreign_since_ns = now
+        elif now - self.foreign_since_ns >= MAINTENANCE_NS:
+            self.draw(capacity)
+
+    def _scale_out(self, capacity: int, now: int) -> Decision | None:
+        point = self.points[-1] / 60
+        wanted = wanted_capacity(point, self.policy.target_percent, self.minimum, self.maximum)
+        if wanted <= capacity or _cooling(self.scaled_out_ns, self.policy.scale_out_cooldown_s, now):
+            return None
+        return Decision(now + self.timing.reaction_s * SECOND_NS, capacity, wanted, "high", point=point)
+
+    def _scale_in(self, capacity: int, now: int, decreases: DecreaseLog) -> Decision | None:
+        point = max(self.points) / 60
+        wanted = wanted_capacity(point, self.policy.target_percent, self.minimum, self.maximum)
+        if wanted >= capacity or self.policy.disable_scale_in:
+            return None
+        if _cooling(self.scaled_in_ns, self.policy.scale_in_cooldown_s, now):
+            return None
+        at = now + self.timing.reaction_s * SECOND_NS
+        skipped = None if decreases.allowed(at) else decreases.text(at, "table")
+        return Decision(at, capacity, wanted, "low", skipped, point)
+
+    def applied(self, decision: Decision) -> None:
+        """The decision's change was made: new thresholds, a new history, cooldowns begin."""
+        self.draw(decision.wanted)
+        if decision.wanted > decision.present:
+            self.scaled_out_ns = decision.at_ns
+            self.scaled_in_ns = None  # scaling out interrupts a scale-in cooldown
+        else:
+            self.scaled_in_ns = decision.at_ns
+
+    def to_json(self) -> dict[str, Any]:
+        stored = asdict(self)
+        stored["points"] = [str(point) for point in self.points]
+        return stored
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Tracking:
+        return cls(
+            **{
+                **stored,
+                "policy": Policy(**stored["policy"]),
+                "timing": Timing(**stored["timing"]),
+                "points": [Fraction(point) for point in stored["points"]],
+            }
+        )
+
+
+def _cooling(since_ns: int | None, cooldown_s: int, now: int) -> bool:
+    return since_ns is not None and now < since_ns + cooldown_s * SECOND_NS

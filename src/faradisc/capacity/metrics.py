@@ -1,0 +1,300 @@
+"""Metrics as CloudWatch has them: per series and minute a sum, a count, a smallest and a largest value.
+
+Requests are counted in *tallies* (value -> how often), which cost one dictionary update each; at the end
+of a minute a tally becomes one *point* of a series. Events and requests are different things: a put on a
+table with three indexes can be four throttle events and is one throttled request (metrics.md; V130, V131).
+
+All values are exact: units are halves at the finest.
+
+Sources: metrics.md; capacity.md section 2.14; vectors V130 to V133.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from faradisc.capacity.config import MINUTE_NS, SECOND_NS
+from faradisc.capacity.metric_catalog import METRICS
+from faradisc.capacity.resource import MinuteUsage
+from faradisc.capacity.throttle import METRIC_OF_CAUSE
+
+RETENTION_MINUTES = 3 * 24 * 60
+"""How many points of one series are kept. The service keeps minutes for 15 days."""
+
+Dimensions = tuple[tuple[str, str], ...]
+"""(name, value) pairs, sorted."""
+
+
+def dimensions(**values: str | None) -> Dimensions:
+    """`dimensions(TableName="T", Operation="PutItem")`; None leaves one out."""
+    return tuple(sorted((name, value) for name, value in values.items() if value is not None))
+
+
+@dataclass(slots=True)
+class Statistic:
+    """What is known of the values of one period."""
+
+    sum: float = 0
+    count: int = 0
+    minimum: float = 0
+    maximum: float = 0
+    values: dict[float, int] | None = None
+    """How often each value was seen; only where percentiles are asked for."""
+
+    def add(self, value: float, count: int = 1) -> None:
+        self.minimum = value if not self.count else min(self.minimum, value)
+        self.maximum = value if not self.count else max(self.maximum, value)
+        self.sum += value * count
+        self.count += count
+        if self.values is not None:
+            self.values[value] = self.values.get(value, 0) + count
+
+    def merge(self, other: Statistic) -> None:
+        if not other.count:
+            return
+        self.minimum = other.minimum if not self.count else min(self.minimum, other.minimum)
+        self.maximum = other.maximum if not self.count else max(self.maximum, other.maximum)
+        self.sum += other.sum
+        self.count += other.count
+        if other.values is not None:
+            mine = self.values = {} if self.values is None else self.values
+            for value, count in other.values.items():
+                mine[value] = mine.get(value, 0) + count
+
+    @property
+    def average(self) -> float:
+        return self.sum / self.count if self.count else 0
+
+    def percentile(self, percent: float) -> float:
+        """The smallest value that so many percent of the values do not exceed; 0 without values."""
+        wanted = self.count * percent / 100
+        seen = 0
+        for value, count in sorted((self.values or {}).items()):
+            seen += count
+            if seen >= wanted:
+                return value
+        return 0
+
+    def get(self, name: str) -> float:
+        """By CloudWatch's name: Sum, SampleCount, Average, Minimum, Maximum, p50, p99.9 ...
+
+        Raises: ValueError for another name.
+        """
+        match name:
+            case "Sum":
+                return self.sum
+            case "SampleCount":
+                return self.count
+            case "Average":
+                return self.average
+            case "Minimum":
+                return self.minimum
+            case "Maximum":
+                return self.maximum
+        if name.startswith("p") and name[1:].replace(".", "", 1).isdecimal():
+            return self.percentile(float(name[1:]))
+        raise ValueError(f"no statistic {name}")
+
+
+class Series:
+    """The points of one metric with one set of dimensions, in order of time."""
+
+    __slots__ = ("points", "total", "with_values")
+
+    def __init__(self, *, with_values: bool, retention: int) -> None:
+        self.points: deque[tuple[int, Statistic]] = deque(maxlen=retention)
+        """(beginning of the minute, its values)."""
+        self.total = 0.0
+        """Sum since the series began, for counters that only rise."""
+        self.with_values = with_values
+
+    def at(self, minute_ns: int) -> Statistic:
+        """The statistic of a minute; a minute older than the last one joins the last one."""
+        if self.points and self.points[-1][0] >= minute_ns:
+            return self.points[-1][1]
+        statistic = Statistic(values={} if self.with_values else None)
+        self.points.append((minute_ns, statistic))
+        return statistic
+
+
+class MetricStore:
+    """All series. Cost of a point: two dictionary look-ups."""
+
+    def __init__(self, retention_minutes: int = RETENTION_MINUTES) -> None:
+        self._retention = retention_minutes
+        self.series: dict[tuple[str, Dimensions], Series] = {}
+
+    def _of(self, name: str, which: Dimensions) -> Series:
+        found = self.series.get((name, which))
+        if found is None:
+            metric = METRICS.get(name)
+            found = self.series[(name, which)] = Series(
+                with_values=metric is not None and "p" in metric.statistics, retention=self._retention
+            )
+        return found
+
+    def add(self, name: str, which: Dimensions, at_ns: int, value: float, count: int = 1) -> None:
+        """Add a value (`count` times) to the minute of a moment."""
+        series = self._of(name, which)
+        series.at(at_ns - at_ns % MINUTE_NS).add(value, count)
+        series.total += value * count
+
+    def add_tally(
+        self, name: str, which: Dimensions, at_ns: int, tally: Mapping[int, int], *, scale: float = 1
+    ) -> None:
+        """Add every value of a tally, each multiplied by `scale`."""
+        for value, count in tally.items():
+            self.add(name, which, at_ns, value * scale, count)
+
+    def zero(self, name: str, which: Dimensions, at_ns: int) -> None:
+        """Publish a minute without consumption: a sum of 0 in one sample."""
+        self.add(name, which, at_ns, 0)
+
+    def get(
+        self, name: str, which: Dimensions, start_ns: int, end_ns: int, period_s: int
+    ) -> list[tuple[int, Statistic]]:
+        """Points from start (inclusive) to end (exclusive), one per period that has data.
+
+        Periods begin at multiples of their length since the epoch.
+        """
+        found = self.series.get((name, which))
+        points: dict[int, Statistic] = {}
+        for minute_ns, statistic in found.points if found else ():
+            if start_ns <= minute_ns < end_ns:
+                begins = minute_ns - minute_ns % (period_s * SECOND_NS)
+                points.setdefault(begins, Statistic()).merge(statistic)
+        return sorted(points.items())
+
+    def list(
+        self, name: str | None = None, having: Iterable[tuple[str, str | None]] = ()
+    ) -> list[tuple[str, Dimensions]]:
+        """The series there are, by name and by dimensions they have (a value of None: any value)."""
+        wanted = list(having)
+        return sorted(
+            (metric, which)
+            for metric, which in self.series
+            if (name is None or metric == name)
+            and all(_has(which, dimension, value) for dimension, value in wanted)
+        )
+
+    def forget(self, table: str) -> None:
+        """Drop the series of a deleted table."""
+        self.series = {
+            key: series for key, series in self.series.items() if ("TableName", table) not in key[1]
+        }
+
+
+def _has(which: Dimensions, dimension: str, value: str | None) -> bool:
+    return any(name == dimension and value in (None, held) for name, held in which)
+
+
+# --- What a resource has seen ---------------------------------------------------------------------
+
+
+def record_usage(store: MetricStore, table: str, index: str | None, usage: MinuteUsage) -> None:
+    """Publish one minute of one lane. Consumption is published even when it is zero, throttling is not.
+
+    Local indexes are inside their table's figures, global ones are series of their own.
+    """
+    which = dimensions(TableName=table, GlobalSecondaryIndexName=index)
+    direction = "Read" if usage.direction == "R" else "Write"
+    consumed = f"Consumed{direction}CapacityUnits"
+    series = [which]
+    if direction == "Write":
+        series.append(dimensions(TableName=table, GlobalSecondaryIndexName=index, Source="Customer"))
+    for each in series:
+        if usage.tally:
+            store.add_tally(consumed, each, usage.minute_ns, usage.tally, scale=0.5)
+        else:
+            store.zero(consumed, each, usage.minute_ns)
+    for cause, count in usage.events.items():
+        store.add(direction + METRIC_OF_CAUSE[cause], which, usage.minute_ns, 1, count)
+        store.add(f"{direction}ThrottleEvents", which, usage.minute_ns, 1, count)
+
+
+# --- What requests have seen ----------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class OperationMeter:
+    """Counts of one operation on one table. Keep it at hand: counting is one dictionary update."""
+
+    table: str
+    operation: str
+    extra: Dimensions = ()
+    """Verb or OperationType, for PartiQL."""
+    latency: defaultdict[int, int] = field(default_factory=lambda: defaultdict(int))
+    """Microseconds, rounded to about 3 %."""
+    returned: defaultdict[int, int] = field(default_factory=lambda: defaultdict(int))
+    """Numbers of items returned (Query, Scan, ExecuteStatement)."""
+    throttled: int = 0
+    system_errors: int = 0
+
+    def succeeded(self, latency_ns: int) -> None:
+        micros = latency_ns // 1000
+        shift = micros.bit_length() - 6
+        self.latency[micros >> shift << shift if shift > 0 else micros] += 1
+
+    def flush(self, store: MetricStore, minute_ns: int) -> None:
+        which = dimensions(TableName=self.table, Operation=self.operation)
+        store.add_tally("SuccessfulRequestLatency", which, minute_ns, self.latency, scale=0.001)
+        store.add_tally("ReturnedItemCount", which, minute_ns, self.returned)
+        if self.throttled:
+            store.add("ThrottledRequests", tuple(sorted(which + self.extra)), minute_ns, 1, self.throttled)
+        if self.system_errors:
+            store.add("SystemErrors", which, minute_ns, 1, self.system_errors)
+        self.latency.clear()
+        self.returned.clear()
+        self.throttled = self.system_errors = 0
+
+
+class Requests:
+    """Everything that is counted by request and not by unit."""
+
+    def __init__(self) -> None:
+        self._meters: dict[tuple[str, str, Dimensions], OperationMeter] = {}
+        self.conditions_failed: defaultdict[str, int] = defaultdict(int)
+        """By table. A failed condition is not a user error."""
+        self.expired: defaultdict[str, int] = defaultdict(int)
+        """Items deleted by time to live, by table."""
+        self.conflicts: defaultdict[str, list[int]] = defaultdict(list)
+        """Of each refused transaction or request: how many items were in conflict, by table."""
+        self.user_errors = 0
+        """HTTP 400 of the account, without throttling and failed conditions."""
+
+    def meter(self, table: str, operation: str, extra: Dimensions = ()) -> OperationMeter:
+        """The counts of an operation on a table."""
+        key = (table, operation, extra)
+        found = self._meters.get(key)
+        if found is None:
+            found = self._meters[key] = OperationMeter(table, operation, extra)
+        return found
+
+    def flush(self, store: MetricStore, minute_ns: int) -> None:
+        """End a minute: publish what was counted in it and begin anew."""
+        for meter in self._meters.values():
+            meter.flush(store, minute_ns)
+        for table, count in self.conditions_failed.items():
+            store.add("ConditionalCheckFailedRequests", dimensions(TableName=table), minute_ns, 1, count)
+        for table, count in self.expired.items():
+            store.add("TimeToLiveDeletedItemCount", dimensions(TableName=table), minute_ns, count)
+        for table, conflicts in self.conflicts.items():
+            for items in conflicts:
+                store.add("TransactionConflict", dimensions(TableName=table), minute_ns, items)
+        if self.user_errors:
+            store.add("UserErrors", (), minute_ns, 1, self.user_errors)
+        self.conditions_failed.clear()
+        self.expired.clear()
+        self.conflicts.clear()
+        self.user_errors = 0
+
+    def forget(self, table: str) -> None:
+        """Drop the meters of a deleted table."""
+        self._meters = {key: meter for key, meter in self._meters.items() if key[0] != table}
+
+
+def batch_was_throttled(members: int, throttled: int) -> bool:
+    """Whether a batch counts in ThrottledRequests: only when every member was throttled (V131)."""
+    return 0 < members == throttled

@@ -1,0 +1,184 @@
+"""Schedules of scheduled actions: at(...), rate(...) and cron(...), as Application Auto Scaling writes them.
+
+    at(2026-11-20T08:00:00)          once
+    rate(5 minutes)                  every so often, counted from the action's creation
+    cron(0 8 ? * MON-FRI *)          minute, hour, day of month, month, day of week, year
+
+Times are read in the zone that is passed in; without one they are UTC. Source: capacity.md section 2.13;
+the API reference of PutScheduledAction.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
+
+from faradisc.capacity.config import DAY_NS, HOUR_NS, MINUTE_NS, SECOND_NS
+
+_UNITS_NS = {"minute": MINUTE_NS, "hour": HOUR_NS, "day": DAY_NS}
+_MONTHS = "JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC".split()
+_DAYS = "SUN MON TUE WED THU FRI SAT".split()
+_YEAR_MAX = 2199
+
+
+class ScheduleError(ValueError):
+    """The text is no schedule; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    moment: datetime
+
+    def next(self, after_ns: int, created_ns: int, zone: tzinfo) -> int | None:
+        at = _to_ns(self.moment.replace(tzinfo=zone))
+        return at if at > after_ns else None
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    every_ns: int
+
+    def next(self, after_ns: int, created_ns: int, zone: tzinfo) -> int | None:
+        passed = max(after_ns - created_ns, 0) // self.every_ns
+        return created_ns + (passed + 1) * self.every_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Cron:
+    minutes: frozenset[int]
+    hours: frozenset[int]
+    days: frozenset[int] | None
+    """Of the month, 0 being its last; None where the day of the week decides."""
+    months: frozenset[int]
+    weekdays: frozenset[int] | None
+    """1 is Sunday; None where the day of the month decides."""
+    years: frozenset[int]
+
+    def _fits(self, day: datetime) -> bool:
+        if day.year not in self.years or day.month not in self.months:
+            return False
+        if self.weekdays is not None:
+            return (day.isoweekday() % 7) + 1 in self.weekdays
+        assert self.days is not None
+        return day.day in self.days or (0 in self.days and (day + timedelta(days=1)).day == 1)
+
+    def next(self, after_ns: int, created_ns: int, zone: tzinfo) -> int | None:
+        """Cost: one test per day until one fits; a schedule that never fits ends with its years."""
+        after = datetime.fromtimestamp(after_ns // SECOND_NS, zone)
+        day = after.replace(hour=0, minute=0, second=0, microsecond=0)
+        last = max(self.years)
+        while day.year <= last:
+            if not any(year >= day.year for year in self.years):
+                return None
+            if self._fits(day):
+                for hour in sorted(self.hours):
+                    for minute in sorted(self.minutes):
+                        moment = _to_ns(day.replace(hour=hour, minute=minute))
+                        if moment > after_ns:
+                            return moment
+            day = _next_day(day)
+        return None
+
+
+Schedule = At | Rate | Cron
+
+
+def _next_day(day: datetime) -> datetime:
+    """Midnight of the next day on the wall, whatever the length of this one."""
+    return (day.replace(tzinfo=None) + timedelta(days=1)).replace(tzinfo=day.tzinfo)
+
+
+def _to_ns(moment: datetime) -> int:
+    return int(moment.timestamp()) * SECOND_NS
+
+
+def parse_schedule(text: str) -> Schedule:
+    """Raises: ScheduleError."""
+    match = re.fullmatch(r"(at|rate|cron)\((.*)\)", text.strip(), re.DOTALL)
+    if match is None:
+        raise ScheduleError(f"a schedule is at(...), rate(...) or cron(...), not {text!r}")
+    kind, inner = match[1], match[2].strip()
+    if kind == "at":
+        try:
+            return At(datetime.strptime(inner, "%Y-%m-%dT%H:%M:%S"))
+        except ValueError:
+            raise ScheduleError(f"at(...) takes yyyy-mm-ddThh:mm:ss, not {inner!r}") from None
+    if kind == "rate":
+        return _parse_rate(inner)
+    return _parse_cron(inner)
+
+
+def _parse_rate(inner: str) -> Rate:
+    match = re.fullmatch(r"(\d+)\s+(minute|hour|day)(s?)", inner)
+    if match is None or int(match[1]) == 0:
+        raise ScheduleError(f"rate(...) takes a positive number and minutes, hours or days, not {inner!r}")
+    return Rate(int(match[1]) * _UNITS_NS[match[2]])
+
+
+def _parse_cron(inner: str) -> Cron:
+    fields = inner.split()
+    if len(fields) != 6:
+        raise ScheduleError(f"cron(...) has six fields, not {len(fields)}: {inner!r}")
+    minutes, hours, days, months, weekdays, years = fields
+    if (days == "?") == (weekdays == "?"):
+        raise ScheduleError("cron(...) has a ? as day of month or as day of week, not both")
+    return Cron(
+        _field(minutes, 0, 59),
+        _field(hours, 0, 23),
+        None if days == "?" else _field(days, 1, 31, last=True),
+        _field(months, 1, 12, _MONTHS),
+        None if weekdays == "?" else _field(weekdays, 1, 7, _DAYS),
+        _field(years, 1970, _YEAR_MAX),
+    )
+
+
+def _field(
+    text: str, low: int, high: int, names: list[str] | None = None, *, last: bool = False
+) -> frozenset[int]:
+    """The numbers a field stands for: lists, ranges, steps, names, * and L."""
+
+    def number(word: str) -> int:
+        if names is not None and word.upper() in names:
+            return names.index(word.upper()) + 1
+        if not word.isdecimal() or not low <= int(word) <= high:
+            raise ScheduleError(f"{word!r} in {text!r} is not a number from {low} to {high}")
+        return int(word)
+
+    values: set[int] = set()
+    for piece in text.split(","):
+        if last and piece.upper() == "L":
+            values.add(0)
+            continue
+        span, slash, step = piece.partition("/")
+        if slash and (not step.isdecimal() or int(step) == 0):
+            raise ScheduleError(f"the step of {piece!r} is not a positive number")
+        if span == "*":
+            first, end = low, high
+        else:
+            start, dash, stop = span.partition("-")
+            first = number(start)
+            end = number(stop) if dash else (high if slash else first)
+        if first > end:
+            raise ScheduleError(f"{span!r} runs backwards")
+        values.update(range(first, end + 1, int(step) if slash else 1))
+    return frozenset(values)
+
+
+def next_time(
+    schedule: Schedule,
+    after_ns: int,
+    *,
+    created_ns: int,
+    start_ns: int | None = None,
+    end_ns: int | None = None,
+    zone: tzinfo = UTC,
+) -> int | None:
+    """The first moment after `after_ns` at which an action runs, within its start and end; None: never."""
+    if start_ns is not None and after_ns < start_ns:
+        after_ns = start_ns - 1
+        created_ns = max(created_ns, start_ns)
+        if isinstance(schedule, Rate):
+            return start_ns if end_ns is None or start_ns <= end_ns else None
+    moment = schedule.next(after_ns, created_ns, zone)
+    return moment if moment is not None and (end_ns is None or moment <= end_ns) else None
