@@ -9,6 +9,7 @@ pytest_plugins = [
     "fixtures.clients",
     "fixtures.schemas",
     "fixtures.served",
+    "fixtures.streamed",
 ]
 
 

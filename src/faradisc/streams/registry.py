@@ -273,5 +273,5 @@ class Streams:
                 await self.store.trim(part, kept)
                 oldest = await self.store.log(part, kept - 1, 1)
             if oldest:
-                due_ns = min(due_ns, (created_ms(oldest[0][1]) + 1) * 1_000_000 + RETENTION_NS)
+                due_ns = min(due_ns, created_ms(oldest[0][1]) * 1_000_000 + RETENTION_NS)
         return due_ns
