@@ -1,0 +1,534 @@
+"""Declared constraints: required members, lengths, ranges, enumerations, patterns, one and several at once.
+
+Grammar: errors.md section 3; which are told alone: section 4; names: limits.md section 1. Old wording echoes
+the value and begins members in lower case, new wording does neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from fixtures.refusals import KEY, ONE, Case, World, named
+
+SOURCE = "errors.md section 3"
+NOT_NULL = "Member must not be null"
+NAME = "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+"
+CAPACITY = "Member must satisfy enum value set: [INDEXES, TOTAL, NONE]"
+METRICS = "Member must satisfy enum value set: [SIZE, NONE]"
+RETURN_VALUES = "Member must satisfy enum value set: [ALL_NEW, UPDATED_OLD, ALL_OLD, NONE, UPDATED_NEW]"
+DELETE_VALUES = "Member must satisfy enum value set: [ALL_OLD, NONE]"
+SELECT = (
+    "Member must satisfy enum value set: [SPECIFIC_ATTRIBUTES, COUNT, ALL_ATTRIBUTES, "
+    "ALL_PROJECTED_ATTRIBUTES]"
+)
+OPERATORS = (
+    "Member must satisfy enum value set: [IN, NULL, BETWEEN, LT, NOT_CONTAINS, EQ, GT, NOT_NULL, NE, LE, "
+    "BEGINS_WITH, GE, CONTAINS]"
+)
+CONDITIONAL = "Member must satisfy enum value set: [OR, AND]"
+ACTIONS = "Member must satisfy enum value set: [ADD, PUT, DELETE]"
+NO_TABLE_NAME = "The parameter 'TableName' is required but was not present in the request"
+
+
+def null(path: str) -> str:
+    return f"Value null at '{path}' failed to satisfy constraint: {NOT_NULL}"
+
+
+def old(value: str, path: str, constraint: str) -> str:
+    return f"Value '{value}' at '{path}' failed to satisfy constraint: {constraint}"
+
+
+def new(path: str, constraint: str) -> str:
+    return f"Value at '{path}' failed to satisfy constraint: {constraint}"
+
+
+def at_least(number: int, measure: str = "length") -> str:
+    return f"Member must have {measure} greater than or equal to {number}"
+
+
+def at_most(number: int, measure: str = "length") -> str:
+    return f"Member must have {measure} less than or equal to {number}"
+
+
+ITEM_WRITES: dict[str, dict[str, Any]] = {
+    "PutItem": {"Item": KEY},
+    "UpdateItem": {"Key": KEY},
+    "DeleteItem": {"Key": KEY},
+}
+BAD_NAMES: list[tuple[str, str]] = [
+    ("", at_least(1)),
+    ("a" * 256, at_most(255)),
+    *((name, NAME) for name in ("a b", "a/b", "a;", "ä", "a\n", "a:b", "$a", "a,b", "a*", " ")),
+]
+
+
+def names() -> Iterator[Case]:
+    for operation, members in ITEM_WRITES.items():
+        yield Case("no table name", operation, members, ONE + null("tableName"), SOURCE)
+        yield Case(
+            "a null table name", operation, {**members, "TableName": None}, ONE + null("tableName"), SOURCE
+        )
+        for name, constraint in BAD_NAMES:
+            yield Case(
+                f"table name {name[:9]!r}",
+                operation,
+                {**members, "TableName": name},
+                ONE + old(name, "tableName", constraint),
+                "limits.md section 1: 1..255 and the pattern on data-plane calls",
+            )
+        yield Case(
+            "a bad table name, told alone",
+            operation,
+            {"TableName": "a b", "ReturnValues": "x", "ReturnConsumedCapacity": "y"},
+            ONE + old("a b", "tableName", NAME),
+            "errors.md section 4",
+        )
+    for operation, members, echoes in (
+        ("GetItem", {"Key": KEY}, False),
+        (
+            "Query",
+            {"KeyConditionExpression": "p = :p", "ExpressionAttributeValues": {":p": {"S": "x"}}},
+            False,
+        ),
+        ("Scan", {}, True),
+    ):
+        path = "tableName" if echoes else "TableName"
+        no_name = null(path) if echoes else new(path, NOT_NULL)
+        yield Case("no table name", operation, members, ONE + no_name, SOURCE)
+        for name, constraint in BAD_NAMES:
+            text = old(name, path, constraint) if echoes else new(path, constraint)
+            yield Case(
+                f"table name {name[:9]!r}", operation, {**members, "TableName": name}, ONE + text, SOURCE
+            )
+    for operation in ("CreateTable", "DescribeTable", "DeleteTable", "UpdateTable"):
+        for what, members in (("no", {}), ("a null", {"TableName": None})):
+            yield Case(
+                f"{what} table name",
+                operation,
+                {**members, **({"BillingMode": "x"} if operation in ("CreateTable", "UpdateTable") else {})},
+                NO_TABLE_NAME,
+                "errors.md section 4: missing name first and alone",
+            )
+    for name, constraint in (("", 3), ("a", 3), ("ab", 3)):
+        yield Case(
+            f"table name {name!r}",
+            "CreateTable",
+            {**CREATE, "TableName": name},
+            (f"2 validation errors detected: {old(name, 'tableName', NAME)}; " if not name else ONE)
+            + old(name, "tableName", at_least(constraint)),
+            "limits.md section 1: 3..255 on CreateTable",
+        )
+    yield Case(
+        "a table name of 256",
+        "CreateTable",
+        {**CREATE, "TableName": "a" * 256},
+        ONE + old("a" * 256, "tableName", at_most(255)),
+        "limits.md section 1",
+    )
+    yield Case(
+        "a table name with a space",
+        "CreateTable",
+        {**CREATE, "TableName": "a b c"},
+        ONE + old("a b c", "tableName", NAME),
+        "limits.md section 1",
+    )
+    for operation in ("Scan", "Query"):
+        base = {
+            "TableName": "hash",
+            **(
+                {"KeyConditionExpression": "p = :p", "ExpressionAttributeValues": {":p": {"S": "x"}}}
+                if operation == "Query"
+                else {}
+            ),
+        }
+        for name, constraint in (
+            ("a", at_least(3)),
+            ("ab", at_least(3)),
+            ("a" * 256, at_most(255)),
+            ("a b c", NAME),
+        ):
+            text = old(name, "indexName", constraint) if operation == "Scan" else new("IndexName", constraint)
+            yield Case(
+                f"index name {name[:9]!r}",
+                operation,
+                {**base, "IndexName": name},
+                ONE + text,
+                "limits.md section 1",
+            )
+
+
+CREATE: dict[str, Any] = {
+    "TableName": "new",
+    "KeySchema": [{"AttributeName": "p", "KeyType": "HASH"}],
+    "AttributeDefinitions": [{"AttributeName": "p", "AttributeType": "S"}],
+    "BillingMode": "PAY_PER_REQUEST",
+}
+
+
+def enumerations() -> Iterator[Case]:
+    for bad in ("", "all", "none", "ALL", "TOTAL ", "x"):
+        for operation, base in (
+            ("PutItem", {"TableName": "hash", "Item": KEY}),
+            ("DeleteItem", {"TableName": "hash", "Key": KEY}),
+            ("UpdateItem", {"TableName": "hash", "Key": KEY}),
+            ("Scan", {"TableName": "hash"}),
+            ("BatchWriteItem", {"RequestItems": {"hash": [{"DeleteRequest": {"Key": KEY}}]}}),
+            ("TransactGetItems", {"TransactItems": [{"Get": {"TableName": "hash", "Key": KEY}}]}),
+        ):
+            yield Case(
+                f"returnConsumedCapacity {bad!r}",
+                operation,
+                {**base, "ReturnConsumedCapacity": bad},
+                ONE + old(bad, "returnConsumedCapacity", CAPACITY),
+                SOURCE,
+            )
+        for operation, base in (
+            ("GetItem", {"TableName": "hash", "Key": KEY}),
+            ("BatchGetItem", {"RequestItems": {"hash": {"Keys": [KEY]}}}),
+            ("Query", {"TableName": "hash"}),
+        ):
+            yield Case(
+                f"returnConsumedCapacity {bad!r}",
+                operation,
+                {**base, "ReturnConsumedCapacity": bad},
+                ONE + new("ReturnConsumedCapacity", CAPACITY),
+                "errors.md section 3, new framework: no echo",
+            )
+    for operation, members in ITEM_WRITES.items():
+        base = {"TableName": "hash", **members}
+        values = DELETE_VALUES if operation == "DeleteItem" else RETURN_VALUES
+        for member, constraint in (
+            ("ReturnValues", values),
+            ("ReturnItemCollectionMetrics", METRICS),
+            ("ReturnValuesOnConditionCheckFailure", DELETE_VALUES),
+            ("ConditionalOperator", CONDITIONAL),
+        ):
+            path = member[0].lower() + member[1:]
+            yield Case(
+                f"{path} of no sense",
+                operation,
+                {**base, member: "x"},
+                ONE + old("x", path, constraint),
+                SOURCE,
+            )
+        yield Case(
+            "a comparison of no sense",
+            operation,
+            {**base, "Expected": {"a": {"ComparisonOperator": "eq"}}},
+            ONE + old("eq", "expected.a.member.comparisonOperator", OPERATORS),
+            SOURCE,
+        )
+    yield Case(
+        "an action of no sense",
+        "UpdateItem",
+        {"TableName": "hash", "Key": KEY, "AttributeUpdates": {"a": {"Action": "x"}}},
+        ONE + old("x", "attributeUpdates.a.member.action", ACTIONS),
+        SOURCE,
+    )
+    yield Case(
+        "Select of no sense",
+        "Scan",
+        {"TableName": "hash", "Select": "x"},
+        ONE + old("x", "select", SELECT),
+        SOURCE,
+    )
+    yield Case(
+        "Select of no sense",
+        "Query",
+        {"TableName": "hash", "Select": "x"},
+        ONE + new("Select", SELECT),
+        SOURCE,
+    )
+    yield Case(
+        "ConditionalOperator of no sense",
+        "Query",
+        {"TableName": "hash", "ConditionalOperator": "x", "Select": "y"},
+        new("ConditionalOperator", CONDITIONAL),
+        "errors.md section 4: bare, ahead of and not merged with Select",
+    )
+    for member, path, bad, printed in (
+        ("BillingMode", "billingMode", "x", "[PROVISIONED, PAY_PER_REQUEST]"),
+        ("TableClass", "tableClass", "x", "[STANDARD, STANDARD_INFREQUENT_ACCESS]"),
+    ):
+        for operation in ("CreateTable", "UpdateTable"):
+            yield Case(
+                f"{path} of no sense",
+                operation,
+                {**(CREATE if operation == "CreateTable" else {"TableName": "hash"}), member: bad},
+                ONE + old(bad, path, f"Member must satisfy enum value set: {printed}"),
+                SOURCE,
+            )
+    yield Case(
+        "attributeType of no sense",
+        "CreateTable",
+        {**CREATE, "AttributeDefinitions": [{"AttributeName": "p", "AttributeType": "X"}]},
+        ONE
+        + old(
+            "X",
+            "attributeDefinitions.1.member.attributeType",
+            "Member must satisfy enum value set: [B, N, S]",
+        ),
+        SOURCE,
+    )
+    yield Case(
+        "keyType of no sense",
+        "CreateTable",
+        {**CREATE, "KeySchema": [{"AttributeName": "p", "KeyType": "X"}]},
+        ONE + old("X", "keySchema.1.member.keyType", "Member must satisfy enum value set: [HASH, RANGE]"),
+        SOURCE,
+    )
+    index = {"IndexName": "abc", "KeySchema": CREATE["KeySchema"], "Projection": {"ProjectionType": "X"}}
+    yield Case(
+        "projectionType of no sense",
+        "CreateTable",
+        {**CREATE, "GlobalSecondaryIndexes": [index]},
+        ONE
+        + old(
+            "X",
+            "globalSecondaryIndexes.1.member.projection.projectionType",
+            "Member must satisfy enum value set: [ALL, INCLUDE, KEYS_ONLY]",
+        ),
+        SOURCE,
+    )
+
+
+def bounds() -> Iterator[Case]:
+    for limit in (0, -1, -(2**31)):
+        yield Case(
+            f"limit {limit}",
+            "Scan",
+            {"TableName": "hash", "Limit": limit},
+            ONE + old(str(limit), "limit", at_least(1, "value")),
+            "errors.md 6.5",
+        )
+        yield Case(
+            f"limit {limit}",
+            "Query",
+            {"TableName": "hash", "Limit": limit},
+            ONE + new("Limit", at_least(1, "value")),
+            "errors.md 6.5",
+        )
+    for limit, constraint in ((0, at_least(1, "value")), (101, at_most(100, "value"))):
+        yield Case(
+            f"limit {limit}",
+            "ListTables",
+            {"Limit": limit},
+            ONE + old(str(limit), "limit", constraint),
+            "limits.md section 4",
+        )
+    for member in ("ReadCapacityUnits", "WriteCapacityUnits"):
+        units = {"ReadCapacityUnits": 1, "WriteCapacityUnits": 1, member: 0}
+        path = f"provisionedThroughput.{member[0].lower()}{member[1:]}"
+        for operation, base in (
+            ("CreateTable", {**CREATE, "BillingMode": "PROVISIONED"}),
+            ("UpdateTable", {"TableName": "hash"}),
+        ):
+            yield Case(
+                f"{member} of 0",
+                operation,
+                {**base, "ProvisionedThroughput": units},
+                ONE + old("0", path, at_least(1, "value")),
+                "limits.md section 6: minimum 1 + 1",
+            )
+            yield Case(
+                f"no {member}",
+                operation,
+                {**base, "ProvisionedThroughput": {n: v for n, v in units.items() if n != member}},
+                ONE + null(path),
+                SOURCE,
+            )
+    yield Case(
+        "no attributes to get",
+        "Scan",
+        {"TableName": "hash", "AttributesToGet": []},
+        ONE + old("[]", "attributesToGet", at_least(1)),
+        "limits.md section 3",
+    )
+    yield Case(
+        "256 attributes to get",
+        "GetItem",
+        {"TableName": "hash", "Key": KEY, "AttributesToGet": [f"a{n}" for n in range(256)]},
+        ONE + new("AttributesToGet", at_most(255)),
+        "limits.md section 3",
+    )
+    for what, elements in (("three", 3), ("five", 5)):
+        keys = [{"AttributeName": f"k{n}", "KeyType": "HASH"} for n in range(elements)]
+        echo = ", ".join(f"KeySchemaElement(attributeName=k{n}, keyType=HASH)" for n in range(elements))
+        yield Case(
+            f"{what} keys",
+            "CreateTable",
+            {**CREATE, "KeySchema": keys},
+            ONE + old(f"[{echo}]", "keySchema", at_most(2)),
+            "new-features.md section 10",
+        )
+    for name, constraint in (("", at_least(1)), ("a" * 256, at_most(255))):
+        yield Case(
+            f"a key attribute of {len(name)} bytes",
+            "CreateTable",
+            {**CREATE, "KeySchema": [{"AttributeName": name, "KeyType": "HASH"}]},
+            ONE + old(name, "keySchema.1.member.attributeName", constraint),
+            "limits.md section 1: reported before consistency problems of the schema",
+        )
+
+
+def several() -> Iterator[Case]:
+    yield Case(
+        "three at once",
+        "PutItem",
+        {"TableName": "hash", "ReturnValues": "x", "ReturnConsumedCapacity": "y"},
+        f"3 validation errors detected: {null('item')}; {old('x', 'returnValues', RETURN_VALUES)}; "
+        f"{old('y', 'returnConsumedCapacity', CAPACITY)}",
+        "errors.md section 4: PutItem aggregates",
+    )
+    yield Case(
+        "only the first",
+        "UpdateItem",
+        {"TableName": "hash", "Key": KEY, "ReturnValues": "x", "ReturnConsumedCapacity": "y"},
+        ONE + old("x", "returnValues", RETURN_VALUES),
+        "errors.md section 4: UpdateItem stops at the first, returnValues",
+    )
+    yield Case(
+        "two at once",
+        "DeleteItem",
+        {"TableName": "hash", "ReturnItemCollectionMetrics": "x"},
+        f"2 validation errors detected: {null('key')}; {old('x', 'returnItemCollectionMetrics', METRICS)}",
+        "errors.md section 4",
+    )
+    yield Case(
+        "two at once",
+        "GetItem",
+        {"TableName": "hash", "ReturnConsumedCapacity": "x"},
+        f"2 validation errors detected: {new('Key', NOT_NULL)}; {new('ReturnConsumedCapacity', CAPACITY)}",
+        "errors.md section 3",
+    )
+    yield Case(
+        "at most ten",
+        "CreateTable",
+        {**CREATE, "AttributeDefinitions": [{"AttributeName": "p", "AttributeType": "X"}] * 12},
+        "10 validation errors detected: "
+        + "; ".join(
+            old(
+                "X",
+                f"attributeDefinitions.{n}.member.attributeType",
+                "Member must satisfy enum value set: [B, N, S]",
+            )
+            for n in range(1, 11)
+        ),
+        "errors.md section 3: at most 10 errors are collected",
+    )
+
+
+def before_the_rest() -> Iterator[Case]:
+    """A constraint before operation rules, those before the table, the table before its keys."""
+    missing = {"TableName": "nothing"}
+    wrong_key = {"q": {"S": "x"}}
+    for operation, members in (
+        ("GetItem", {"Key": wrong_key}),
+        ("DeleteItem", {"Key": wrong_key}),
+        ("UpdateItem", {"Key": wrong_key}),
+        ("PutItem", {"Item": wrong_key}),
+    ):
+        yield Case(
+            "a missing table before its key",
+            operation,
+            {**missing, **members},
+            "Requested resource not found",
+            "errors.md section 4: 8 before 9",
+            "ResourceNotFoundException",
+        )
+    yield Case(
+        "a constraint before a bad value",
+        "PutItem",
+        {**missing, "Item": {"a": {"N": "x"}}, "ReturnConsumedCapacity": "x"},
+        ONE + old("x", "returnConsumedCapacity", CAPACITY),
+        "errors.md section 4: 6 before 7",
+    )
+    yield Case(
+        "a bad value before a missing table",
+        "PutItem",
+        {**missing, "Item": {"a": {"N": "x"}}},
+        ONE + "The parameter cannot be converted to a numeric value: x",
+        "errors.md section 4: 7 before 8",
+    )
+    yield Case(
+        "a bad expression before a missing table",
+        "PutItem",
+        {**missing, "Item": KEY, "ConditionExpression": "a ="},
+        ONE + 'Invalid ConditionExpression: Syntax error; token: "<EOF>", near: "="',
+        "errors.md section 4: validation precedes existence",
+    )
+    yield Case(
+        "a bad expression before a missing table",
+        "Scan",
+        {**missing, "FilterExpression": "foo(a)"},
+        "Invalid FilterExpression: Invalid function name; function: foo",
+        "errors.md section 4",
+    )
+    yield Case(
+        "a bad expression before a missing table",
+        "GetItem",
+        {**missing, "Key": KEY, "ProjectionExpression": "a, a"},
+        "Invalid ProjectionExpression: Two document paths overlap with each other; must remove or "
+        "rewrite one of these paths; path one: [a], path two: [a]",
+        "errors.md section 4",
+    )
+    yield Case(
+        "a bad key condition before a missing table",
+        "Query",
+        {**missing, "KeyConditionExpression": "p <> :p", "ExpressionAttributeValues": {":p": {"S": "x"}}},
+        "Invalid operator used in KeyConditionExpression: <>",
+        "errors.md section 4: operand types before table lookup",
+    )
+    yield Case(
+        "segments before a missing table",
+        "Scan",
+        {**missing, "Segment": 1},
+        "The TotalSegments parameter is required but was not present in the request when Segment "
+        "parameter is present",
+        "errors.md section 4: 7 before 8",
+    )
+    yield Case(
+        "mixed parameters before a bad expression",
+        "Scan",
+        {**missing, "FilterExpression": "foo(", "ScanFilter": {}},
+        "Can not use both expression and non-expression parameters in the same request: "
+        "Non-expression parameters: {ScanFilter} Expression parameters: {FilterExpression}",
+        "errors.md 6.4",
+    )
+    yield Case(
+        "a bad value before mixed parameters",
+        "PutItem",
+        {**missing, "Item": {"a": {}}, "Expected": {}, "ConditionExpression": "a"},
+        "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes",
+        "assumed: the item is read before its condition",
+    )
+    for operation, members in (("PutItem", {"Item": {**KEY, "v": {"S": "x" * 409_600}}}),):
+        yield Case(
+            "a missing table before the size",
+            operation,
+            {**missing, **members},
+            "Requested resource not found",
+            "errors.md section 4: 8 before 10",
+            "ResourceNotFoundException",
+        )
+    yield Case(
+        "a key before the size",
+        "PutItem",
+        {"TableName": "hash", "Item": {"p": {"N": "1"}, "v": {"S": "x" * 409_600}}},
+        "One or more parameter values were invalid: Type mismatch for key p expected: S actual: N",
+        "errors.md section 4: 9 before 10",
+    )
+
+
+def cases() -> Iterator[Case]:
+    yield from names()
+    yield from enumerations()
+    yield from bounds()
+    yield from several()
+    yield from before_the_rest()
+
+
+@named(cases())
+def test_a_broken_constraint_is_refused(world: World, case: Case) -> None:
+    world.refuses(case)
