@@ -27,7 +27,7 @@ from faradisc.capacity.controlplane import DecreaseLog
 HIGH_POINTS = 2
 LOW_POINTS = 15
 LOW_GAP_PERCENT = 20
-"""The low alarm stands this many percentage points below the target. For a target of 20 that is 0: Assumed."""
+"""The low alarm stands this many percentage points below the target. Assumed for targets other than 70."""
 MAINTENANCE_NS = 15 * MINUTE_NS
 """Three points of five minutes until a foreign change of capacity is noticed."""
 

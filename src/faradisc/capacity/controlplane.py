@@ -61,8 +61,9 @@ class DecreaseLog:
         today = self.today(now)
         return (
             "Subscriber limit exceeded: Provisioned throughput decreases are limited within a given UTC "
-            f"day. After the first {DECREASES_PER_DAY_INITIAL} decreases, each subsequent decrease in the same UTC "
-            "day can be performed at most once every 3600 seconds. Number of decreases today: "
+            f"day. After the first {DECREASES_PER_DAY_INITIAL} decreases, each subsequent decrease "
+            "in the same UTC day can be performed at most once every 3600 seconds. "
+            "Number of decreases today: "
             f"{len(today)}. Last decrease at {date(max(today))}. Next decrease can be made at "
             f"{date(self.next_allowed(now))}. Resource: {what}"
         )

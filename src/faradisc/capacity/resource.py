@@ -28,6 +28,8 @@ from faradisc.capacity.splitting import Splitting
 from faradisc.capacity.throttle import Cause, ResourceKind
 
 STEP_NS = heat.HEAT_STEP_S * SECOND_NS
+UNSEEN_NS = 5 * MINUTE_NS
+"""A longer stretch in which an idle resource was not advanced is passed over, minutes of zero included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,8 +296,8 @@ class Resource:
             if self._next_step <= now:
                 events += self._step(self._next_step)
                 self._next_step += STEP_NS
-                if self._quiet():
-                    self._next_step = max(self._next_step, now - now % STEP_NS + STEP_NS)
+                if now - self._next_step > UNSEEN_NS and self._quiet():
+                    self._next_step = now - now % STEP_NS + STEP_NS
         return events
 
     def _quiet(self) -> bool:

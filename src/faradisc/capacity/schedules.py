@@ -17,8 +17,8 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from faradisc.capacity.config import DAY_NS, HOUR_NS, MINUTE_NS, SECOND_NS
 
 _UNITS_NS = {"minute": MINUTE_NS, "hour": HOUR_NS, "day": DAY_NS}
-_MONTHS = "JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC".split()
-_DAYS = "SUN MON TUE WED THU FRI SAT".split()
+_MONTHS = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"]
+_DAYS = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"]
 _YEAR_MAX = 2199
 
 

@@ -31,7 +31,8 @@ def test_v117_four_switches_to_on_demand_in_24_hours() -> None:
     assert log.next_allowed(after(4 * 3600)) == START + DAY_NS
     assert log.allowed(START + DAY_NS)
     assert log.text(after(4 * 3600)).startswith(
-        "Subscriber limit exceeded: Update to PayPerRequest mode are limited to 4 in 1 day(s). Last update at "
+        "Subscriber limit exceeded: Update to PayPerRequest mode are limited to 4 in 1 day(s). "
+        "Last update at "
     )
 
 
@@ -109,8 +110,8 @@ def test_quotas() -> None:
     assert quotas.table_text((40_000, 40_000), "us-east-1") is None
     text = quotas.table_text((40_001, 1), "us-east-1")
     assert text is not None and text.startswith(
-        "The requested ReadCapacityUnits, 40001, is above the per table maximum for the account in us-east-1. "
-        "Per table maximum: 40000"
+        "The requested ReadCapacityUnits, 40001, is above the per table maximum for the account in "
+        "us-east-1. Per table maximum: 40000"
     )
     assert quotas.account_text((40_000, 0), (40_000, 1), "us-east-1") is None
     assert quotas.account_text((40_001, 0), (40_000, 1), "us-east-1") is not None

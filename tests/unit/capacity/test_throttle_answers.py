@@ -67,7 +67,7 @@ PTEE, THROTTLING, LIMIT = (
     ],
 )
 def test_the_table_of_exceptions(
-    kind: str, direction: str, cause: Cause, on_demand: bool, exception: str, text: str
+    kind: str, direction: str, cause: Cause, *, on_demand: bool, exception: str, text: str
 ) -> None:
     """Section 2.10, row by row; the member is spelled with a small t in ThrottlingException only."""
     case = refused(kind, direction, cause, on_demand=on_demand)

@@ -1,0 +1,294 @@
+"""The eight invariants of capacity.md section 2.16, over random loads."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from faradisc.capacity.account import Account
+from faradisc.capacity.admission import Charge, admit, settle
+from faradisc.capacity.config import MINUTE_NS, SECOND_NS, UNIT, CapacityConfig, profile
+from faradisc.capacity.inspect import describe
+from faradisc.capacity.metrics import dimensions
+from faradisc.capacity.resource import Resource
+from faradisc.capacity.topology import EvenSurvey
+from unit.capacity.worlds import INDEX, START, TABLE, place, table
+
+KEYS = [place(f"k{n}", f"s{n % 3}") for n in range(12)]
+
+gaps = st.integers(0, 3 * SECOND_NS)
+costs = st.integers(1, 40)
+"""Whole units."""
+loads = st.lists(st.tuples(gaps, st.integers(0, len(KEYS) - 1), costs), min_size=1, max_size=60)
+
+
+def moments(load: list[tuple[int, int, int]]) -> list[tuple[int, bytes, int]]:
+    """(now, place, units) of each request."""
+    now = START
+    timed = []
+    for gap, key, cost in load:
+        now += gap
+        timed.append((now, KEYS[key], cost))
+    return timed
+
+
+def run(resource: Resource, load: list[tuple[int, int, int]]) -> list[tuple[int, bytes, int]]:
+    """The admitted writes."""
+    admitted = []
+    for now, where, cost in moments(load):
+        resource.advance(now)
+        cell = resource.writes.admit(where, now)
+        if cell is None:
+            resource.writes.refuse(where, now)
+        else:
+            resource.writes.settle(cell, where, cost * 2, now)
+            admitted.append((now, where, cost))
+    return admitted
+
+
+def check_windows(admitted: list[tuple[int, int]], rate: int, bank: int) -> None:
+    """Whatever window ends with an admitted request: before it, less than the bank and the inflow of the
+    window was taken in it."""
+    for first in range(len(admitted)):
+        taken = 0
+        for now, cost in admitted[first:]:
+            assert taken * UNIT < bank * UNIT + rate * (now - admitted[first][0])
+            taken += cost
+
+
+@given(load=loads, rate=st.integers(1, 30), burst_s=st.sampled_from([1, 5, 300]))
+def test_i1_a_resource_never_exceeds_its_rate_and_its_bank(
+    load: list[tuple[int, int, int]], rate: int, burst_s: int
+) -> None:
+    """I1: at most rate x T + burst x rate + one request, where no debt is forgiven."""
+    config = replace(profile("aws"), burst_s=burst_s, max_debt_s=None)
+    admitted = run(table(config=config, write_units=rate), load)
+    check_windows([(now, cost) for now, _, cost in admitted], rate, rate * burst_s)
+
+
+@given(load=loads, cap=st.integers(1, 30), count=st.integers(1, 5))
+def test_i2_a_partition_never_exceeds_its_cap(load: list[tuple[int, int, int]], cap: int, count: int) -> None:
+    """I2: at most cap x T + one second + one request, whatever is banked."""
+    config = replace(profile("aws").with_partition_caps(cap, cap), max_debt_s=None)
+    resource = table(config=config, write_units=1000, partitions=count)
+    admitted = run(resource, load)
+    for part in resource.partitions.partitions:
+        check_windows([(now, cost) for now, where, cost in admitted if part.holds(where)], cap, cap)
+
+
+changes = st.lists(
+    st.one_of(
+        st.tuples(st.just("rates"), st.integers(1, 20_000), st.integers(1, 8_000)),
+        st.tuples(st.just("grow"), st.integers(0, len(KEYS) - 1), st.integers(0, 3000)),
+        st.tuples(st.just("load"), st.integers(0, len(KEYS) - 1), st.integers(1, 400)),
+        st.tuples(st.just("wait"), st.integers(0, 2000), st.just(0)),
+        st.tuples(st.just("on-demand"), st.just(0), st.just(0)),
+        st.tuples(st.just("restart"), st.just(0), st.just(0)),
+        st.tuples(st.just("partitions"), st.integers(1, 12), st.just(0)),
+    ),
+    max_size=25,
+)
+
+SMALL = replace(
+    profile("aws").with_partition_caps(30, 10),
+    partition_bytes_max=1000,
+    hot_for_s=20,
+    heat_cooldown_s=30,
+    split_heat_s=25,
+)
+
+
+@given(steps=changes)
+def test_i3_partitions_tile_the_key_space(steps: list[tuple[str, int, int]]) -> None:
+    """I3: no gap, no overlap, sums kept, ids never reused, counts never fall; over raises, growth, heat,
+    changes of mode and restarts."""
+    resource = table(config=SMALL, read_units=10, write_units=10)
+    now = START
+    total_bytes = total_items = 0
+    seen_ids: dict[str, bytes] = {}
+    retired: set[str] = set()
+    count = 1
+    for kind, a, b in steps:
+        if kind == "rates":
+            resource.set_provisioned(a, b, now)
+        elif kind == "on-demand":
+            resource.set_on_demand(now)
+        elif kind == "partitions":
+            resource.set_partitions(a, now)
+        elif kind == "grow":
+            part = resource.partitions.find(KEYS[a])
+            part.bytes += b
+            part.items += b // 10
+            total_bytes += b
+            total_items += b // 10
+        elif kind == "load":
+            run_at(resource, KEYS[a], b, now)
+        elif kind == "restart":
+            again = settings_of(resource)
+            resource = table(config=SMALL, stored=resource.to_json(), **again)
+        else:
+            now += a * SECOND_NS
+        for event in resource.advance(now):
+            if type(event).__name__ == "SplitDue":
+                full = resource.partitions.by_id(event.partition)  # type: ignore[union-attr]
+                if full is not None:
+                    resource.split_by_size(full.id, EvenSurvey(full), now)
+        parts = resource.partitions.partitions
+        assert parts[0].low == b"" and parts[-1].high is None
+        assert all(left.high == right.low for left, right in pairwise(parts))
+        assert resource.partitions.lows == [part.low for part in parts] == resource.writes.lows
+        assert [cell.partition for cell in resource.writes.cells] == parts
+        assert sum(part.bytes for part in parts) == total_bytes
+        assert sum(part.items for part in parts) == total_items
+        assert len(parts) >= count
+        count = len(parts)
+        present = {part.id for part in parts}
+        retired |= seen_ids.keys() - present
+        assert not present & retired
+        for part in parts:
+            assert seen_ids.setdefault(part.id, part.low) == part.low
+        for key in KEYS:
+            assert resource.partitions.find(key).holds(key)
+
+
+def run_at(resource: Resource, where: bytes, requests: int, now: int) -> None:
+    """Requests at one moment and one place."""
+    for _ in range(requests):
+        cell = resource.writes.admit(where, now)
+        if cell is None:
+            resource.writes.refuse(where, now)
+        else:
+            resource.writes.settle(cell, where, 2, now)
+
+
+def settings_of(resource: Resource) -> dict[str, Any]:
+    return {
+        "read_units": resource.read_units,
+        "write_units": resource.write_units,
+        "on_demand": resource.on_demand,
+    }
+
+
+@given(load=loads, rate=st.integers(1, 10))
+def test_i4_a_refused_request_takes_nothing(load: list[tuple[int, int, int]], rate: int) -> None:
+    """I4: neither a balance nor a consumed metric changes, in the table or in the index that admitted it."""
+    base = table(write_units=100)
+    index = Resource(INDEX, "Index", profile("pessimistic"), START, write_units=rate)
+    for now, where, cost in moments(load):
+        charges = [Charge(base.writes, where, cost * 2), Charge(index.writes, where, cost * 2)]
+        before = (balances(base, now), balances(index, now), tallies(base), tallies(index))
+        if admit(charges, now) is None:
+            settle(charges, now)
+        else:
+            assert (balances(base, now), balances(index, now), tallies(base), tallies(index)) == before
+
+
+def balances(resource: Resource, now: int) -> list[int]:
+    bank = resource.writes.bucket
+    assert bank is not None
+    return [bank.balance(now), *(cell.balance(now) for cell in resource.writes.cells)]
+
+
+def tallies(resource: Resource) -> list[dict[int, int]]:
+    return [dict(cell.tally) for cell in resource.writes.cells]
+
+
+@given(load=loads, days=st.integers(0, 400), name=st.sampled_from(["aws", "documented", "classic-2017"]))
+def test_i5_equal_times_give_equal_decisions(load: list[tuple[int, int, int]], days: int, name: str) -> None:
+    """I5: the same trace gives the same decisions, events and state; moving it by whole days changes
+    nothing but the dates."""
+
+    def outcome(shift: int) -> tuple[list[tuple[int, bytes, int]], str]:
+        config = profile(name).with_partition_caps(30, 10)
+        resource = Resource(TABLE, "Table", config, START + shift, write_units=20, partitions=2)
+        admitted = []
+        for now, where, cost in moments(load):
+            resource.advance(now + shift)
+            cell = resource.writes.admit(where, now + shift)
+            if cell is not None:
+                resource.writes.settle(cell, where, cost * 2, now + shift)
+                admitted.append((now, where, cost))
+        shown = describe(resource, START + shift + 600 * SECOND_NS)
+        for part in shown["partitions"]:
+            part["born_ns"] -= shift
+        return admitted, repr(shown)
+
+    assert outcome(0) == outcome(0)
+    assert outcome(0) == outcome(days * 86_400 * SECOND_NS)
+
+
+@given(load=loads, indexed=st.lists(st.booleans(), min_size=60, max_size=60))
+def test_i6_index_units_stay_with_the_index(load: list[tuple[int, int, int]], indexed: list[bool]) -> None:
+    """I6: what a global index is charged never shows in its table's consumption. (A local index has no
+    lane of its own: its units are charged to the table's.)"""
+    account = Account(profile("off"), START)
+    base = account.add("T", None, TABLE, START, write_units=10)
+    index = account.add("T", "g1", INDEX, START, write_units=10)
+    of_table = of_index = 0
+    for (_, _, cost), touched in zip(load, indexed, strict=False):
+        base.writes.count(cost * 2)
+        of_table += cost
+        if touched:
+            index.writes.count(2)
+            of_index += 1
+    account.advance(START + MINUTE_NS)
+
+    def consumed(name: str | None) -> float:
+        which = dimensions(TableName="T", GlobalSecondaryIndexName=name)
+        points = account.metrics.get("ConsumedWriteCapacityUnits", which, START, START + MINUTE_NS, 60)
+        return points[0][1].sum
+
+    assert (consumed(None), consumed("g1")) == (of_table, of_index)
+
+
+equal_loads = st.tuples(
+    st.lists(st.tuples(gaps, st.integers(0, len(KEYS) - 1)), min_size=1, max_size=60), st.integers(1, 5)
+)
+
+
+@given(
+    load=equal_loads,
+    rate=st.integers(1, 8),
+    burst_s=st.integers(1, 5),
+    cap=st.integers(1, 8),
+    more=st.tuples(st.integers(0, 8), st.integers(0, 5), st.integers(0, 8)),
+)
+def test_i7_more_capacity_never_throttles_more(
+    load: tuple[list[tuple[int, int]], int], rate: int, burst_s: int, cap: int, more: tuple[int, int, int]
+) -> None:
+    """I7: for requests of equal cost in one partition, a higher rate, bank or cap refuses no more."""
+    requests, cost = load
+    costed = [(gap, key, cost) for gap, key in requests]
+
+    def refused(config: CapacityConfig, units: int) -> int:
+        return len(costed) - len(run(table(config=config, write_units=units), costed))
+
+    def config(burst: int, limit: int) -> CapacityConfig:
+        settings = replace(profile("documented"), burst_s=burst, initial_burst_s=burst, heat_split=False)
+        return settings.with_partition_caps(limit, limit)
+
+    before = refused(config(burst_s, cap), rate)
+    assert refused(config(burst_s + more[1], cap + more[2]), rate + more[0]) <= before
+
+
+@given(load=loads, cap=st.integers(1, 20), rate=st.integers(1, 20))
+def test_i8_causes_add_up_to_throttle_events(load: list[tuple[int, int, int]], cap: int, rate: int) -> None:
+    """I8: the sum of the events by reason is WriteThrottleEvents, and is what was refused."""
+    account = Account(profile("pessimistic").with_partition_caps(cap, cap), START)
+    resource = account.add("T", None, TABLE, START, write_units=rate, partitions=3)
+    refused = len(load) - len(run(resource, load))
+    end = START + 3600 * SECOND_NS
+    account.advance(end)
+    which = dimensions(TableName="T")
+
+    def total(name: str) -> float:
+        points = account.metrics.get(name, which, START, end, 3600)
+        return points[0][1].sum if points else 0
+
+    causes = ("ProvisionedThroughput", "KeyRangeThroughput", "AccountLimit", "MaxOnDemandThroughput")
+    assert sum(total(f"Write{cause}ThrottleEvents") for cause in causes) == refused
+    assert total("WriteThrottleEvents") == refused
