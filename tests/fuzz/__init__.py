@@ -1,6 +1,7 @@
 """Hostile requests: valid ones of every operation, then broken in every way that comes to mind.
 
     values.py, expressions.py     attribute values and expressions, mostly valid
+    statements.py, streams.py     PartiQL; the names and iterators of the standing stream
     requests.py                   one valid request of any supported operation
     model_requests.py             requests made from the service model alone, of any operation there is
     mutations.py                  what is done to them: to the document, the bytes, the headers

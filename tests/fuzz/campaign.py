@@ -26,7 +26,7 @@ from .mutations import (
     other_target,
     packed,
 )
-from .requests import any_request
+from .requests import any_request, target_of
 from .world import HEADERS, World, document_of
 
 REQUESTS_PER_ROUND = 400
@@ -73,7 +73,7 @@ def hostile(rng: Random) -> HttpRequest:
         target = operation.target
     else:
         name, document = any_request(rng)
-        target = f"DynamoDB_20120810.{name}".encode()
+        target = target_of(name)
     document = json.loads(json.dumps(document))
     while rng.random() < 0.55:
         document = mutate_document(rng, document)
@@ -115,7 +115,7 @@ def run_round(seed: int, number: int) -> Count:
         count.slowest.append((taken, f"{target} of round {number}, request {len(sent) - 1}"))
         if answer.status == 200:
             count.outcomes["ok"] += 1
-            count.taken[target] += 1
+            count.taken[target] += request.method == "POST"
         else:
             named = answer.status == 400
             count.outcomes[

@@ -108,7 +108,8 @@ def _rename(rng: Random, holder: Any, key: Any, places: list[Place]) -> None:
 def _swap(rng: Random, holder: Any, key: Any, places: list[Place]) -> None:
     """What stands somewhere else in the request stands here too."""
     other, other_key = rng.choice(places)
-    if other_key in other if isinstance(other, dict) else other_key < len(other):
+    present = other_key in other if isinstance(other, dict) else other_key < len(other)
+    if present and _weight(other[other_key]) <= _WEIGHT_MAX // 10:
         holder[key] = _copied(other[other_key])
 
 
@@ -122,14 +123,35 @@ def _wrap(rng: Random, holder: Any, key: Any, places: list[Place]) -> None:
 def _repeat(rng: Random, holder: Any, key: Any, places: list[Place]) -> None:
     """Many of the same: over the bounds of batches, sets, lists and maps."""
     content = holder[key]
-    count = rng.choice((2, 26, 101, 300))
+    count = min(rng.choice((2, 26, 101, 300)), _WEIGHT_MAX // _weight(content))
     if isinstance(content, list) and content:
         holder[key] = [_copied(content[0]) for _ in range(count)]
     elif isinstance(content, dict) and content:
         first = next(iter(content.values()))
-        holder[key] = content | {f"{name}{number}": first for number in range(count) for name in ("a",)}
+        holder[key] = content | {f"a{number}": _copied(first) for number in range(count)}
     elif isinstance(content, str):
         holder[key] = content * count
+
+
+_WEIGHT_MAX = 500_000
+"""Of what one repetition makes. A few in each other would otherwise fill the memory, not the database."""
+
+
+def _weight(node: Any) -> int:
+    """Roughly the bytes of a subtree, at least 1, counted until it is too much anyway."""
+    weight = 1
+    left = [node]
+    while left and weight <= _WEIGHT_MAX:
+        found = left.pop()
+        if isinstance(found, dict):
+            weight += sum(map(len, found)) + 5 * len(found)
+            left += found.values()
+        elif isinstance(found, list):
+            weight += 2 * len(found)
+            left += found
+        else:
+            weight += len(found) if isinstance(found, str) else 4
+    return weight
 
 
 def _deepen(rng: Random, holder: Any, key: Any, places: list[Place]) -> None:

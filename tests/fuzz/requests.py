@@ -11,8 +11,11 @@ from random import Random
 from typing import Any
 
 from faradisc.operations.registry import OPERATIONS
+from faradisc.protocol.service_model import operation_named
 
 from .expressions import Expressions
+from .statements import Statement, a_read, a_write, any_statement
+from .streams import stream
 from .tables import TABLES, Keys, Standing
 from .values import NAMES, STRINGS, scalar, value
 
@@ -302,6 +305,39 @@ def _action(rng: Random, table: Standing, item: Request, key: Request) -> Reques
             return {"ConditionCheck": {**common, "Key": key, **check, **expressions.placeholders()}}
 
 
+# --- Statements ----------------------------------------------------------------------------------
+
+
+def _with_parameters(statement: Statement) -> Request:
+    text, parameters = statement
+    return {"Statement": text, **({"Parameters": parameters} if parameters else {})}
+
+
+def execute_statement(rng: Random) -> Request:
+    return {
+        **_with_parameters(any_statement(rng)),
+        **_maybe(rng, 0.2, ConsistentRead=rng.random() < 0.5),
+        **_maybe(rng, 0.3, Limit=rng.choice((1, 2, 100))),
+        **_report(rng),
+    }
+
+
+def batch_execute_statement(rng: Random) -> Request:
+    make = rng.choice((a_read, a_write))
+    statements = [_with_parameters(make(rng)) for _ in range(rng.randrange(1, 4))]
+    return {"Statements": statements, **_report(rng)}
+
+
+def execute_transaction(rng: Random) -> Request:
+    make = rng.choice((a_read, a_write))
+    statements = [_with_parameters(make(rng)) for _ in range(rng.randrange(1, 4))]
+    return {
+        "TransactStatements": statements,
+        **_maybe(rng, 0.3, ClientRequestToken=f"statement-{rng.randrange(20)}"),
+        **_report(rng),
+    }
+
+
 # --- Tables --------------------------------------------------------------------------------------
 
 
@@ -393,6 +429,38 @@ def list_tags_of_resource(rng: Random) -> Request:
     return {"ResourceArn": _ARN + _any_table_name(rng)}
 
 
+def update_time_to_live(rng: Random) -> Request:
+    specification = {"Enabled": rng.random() < 0.7, "AttributeName": rng.choice(("n", "rank", "doc.a"))}
+    return {"TableName": _any_table_name(rng), "TimeToLiveSpecification": specification}
+
+
+# --- Streams -------------------------------------------------------------------------------------
+
+
+def list_streams(rng: Random) -> Request:
+    return _maybe(rng, 0.5, TableName=_any_table_name(rng)) | _maybe(rng, 0.3, Limit=rng.choice((1, 100)))
+
+
+def describe_stream(rng: Random) -> Request:
+    return {"StreamArn": stream().arn, **_maybe(rng, 0.3, Limit=rng.choice((1, 2, 100)))}
+
+
+def get_shard_iterator(rng: Random) -> Request:
+    found = stream()
+    kind = rng.choice(("TRIM_HORIZON", "LATEST", "AT_SEQUENCE_NUMBER", "AFTER_SEQUENCE_NUMBER"))
+    sequence = {"SequenceNumber": rng.choice(found.sequence_numbers)} if "SEQUENCE" in kind else {}
+    return {
+        "StreamArn": found.arn,
+        "ShardId": rng.choice(found.shard_ids),
+        "ShardIteratorType": kind,
+        **sequence,
+    }
+
+
+def get_records(rng: Random) -> Request:
+    return {"ShardIterator": rng.choice(stream().iterators), **_maybe(rng, 0.4, Limit=rng.choice((1, 1000)))}
+
+
 def _empty(rng: Random) -> Request:
     return {}
 
@@ -416,14 +484,33 @@ _MAKERS: dict[str, Maker] = {
     "TagResource": tag_resource,
     "UntagResource": untag_resource,
     "ListTagsOfResource": list_tags_of_resource,
+    "ExecuteStatement": execute_statement,
+    "BatchExecuteStatement": batch_execute_statement,
+    "ExecuteTransaction": execute_transaction,
+    "UpdateTimeToLive": update_time_to_live,
+    "DescribeTimeToLive": describe_table,
+    "ListStreams": list_streams,
+    "DescribeStream": describe_stream,
+    "GetShardIterator": get_shard_iterator,
+    "GetRecords": get_records,
     "DescribeLimits": _empty,
     "DescribeEndpoints": _empty,
 }
 
 MAKERS = {name: maker for name, maker in _MAKERS.items() if name in OPERATIONS}
 
-_WEIGHTS = {name: 8 if name in ("PutItem", "UpdateItem", "Query", "Scan") else 3 for name in MAKERS}
+_WEIGHTS = {
+    name: 8 if name in ("PutItem", "UpdateItem", "Query", "Scan", "ExecuteStatement") else 3
+    for name in MAKERS
+}
 _WEIGHTS |= {"DescribeLimits": 1, "DescribeEndpoints": 1, "ListTables": 1}
+
+
+def target_of(name: str) -> bytes:
+    """The X-Amz-Target of an operation; the streams' ones have a prefix of their own."""
+    operation = operation_named(name)
+    assert operation is not None
+    return operation.target
 
 
 def any_request(rng: Random) -> tuple[str, Request]:

@@ -39,6 +39,7 @@ class Standing:
     globals_: dict[str, Keys] = field(default_factory=dict)
     projections: dict[str, Any] = field(default_factory=dict)
     provisioned: bool = False
+    streamed: bool = False
 
     @property
     def indexes(self) -> dict[str, Keys]:
@@ -57,6 +58,9 @@ class Standing:
                 {"AttributeName": name, "AttributeType": kind} for name, kind in types.items()
             ],
         }
+        if self.streamed:
+            view = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
+            definition["StreamSpecification"] = view
         if self.provisioned:
             definition["ProvisionedThroughput"] = units
         else:
@@ -107,6 +111,7 @@ TABLES = (
             "ByRank": {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["title", "tags"]},
             "ByKind": {"ProjectionType": "KEYS_ONLY"},
         },
+        streamed=True,
     ),
     Standing(
         "Binary",

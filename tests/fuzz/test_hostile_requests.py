@@ -19,7 +19,7 @@ from faradisc.protocol.http import HttpRequest
 
 from .campaign import REQUESTS_PER_ROUND, run_round, run_rounds
 from .corpus import cases, load
-from .requests import MAKERS
+from .requests import MAKERS, target_of
 from .world import HEADERS, World, document_of
 
 SEED = 1
@@ -63,7 +63,7 @@ def test_unbroken_requests_are_taken() -> None:
         for name, make in MAKERS.items():
             world.let_time_pass(0.01)
             body = json.dumps(make(rng)).encode()
-            headers = {**HEADERS, b"x-amz-target": f"DynamoDB_20120810.{name}".encode()}
+            headers = {**HEADERS, b"x-amz-target": target_of(name)}
             answer = world.send(HttpRequest("POST", b"/", headers, body))
             assert answer.status == 200 or document_of(answer)["__type"]
             taken[name] += answer.status == 200

@@ -48,15 +48,7 @@ class World:
 
     def __init__(self) -> None:
         self._process = InProcess(transition_ms=TRANSITION_MS)
-        rng = Random(0)
-        for table in TABLES:
-            self._process.call("CreateTable", **table.definition())
-        self._process.call("CreateTable", **TABLES[0].definition() | {"TableName": CANARY})
-        self._process.clock.advance(1)
-        for table in TABLES:
-            for _ in range(ITEMS_PER_TABLE):
-                self._process.call("PutItem", TableName=table.name, Item=table.item(rng))
-        self._process.call("PutItem", TableName=CANARY, Item=_CANARY_ITEM)
+        found(self._process)
 
     def send(self, request: HttpRequest) -> HttpResponse:
         """Send one request and check its answer. Raises Broken, or whatever escaped."""
@@ -76,6 +68,21 @@ class World:
 
     def close(self) -> None:
         self._process.close()
+
+
+def found(process: InProcess) -> None:
+    """Make the standing tables, their items and the canary: the same in every world."""
+    rng = Random(0)
+    for table in TABLES:
+        process.call("CreateTable", **table.definition())
+    process.call("CreateTable", **TABLES[0].definition() | {"TableName": CANARY})
+    process.clock.advance(1)
+    for table in TABLES:
+        for _ in range(ITEMS_PER_TABLE):
+            process.call("PutItem", TableName=table.name, Item=table.item(rng))
+    process.call("PutItem", TableName=CANARY, Item=_CANARY_ITEM)
+    expiry = {"Enabled": True, "AttributeName": "n"}
+    process.call("UpdateTimeToLive", TableName="Binary", TimeToLiveSpecification=expiry)
 
 
 def check(request: HttpRequest, answer: HttpResponse) -> None:

@@ -13,8 +13,11 @@ from faradisc.operations.call import Backend, Call
 from faradisc.tables.table import TableState
 
 
+_MEMBERS = ("Enabled", "AttributeName")
+
+
 async def update_time_to_live(backend: Backend, call: Call) -> dict[str, Any]:
-    specification = call.request["TimeToLiveSpecification"]
+    specification = {member: call.request["TimeToLiveSpecification"][member] for member in _MEMBERS}
     table = backend.table_for_control(call)
     now_ns = backend.clock.now_ns()
     interval_ns = int(backend.ttl_change_interval_s * 1_000_000_000)
