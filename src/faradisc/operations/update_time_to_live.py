@@ -12,7 +12,6 @@ from faradisc.errors import ValidationException
 from faradisc.operations.call import Backend, Call
 from faradisc.tables.table import TableState
 
-
 _MEMBERS = ("Enabled", "AttributeName")
 
 
