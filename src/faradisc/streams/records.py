@@ -54,14 +54,15 @@ class Recorder:
         self, row_key: bytes, old: bytes | None, new: bytes | None, *, by_service: bool
     ) -> tuple[Part, bytes]:
         """The part whose log takes the change of one item, and the log entry."""
-        kind = (_REMOVE | _BY_SERVICE if by_service else _REMOVE) if new is None else _INSERT
-        if old is not None and new is not None:
-            kind = _MODIFY
+        if new is None:
+            kind = _REMOVE | _BY_SERVICE if by_service else _REMOVE
+        else:
+            kind = _INSERT if old is None else _MODIFY
         new_image = new if new is not None and self._keeps_new else b""
+        old_image = old if old is not None and self._keeps_old else b""
         now_ms = self._clock.now_ns() // 1_000_000
-        entry = _HEAD.pack(_FORMAT, kind, now_ms, len(row_key), len(new_image)) + row_key + new_image
-        if old is not None and self._keeps_old:
-            entry += old
+        head = _HEAD.pack(_FORMAT, kind, now_ms, len(row_key), len(new_image))
+        entry = b"".join((head, row_key, new_image, old_image))
         return self._parts[row_key[0] >> self._shift], entry
 
 

@@ -70,9 +70,12 @@ class Expiry:
     def place_of(self, item: Item, row_key: bytes) -> tuple[Part, bytes] | None:
         """Part and key of an item's row in the index; None when it has none."""
         seconds = expires_s(item, self.attribute)
-        if seconds is None or seconds < self._clock.now_ns() // 1_000_000_000 - TTL_PAST_S_MAX:
+        if seconds is None or self._is_long_ago(seconds):
             return None
         return self.parts[row_key[0] >> self._shift], index_key(seconds, row_key)
+
+    def _is_long_ago(self, seconds: int) -> bool:
+        return seconds < self._clock.now_ns() // 1_000_000_000 - TTL_PAST_S_MAX
 
     def added(self, key: bytes) -> None:
         """A row with this key was written. To be called after its commit: called before, a sweep that
@@ -87,17 +90,17 @@ class Expiry:
     ) -> bytes | None:
         """Add to the batches what a change of one item changes in the index; the key of the new row, of
         which `added` has to be told."""
-        before = expires_s(old, self.attribute)
-        after = expires_s(new, self.attribute)
+        before = expires_s(old, self.attribute) if old is not None else None
+        after = expires_s(new, self.attribute) if new is not None else None
         if before == after:
             return None
+        batch = batch_of(self.parts[row_key[0] >> self._shift])
         if before is not None:
-            batch_of(self.parts[row_key[0] >> self._shift]).deletes.append(index_key(before, row_key))
-        place = self.place_of(new, row_key) if new is not None else None
-        if place is None:
+            batch.deletes.append(index_key(before, row_key))
+        if after is None or self._is_long_ago(after):
             return None
-        part, key = place
-        batch_of(part).puts.append((key, b""))
+        key = index_key(after, row_key)
+        batch.puts.append((key, b""))
         return key
 
 
