@@ -1,0 +1,462 @@
+"""BatchExecuteStatement and ExecuteTransaction.
+
+"7" is expressions.md section 7, "8" errors.md section 8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from partiql_shelf import PEOPLE, Shelf
+
+from faradisc.limits import IDEMPOTENCY_WINDOW_S
+from fixtures.in_process import InProcess
+from fixtures.schemas import invalid, item, plain, refused, schema
+
+P1 = "SELECT * FROM \"people\" WHERE id = 'p1'"
+P2 = "SELECT * FROM \"people\" WHERE id = 'p2'"
+INSERT = "INSERT INTO \"people\" VALUE {'id': 'n'}"
+FAILED = {"Code": "ConditionalCheckFailed", "Message": "The conditional request failed"}
+DUPLICATE = {"Code": "DuplicateItem", "Message": "Duplicate primary key exists in table"}
+WITHOUT_KEY = "Where clause does not contain a mandatory equality on all key attributes"
+
+
+@pytest.fixture
+def shelf(dynamodb: Any, create: Callable[..., str]) -> Shelf:
+    return Shelf(dynamodb, create)
+
+
+# --- BatchExecuteStatement -----------------------------------------------------------------------
+
+
+def test_reads_come_in_order(shelf: Shelf) -> None:
+    answer = shelf.batch(
+        shelf.member("SELECT * FROM \"people\" WHERE id = 'p3'"),
+        shelf.member('SELECT name FROM "people" WHERE id = ?', "p1"),
+        shelf.member("SELECT * FROM \"people\" WHERE id = 'none'"),
+        shelf.member("SELECT none FROM \"people\" WHERE id = 'p2'"),
+        shelf.member("SELECT title FROM \"songs\" WHERE artist = 'bo' AND year = 1999", ConsistentRead=True),
+        shelf.member("SELECT * FROM \"songs\" WHERE artist = 'cy' AND year = 2020 AND title = 'x'"),
+    )
+    songs, people = shelf.names["songs"], shelf.names["people"]
+    assert answer["Responses"] == [
+        {"TableName": people, "Item": item(**PEOPLE[2])},
+        {"TableName": people, "Item": item(name="Ann")},
+        {"TableName": people},
+        {"TableName": people, "Item": {}},
+        {"TableName": songs, "Item": item(title="Four")},
+        {"TableName": songs},
+    ]
+    assert "ConsumedCapacity" not in answer
+
+
+WITHOUT_PRIMARY_KEY = [
+    'SELECT * FROM "songs"',
+    "SELECT * FROM \"songs\" WHERE artist = 'bo'",
+    "SELECT * FROM \"people\" WHERE id IN ['p1']",
+    "SELECT * FROM \"people\" WHERE id = 'p1' OR id = 'p2'",
+    'SELECT * FROM "songs"."by_genre" WHERE genre = \'folk\' AND rank = 1',
+]
+
+
+@pytest.mark.parametrize("statement", WITHOUT_PRIMARY_KEY)
+def test_a_select_in_a_batch_names_one_item(shelf: Shelf, statement: str) -> None:
+    """Source: 8."""
+    answer = shelf.batch(shelf.member(statement), shelf.member(P2))
+    assert answer["Responses"][0] == {
+        "Error": {
+            "Code": "ValidationError",
+            "Message": "Select statements within BatchExecuteStatement must specify the primary key "
+            "in the where clause.",
+        }
+    }
+    assert "Item" in answer["Responses"][1]
+
+
+def test_writes_are_done_each_for_itself(shelf: Shelf) -> None:
+    answer = shelf.batch(
+        shelf.member(INSERT),
+        shelf.member("INSERT INTO \"people\" VALUE {'id': 'p1'}"),
+        shelf.member("UPDATE \"people\" SET age = 1 WHERE id = 'p2' AND age = 2"),
+        shelf.member("DELETE FROM \"people\" WHERE id = 'p3'"),
+        shelf.member("DELETE FROM \"people\" WHERE id = 'none'"),
+        shelf.member("UPDATE \"songs\" SET x = 1 WHERE artist = 'cy' AND year = 2020"),
+    )
+    songs, people = shelf.names["songs"], shelf.names["people"]
+    assert answer["Responses"] == [
+        {"TableName": people},
+        {"Error": DUPLICATE, "TableName": people},
+        {"Error": FAILED, "TableName": people},
+        {"TableName": people},
+        {"TableName": people},
+        {"TableName": songs},
+    ]
+    assert sorted(one["id"] for one in shelf.run('SELECT * FROM "people"')) == ["n", "p1", "p2"]
+    assert (shelf.get("songs", artist="cy", year=2020) or {})["x"] == 1
+
+
+def test_members_may_return_items(shelf: Shelf) -> None:
+    """Source: 7, "BatchExecuteStatement honours it"."""
+    answer = shelf.batch(
+        shelf.member("UPDATE \"people\" SET age = 1 WHERE id = 'p1' RETURNING ALL NEW *"),
+        shelf.member("UPDATE \"people\" REMOVE none WHERE id = 'p2' RETURNING MODIFIED NEW *"),
+        shelf.member("DELETE FROM \"people\" WHERE id = 'p3' RETURNING ALL OLD *"),
+        shelf.member("DELETE FROM \"people\" WHERE id = 'none' RETURNING ALL OLD *"),
+    )
+    assert [response.get("Item") for response in answer["Responses"]] == [
+        item(id="p1", name="Ann", age=1),
+        None,
+        item(id="p3", name="Cy"),
+        None,
+    ]
+
+
+def test_errors_of_members_have_short_codes(shelf: Shelf) -> None:
+    """Source: 8; the table's name is not echoed with them."""
+    answer = shelf.batch(
+        shelf.member("garbage"),
+        shelf.member("DELETE FROM \"none\" WHERE id = 'p1'"),
+        shelf.member('DELETE FROM "people" WHERE id = 1'),
+        shelf.member("DELETE FROM \"people\" WHERE name = 'x'"),
+        shelf.member("UPDATE \"people\" SET a = none + 1 WHERE id = 'p1'"),
+        shelf.member("UPDATE \"people\" SET a = ? WHERE id = 'p1'"),
+        shelf.member("EXISTS(SELECT * FROM \"people\" WHERE id = 'p1' AND age = 1)"),
+    )
+    malformed = "Statement wasn't well formed, can't be processed: Expected data manipulation"
+    assert [response["Error"] for response in answer["Responses"]] == [
+        {"Code": "ValidationError", "Message": malformed},
+        {"Code": "ResourceNotFound", "Message": "Requested resource not found"},
+        {"Code": "ValidationError", "Message": "The provided key element does not match the schema"},
+        {"Code": "ValidationError", "Message": WITHOUT_KEY},
+        {
+            "Code": "ValidationError",
+            "Message": "The provided expression refers to an attribute that does not exist in the item",
+        },
+        {
+            "Code": "ValidationError",
+            "Message": "Number of parameters in request and statement don't match.",
+        },
+        {"Code": "ValidationError", "Message": malformed},
+    ]
+    assert all(set(response) == {"Error"} for response in answer["Responses"])
+
+
+def test_a_bad_parameter_is_its_member_s_fault(shelf: Shelf) -> None:
+    answer = shelf.batch(
+        shelf.member('SELECT * FROM "people" WHERE id = ?', Parameters=[{"N": "x"}]), shelf.member(P2)
+    )
+    assert answer["Responses"][0]["Error"] == {
+        "Code": "ValidationError",
+        "Message": "The parameter cannot be converted to a numeric value: x",
+    }
+    assert "Item" in answer["Responses"][1]
+
+
+def test_a_member_never_shows_the_item_that_failed_it(shelf: Shelf) -> None:
+    """Source: new-features.md section 1, "accepted and inert"."""
+    answer = shelf.batch(
+        shelf.member(
+            "UPDATE \"people\" SET age = 1 WHERE id = 'p1' AND age = 2",
+            ReturnValuesOnConditionCheckFailure="ALL_OLD",
+        )
+    )
+    assert answer["Responses"] == [{"Error": FAILED, "TableName": shelf.names["people"]}]
+
+
+@pytest.mark.parametrize(
+    ("statements", "text"),
+    [
+        ([P1, INSERT], "Read and write requests together in the same batch is not supported."),
+        ([P1, P2, P1], "Provided list of item keys contains duplicates"),
+        ([INSERT, "DELETE FROM \"people\" WHERE id = 'n'"], "Provided list of item keys contains duplicates"),
+    ],
+)
+def test_what_refuses_the_whole_batch(shelf: Shelf, statements: list[str], text: str) -> None:
+    with invalid(text):
+        shelf.batch(*map(shelf.member, statements))
+    assert shelf.get("people", id="n") is None
+
+
+def test_a_batch_has_25_statements(shelf: Shelf) -> None:
+    """Source: limits.md section 4."""
+    members = [shelf.member(f"INSERT INTO \"people\" VALUE {{'id': 'n{n}'}}") for n in range(26)]
+    with refused("ValidationException"):
+        shelf.batch(*members)
+    with refused("ValidationException"):
+        shelf.batch()
+    assert len(shelf.batch(*members[:25])["Responses"]) == 25
+
+
+def test_a_batch_reports_units_of_failed_members_too(shelf: Shelf) -> None:
+    """Source: capacity-consumption.md section 3; capacity.md V57 for the duplicate."""
+    shelf.run("INSERT INTO \"people\" VALUE {'id': 'big', 'x': ?}", "x" * 9000)
+    duplicate = shelf.member("INSERT INTO \"people\" VALUE {'id': 'big'}")
+    answer = shelf.batch(
+        duplicate,
+        shelf.member("DELETE FROM \"people\" WHERE id = 'p1'"),
+        shelf.member("UPDATE \"people\" SET a = 1 WHERE id = 'none'"),
+        ReturnConsumedCapacity="TOTAL",
+    )
+    assert answer["ConsumedCapacity"] == [{"TableName": shelf.names["people"], "CapacityUnits": 11}]
+    assert "ConsumedCapacity" not in shelf.batch(duplicate, ReturnConsumedCapacity="TOTAL")
+
+
+def test_a_batch_reports_units_per_table(shelf: Shelf) -> None:
+    answer = shelf.batch(
+        shelf.member(P1, ConsistentRead=True),
+        shelf.member(P2),
+        shelf.member("SELECT * FROM \"songs\" WHERE artist = 'cy' AND year = 2020"),
+        ReturnConsumedCapacity="INDEXES",
+    )
+    people, songs = shelf.names["people"], shelf.names["songs"]
+    assert answer["ConsumedCapacity"] == [
+        {"TableName": people, "CapacityUnits": 1.5, "Table": {"CapacityUnits": 1.5}},
+        {"TableName": songs, "CapacityUnits": 0.5, "Table": {"CapacityUnits": 0.5}},
+    ]
+
+
+# --- ExecuteTransaction --------------------------------------------------------------------------
+
+
+def test_transactional_reads(shelf: Shelf) -> None:
+    """Source: 7: `{}` when nothing is projected, no Item when there is none; capacity 2.2."""
+    answer = shelf.transact(
+        shelf.member(P1),
+        shelf.member("SELECT * FROM \"people\" WHERE id = 'none'"),
+        shelf.member("SELECT none FROM \"people\" WHERE id = 'p2'"),
+        shelf.member('SELECT title FROM "songs" WHERE artist = ? AND year = ?', "bo", 1999),
+        shelf.member("SELECT title FROM \"songs\" WHERE artist = 'cy' AND year = 2020 AND rank = 0"),
+        ReturnConsumedCapacity="TOTAL",
+    )
+    assert answer["Responses"] == [
+        {"Item": item(**PEOPLE[0])},
+        {},
+        {"Item": {}},
+        {"Item": item(title="Four")},
+        {},
+    ]
+    assert answer["ConsumedCapacity"] == [
+        {"TableName": shelf.names["people"], "CapacityUnits": 6, "ReadCapacityUnits": 6},
+        {"TableName": shelf.names["songs"], "CapacityUnits": 4, "ReadCapacityUnits": 4},
+    ]
+
+
+def test_transactional_writes(shelf: Shelf) -> None:
+    answer = shelf.transact(
+        shelf.member(INSERT),
+        shelf.member("UPDATE \"people\" SET age = age + 1 WHERE id = 'p1' AND age = 30"),
+        shelf.member("DELETE FROM \"people\" WHERE id = 'p2'"),
+        shelf.member("EXISTS(SELECT * FROM \"songs\" WHERE artist = 'bo' AND year = 1999 AND rank = 5)"),
+        ReturnConsumedCapacity="INDEXES",
+    )
+    assert answer["Responses"] == [{}, {}, {}, {}]
+    people, songs = answer["ConsumedCapacity"]
+    assert (people["WriteCapacityUnits"], songs["WriteCapacityUnits"]) == (6, 2)
+    assert people["Table"] == {"CapacityUnits": 6, "WriteCapacityUnits": 6}
+    assert (shelf.get("people", id="p1") or {})["age"] == 31
+    assert shelf.get("people", id="p2") is None
+    assert shelf.get("people", id="n") == {"id": "n"}
+
+
+def cancelled(shelf: Shelf, *members: dict[str, Any]) -> list[dict[str, Any]]:
+    """The reasons; nothing may have changed."""
+    with refused("TransactionCanceledException") as caught:
+        shelf.transact(*members)
+    assert [shelf.get("people", id=one["id"]) for one in PEOPLE] == PEOPLE
+    assert shelf.get("people", id="n") is None
+    reasons: list[dict[str, Any]] = caught.value.response["CancellationReasons"]
+    codes = ", ".join(reason["Code"] for reason in reasons)
+    assert caught.value.response["Error"]["Message"].endswith(f"specific reasons [{codes}]")
+    return reasons
+
+
+def test_all_or_nothing(shelf: Shelf) -> None:
+    """Source: errors.md section 6.8: all failing conditions, in request order."""
+    reasons = cancelled(
+        shelf,
+        shelf.member(INSERT),
+        shelf.member("INSERT INTO \"people\" VALUE {'id': 'p1'}"),
+        shelf.member("UPDATE \"people\" SET a = 1 WHERE id = 'none'"),
+        shelf.member("DELETE FROM \"people\" WHERE id = 'p2' AND age = 0"),
+        shelf.member("EXISTS(SELECT * FROM \"people\" WHERE id = 'p3' AND name = 'x')"),
+        shelf.member("DELETE FROM \"people\" WHERE id = 'nobody' AND age = 0"),
+    )
+    assert reasons == [{"Code": "None"}, DUPLICATE, FAILED, FAILED, FAILED, {"Code": "None"}]
+
+
+def test_reasons_show_items_where_asked(shelf: Shelf) -> None:
+    """Source: new-features.md section 1."""
+    false = "UPDATE \"people\" SET a = 1 WHERE id = '{}' AND name = 'x'"
+    reasons = cancelled(
+        shelf,
+        shelf.member(false.format("p1"), ReturnValuesOnConditionCheckFailure="ALL_OLD"),
+        shelf.member(false.format("p2")),
+        shelf.member(false.format("nobody"), ReturnValuesOnConditionCheckFailure="ALL_OLD"),
+    )
+    assert plain(reasons[0]["Item"]) == PEOPLE[0]
+    assert reasons[1:] == [FAILED, FAILED]
+
+
+EXISTS_NOTHING = [
+    "EXISTS(SELECT * FROM \"people\" WHERE id = 'nobody' AND age IS MISSING)",
+    "EXISTS(SELECT * FROM \"people\" WHERE id = 'p1' AND age IS MISSING)",
+]
+
+
+@pytest.mark.parametrize("statement", EXISTS_NOTHING)
+def test_exists_is_false_when_nothing_is_found(shelf: Shelf, statement: str) -> None:
+    assert cancelled(shelf, shelf.member(INSERT), shelf.member(statement)) == [{"Code": "None"}, FAILED]
+
+
+@pytest.mark.parametrize(
+    ("statement", "text"),
+    [
+        ('DELETE FROM "people" WHERE id = 1', "The provided key element does not match the schema"),
+        ("DELETE FROM \"people\" WHERE name = 'x'", WITHOUT_KEY),
+        (
+            "INSERT INTO \"songs\" VALUE {'artist': 'x', 'year': 'y'}",
+            "One or more parameter values were invalid: Type mismatch for key year expected: N actual: S",
+        ),
+        (
+            "UPDATE \"people\" SET a = none WHERE id = 'p1'",
+            "The provided expression refers to an attribute that does not exist in the item",
+        ),
+        (
+            "UPDATE \"people\" SET id = 'x' WHERE id = 'p1'",
+            "One or more parameter values were invalid: Cannot update attribute id. "
+            "This attribute is part of the key",
+        ),
+    ],
+)
+def test_what_is_wrong_with_one_action_cancels(shelf: Shelf, statement: str, text: str) -> None:
+    """Source: errors.md section 6.8: only the first validation error, the others None."""
+    reasons = cancelled(shelf, shelf.member(INSERT), shelf.member(statement))
+    assert reasons == [{"Code": "None"}, {"Code": "ValidationError", "Message": text}]
+
+
+def test_a_read_key_of_the_wrong_type_cancels(shelf: Shelf) -> None:
+    reasons = cancelled(shelf, shelf.member(P1), shelf.member('SELECT * FROM "people" WHERE id = 1'))
+    assert [reason["Code"] for reason in reasons] == ["None", "ValidationError"]
+
+
+IN_SECOND = "Validation failed in TransactStatements[1]: "
+MIXED = "ExecuteTransaction API does not support both read and write operations in the same request."
+
+WHOLE: list[tuple[list[str], str]] = [
+    (
+        [P1, INSERT],
+        MIXED,
+    ),
+    (
+        [P1, "EXISTS(SELECT * FROM \"people\" WHERE id = 'p2' AND age = 1)"],
+        MIXED,
+    ),
+    ([P1, P1], "Transaction request cannot include multiple operations on one item"),
+    ([INSERT, INSERT], "Transaction request cannot include multiple operations on one item"),
+    (
+        [P1, 'SELECT * FROM "songs"'],
+        IN_SECOND
+        + "Select statements within ExecuteTransaction must specify the primary key in the where clause.",
+    ),
+    (
+        [P1, 'SELECT * FROM "songs"."by_genre" WHERE genre = \'folk\''],
+        IN_SECOND + "Reads on indices are not supported within transactions.",
+    ),
+    (
+        [INSERT, "UPDATE \"people\" SET a = 1 WHERE id = 'p1' RETURNING ALL OLD *"],
+        IN_SECOND + "RETURNING clause is not supported in ExecuteTransaction.",
+    ),
+    (
+        [INSERT, "DELETE FROM \"people\" WHERE id = 'p1' RETURNING ALL OLD *"],
+        IN_SECOND + "RETURNING clause is not supported in ExecuteTransaction.",
+    ),
+    (
+        [INSERT, "EXISTS(SELECT * FROM \"people\" WHERE id = 'p1')"],
+        IN_SECOND + "EXISTS() must contain a single item read with additional condition",
+    ),
+    (
+        [INSERT, 'EXISTS(SELECT * FROM "people" WHERE age = 1)'],
+        IN_SECOND + "EXISTS() must contain a single item read with additional condition",
+    ),
+    ([INSERT, "garbage"], "Statement wasn't well formed, can't be processed: Expected data manipulation"),
+    (
+        [INSERT, "INSERT INTO \"people\" VALUE {'id': ''}"],
+        "One or more parameter values are not valid. The AttributeValue for a key attribute "
+        "cannot contain an empty string value. Key: id",
+    ),
+]
+
+
+@pytest.mark.parametrize(("statements", "text"), WHOLE, ids=[case[0][-1][:80] for case in WHOLE])
+def test_what_refuses_the_whole_transaction(shelf: Shelf, statements: list[str], text: str) -> None:
+    with invalid(text):
+        shelf.transact(*map(shelf.member, statements))
+    assert shelf.get("people", id="n") is None
+
+
+def test_a_missing_table_refuses_the_whole_transaction(shelf: Shelf) -> None:
+    with refused("ResourceNotFoundException"):
+        shelf.transact(shelf.member(INSERT), shelf.member("INSERT INTO \"none\" VALUE {'id': 'x'}"))
+    assert shelf.get("people", id="n") is None
+
+
+def test_an_oversized_insert_refuses_the_whole_transaction(shelf: Shelf) -> None:
+    with invalid("Item size has exceeded the maximum allowed size"):
+        shelf.transact(
+            shelf.member(INSERT),
+            shelf.member("INSERT INTO \"people\" VALUE {'id': 'm', 'x': ?}", "x" * 409_600),
+        )
+
+
+def test_a_transaction_has_100_statements(shelf: Shelf) -> None:
+    members = [shelf.member(f"INSERT INTO \"people\" VALUE {{'id': 'n{n}'}}") for n in range(101)]
+    with refused("ValidationException"):
+        shelf.transact(*members)
+    assert len(shelf.transact(*members[:100])["Responses"]) == 100
+
+
+# --- Tokens --------------------------------------------------------------------------------------
+
+
+def test_a_token_makes_a_transaction_happen_once(shelf: Shelf) -> None:
+    """Source: limits.md section 8; the replay is charged as reads."""
+    member = shelf.member("UPDATE \"people\" SET age = age + 1 WHERE id = 'p1'")
+    request = {"ClientRequestToken": "once", "ReturnConsumedCapacity": "TOTAL"}
+    first = shelf.transact(member, **request)
+    again = shelf.transact(member, **request)
+    assert (shelf.get("people", id="p1") or {})["age"] == 31
+    assert first["Responses"] == again["Responses"] == [{}]
+    assert first["ConsumedCapacity"][0]["WriteCapacityUnits"] == 2
+    assert again["ConsumedCapacity"][0]["ReadCapacityUnits"] == 2
+    with refused("IdempotentParameterMismatchException"):
+        shelf.transact(shelf.member(INSERT), **request)
+
+
+def test_a_token_is_forgotten_after_ten_minutes(open_process: Callable[..., InProcess], clock: Any) -> None:
+    process = open_process()
+    process.call("CreateTable", TableName="counts", **schema("id:S"))
+    process.call("PutItem", TableName="counts", Item=item(id="a", n=0))
+    add = {"Statement": "UPDATE counts SET n = n + 1 WHERE id = 'a'"}
+    for expected in ("1", "1", "2"):
+        process.call("ExecuteTransaction", TransactStatements=[add], ClientRequestToken="t")
+        found = process.call("GetItem", TableName="counts", Key=item(id="a"), ConsistentRead=True)
+        assert found["Item"]["n"] == {"N": expected}
+        if expected == "1":
+            clock.advance(IDEMPOTENCY_WINDOW_S / 2 + 1)
+
+
+def test_a_next_token_survives_a_restart(open_process: Callable[..., InProcess], tmp_path: Path) -> None:
+    """Source: expressions.md section 7; partiql/token.py."""
+    statement = {"Statement": "SELECT n FROM counts WHERE id = ?", "Parameters": [{"S": "a"}]}
+    process = open_process(tmp_path)
+    process.call("CreateTable", TableName="counts", **schema("id:S", "n:N"))
+    for number in range(5):
+        process.call("PutItem", TableName="counts", Item=item(id="a", n=number))
+    first = process.call("ExecuteStatement", **statement, Limit=2)
+    process.close()
+    again = open_process(tmp_path)
+    rest = again.call("ExecuteStatement", **statement, NextToken=first["NextToken"])
+    assert [plain(one)["n"] for one in first["Items"] + rest["Items"]] == [0, 1, 2, 3, 4]

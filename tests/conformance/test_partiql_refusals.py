@@ -1,0 +1,243 @@
+"""Statements that are refused, in the service's words and with the place.
+
+Most of them stand in partiql_refusals.script: statement, `!`, text. "8" is errors.md section 8, "7"
+expressions.md section 7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from partiql_shelf import PEOPLE, Shelf
+
+from fixtures.schemas import invalid, refused
+
+ENVELOPE = "Statement wasn't well formed, can't be processed: "
+OVERFLOW = "Number overflow. Attempting to store a number with magnitude larger than supported range"
+
+
+@pytest.fixture
+def shelf(dynamodb: Any, create: Callable[..., str]) -> Shelf:
+    return Shelf(dynamodb, create)
+
+
+SCRIPT = Path(__file__).parent / "partiql_refusals.script"
+
+
+def cases() -> list[tuple[str, str, str]]:
+    """(source, statement, text) of every case in the script."""
+    found = []
+    for block in SCRIPT.read_text("utf-8").split("\nsource: ")[1:]:
+        head, _, text = block.rstrip("\n").partition("\n! ")
+        source, _, statement = head.partition("\n")
+        found.append((source, statement, text))
+    return found
+
+
+@pytest.mark.parametrize(("source", "statement", "text"), cases(), ids=[case[1][:80] for case in cases()])
+def test_refused(shelf: Shelf, source: str, statement: str, text: str) -> None:
+    with refused("ValidationException") as caught:
+        shelf.run(statement)
+    assert caught.value.response["Error"]["Message"] == text, source
+    assert shelf.get("people", id="p1") == PEOPLE[0]
+
+
+def operands(operator: str, count: int) -> str:
+    return (
+        "Incorrect number of operands for operator or function; "
+        f"operator or function: {operator}, number of operands: {count}"
+    )
+
+
+LONG: list[tuple[str, str, str]] = [
+    (
+        "limits.md section 3",
+        "NOT " * 301 + "rank = 1",
+        "The expression contains too many operators; operator count: 301",
+    ),
+    ("limits.md section 4", f"rank IN [{', '.join(map(str, range(101)))}]", operands("IN", 101)),
+    ("limits.md section 4", f"artist IN [{', '.join(map(repr, map(str, range(51))))}]", operands("IN", 51)),
+]
+
+
+@pytest.mark.parametrize(("source", "where", "text"), LONG, ids=["operators", "options", "keys"])
+def test_too_long(shelf: Shelf, source: str, where: str, text: str) -> None:
+    with invalid(text):
+        shelf.run(f'SELECT * FROM "songs" WHERE {where}')
+
+
+def test_a_table_that_is_not_there(shelf: Shelf) -> None:
+    """Source: errors.md section 6.1, data plane."""
+    for statement in (
+        'SELECT * FROM "none"',
+        "INSERT INTO \"none\" VALUE {'id': 'x'}",
+        "UPDATE \"none\" SET a = 1 WHERE id = 'x'",
+        "DELETE FROM \"none\" WHERE id = 'x'",
+    ):
+        with refused("ResourceNotFoundException", "Requested resource not found"):
+            shelf.run(statement)
+
+
+def test_global_indexes_are_read_eventually(shelf: Shelf) -> None:
+    """Source: errors.md section 8; the missing index is told first."""
+    with invalid("Strongly consistent read is not supported on Global Secondary Indexes"):
+        shelf.run('SELECT * FROM "songs"."by_genre"', ConsistentRead=True)
+    with invalid("The table does not have the specified index"):
+        shelf.run('SELECT * FROM "songs"."none"', ConsistentRead=True)
+
+
+def test_insert_into_an_index(shelf: Shelf) -> None:
+    length = len(shelf.names["songs"]) + 2
+    with invalid(
+        f"FROM clause may only contain a single table name in data manipulation statements at 2:1:{length}"
+    ):
+        shelf.run("INSERT INTO\n\"songs\".\"by_genre\" VALUE {'genre': 'x'}")
+
+
+@pytest.mark.parametrize("parameters", [(), ("p1", "p2")])
+def test_parameters_are_as_many_as_the_statement_has(shelf: Shelf, parameters: tuple[str, ...]) -> None:
+    with invalid("Number of parameters in request and statement don't match."):
+        shelf.run('SELECT * FROM "people" WHERE id = ?', *parameters)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ({"N": "x"}, "The parameter cannot be converted to a numeric value: x"),
+        ({"N": "1e126"}, OVERFLOW),
+        ({"SS": []}, "One or more parameter values were invalid: An string set  may not be empty"),
+        (
+            {"SS": ["a", "a"]},
+            "One or more parameter values were invalid: Input collection [a, a] contains duplicates.",
+        ),
+        ({}, "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes"),
+    ],
+)
+def test_parameters_are_valid_values(shelf: Shelf, value: dict[str, Any], text: str) -> None:
+    """Source: errors.md sections 3 and 6.2, old layer."""
+    statement = shelf.text("UPDATE \"people\" SET a = ? WHERE id = 'p1'")
+    with invalid(text):
+        shelf.dynamodb.execute_statement(Statement=statement, Parameters=[value])
+
+
+def test_nesting_has_a_limit(shelf: Shelf) -> None:
+    """Source: limits.md section 2; errors.md section 6.2. Literals, and parameters inside literals."""
+    text = (
+        "Nesting Levels have exceeded supported limits: "
+        "Attributes in the item have nested levels beyond supported limit"
+    )
+    deepest = "[" * 31 + "]" * 31
+    shelf.run(f"UPDATE \"people\" SET a = {deepest} WHERE id = 'p1'")
+    with invalid(text):
+        shelf.run(f"UPDATE \"people\" SET a = [{deepest}] WHERE id = 'p1'")
+    inner: Any = []
+    for _ in range(29):
+        inner = [inner]
+    shelf.run("UPDATE \"people\" SET a = [?] WHERE id = 'p1'", inner)
+    with invalid(text):
+        shelf.run("UPDATE \"people\" SET a = [[?]] WHERE id = 'p1'", inner)
+
+
+def test_limit_is_at_least_one(shelf: Shelf) -> None:
+    """Source: errors.md section 6.5."""
+    with invalid(
+        "1 validation error detected: Value '0' at 'limit' failed to satisfy constraint: "
+        "Member must have value greater than or equal to 1"
+    ):
+        shelf.run('SELECT * FROM "songs"', Limit=0)
+
+
+def test_unknown_capacity_reports_are_refused(shelf: Shelf) -> None:
+    """Source: capacity-consumption.md section 4."""
+    with invalid(
+        "1 validation error detected: Value 'ALL' at 'returnConsumedCapacity' failed to satisfy constraint: "
+        "Member must satisfy enum value set: [INDEXES, TOTAL, NONE]"
+    ):
+        shelf.run('SELECT * FROM "songs"', ReturnConsumedCapacity="ALL")
+
+
+def test_a_statement_has_8192_characters(shelf: Shelf) -> None:
+    """Source: limits.md section 1."""
+    statement = shelf.text('SELECT * FROM "people"')
+    shelf.run(statement + " " * (8192 - len(statement)))
+    with refused("ValidationException"):
+        shelf.run(statement + " " * (8193 - len(statement)))
+
+
+# --- NextToken -----------------------------------------------------------------------------------
+
+
+def test_a_token_is_bound_to_statement_and_parameters(shelf: Shelf) -> None:
+    """Source: 7; errors.md section 8."""
+    statement = 'SELECT * FROM "songs" WHERE artist = ?'
+    token = shelf.answer(statement, "ayla", Limit=1)["NextToken"]
+    assert shelf.titles(statement, "ayla", NextToken=token) == ["Two", "Three"]
+    for other, parameter in ((statement, "bo"), (statement + " ", "ayla")):
+        with invalid("NextToken does not match request"):
+            shelf.run(other, parameter, NextToken=token)
+    with invalid("NextToken does not match request"):
+        shelf.run("SELECT * FROM \"songs\" WHERE artist = 'ayla' AND year = 2001", NextToken=token)
+
+
+def test_a_token_that_is_none(shelf: Shelf) -> None:
+    statement = 'SELECT * FROM "songs"'
+    token = shelf.answer(statement, Limit=1)["NextToken"]
+    changed = token[:-4] + ("AAAA" if token[-4:] != "AAAA" else "BBBB")
+    for bad in ("x", "äöü", "AAAA", token[:-4], token + "AAAA", changed, "A" * 32_768):
+        with invalid("Invalid NextToken"):
+            shelf.run(statement, NextToken=bad)
+
+
+# --- Indexes with keys of several attributes ----------------------------------------------------
+
+
+@pytest.fixture
+def wide(dynamodb: Any, create: Callable[..., str]) -> str:
+    return create(
+        "id:S",
+        gsi={"several": ("a:S b:S", "c:N d:N", "ALL"), "one": ("a:S", "c:N", "ALL")},
+    )
+
+
+MULTI = (
+    "PartiQL statements cannot be executed on tables with multi-attribute HASH keys "
+    "or multi-attribute RANGE keys."
+)
+
+
+def test_indexes_with_several_key_attributes_are_refused(dynamodb: Any, wide: str) -> None:
+    """Source: new-features.md section 10: it follows the index, not the table."""
+    run = dynamodb.execute_statement
+    run(Statement=f"INSERT INTO \"{wide}\" VALUE {{'id': 'x', 'a': 'a', 'b': 'b', 'c': 1, 'd': 2}}")
+    assert len(run(Statement=f'SELECT * FROM "{wide}"."one" WHERE a = \'a\'')["Items"]) == 1
+    assert len(run(Statement=f'SELECT * FROM "{wide}"')["Items"]) == 1
+    for where in (
+        "",
+        "WHERE a = 'a'",
+        "WHERE a = 'a' AND b = 'b'",
+        "WHERE a < TRUE",
+        "WHERE a = ?",
+        "LIMIT 1",
+    ):
+        with invalid(MULTI):
+            run(Statement=f'SELECT * FROM "{wide}"."several" {where}')
+    with invalid(OVERFLOW + " under root"):
+        run(Statement=f'SELECT * FROM "{wide}"."several" WHERE a = 1e126')
+    with invalid(ENVELOPE + "Unexpected term"):
+        run(Statement=f'SELECT * FROM "{wide}"."several" WHERE')
+
+
+def test_in_a_batch_only_that_member_fails(dynamodb: Any, wide: str) -> None:
+    answer = dynamodb.batch_execute_statement(
+        Statements=[
+            {"Statement": f'SELECT * FROM "{wide}"."several" WHERE a = \'a\''},
+            {"Statement": f"SELECT * FROM \"{wide}\" WHERE id = 'x'"},
+        ]
+    )
+    assert answer["Responses"] == [
+        {"Error": {"Code": "ValidationError", "Message": MULTI}},
+        {"TableName": wide},
+    ]
