@@ -15,6 +15,7 @@ from typing import Any
 
 from faradisc.errors import ResourceNotFoundException, TrimmedDataAccessException, ValidationException
 from faradisc.limits import STREAM_PAGE_BYTES_MAX
+from faradisc.storage.api import Part
 from faradisc.streams.records import show
 from faradisc.streams.registry import Streams
 from faradisc.streams.shards import Shard, place_of, sequence_number
@@ -118,8 +119,7 @@ async def read_records(streams: Streams, stream: Stream, shard: Shard, after: in
     size = 0
     wanted = min(limit, _FIRST_READ_ENTRIES)
     while wanted > 0 and not _at_end(shard, after):
-        entries = await streams.store.log(part, after, wanted)
-        await _check_not_trimmed(streams, stream, shard, after, entries[0][0] if entries else None)
+        entries = await _entries(streams, part, after, wanted)
         for sequence, entry in entries:
             if shard.last is not None and sequence > shard.last:
                 break
@@ -151,14 +151,14 @@ def _at_end(shard: Shard, after: int) -> bool:
     return shard.last is not None and after >= shard.last
 
 
-async def _check_not_trimmed(
-    streams: Streams, stream: Stream, shard: Shard, after: int, found: int | None
-) -> None:
-    """`found` is the log sequence of the entry that was read first, if there was one."""
-    if found == after + 1:
-        return
-    if found is None:
-        (last,) = await streams.last_sequences((stream.parts[shard.slot],))
+async def _entries(streams: Streams, part: Part, after: int, limit: int) -> list[tuple[int, bytes]]:
+    """The next entries behind a place. Raises TrimmedDataAccessException when some are gone."""
+    entries = await streams.store.log(part, after, limit)
+    if not entries:
+        (last,) = await streams.last_sequences((part,))
         if last <= after:
-            return
-    raise TrimmedDataAccessException
+            return []
+        entries = await streams.store.log(part, after, limit)  # written meanwhile, or gone
+    if not entries or entries[0][0] != after + 1:
+        raise TrimmedDataAccessException
+    return entries

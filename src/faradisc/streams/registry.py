@@ -179,11 +179,9 @@ class Streams:
 
     async def oldest_sequence(self, part: Part) -> int:
         """The log sequence of the oldest entry that is still there, or that will come next."""
+        (last,) = await self.last_sequences((part,))  # first, or what is written in between would be missed
         oldest = await self.store.log(part, 0, 1)
-        if oldest:
-            return oldest[0][0]
-        (last,) = await self.last_sequences((part,))
-        return last + 1
+        return oldest[0][0] if oldest else last + 1
 
     async def first_created_from(self, part: Part, at_ms: int, low: int, high: int) -> int:
         """The first log sequence in low..high whose entry was made at `at_ms` or later; high + 1 if none.
