@@ -9,7 +9,7 @@ Sources: capacity.md section 2.2 (rules), section 4 (vectors V20 to V69, each a 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from faradisc.limits import READ_UNIT_BYTES, WRITE_UNIT_BYTES
 
@@ -28,6 +28,20 @@ def read_half_units(size_bytes: int, *, consistent: bool) -> int:
 def write_units(old_bytes: int, new_bytes: int) -> int:
     """Write units of replacing an item: the larger of both images; absent counts as 0 bytes."""
     return blocks(max(old_bytes, new_bytes), WRITE_UNIT_BYTES)
+
+
+def failed_condition_units(
+    old_bytes: int | None, new_bytes: int, rule: Literal["existing", "new", "max"] = "existing"
+) -> int:
+    """Write units of a write whose condition was false; None stands for no item.
+
+    The service was measured to charge the item that is there; its documents say the larger of both, and
+    older ones the new item (capacity.md section 1.9, vectors V48 and V49).
+    """
+    if old_bytes is None:
+        return 1
+    charged = {"existing": old_bytes, "new": new_bytes, "max": max(old_bytes, new_bytes)}[rule]
+    return blocks(charged, WRITE_UNIT_BYTES)
 
 
 def index_write_units(old_bytes: int | None, new_bytes: int | None, *, key_changed: bool) -> int:

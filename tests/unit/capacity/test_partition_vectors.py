@@ -209,3 +209,18 @@ def test_v87_deleting_everything_keeps_the_partitions() -> None:
     assert all(
         write(resource, inside(part), START + 25 * HOUR) is None for part in resource.partitions.partitions
     )
+
+
+def test_what_is_written_during_a_size_split_is_not_lost() -> None:
+    """Section 2.4: the parent keeps serving; the children hold what it held in the end."""
+    resource = table(read_units=10, write_units=10)
+    (part,) = resource.partitions.partitions
+    part.bytes, part.items = 11 * GIB, 1000
+    resource.split_by_size(part.id, OneCollection(100), START)
+    part.bytes += 12_345
+    part.items += 3
+    resource.advance(START + HOUR)
+    children = resource.partitions.partitions
+    assert sum(child.bytes for child in children) == 11 * GIB + 12_345
+    assert sum(child.items for child in children) == 1003
+    assert all(child.parent == part.id for child in children)

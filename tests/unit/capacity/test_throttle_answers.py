@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from faradisc.capacity import throttle
+from faradisc.capacity.account import Account
 from faradisc.capacity.admission import Charge, admit, settle, spread
-from faradisc.capacity.config import SECOND_NS, UNIT
+from faradisc.capacity.config import SECOND_NS, UNIT, profile
 from faradisc.capacity.resource import Resource
 from faradisc.capacity.throttle import REASONS, Cause, Throttle, batch_error, transaction_refusal
 from faradisc.errors import ApiError
@@ -162,3 +165,32 @@ def test_v114_transactions() -> None:
 def test_a_page_over_several_partitions(half_units: int, sizes: list[int], parts: list[int]) -> None:
     """A page is rounded once; its parts add up to it."""
     assert spread(half_units, sizes) == parts
+
+
+def test_an_index_asked_at_two_places_is_one_event() -> None:
+    """Section 2.9: a changed index key asks the old and the new partition; the event is the item's."""
+    resource = table(read_units=1, write_units=1)
+    resource.writes.bucket.set_balance(START, 0)  # type: ignore[union-attr]
+    assert admit([Charge(resource.writes, place("old"), 2), Charge(resource.writes, place("new"), 2)], START)
+    assert dict(resource.writes.events) == {Cause.PROVISIONED: 1}
+
+
+def test_account_quotas_come_first() -> None:
+    """Section 2.5.1: the first gate that fails is the cause."""
+    config = replace(profile("aws"), account_quota=True, account_write_units=5, initial_burst_s=0)
+    account = Account(config, START)
+    resource = account.add("T", None, TABLE, START, on_demand=True, max_write=2)
+    causes = []
+    for request in range(8):
+        now = START + request + 1
+        cell = resource.writes.admit(place("k"), now)
+        if cell is None:
+            causes.append(resource.writes.refuse(place("k"), now).cause)
+        else:
+            resource.writes.settle(cell, place("k"), 20, now)
+    assert causes[0] is Cause.ACCOUNT, "ten units leave both the account and the maximum in debt"
+    later = START + 3 * SECOND_NS
+    assert resource.writes.admit(place("k"), later) is None
+    assert resource.writes.refuse(place("k"), later).cause is Cause.MAX_ON_DEMAND
+    body = resource.writes.blame(resource.writes.cells[0], Cause.ACCOUNT).as_api_error().body()
+    assert body["__type"].endswith("#RequestLimitExceeded")

@@ -17,7 +17,29 @@ from faradisc.capacity.heat import Refusal
 from faradisc.capacity.ondemand import Growth
 from faradisc.capacity.resource import Resource
 from faradisc.capacity.throttle import TABLE_ON_DEMAND, TABLE_PROVISIONED
+from faradisc.capacity.units import write_units
 from unit.capacity.worlds import INDEX, START, inside, load, place, read, table, write
+
+
+def test_v91_idle_for_five_minutes_and_for_an_hour() -> None:
+    """V91, D: 150 RCU bank 45,000 units in 300 s, and not one more afterwards."""
+    for idle_s in (300, 3600):
+        config = replace(profile("aws"), initial_burst_s=0).with_partition_caps(10**6, 10**6)
+        resource = table(read_units=150, config=config)
+        seen = sum(
+            read(resource, place(f"k{n % 40}"), START + idle_s * SECOND_NS, 40) is None for n in range(2500)
+        )
+        assert seen == 45_000 // 20, "reads of 20 units, all at one moment"
+
+
+def test_v93_without_burst_on_a_whole_resource() -> None:
+    """V93, S3, X: 60 WCU in the pessimistic profile, 3,600 writes in one second, idle otherwise: 60 of
+    3,600 provisioned in the minute are used, 1.7 %, yet throttled."""
+    resource = table("pessimistic", write_units=60)
+    where = place("k")
+    passed = sum(write(resource, where, START + 59 * SECOND_NS) is None for _ in range(3600))
+    assert passed == 60
+    assert round(100 * passed / (60 * 60), 1) == 1.7
 
 
 def uneven() -> list[tuple[bytes, int]]:
@@ -160,6 +182,11 @@ def test_v99_upload_order() -> None:
     assert by_user == pytest.approx(4 * (1000 + 2 * 1000), rel=0.01), "a second's burst in each partition"
     resource = table(write_units=4000, partitions=4)
     assert load(resource, [(user, 1000) for user in users], 8).passes == 8 * 4000
+
+
+def test_v100_old_items_deleted_or_dropped_with_their_table() -> None:
+    """V100, S4: deleting 10 million items of 1 KB costs 10 million units, deleting their table none."""
+    assert 10_000_000 * write_units(1024, 0) == 10_000_000
 
 
 def test_v101_a_cache_in_front_of_a_popular_item() -> None:
