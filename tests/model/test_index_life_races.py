@@ -1,0 +1,290 @@
+"""Requests and background work that overlap while they wait for the disk.
+
+What it proves: a wait between two steps of one request never lets another see or make a wrong state. Why a
+store of our own making: it waits at every call that may wait, so each order that a slow disk could bring
+about is met at once, and the same on every run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import orjson
+import pytest
+
+from faradisc.clock import ManualClock
+from faradisc.database import Database, Settings
+from faradisc.operations.call import Call
+from faradisc.storage.api import Batch, Conflict, Row
+from faradisc.storage.memory import MemoryStore
+from faradisc.tables import backfill
+from faradisc.tables.table import Index, Table
+from fixtures.integrity import items_of, tables
+from fixtures.schemas import item, schema
+
+CREATE_INDEX = {
+    "AttributeDefinitions": [{"AttributeName": "g", "AttributeType": "S"}],
+    "GlobalSecondaryIndexUpdates": [
+        {
+            "Create": {
+                "IndexName": "index",
+                "KeySchema": [{"AttributeName": "g", "KeyType": "HASH"}],
+                "Projection": {"ProjectionType": "ALL"},
+            }
+        }
+    ],
+}
+DELETE_INDEX = {"GlobalSecondaryIndexUpdates": [{"Delete": {"IndexName": "index"}}]}
+
+
+class SlowStore(MemoryStore):
+    """What is written is there at once; whoever may have to wait for the disk waits some turns."""
+
+    turns = 3
+
+    async def _wait(self) -> None:
+        for _ in range(self.turns):
+            await asyncio.sleep(0)
+
+    async def get(
+        self, part: bytes, keys: Sequence[bytes], *, for_update: bool = False, stale_ok: bool = False
+    ) -> list[Row | None]:
+        rows = await super().get(part, keys, for_update=for_update, stale_ok=stale_ok)
+        if not for_update:
+            await self._wait()
+        return rows
+
+    async def range(self, *args: Any, **more: Any) -> list[tuple[bytes, Row]]:
+        rows = await super().range(*args, **more)
+        await self._wait()
+        return rows
+
+    async def read_many(self, keys: Sequence[tuple[bytes, bytes]]) -> list[Row | None]:
+        rows = await super().read_many(keys)
+        await self._wait()
+        return rows
+
+    async def commit(self, batches: Sequence[Batch]) -> list[int] | Conflict:
+        answer = await super().commit(batches)
+        if not isinstance(answer, Conflict):
+            await self._wait()
+        return answer
+
+    async def settle(self, version: int) -> None:
+        await self._wait()
+
+    async def clear(self, part: bytes) -> None:
+        await super().clear(part)
+        await self._wait()
+
+
+class Overlapping:
+    """A database on a slow store."""
+
+    def __init__(self, database: Database, store: SlowStore, clock: ManualClock) -> None:
+        self.database = database
+        self.store = store
+        self.clock = clock
+
+    async def call(self, operation: str, **request: Any) -> dict[str, Any]:
+        call = Call(operation, request, True, "us-east-1", "000000000000")
+        answer: dict[str, Any] = orjson.loads(orjson.dumps(await self.database.execute(call)))
+        return answer
+
+    async def on_table(self, operation: str, **request: Any) -> dict[str, Any]:
+        return await self.call(operation, TableName="table", **request)
+
+    async def add(self, key: str, **more: Any) -> None:
+        """Add one to a counter."""
+        await self.on_table(
+            "UpdateItem",
+            Key=item(p=key),
+            UpdateExpression="ADD n :one SET g = :g",
+            ExpressionAttributeValues=item(**{":one": 1, ":g": "g"}),
+            **more,
+        )
+
+    async def finish(self) -> int:
+        steps = 0
+        while await self.database.work():
+            steps += 1
+            assert steps < 1000, "background work comes to no end"
+        return steps
+
+    @contextmanager
+    def looking(self) -> Iterator[Table]:
+        """The table, while the store answers at once."""
+        turns, self.store.turns = self.store.turns, 0
+        (table,) = tables(self.store)
+        yield table
+        self.store.turns = turns
+
+    def entries(self, index: Index) -> list[dict[str, Any]]:
+        with self.looking():
+            return items_of(self.store, index.placement)
+
+    def check(self) -> None:
+        """The index holds the items that have its key, and nothing is left of what was removed."""
+        with self.looking() as table:
+            items = items_of(self.store, table.placement)
+        for index in table.global_indexes:
+            wanted = [entry for entry in items if index.schema.has(entry)] if index.status == "ACTIVE" else []
+            found = self.entries(index)
+            assert sorted(map(str, found)) == sorted(map(str, wanted))
+
+
+Scenario = Callable[[Overlapping], Coroutine[Any, Any, None]]
+
+
+def run_overlapping(scenario: Scenario, **settings: Any) -> None:
+    async def main() -> None:
+        store, clock = SlowStore(), ManualClock()
+        database = await Database.open(store, settings=Settings(transition_ms=0, **settings), clock=clock)
+        world = Overlapping(database, store, clock)
+        await world.on_table("CreateTable", **schema("p:S"))
+        await scenario(world)
+        await world.finish()
+        world.check()
+        await database.close()
+
+    asyncio.run(main())
+
+
+def test_constant_writes_do_not_hold_up_a_backfill() -> None:
+    """Every step used to meet a changed row, and to start again without an end."""
+
+    async def scenario(world: Overlapping) -> None:
+        done = False
+
+        async def write(key: str) -> None:
+            while not done:
+                await world.add(key)
+
+        await world.on_table("UpdateTable", **CREATE_INDEX)
+        writers = [asyncio.create_task(write(f"hot.{n}")) for n in range(4)]
+        await world.add("cold")
+        steps = await world.finish()
+        done = True
+        await asyncio.gather(*writers)
+        assert steps < 20
+        shown = (await world.on_table("DescribeTable"))["Table"]["GlobalSecondaryIndexes"]
+        assert [index["IndexStatus"] for index in shown] == ["ACTIVE"]
+
+    run_overlapping(scenario)
+
+
+def test_an_index_removed_during_a_step_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backfill, "ROWS_PER_STEP", 3)
+
+    async def scenario(world: Overlapping) -> None:
+        for n in range(20):
+            await world.add(str(n))
+        await world.on_table("UpdateTable", **CREATE_INDEX)
+        await world.database.work()
+        with world.looking() as table:
+            (index,) = table.global_indexes
+        step = asyncio.create_task(world.finish())
+        for _ in range(7):
+            await asyncio.sleep(0)
+        await world.on_table("UpdateTable", **DELETE_INDEX)
+        await step
+        assert world.entries(index) == []
+
+    run_overlapping(scenario)
+
+
+def test_a_table_deleted_during_a_backfill_ends_it() -> None:
+    async def scenario(world: Overlapping) -> None:
+        for n in range(20):
+            await world.add(str(n))
+        await world.on_table("UpdateTable", **CREATE_INDEX)
+        step = asyncio.create_task(world.finish())
+        await asyncio.sleep(0)
+        await world.on_table("DeleteTable")
+        await step
+        await world.on_table("CreateTable", **schema("p:S"))
+        assert (await world.on_table("Scan"))["Count"] == 0
+
+    run_overlapping(scenario)
+
+
+def test_a_transaction_that_waits_misses_no_new_index() -> None:
+    """Between the look at the table and the commit nobody else may run, whatever hangs on the request."""
+
+    async def scenario(world: Overlapping) -> None:
+        async def transact(n: int) -> None:
+            put = {"Put": {"TableName": "table", "Item": item(p=f"t{n}", g="g")}}
+            await world.call("TransactWriteItems", TransactItems=[put], ClientRequestToken=f"token.{n}")
+
+        async def change_and_fill() -> None:
+            await world.on_table("UpdateTable", **CREATE_INDEX)
+            await world.finish()
+
+        for round_ in range(12):
+            changing = asyncio.create_task(change_and_fill())
+            for _ in range(round_):
+                await asyncio.sleep(0)
+            await asyncio.gather(*(transact(10 * round_ + n) for n in range(5)), changing)
+            world.check()
+            await world.on_table("UpdateTable", **DELETE_INDEX)
+
+    run_overlapping(scenario)
+
+
+@pytest.mark.parametrize("operation", ["CreateTable", "UpdateTable", "DeleteTable"])
+def test_looking_at_a_change_on_its_way_to_the_disk_does_not_harm_it(operation: str) -> None:
+    """Whoever looked then made a copy that never learnt its version: the next change of the table met a
+    conflict, and the table was gone until the next start."""
+    request: dict[str, Any] = {
+        "CreateTable": schema("p:S"),
+        "UpdateTable": CREATE_INDEX,
+        "DeleteTable": {},
+    }[operation]
+
+    async def scenario(world: Overlapping) -> None:
+        if operation == "CreateTable":
+            await world.on_table("DeleteTable")
+        changing = asyncio.create_task(world.on_table(operation, **request))
+        for _ in range(10):
+            await asyncio.gather(
+                world.on_table("DescribeTable"),
+                world.call("ListTables"),
+                world.on_table("GetItem", Key=item(p="1")),
+                return_exceptions=True,
+            )
+        await changing
+        if operation == "DeleteTable":
+            await world.on_table("CreateTable", **schema("p:S"))
+        await world.on_table("PutItem", Item=item(p="1", g="g"))
+        await world.finish()
+        await world.on_table("UpdateTable", DeletionProtectionEnabled=True)
+        await world.on_table("UpdateTable", DeletionProtectionEnabled=False)
+        await world.on_table("DeleteTable")
+        await world.on_table("CreateTable", **schema("p:S"))
+
+    run_overlapping(scenario)
+
+
+def test_of_overlapping_transactions_with_one_token_one_is_done() -> None:
+    async def scenario(world: Overlapping) -> None:
+        add = {
+            "Update": {
+                "TableName": "table",
+                "Key": item(p="counter"),
+                "UpdateExpression": "ADD n :one",
+                "ExpressionAttributeValues": item(**{":one": 1}),
+            }
+        }
+        for round_ in range(5):
+            calls = [
+                world.call("TransactWriteItems", TransactItems=[add], ClientRequestToken=f"token.{round_}")
+                for _ in range(4)
+            ]
+            await asyncio.gather(*calls, return_exceptions=True)
+        found = await world.on_table("GetItem", Key=item(p="counter"))
+        assert found["Item"]["n"] == {"N": "5"}
+
+    run_overlapping(scenario)
