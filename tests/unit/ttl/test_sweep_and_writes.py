@@ -1,0 +1,171 @@
+"""The sweep against writes that come between its reads and its deletions."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from faradisc.clock import ManualClock, SeededEntropy
+from faradisc.database import Database, Settings
+from faradisc.operations.call import Call
+from faradisc.storage.immediate import run
+from faradisc.storage.memory import MemoryStore
+from fixtures.schemas import schema
+
+Hook = Callable[[], Awaitable[None]]
+
+
+class Interrupted(MemoryStore):
+    """A memory store during whose next range read over an expiry index something else happens."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.during_range: Hook | None = None
+
+    async def range(self, part: Any, lo: Any, hi: Any, **options: Any) -> Any:
+        rows = await super().range(part, lo, hi, **options)
+        if self.during_range is not None and part[:4] == EXPIRY:
+            hook, self.during_range = self.during_range, None
+            await hook()
+        return rows
+
+
+EXPIRY = (2).to_bytes(4, "big")
+"""The expiry index's resource: the table has the first number."""
+
+
+class Scene:
+    def __init__(self, **settings: Any) -> None:
+        self.clock = ManualClock(1_700_000_000)
+        self.store = Interrupted()
+        self.database = run(
+            Database.open(
+                self.store,
+                settings=Settings(transition_ms=0, **settings),
+                clock=self.clock,
+                entropy=SeededEntropy(1),
+            )
+        )
+        run(self.call("CreateTable", **schema("p:S")))
+        specification = {"Enabled": True, "AttributeName": "exp"}
+        run(self.call("UpdateTimeToLive", TimeToLiveSpecification=specification))
+        self.work()
+
+    async def call(self, operation: str, **request: Any) -> dict[str, Any]:
+        call = Call(operation, {"TableName": "table", **request}, True, "us-east-1", "000000000000")
+        return await self.database.execute(call)
+
+    async def put(self, key: str, seconds: int) -> None:
+        """An item that expires so many seconds from now."""
+        expires = str(self.clock.now_ns() // 10**9 + seconds)
+        await self.call("PutItem", Item={"p": {"S": key}, "exp": {"N": expires}})
+
+    def work(self) -> None:
+        while run(self.database.work()):
+            pass
+
+    def left(self) -> int:
+        count: int = run(self.call("Scan", Select="COUNT"))["Count"]
+        return count
+
+
+def test_an_item_that_is_written_again_while_its_deletion_is_on_its_way_stays() -> None:
+    scene = Scene()
+    run(scene.put("a", 5))
+    scene.clock.advance(5)
+    scene.store.during_range = lambda: scene.put("a", 100)
+    scene.work()
+    assert scene.left() == 1
+    scene.clock.advance(100)
+    scene.work()
+    assert scene.left() == 0
+
+
+def test_an_item_deleted_by_its_owner_meanwhile_is_no_matter() -> None:
+    scene = Scene()
+    run(scene.put("a", 5))
+    scene.clock.advance(5)
+
+    async def delete() -> None:
+        await scene.call("DeleteItem", Key={"p": {"S": "a"}})
+
+    scene.store.during_range = delete
+    scene.work()
+    assert scene.left() == 0
+    assert not run(scene.database.work())
+
+
+def test_what_expires_earlier_and_comes_during_a_sweep_is_found_by_the_next() -> None:
+    """In every slot: the keys differ in their hashes only."""
+    for key in map(str, range(16)):
+        scene = Scene()
+        run(scene.put("a", 5))
+        scene.clock.advance(5)
+        scene.store.during_range = lambda scene=scene, key=key: scene.put(key, -3)  # type: ignore[misc]
+        scene.work()
+        assert scene.left() == 0
+
+
+def test_what_comes_while_a_sweep_finds_nothing_is_found_by_the_next() -> None:
+    scene = Scene()
+    run(scene.put("a", 50))
+    run(scene.put("b", 3))
+    scene.clock.advance(2)
+    scene.work()
+    scene.clock.advance(1)
+    run(scene.call("UpdateItem", Key={"p": {"S": "b"}}, UpdateExpression="REMOVE #e", **NAMES))
+    scene.store.during_range = lambda: scene.put("c", 0)
+    scene.work()
+    assert scene.store.during_range is None, "there was a sweep"
+    assert scene.left() == 2
+
+
+NAMES = {"ExpressionAttributeNames": {"#e": "exp"}}
+
+
+def test_a_delay_keeps_expired_items_until_it_is_over_or_they_are_told_to_go() -> None:
+    scene = Scene(ttl_delay_s=600)
+    for n in range(120):
+        run(scene.put(str(n), 5))
+    run(scene.put("later", 300))
+    scene.clock.advance(100)
+    scene.work()
+    assert scene.left() == 121
+    assert run(scene.database.expire_now()) == 120
+    assert scene.left() == 1
+    scene.clock.advance(799)
+    scene.work()
+    assert scene.left() == 1
+    scene.clock.advance(1)
+    scene.work()
+    assert scene.left() == 0
+    assert run(scene.database.expire_now()) == 0
+
+
+def test_a_step_deletes_a_bounded_number_of_items() -> None:
+    scene = Scene()
+    for n in range(1000):
+        run(scene.put(str(n), 1))
+    scene.clock.advance(1)
+    steps, before = 0, 1000
+    while run(scene.database.work()):
+        steps += 1
+        assert before - scene.left() <= 50
+        before = scene.left()
+    assert (before, steps >= 20) == (0, True)
+
+
+def test_nothing_is_read_while_nothing_expires() -> None:
+    scene = Scene()
+    run(scene.put("a", 500))
+    scene.work()
+    reads = 0
+
+    async def count() -> None:
+        nonlocal reads
+        reads += 1
+
+    scene.clock.advance(400)
+    scene.store.during_range = count
+    scene.work()
+    assert reads == 0
