@@ -62,7 +62,9 @@ _KINDS = {
 def tokens_of(text: str) -> list[Token]:
     """All tokens of a text, the END token last."""
     tokens = []
-    for match in _TOKEN.finditer(text):
+    # Without the space at the end, which would be tried again from each of its characters.
+    end = len(text.rstrip(" \t\r\n"))
+    for match in _TOKEN.finditer(text, 0, end):
         group = match.lastgroup
         assert group is not None
         tokens.append(Token(_KINDS[group], match[group], match.start(group), match.end(group)))
