@@ -24,6 +24,9 @@ from faradisc.protocol.plan import ATTRIBUTE, LENGTHS, Node, Plan
 
 _NOT_NULL = "Member must not be null"
 
+_ELEMENTS_OF_A_LONG_LIST_MAX = 1000
+"""A list that is too long is refused anyway; of its elements only so many are looked at. Assumed."""
+
 
 def check(plan: Plan, request: dict[str, Any]) -> None:
     """Raises: ValidationException with every constraint that `request` breaks, in the service's words.
@@ -97,6 +100,8 @@ class _Errors:
 
     def _list(self, node: Node, value: list[Any], path: str) -> None:
         assert node.element is not None
+        if node.maximum is not None and len(value) > node.maximum:
+            value = value[:_ELEMENTS_OF_A_LONG_LIST_MAX]
         for count, element in enumerate(value, 1):
             here = f"{path}.{count}.member"
             if element is None:
