@@ -16,16 +16,22 @@ Hook = Callable[[], Awaitable[None]]
 
 
 class Interrupted(MemoryStore):
-    """A memory store during whose next range read over an expiry index something else happens."""
+    """A memory store that lets something else happen behind a read of the expiry index."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.during_range: Hook | None = None
+        self.when_found: Hook | None = None
+        """Behind the next read that has found something."""
+        self.when_done: Hook | None = None
+        """Behind the next read of the last slot."""
 
     async def range(self, part: Any, lo: Any, hi: Any, **options: Any) -> Any:
         rows = await super().range(part, lo, hi, **options)
-        if self.during_range is not None and part[:4] == EXPIRY:
-            hook, self.during_range = self.during_range, None
+        if part[:4] == EXPIRY and rows and self.when_found is not None:
+            hook, self.when_found = self.when_found, None
+            await hook()
+        if part == EXPIRY + b"\x03" and self.when_done is not None:
+            hook, self.when_done = self.when_done, None
             await hook()
         return rows
 
@@ -73,7 +79,7 @@ def test_an_item_that_is_written_again_while_its_deletion_is_on_its_way_stays() 
     scene = Scene()
     run(scene.put("a", 5))
     scene.clock.advance(5)
-    scene.store.during_range = lambda: scene.put("a", 100)
+    scene.store.when_found = lambda: scene.put("a", 100)
     scene.work()
     assert scene.left() == 1
     scene.clock.advance(100)
@@ -89,7 +95,7 @@ def test_an_item_deleted_by_its_owner_meanwhile_is_no_matter() -> None:
     async def delete() -> None:
         await scene.call("DeleteItem", Key={"p": {"S": "a"}})
 
-    scene.store.during_range = delete
+    scene.store.when_found = delete
     scene.work()
     assert scene.left() == 0
     assert not run(scene.database.work())
@@ -101,7 +107,7 @@ def test_what_expires_earlier_and_comes_during_a_sweep_is_found_by_the_next() ->
         scene = Scene()
         run(scene.put("a", 5))
         scene.clock.advance(5)
-        scene.store.during_range = lambda scene=scene, key=key: scene.put(key, -3)  # type: ignore[misc]
+        scene.store.when_found = lambda scene=scene, key=key: scene.put(key, -3)  # type: ignore[misc]
         scene.work()
         assert scene.left() == 0
 
@@ -114,9 +120,10 @@ def test_what_comes_while_a_sweep_finds_nothing_is_found_by_the_next() -> None:
     scene.work()
     scene.clock.advance(1)
     run(scene.call("UpdateItem", Key={"p": {"S": "b"}}, UpdateExpression="REMOVE #e", **NAMES))
-    scene.store.during_range = lambda: scene.put("c", 0)
+    scene.store.when_done = lambda: scene.put("c", 0)
     scene.work()
-    assert scene.store.during_range is None, "there was a sweep"
+    assert scene.store.when_done is None, "there was a sweep"
+    scene.work()
     assert scene.left() == 2
 
 
@@ -166,6 +173,6 @@ def test_nothing_is_read_while_nothing_expires() -> None:
         reads += 1
 
     scene.clock.advance(400)
-    scene.store.during_range = count
+    scene.store.when_found = count
     scene.work()
     assert reads == 0
