@@ -1,8 +1,8 @@
 """Requests and background work that overlap while they wait for the disk.
 
 What it proves: a wait between two steps of one request never lets another see or make a wrong state. Why a
-store of our own making: it waits at every call that may wait, so each order that a slow disk could bring
-about is met at once, and the same on every run.
+store of our own making: it waits at every call that may wait, for a number of turns that a seed gives, so
+the orders that a slow disk brings about are met in milliseconds, and the same on every run.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
+from random import Random
 from typing import Any
 
 import orjson
@@ -40,14 +41,21 @@ CREATE_INDEX = {
 DELETE_INDEX = {"GlobalSecondaryIndexUpdates": [{"Delete": {"IndexName": "index"}}]}
 
 
+SEEDS = 20
+
+
 class SlowStore(MemoryStore):
     """What is written is there at once; whoever may have to wait for the disk waits some turns."""
 
-    turns = 3
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        self.waits = True
+        self._random = Random(seed)
 
     async def _wait(self) -> None:
-        for _ in range(self.turns):
-            await asyncio.sleep(0)
+        if self.waits:
+            for _ in range(self._random.choice((1, 2, 3, 15))):
+                await asyncio.sleep(0)
 
     async def get(
         self, part: bytes, keys: Sequence[bytes], *, for_update: bool = False, stale_ok: bool = False
@@ -117,10 +125,10 @@ class Overlapping:
     @contextmanager
     def looking(self) -> Iterator[Table]:
         """The table, while the store answers at once."""
-        turns, self.store.turns = self.store.turns, 0
+        self.store.waits, before = False, self.store.waits
         (table,) = tables(self.store)
         yield table
-        self.store.turns = turns
+        self.store.waits = before
 
     def entries(self, index: Index) -> list[dict[str, Any]]:
         with self.looking():
@@ -139,10 +147,10 @@ class Overlapping:
 Scenario = Callable[[Overlapping], Coroutine[Any, Any, None]]
 
 
-def run_overlapping(scenario: Scenario, **settings: Any) -> None:
-    async def main() -> None:
-        store, clock = SlowStore(), ManualClock()
-        database = await Database.open(store, settings=Settings(transition_ms=0, **settings), clock=clock)
+def run_overlapping(scenario: Scenario) -> None:
+    async def main(seed: int) -> None:
+        store, clock = SlowStore(seed), ManualClock()
+        database = await Database.open(store, settings=Settings(transition_ms=0), clock=clock)
         world = Overlapping(database, store, clock)
         await world.on_table("CreateTable", **schema("p:S"))
         await scenario(world)
@@ -150,7 +158,12 @@ def run_overlapping(scenario: Scenario, **settings: Any) -> None:
         world.check()
         await database.close()
 
-    asyncio.run(main())
+    for seed in range(SEEDS):
+        try:
+            asyncio.run(main(seed))
+        except BaseException as error:
+            error.add_note(f"seed {seed}")
+            raise
 
 
 def test_constant_writes_do_not_hold_up_a_backfill() -> None:
