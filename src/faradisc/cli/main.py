@@ -7,6 +7,7 @@ import click
 from faradisc import __version__
 from faradisc.cli.credentials import credentials
 from faradisc.cli.serving import serve
+from faradisc.cli.streams import streams
 from faradisc.cli.waiting import wait
 
 
@@ -27,6 +28,7 @@ def version() -> None:
 
 cli.add_command(credentials)
 cli.add_command(serve)
+cli.add_command(streams)
 cli.add_command(wait)
 
 

@@ -1,0 +1,176 @@
+"""`faradisc streams tail|run`: look at a table's stream, or give it to a handler."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import click
+
+from faradisc.server.settings import ENVIRONMENT_PREFIX
+
+
+@click.group()
+def streams() -> None:
+    """Read a table's stream."""
+
+
+def _endpoint(command: Callable[..., None]) -> Callable[..., None]:
+    """The options that say whom to ask."""
+    command = click.option("--region", default=None, help="Region; otherwise the environment's.")(command)
+    return click.option(
+        "--url",
+        default="http://127.0.0.1:8000",
+        show_default=True,
+        envvar=ENVIRONMENT_PREFIX + "URL",
+        help="Endpoint of the database.",
+    )(command)
+
+
+@streams.command()
+@click.argument("table")
+@_endpoint
+@click.option(
+    "--from",
+    "start",
+    type=click.Choice(["trim-horizon", "latest"]),
+    default="latest",
+    show_default=True,
+    help="Begin with the oldest record there is, or with what is written from now on.",
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON document per record.")
+@click.option("--once", is_flag=True, help="End when every record there is has been printed.")
+def tail(table: str, *, url: str, region: str | None, start: str, as_json: bool, once: bool) -> None:
+    """Print the records of TABLE's stream as they come. TABLE is a name or a stream's ARN.
+
+    Remembers nothing: the next call begins where --from says.
+    """
+    from faradisc.consumers.tail import tail as make_tail  # noqa: PLC0415 - botocore is slow to import
+
+    def show(record: dict[str, Any]) -> None:
+        try:
+            click.echo(json.dumps(record) if as_json else in_words(record))
+        except BrokenPipeError:
+            consumer.stop()  # whoever read along has gone
+
+    with _Refusals():
+        arn, client = _stream(table, url, region)
+        consumer = make_tail(client, arn, show, start=start)
+        _on_signals(consumer.stop)
+        if once:
+            consumer.drain()
+        else:
+            consumer.run()
+
+
+def in_words(record: dict[str, Any]) -> str:
+    """A line for people: when, what, the key, and what the item has become."""
+    change = record["dynamodb"]
+    image = change.get("NewImage")
+    line = (
+        f"{change['ApproximateCreationDateTime']} {record['eventName']:6} {json.dumps(change['Keys'])}"
+        f"{' by time to live' if 'userIdentity' in record else ''}"
+    )
+    return f"{line} -> {json.dumps(image)}" if image is not None else line
+
+
+@streams.command()
+@click.argument("table")
+@_endpoint
+@click.option("--handler", required=True, help="module:function, or an http:// address that takes events.")
+@click.option("--group", required=True, help="Consumer group; its workers share the stream.")
+@click.option("--worker", default=None, help="This worker's name in the group; made up by default.")
+@click.option("--dead-letter", default=None, help="table:NAME, file:PATH or an http:// address.")
+@click.option(
+    "--from",
+    "start",
+    type=click.Choice(["trim-horizon", "latest"]),
+    default="trim-horizon",
+    show_default=True,
+    help="Where a new group begins.",
+)
+@click.option("--batch-size", type=int, default=100, show_default=True, help="Most records per invocation.")
+@click.option("--batch-window", type=float, default=0.0, show_default=True, help="Seconds to wait for them.")
+@click.option("--parallel", type=int, default=1, show_default=True, help="Invocations at a time per shard.")
+@click.option("--retries", type=int, default=None, help="Retries of a failed batch; endless by default.")
+@click.option("--max-age", type=float, default=None, help="Do not deliver records older than this, seconds.")
+@click.option("--bisect", is_flag=True, help="Halve a failed batch until the failing record stands alone.")
+@click.option(
+    "--lease-table", default="faradisc-consumers", show_default=True, help="Leases and checkpoints."
+)
+@click.option("--once", is_flag=True, help="End when every record there is has been handled.")
+def run(
+    table: str,
+    *,
+    url: str,
+    region: str | None,
+    handler: str,
+    group: str,
+    worker: str | None,
+    dead_letter: str | None,
+    batch_window: float,
+    max_age: float | None,
+    once: bool,
+    **settings: Any,
+) -> None:
+    """Give the records of TABLE's stream to a handler, batch by batch, until SIGTERM or Ctrl-C.
+
+    What was handled is remembered in the lease table: the next call goes on behind it.
+    """
+    from faradisc.consumers import consume  # noqa: PLC0415 - botocore is slow to import
+
+    sys.path.insert(0, "")  # handlers beside the caller, as `python -m` finds them
+    with _Refusals():
+        consumer = consume(
+            table,
+            handler,
+            group=group,
+            worker=worker,
+            endpoint_url=url,
+            region_name=region,
+            dead_letters=dead_letter,
+            batch_window_s=batch_window,
+            max_record_age_s=max_age,
+            **settings,
+        )
+        _on_signals(consumer.stop)
+        if once:
+            with consumer:
+                consumer.drain()
+        else:
+            consumer.run()
+    click.echo(json.dumps(consumer.statistics()), err=True)
+
+
+def _stream(table: str, url: str, region: str | None) -> tuple[str, Any]:
+    """The ARN of a table's stream, and a client to read it with."""
+    from faradisc.consumers.starting import latest_stream_arn, make_client  # noqa: PLC0415
+
+    arn = table if "/stream/" in table else latest_stream_arn(make_client("dynamodb", url, region), table)
+    return arn, make_client("dynamodbstreams", url, region)
+
+
+def _on_signals(stop: Callable[[], None]) -> None:
+    for each in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(each, lambda *_: stop())
+
+
+class _Refusals:
+    """Ends the program with one sentence where the database or an option cannot be used."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
+
+        if isinstance(error, BotoCoreError | ClientError | ValueError | TimeoutError):
+            _fail(str(error))
+
+
+def _fail(sentence: str) -> NoReturn:
+    click.echo(f"faradisc: {sentence}", err=True)
+    raise SystemExit(1)

@@ -1,0 +1,41 @@
+"""JSON sent to an HTTP endpoint by POST."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+
+class Answer(NamedTuple):
+    status: int
+    body: bytes
+
+
+class Poster:
+    """Sends documents to one URL, each over a connection of its own: threads share nothing, and an endpoint
+    that was restarted is no special case."""
+
+    def __init__(self, url: str, *, timeout_s: float) -> None:
+        """Raises: ValueError when the URL cannot be used."""
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError(f"{url!r} is no http:// or https:// address")
+        self._connection = (
+            http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+        )
+        self._host, self._port = parts.hostname, parts.port
+        self._target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        self._timeout_s = timeout_s
+
+    def post(self, document: Any) -> Answer:
+        """Raises: OSError, http.client.HTTPException."""
+        connection = self._connection(self._host, self._port, timeout=self._timeout_s)
+        try:
+            body = json.dumps(document).encode()
+            connection.request("POST", self._target, body, {"Content-Type": "application/json"})
+            answer = connection.getresponse()
+            return Answer(answer.status, answer.read())
+        finally:
+            connection.close()

@@ -1,0 +1,67 @@
+"""What a consumer has done so far, as numbers. Counted from many threads."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass(slots=True)
+class Counts:
+    records_read: int = 0
+    records_done: int = 0
+    """Handled, dead-lettered or dropped; the checkpoint passes them."""
+    invocations: int = 0
+    failures: int = 0
+    """Invocations that raised, or answered with failed records."""
+    retries: int = 0
+    bisections: int = 0
+    dead_letters: int = 0
+    """Records that went to the dead-letter destination."""
+    dead_letter_failures: int = 0
+    dropped: int = 0
+    """Records given up without a dead-letter destination."""
+    too_old: int = 0
+    """Records not delivered because of their age; they are dead letters, or dropped, as well."""
+    throttled: int = 0
+    """Reads that the stream refused for now."""
+    errors: int = 0
+    """Failures of the stream or of the lease table."""
+    gaps: int = 0
+    """Times that records were trimmed before they were read."""
+    checkpoints: int = 0
+    leases_taken: int = 0
+    leases_lost: int = 0
+    shards_ended: int = 0
+
+
+@dataclass(slots=True)
+class Statistics:
+    counts: Counts = field(default_factory=Counts)
+    iterator_age_ms: dict[str, int] = field(default_factory=dict)
+    """By shard: how old the last record was when it was delivered."""
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def add(self, name: str, count: int = 1) -> None:
+        with self._lock:
+            setattr(self.counts, name, getattr(self.counts, name) + count)
+
+    def age(self, shard_id: str, age_ms: int) -> None:
+        with self._lock:
+            self.iterator_age_ms[shard_id] = max(age_ms, 0)
+
+    def forget(self, shard_id: str) -> None:
+        """The shard is another worker's now, or has ended."""
+        with self._lock:
+            self.iterator_age_ms.pop(shard_id, None)
+
+    def snapshot(self) -> dict[str, Any]:
+        """All counts, and `iterator_age_ms`: the greatest of all shards, with `by_shard` beside it."""
+        with self._lock:
+            ages = dict(self.iterator_age_ms)
+            return {
+                **asdict(self.counts),
+                "iterator_age_ms": max(ages.values(), default=0),
+                "iterator_age_ms_by_shard": ages,
+            }
