@@ -20,6 +20,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from faradisc.capacity.buckets import Bucket
 from faradisc.capacity.config import HALF_UNIT, Direction
@@ -105,6 +106,23 @@ class Lane:
             cell.watch.add(place, nano)
         if self.guarded:
             self._settle_guarded(cell, half_units * HALF_UNIT, now)
+
+    def settle_many(
+        self, cell: Cell, place: bytes, half_units: int, count: int, now: int, *, eventual: bool = False
+    ) -> None:
+        """Take the cost of `count` equal requests at once, for callers that count in seconds (planner)."""
+        if not count:
+            return
+        cell.tally[half_units] += count
+        nano = half_units * HALF_UNIT * count
+        if self.bucket is not None:
+            self.bucket.take(now, nano)
+        if self.guarded:
+            self._settle_guarded(cell, nano, now)
+        taken = half_units * self.eventual_half * count if eventual else nano
+        cell.take(now, taken)
+        if cell.watch is not None:
+            cell.watch.add(place, taken)
 
     def count(self, half_units: int) -> None:
         """Count a cost where nothing is enforced."""
@@ -197,6 +215,19 @@ def settle(charges: Iterable[Charge], now: int) -> None:
         if charge.half_units:
             cell = charge.cell or charge.lane.cell_of(charge.place)
             charge.lane.settle(cell, charge.place, charge.half_units, now, charge.eventual)
+
+
+def asks_index(
+    rule: Literal["member", "affected", "all"], *, before: bool, after: bool, changed: bool
+) -> bool:
+    """Whether a write must be admitted by a global index, given whether the item is in it before and
+    after and whether its entry changes.
+
+    Measured: an index that holds the item refuses even what it does not project (section 2.9, V111).
+    """
+    if rule == "member":
+        return before or after
+    return changed if rule == "affected" else True
 
 
 def spread(half_units: int, sizes: Sequence[int]) -> list[int]:

@@ -29,7 +29,7 @@ ANY_DEBT = 1 << 200
 
 
 class Bucket:
-    """One bucket. The fields are read and written directly by capacity/lanes.py, for speed."""
+    """One bucket. The fields are read and written directly by capacity/admission.py, for speed."""
 
     __slots__ = ("burst_ns", "cap", "debt", "debt_ns", "rate", "scale", "used")
 

@@ -26,6 +26,9 @@ _KEPT, _ADDED, _OF = 8465, 1535, 10_000
 _RISING_WRITES_MIN = 20
 """Writes of a collection before it can be called ever-increasing. Assumed."""
 
+_ROOM_EVERY = 256
+"""Writes of unknown collections between two attempts to make room for them."""
+
 
 class Rising:
     """Whether the writes of one collection keep coming behind its greatest sort key."""
@@ -41,12 +44,14 @@ class Rising:
 class Watch:
     """The keys of one hot cell, by weight."""
 
-    __slots__ = ("collections", "config", "keys")
+    __slots__ = ("collections", "config", "keys", "missed")
 
     def __init__(self, config: CapacityConfig) -> None:
         self.config = config
         self.keys: Sketch[bytes] = Sketch(config.sketch_keys)
         self.collections: dict[bytes, Rising] = {}
+        """By hash value; as many as there are keys."""
+        self.missed = 0
 
     def add(self, place: bytes, nano: int) -> None:
         self.keys.add(place, nano)
@@ -58,6 +63,15 @@ class Watch:
                 rising.rising += 1
         elif len(self.collections) < self.config.sketch_keys:
             self.collections[place[:HASH_BYTES]] = Rising(place)
+        else:
+            self.missed += 1
+            if self.missed % _ROOM_EVERY == 0:
+                self._make_room()
+
+    def _make_room(self) -> None:
+        """Forget the collections of which no key is heavy any more."""
+        heavy = {heavy.key[:HASH_BYTES] for heavy in self.keys.top()}
+        self.collections = {h: rising for h, rising in self.collections.items() if h in heavy}
 
     def divide(self, children: Sequence[Cell], parent: Cell) -> None:
         """Give the children of a split the heat their keys had."""

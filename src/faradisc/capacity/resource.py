@@ -208,6 +208,13 @@ class Resource:
         self.max_read, self.max_write = max_read, max_write
         self._set_gates(now)
 
+    def raise_warm(self, read_units: int, write_units: int, ready_ns: int) -> None:
+        """Begin to raise warm throughput; it is there from `ready_ns` on.
+
+        Raises: ValueError for less than there is.
+        """
+        self.warm.begin(read_units, write_units, ready_ns)
+
     def reach_warm(self, read_units: int, write_units: int, now: int) -> list[Event]:
         """Warm throughput has been raised to at least this."""
         self.warm.reach(read_units, write_units)
@@ -280,19 +287,36 @@ class Resource:
         ]
         return events + self._finish_splits(now)
 
+    def grow(self, place: bytes, size_bytes: int, items: int) -> None:
+        """The data at a place has grown, or shrunk, by this much (item bytes without overhead)."""
+        part = self.partitions.find(place)
+        part.bytes += size_bytes
+        part.items += items
+
+    def set_previous_peak(self, read_units: int, write_units: int, now: int) -> list[Event]:
+        """Pretend that so much was once consumed (admin, planner, tests)."""
+        for growth, units in zip(self.growth, (read_units, write_units), strict=True):
+            growth.previous = units * UNIT
+        self.warm.reach(*self.capacity(now))
+        return self._grow("on-demand", now) if self.on_demand else []
+
     # --- Time ---------------------------------------------------------------------------------
 
     @property
     def due(self) -> int:
         """When `advance` has something to do."""
-        pending = self.splitting.pending
-        return min(self._next_step, pending[0].ready_ns) if pending else self._next_step
+        due = self._next_step
+        if self.splitting.pending:
+            due = min(due, self.splitting.pending[0].ready_ns)
+        return due if self.warm.target is None else min(due, self.warm.ready_ns)
 
     def advance(self, now: int) -> list[Event]:
         """Let time pass until `now`: finish splits, take heat, end minutes. In order of time."""
         events: list[Event] = []
         while self.due <= now:
             events += self._finish_splits(min(self._next_step, now))
+            if self.warm.target is not None and self.warm.finish(min(self._next_step, now)):
+                events += self.reach_warm(self.warm.read_units, self.warm.write_units, self.warm.ready_ns)
             if self._next_step <= now:
                 events += self._step(self._next_step)
                 self._next_step += STEP_NS
@@ -304,6 +328,7 @@ class Resource:
         """Whether steps without requests would change nothing."""
         return (
             not self.splitting.pending
+            and self.warm.target is None
             and not any(self._minutes)
             and not any(self._events)
             and not any(growth.waiting for growth in self.growth)

@@ -125,3 +125,32 @@ def test_a_cold_partition_is_not_watched() -> None:
     load(resource, [(place("left"), 5)], 300)
     assert resource.writes.cells[0].watch is None
     assert 40 <= heat.utilisation_percent(resource.writes.cells[0]) < 60
+
+
+def test_a_collection_that_comes_late_is_still_seen_to_rise() -> None:
+    """The watch knows a bounded number of collections and makes room for heavy ones."""
+    watch = Watch(CONFIG)
+    for n in range(200):
+        watch.add(place(f"early{n}"), 1)
+    for n in range(2000):
+        watch.add(place("log", f"{n:04d}"), 10)
+    assert len(watch.collections) <= CONFIG.sketch_keys
+    part = hot()
+    part.writes.watch = watch
+    assert cut(part) == NoCut(Refusal.RISING_KEY, place("log")[:16])
+
+
+def test_equal_requests_at_once_are_equal_requests() -> None:
+    """Lane.settle_many, for the planner, is Lane.settle so many times."""
+    one, many = (table(read_units=100, write_units=100) for _ in range(2))
+    where = place("k")
+    for _ in range(50):
+        cell = one.reads.admit(where, START)
+        assert cell is not None
+        one.reads.settle(cell, where, 3, START, eventual=True)
+    many.reads.settle_many(many.reads.cell_of(where), where, 3, 50, START, eventual=True)
+    many.reads.settle_many(many.reads.cell_of(where), where, 3, 0, START)
+    assert one.reads.cells[0].balance(START) == many.reads.cells[0].balance(START)
+    assert one.reads.bucket is not None and many.reads.bucket is not None
+    assert one.reads.bucket.balance(START) == many.reads.bucket.balance(START)
+    assert one.reads.cells[0].tally == many.reads.cells[0].tally
