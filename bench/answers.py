@@ -157,6 +157,27 @@ def _check_batch_write(body: Body, _: Population, ask: Asker) -> int:
     return len(writes)
 
 
+def _check_transact(body: Body, _: Population, ask: Asker) -> int:
+    ask("TransactWriteItems", body)
+    update, *puts = body["TransactItems"]
+    for put in puts:
+        item = put["Put"]["Item"]
+        stored = _read(ask, put["Put"]["TableName"], _key(item))
+        _expect(stored == item, "TransactWriteItems did not store an item", stored)
+    stored = _read(ask, update["Update"]["TableName"], update["Update"]["Key"])
+    wanted = update["Update"]["ExpressionAttributeValues"][":note"]
+    _expect(stored["note"] == wanted, "TransactWriteItems did not update", stored)
+    return 1
+
+
+def _check_select(body: Body, population: Population, ask: Asker) -> int:
+    answer = ask("ExecuteStatement", body)
+    items = answer.get("Items", [])
+    _expect(len(items) == 1 and _is_whole(items[0], population), "not one whole item", answer)
+    _expect([items[0]["pk"], items[0]["sk"]] == body["Parameters"], "not the item asked for", answer)
+    return 1
+
+
 def _check_scan(body: Body, population: Population, ask: Asker) -> int:
     answer = ask("Scan", body)
     items = answer.get("Items", [])
@@ -179,4 +200,6 @@ _CHECKS: dict[str, Check] = {
     "Query": _check_query,
     "BatchWriteItem": _check_batch_write,
     "Scan": _check_scan,
+    "TransactWriteItems": _check_transact,
+    "ExecuteStatement": _check_select,
 }

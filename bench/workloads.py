@@ -17,6 +17,7 @@ from bench.requests import Operation
 SEED = 20_260_101
 PARTITION_ITEMS = 100
 BATCH_ITEMS = 25
+TRANSACTION_ITEMS = 4
 PLAIN_TABLE = "bench-items"
 INDEXED_TABLE = "bench-indexed"
 INDEX = "by-owner"
@@ -155,6 +156,23 @@ def _scan(table: str, population: Population, chance: random.Random, _: int) -> 
     return "Scan", {"TableName": table, "ExclusiveStartKey": start}
 
 
+def _transact(table: str, population: Population, chance: random.Random, number: int) -> Operation:
+    """Three puts and a conditional update of four items, none of them twice."""
+    chosen = chance.sample(range(population.count), TRANSACTION_ITEMS)
+    puts = [{"Put": {"TableName": table, "Item": population.item(each, 1 + number)}} for each in chosen[1:]]
+    _, update = _update(table, population, chance, number)
+    update["Key"] = population.key(chosen[0])
+    return "TransactWriteItems", {"TransactItems": [{"Update": update}, *puts]}
+
+
+def _select(table: str, population: Population, chance: random.Random, _: int) -> Operation:
+    key = population.key(chance.randrange(population.count))
+    return "ExecuteStatement", {
+        "Statement": f'SELECT * FROM "{table}" WHERE pk = ? AND sk = ?',
+        "Parameters": [key["pk"], key["sk"]],
+    }
+
+
 def _mixed(table: str, population: Population, chance: random.Random, number: int) -> Operation:
     return (_get if chance.random() < 0.8 else _put)(table, population, chance, number)
 
@@ -169,6 +187,8 @@ CANONICAL = (
 )
 EXTRA = (
     Workload("putitem-gsi", "PutItem with one GSI, durable", _put, 20_000, table=INDEXED_TABLE),
+    Workload("transactwrite4", "TransactWriteItems of 4, durable", _transact, 8_000, target=4),
+    Workload("partiql-get", "PartiQL SELECT of one item", _select, 50_000),
     Workload("mixed", "80 % GetItem, 20 % PutItem", _mixed, 50_000, probes=24),
 )
 WORKLOADS = {workload.name: workload for workload in CANONICAL + EXTRA}
