@@ -20,8 +20,8 @@ from faradisc.capacity.metric_catalog import METRICS
 from faradisc.capacity.resource import MinuteUsage
 from faradisc.capacity.throttle import METRIC_OF_CAUSE
 
-RETENTION_MINUTES = 3 * 24 * 60
-"""How many points of one series are kept. The service keeps minutes for 15 days."""
+RETENTION_MINUTES = 24 * 60
+"""How many points of one series are kept (about 200 bytes each). The service keeps minutes for 15 days."""
 
 Dimensions = tuple[tuple[str, str], ...]
 """(name, value) pairs, sorted."""
@@ -101,7 +101,7 @@ class Statistic:
 class Series:
     """The points of one metric with one set of dimensions, in order of time."""
 
-    __slots__ = ("points", "total", "with_values")
+    __slots__ = ("points", "reported", "total", "with_values")
 
     def __init__(self, *, with_values: bool, retention: int) -> None:
         self.points: deque[tuple[int, Statistic]] = deque(maxlen=retention)
@@ -109,6 +109,9 @@ class Series:
         self.total = 0.0
         """Sum since the series began, for counters that only rise."""
         self.with_values = with_values
+        self.reported: tuple[int, int] | None = None
+        """First and last minute of a series that is published as zero where nothing was consumed. Zeros
+        are not stored: an idle table takes no memory for them."""
 
     def at(self, minute_ns: int) -> Statistic:
         """The statistic of a minute; a minute older than the last one joins the last one."""
@@ -148,9 +151,11 @@ class MetricStore:
         for value, count in tally.items():
             self.add(name, which, at_ns, value * scale, count)
 
-    def zero(self, name: str, which: Dimensions, at_ns: int) -> None:
-        """Publish a minute without consumption: a sum of 0 in one sample."""
-        self.add(name, which, at_ns, 0)
+    def report(self, name: str, which: Dimensions, minute_ns: int) -> None:
+        """The series covers this minute; without a value it is a zero in one sample."""
+        series = self._of(name, which)
+        first = series.reported[0] if series.reported else minute_ns
+        series.reported = (first, max(minute_ns, first))
 
     def get(
         self, name: str, which: Dimensions, start_ns: int, end_ns: int, period_s: int
@@ -160,12 +165,17 @@ class MetricStore:
         Periods begin at multiples of their length since the epoch.
         """
         found = self.series.get((name, which))
+        if found is None:
+            return []
+        minutes = {at: statistic for at, statistic in found.points if start_ns <= at < end_ns}
+        if found.reported is not None:
+            first = max(found.reported[0], start_ns + -start_ns % MINUTE_NS)
+            for at in range(first, min(found.reported[1] + 1, end_ns), MINUTE_NS):
+                minutes.setdefault(at, Statistic(count=1))
         points: dict[int, Statistic] = {}
-        for minute_ns, statistic in found.points if found else ():
-            if start_ns <= minute_ns < end_ns:
-                begins = minute_ns - minute_ns % (period_s * SECOND_NS)
-                points.setdefault(begins, Statistic()).merge(statistic)
-        return sorted(points.items())
+        for at, statistic in sorted(minutes.items()):
+            points.setdefault(at - at % (period_s * SECOND_NS), Statistic()).merge(statistic)
+        return list(points.items())
 
     def list(
         self, name: str | None = None, having: Iterable[tuple[str, str | None]] = ()
@@ -205,10 +215,8 @@ def record_usage(store: MetricStore, table: str, index: str | None, usage: Minut
     if direction == "Write":
         series.append(dimensions(TableName=table, GlobalSecondaryIndexName=index, Source="Customer"))
     for each in series:
-        if usage.tally:
-            store.add_tally(consumed, each, usage.minute_ns, usage.tally, scale=0.5)
-        else:
-            store.zero(consumed, each, usage.minute_ns)
+        store.add_tally(consumed, each, usage.minute_ns, usage.tally, scale=0.5)
+        store.report(consumed, each, usage.minute_ns)
     for cause, count in usage.events.items():
         store.add(direction + METRIC_OF_CAUSE[cause], which, usage.minute_ns, 1, count)
         store.add(f"{direction}ThrottleEvents", which, usage.minute_ns, 1, count)

@@ -29,7 +29,7 @@ from faradisc.capacity.throttle import Cause, ResourceKind
 
 STEP_NS = heat.HEAT_STEP_S * SECOND_NS
 UNSEEN_NS = 5 * MINUTE_NS
-"""A longer stretch in which an idle resource was not advanced is passed over, minutes of zero included."""
+"""A longer stretch in which an idle resource was not advanced is passed over, up to its last whole minute."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,7 +321,7 @@ class Resource:
                 events += self._step(self._next_step)
                 self._next_step += STEP_NS
                 if now - self._next_step > UNSEEN_NS and self._quiet():
-                    self._next_step = now - now % STEP_NS + STEP_NS
+                    self._next_step = now - now % MINUTE_NS
         return events
 
     def _quiet(self) -> bool:

@@ -226,3 +226,22 @@ def test_due_is_never_missed() -> None:
         now = account.due
         account.advance(now)
     assert now == START + 63 * SECOND_NS
+
+
+def test_an_idle_table_takes_no_memory_for_its_zeros() -> None:
+    """metrics.md: consumption is published as zero, too; here the zeros are not stored."""
+    account = world()
+    resource = account.add("T", None, TABLE, START, read_units=1, write_units=1)
+    assert read(resource, place("k"), START) is None
+    now = START
+    while now < START + 2 * 3600 * SECOND_NS:
+        now += 600 * SECOND_NS
+        account.advance(now)
+    which = dimensions(TableName="T")
+    minutes = account.metrics.get("ConsumedReadCapacityUnits", which, START, now - MINUTE_NS, 60)
+    assert [statistic.sum for _, statistic in minutes][:3] == [1, 0, 0]
+    assert all(statistic.count == 1 for _, statistic in minutes)
+    assert len(minutes) == 119
+    hours = account.metrics.get("ConsumedReadCapacityUnits", which, START, now, 3600)
+    assert [statistic.count for _, statistic in hours] == [60, 60]
+    assert len(account.metrics.series["ConsumedReadCapacityUnits", which].points) == 1
