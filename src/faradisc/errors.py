@@ -182,11 +182,11 @@ class IdempotentParameterMismatchException(ModelledError):
 
 
 class ExpiredIteratorException(ModelledError):
-    default_text = "The shard iterator has expired: it was issued more than 15 minutes ago."
+    default_text = "The provided iterator exceeds the maximum age allowed."
 
 
 class TrimmedDataAccessException(ModelledError):
-    default_text = "The shard iterator points to records that are older than 24 hours and gone."
+    default_text = "The data you are trying to access has been trimmed."
 
 
 class DuplicateItemException(ModelledError):
