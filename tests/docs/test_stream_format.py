@@ -1,0 +1,38 @@
+"""The page about streams is law, like the other format pages."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from faradisc.clock import ManualClock
+from faradisc.codec import record
+from faradisc.codec.keyspace import Placement, parts_of
+from faradisc.streams.records import Recorder, shard_end
+from faradisc.streams.shards import sequence_number
+from faradisc.values.schema import KeySchema
+
+PAGE = (Path(__file__).parents[2] / "docs" / "formats" / "streams.md").read_text()
+KEY = KeySchema(("pk",), ("sk",), {"pk": "S", "sk": "N"})
+ITEM = {"pk": {"S": "a"}, "sk": {"N": "12"}, "x": {"BOOL": True}}
+
+
+def _example(label: str) -> bytes:
+    (line,) = re.findall(rf"^    {label} +([0-9a-f ]+)$", PAGE, re.M)
+    return bytes.fromhex(line)
+
+
+def test_the_entries_of_the_page_are_what_the_code_writes() -> None:
+    clock = ManualClock()
+    stored = record.encode(ITEM, 8)
+    row_key = Placement(7, 4, KEY).row_key(ITEM)
+    recorder = Recorder(parts_of(9, 4), "NEW_AND_OLD_IMAGES", clock)
+    part = bytes.fromhex("0000000903")
+    assert recorder.entry(row_key, None, stored, by_service=False) == (part, _example("insert"))
+    assert recorder.entry(row_key, stored, None, by_service=True) == (part, _example("expire"))
+    assert shard_end(clock.now_ns()) == _example("end")
+
+
+def test_the_sequence_number_of_the_page() -> None:
+    (number,) = re.findall("Log sequence 5 of slot 3 is `([0-9]+)`", PAGE)
+    assert sequence_number(3, 5) == number
