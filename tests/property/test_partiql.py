@@ -1,0 +1,247 @@
+"""Properties of PartiQL.
+
+What it proves: no text gets past the parser as anything but a statement or a ValidationException, and
+every token of it is looked at once; no statement, with whatever parameters, makes the database answer
+anything but a result or an error of the model, or disagree with itself; a WHERE clause finds what the same
+condition finds as a FilterExpression.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from partiql_strategies import (
+    Both,
+    any_text,
+    conditions,
+    items,
+    keys,
+    literal,
+    parameters,
+    statements,
+    values,
+)
+
+from faradisc.errors import ValidationException
+from faradisc.partiql.cursor import Cursor
+from faradisc.partiql.lexer import Token, tokens_of
+from faradisc.partiql.parser import _parse
+from faradisc.protocol import front
+from fixtures.in_process import InProcess, Refused
+from fixtures.schemas import item, schema
+
+# --- Any text ------------------------------------------------------------------------------------
+
+
+def parsed_steps(text: str, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Parse a text; how many tokens the parser has moved over."""
+    steps = 0
+    advance = Cursor.advance
+
+    def counted(cursor: Cursor) -> Token:
+        nonlocal steps
+        steps += 1
+        return advance(cursor)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Cursor, "advance", counted)
+        try:
+            _parse(text)
+        except ValidationException as refusal:
+            assert refusal.message
+    return steps
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(any_text | statements)
+def test_any_text_is_a_statement_or_a_refusal(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    steps = parsed_steps(text, monkeypatch)
+    try:
+        assert steps < len(tokens_of(text))
+    except ValidationException:
+        assert steps == 0
+
+
+HOSTILE = (
+    *("(", "((a)", "NOT ", "NOT(", "a=1 OR ", "(a=1 AND ", "size(", "size(a,", "a.", "a[0]", "[", "[1,"),
+    *(
+        "{'a':",
+        "<<",
+        "<<1,",
+        "'",
+        "''",
+        '"',
+        "/*",
+        "/**/",
+        "--",
+        "--\n",
+        "-",
+        "- ",
+        "+1",
+        "?",
+        "?,",
+        "x,",
+        "x+",
+    ),
+    *("COUNT(", "foo(a,", "a IN (", "a IN [1,", "a BETWEEN 1 AND ", "a IS NOT ", "1e9", "\n", " ", "SELECT "),
+    *(";", "a=a+"),
+)
+STARTS = [
+    "",
+    "SELECT ",
+    "SELECT * FROM t WHERE ",
+    "SELECT * FROM t WHERE a = ",
+    "SELECT * FROM t WHERE a=1 AND (a=1 OR NOT ",
+    "SELECT * FROM t ORDER BY ",
+    "INSERT INTO t VALUE ",
+    "INSERT INTO t VALUE {'a': ",
+    "UPDATE t SET ",
+    "UPDATE t SET a = ",
+    "UPDATE t SET a = list_append(a, ",
+    "EXISTS(",
+]
+
+
+@pytest.mark.parametrize("start", STARTS, ids=range(len(STARTS)))
+def test_hostile_repetition_is_bounded(start: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """8,192 characters of one thing after another: no recursion without end, no token read twice."""
+    for repeated in HOSTILE:
+        text = (start + repeated * 8192)[:8192]
+        assert parsed_steps(text, monkeypatch) <= 8192
+
+
+def test_the_deepest_statement_that_is_allowed_can_be_run(world: InProcess) -> None:
+    """300 operators, nested as deep as they go: parsed, bound and held against items."""
+    for where in (
+        "NOT " * 299 + "a = 1",
+        "NOT (" * 99 + "a = 1" + " AND a = 1)" * 99,
+        "(" * 3000 + "a = 1" + ")" * 3000,
+        "a = 1 OR " * 149 + "a = 1",
+    ):
+        world.call("ExecuteStatement", Statement=f"SELECT * FROM tab WHERE {where}")
+
+
+# --- Any statement -------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def world() -> Iterator[InProcess]:
+    """One database for the module: what statements leave behind is what later ones meet."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(front, "RAISE_UNEXPECTED", True)
+        process = InProcess()
+        process.call(
+            "CreateTable",
+            TableName="tab",
+            **schema("pk:S", "sk:N", lsi={"lsi": ("b:S", "KEYS_ONLY")}, gsi={"idx": ("b:S", "", ["a"])}),
+        )
+        yield process
+        process.check()
+        process.close()
+
+
+_LIMITS = st.one_of(st.none(), st.integers(1, 3))
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(statements, parameters, _LIMITS)
+def test_any_statement_is_answered(
+    world: InProcess, statement: str, given_parameters: list[Any], limit: int | None
+) -> None:
+    request: dict[str, Any] = {"Statement": statement, "ReturnConsumedCapacity": "INDEXES"}
+    count = statement.count("?")
+    if count and len(given_parameters) >= count:
+        request["Parameters"] = given_parameters[:count]
+    if limit is not None:
+        request["Limit"] = limit
+    for _ in range(3):
+        try:
+            answer = world.call("ExecuteStatement", **request)
+        except Refused as refused:
+            assert refused.status == 400
+            return
+        if "NextToken" not in answer:
+            return
+        request["NextToken"] = answer["NextToken"]
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.sampled_from(["BatchExecuteStatement", "ExecuteTransaction"]),
+    st.lists(statements | any_text.filter(bool), min_size=1, max_size=4),
+    parameters.filter(bool),
+)
+def test_any_batch_is_answered(
+    world: InProcess, operation: str, texts: list[str], given_parameters: list[Any]
+) -> None:
+    members = [
+        {"Statement": text, **({"Parameters": given_parameters} if "?" in text else {})} for text in texts
+    ]
+    name = "Statements" if operation.startswith("Batch") else "TransactStatements"
+    try:
+        answer = world.call(operation, **{name: members}, ReturnConsumedCapacity="TOTAL")
+    except Refused as refused:
+        assert refused.status == 400
+        return
+    assert len(answer["Responses"]) == len(texts)
+
+
+# --- Two languages, one meaning ------------------------------------------------------------------
+
+
+def found_by_filter(process: InProcess, condition: Both) -> list[Any] | str:
+    try:
+        return list(process.call("Scan", TableName="two", **condition.filter_members())["Items"])
+    except Refused as refused:
+        return refused.text.removeprefix("Invalid FilterExpression: ")
+
+
+def found_by_statement(process: InProcess, where: str) -> list[Any] | str:
+    try:
+        return list(process.call("ExecuteStatement", Statement=f"SELECT * FROM two WHERE {where}")["Items"])
+    except Refused as refused:
+        return str(refused.text)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.dictionaries(keys, items, max_size=6), conditions)
+def test_a_where_clause_finds_what_a_filter_finds(stored: dict[Any, Any], condition: Both) -> None:
+    process = InProcess()
+    process.call("CreateTable", TableName="two", **schema("pk:S", "sk:N"))
+    for (pk, sk), attributes in stored.items():
+        process.call("PutItem", TableName="two", Item=item(pk=pk, sk=sk, **attributes))
+    expected = found_by_filter(process, condition)
+    found = found_by_statement(process, condition.where)
+    # A condition that selects by key is a Query here, and refuses keys of the wrong type.
+    where_is_keyed = "pk = " in condition.where or "pk IN " in condition.where
+    if not (where_is_keyed and isinstance(found, str)):
+        assert sort_of(found) == sort_of(expected)
+    process.close()
+
+
+def sort_of(found: list[Any] | str) -> Any:
+    return found if isinstance(found, str) else sorted(found, key=repr)
+
+
+@settings(max_examples=100, deadline=None)
+@given(values)
+def test_literals_and_parameters_are_the_same_values(value: Any) -> None:
+    process = InProcess()
+    process.call("CreateTable", TableName="two", **schema("pk:S"))
+    insert = "INSERT INTO two VALUE {{'pk': {}, 'v': {}}}"
+    process.call("ExecuteStatement", Statement=insert.format("'literal'", literal(value)))
+    process.call(
+        "ExecuteStatement",
+        Statement=insert.format("?", "?"),
+        Parameters=[{"S": "parameter"}, item(v=value)["v"]],
+    )
+    stored = [
+        process.call("GetItem", TableName="two", Key=item(pk=pk))["Item"]["v"]
+        for pk in ("literal", "parameter")
+    ]
+    assert stored[0] == stored[1]
+    process.close()
