@@ -42,7 +42,7 @@ from faradisc.partiql.values import ARITHMETIC, at_value, parse_template
 from faradisc.values.path import Path
 
 _SHORT_TEXT_MAX = 512
-_SHORT_TEXTS_CACHED = 4096
+_SHORT_TEXTS_CACHED = 1024
 _LONG_TEXTS_CACHED = 64
 
 
