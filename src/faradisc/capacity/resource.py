@@ -19,9 +19,10 @@ from typing import Any
 from faradisc.capacity import heat, topology
 from faradisc.capacity.adaptive import Adaptive
 from faradisc.capacity.admission import Lane
-from faradisc.capacity.buckets import Bucket, seconds
+from faradisc.capacity.buckets import Bucket
 from faradisc.capacity.config import HALF_UNIT, MINUTE_NS, SECOND_NS, UNIT, CapacityConfig, Chance
 from faradisc.capacity.events import CapacityGrown, Event, SplitDue, SplitReason, SplitRefused
+from faradisc.capacity.gates import divide_share, set_gates
 from faradisc.capacity.ondemand import Growth, Warm, initial_on_demand
 from faradisc.capacity.partitions import Cell, Partition, PartitionMap, initial_partitions
 from faradisc.capacity.splitting import Splitting
@@ -80,7 +81,7 @@ class Resource:
         self.max_read = max_read
         self.max_write = max_write
         self.chance = chance
-        self._account_quotas = account_quotas
+        self.account_quotas = account_quotas
         self.on_minute = on_minute
         eventual = HALF_UNIT * config.eventual_read_factor[1] // config.eventual_read_factor[0]
         self.reads = Lane(arn, kind, "R", eventual)
@@ -105,7 +106,7 @@ class Resource:
         else:
             self._restore(stored, now)
         self._attach()
-        self._set_gates(now, initial=True)
+        set_gates(self, now, initial=True)
 
     # --- Settings -----------------------------------------------------------------------------
 
@@ -123,66 +124,6 @@ class Resource:
         for growth, units in zip(self.growth, initial, strict=True):
             growth.initial = max(growth.initial, units)
 
-    def _set_gates(self, now: int, *, initial: bool = False) -> None:
-        """Buckets after a change of settings. A bank is kept, cut to its new cap."""
-        config = self.config
-        for lane, rate, maximum, quota in (
-            (self.reads, self.read_units, self.max_read, config.table_read_units),
-            (self.writes, self.write_units, self.max_write, config.table_write_units),
-        ):
-            lane.on_demand = self.on_demand
-            burst = seconds(config.initial_burst_s if initial else 0) or 0
-            lane.bucket = (
-                self._bucket(lane.bucket, rate, now, rate * burst)
-                if config.table_bucket and not self.on_demand
-                else None
-            )
-            lane.maximum = (
-                self._bucket(lane.maximum, maximum, now, maximum * burst)
-                if maximum is not None and self.on_demand
-                else None
-            )
-            lane.quotas = self._quotas(lane, quota, now)
-            self._set_shares(lane, rate, now, initial=initial)
-            lane.guarded = bool(lane.quotas) or lane.maximum is not None or config.shares
-
-    def _quotas(self, lane: Lane, units: int, now: int) -> tuple[Bucket, ...]:
-        """The gates of an on-demand resource's own quota and of its account's, where they are enforced."""
-        if not self.config.account_quota or not self.on_demand:
-            return ()
-        if lane.quotas:
-            return lane.quotas
-        own = Bucket(units, now=now, burst_ns=SECOND_NS, debt_ns=None)
-        if self._account_quotas is None:
-            return (own,)
-        return (self._account_quotas[0 if lane.direction == "R" else 1], own)
-
-    def _bucket(self, present: Bucket | None, rate: int, now: int, balance: int) -> Bucket:
-        if present is not None:
-            present.set_rate(now, rate)
-            return present
-        burst, debt = self.config.burst_s * SECOND_NS, seconds(self.config.max_debt_s)
-        return Bucket(rate, now=now, burst_ns=burst, debt_ns=debt, balance=balance)
-
-    def _set_shares(self, lane: Lane, rate: int, now: int, *, initial: bool = False) -> None:
-        """Classic: every partition has a bank of its own, filled from its share of the table's rate."""
-        for cell in lane.cells:
-            if not self.config.shares or self.on_demand:
-                cell.share = None
-                continue
-            mine = rate * cell.partition.share
-            if cell.share is not None:
-                cell.share.set_rate(now, mine)
-                continue
-            burst = self.config.initial_burst_s if initial else 0
-            cell.share = Bucket(
-                mine,
-                now=now,
-                burst_ns=self.config.burst_s * SECOND_NS,
-                debt_ns=seconds(self.config.max_debt_s),
-                balance=int(mine * burst * UNIT),
-            )
-
     def set_provisioned(self, read_units: int, write_units: int, now: int) -> list[Event]:
         """New provisioned rates take effect (UpdateTable has settled), also after a change of mode."""
         raised = read_units > self.highest[0] or write_units > self.highest[1]
@@ -191,7 +132,7 @@ class Resource:
         self.max_read = self.max_write = None
         self.highest = (max(read_units, self.highest[0]), max(write_units, self.highest[1]))
         self.warm.reach(*self.highest)
-        self._set_gates(now)
+        set_gates(self, now)
         return self._grow("raise", now) if raised else []
 
     def set_on_demand(self, now: int) -> list[Event]:
@@ -200,13 +141,13 @@ class Resource:
         self.read_units = self.write_units = 0
         self._start_growth()
         self.warm.reach(*(growth.initial for growth in self.growth))
-        self._set_gates(now)
+        set_gates(self, now)
         return self._grow("on-demand", now)
 
     def set_maximum(self, max_read: int | None, max_write: int | None, now: int) -> None:
         """Configured maximum of an on-demand resource; None: no maximum."""
         self.max_read, self.max_write = max_read, max_write
-        self._set_gates(now)
+        set_gates(self, now)
 
     def raise_warm(self, read_units: int, write_units: int, ready_ns: int) -> None:
         """Begin to raise warm throughput; it is there from `ready_ns` on.
@@ -262,18 +203,7 @@ class Resource:
         for event, parent, children in self.splitting.finish(now):
             events.append(event)
             for lane, pick in ((self.reads, _reads_of), (self.writes, _writes_of)):
-                share = pick(parent).share
-                if share is not None:
-                    rate = share.exact_rate() / len(children)
-                    held = share.balance(event.at_ns) // len(children)
-                    for child in children:
-                        pick(child).share = Bucket(
-                            rate,
-                            now=event.at_ns,
-                            burst_ns=share.burst_ns,
-                            debt_ns=share.debt_ns,
-                            balance=held,
-                        )
+                divide_share(pick(parent), [pick(child) for child in children], event.at_ns)
                 lane.cells[:] = [pick(part) for part in self.partitions.partitions]
         if events and self._wanted is not None:
             events += self._grow(self._wanted, now)
@@ -422,10 +352,11 @@ class Resource:
 
     def _restore(self, stored: Mapping[str, Any], now: int) -> None:
         highest = stored["highest"]
-        self.highest = (highest[0], highest[1])
+        self.highest = (max(highest[0], self.read_units), max(highest[1], self.write_units))
         for growth, kept in zip(self.growth, stored["growth"], strict=True):
             growth.restore(kept)
         self.warm = Warm.from_json(stored["warm"])
+        self.warm.reach(*self.highest)
         self.partitions = PartitionMap.from_json(stored["map"], self.config, now)
         self.splitting = Splitting(self.arn, self.config, self.partitions)
         self.splitting.restore(stored["splitting"])
