@@ -31,6 +31,12 @@ class ExpressionError(RequestRuleError):
     def __init__(self, **fields: Any) -> None:
         super().__init__(self.template.format(**fields))
 
+    def again(self) -> Self:
+        """Another exception that says the same: what was raised once is not raised again."""
+        fault = type(self).__new__(type(self), *self.args)
+        fault.message, fault.extra = self.message, {}
+        return fault
+
     def within(self, parameter: str) -> Self:
         """The same fault, located in the request parameter that holds the expression."""
         self.message = f"Invalid {parameter}: {self.message}"

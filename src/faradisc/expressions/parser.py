@@ -440,11 +440,21 @@ _Tree = TypeVar("_Tree")
 
 
 def _cached_by_text(parse: Callable[[str], _Tree]) -> Callable[[str], _Tree]:
-    short = lru_cache(_SHORT_TEXTS_CACHED)(parse)
-    long = lru_cache(_LONG_TEXTS_CACHED)(lambda text: parse(_checked_size(text)))
+    def outcome(text: str) -> _Tree | ExpressionError:
+        try:
+            return parse(text)
+        except ExpressionError as fault:
+            return fault.with_traceback(None)  # which would keep every frame of the parser alive
+
+    short = lru_cache(_SHORT_TEXTS_CACHED)(outcome)
+    long = lru_cache(_LONG_TEXTS_CACHED)(outcome)
 
     def cached(text: str) -> _Tree:
-        return short(text) if 0 < len(text) <= _SHORT_TEXT_MAX else long(text)
+        # Texts of any other size are refused before they are kept.
+        found = short(text) if 0 < len(text) <= _SHORT_TEXT_MAX else long(_checked_size(text))
+        if isinstance(found, ExpressionError):
+            raise found.again()
+        return found
 
     return cached
 

@@ -1,0 +1,43 @@
+"""A text that was refused is refused from memory the next time, by an exception of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from faradisc.expressions import parser
+from faradisc.expressions.faults import ExpressionError
+
+
+@pytest.mark.parametrize(
+    ("parse", "text"),
+    [
+        (parser.parse_condition, "foo(a)"),
+        (parser.parse_condition, "a = = :v" + " " * 600),
+        (parser.parse_update, "SET name = :v"),
+        (parser.parse_projection, "a,"),
+    ],
+)
+def test_the_same_refusal_twice(parse: Callable[[str], Any], text: str) -> None:
+    with pytest.raises(ExpressionError) as first:
+        parse(text)
+    first.value.within("ConditionExpression")
+    with pytest.raises(ExpressionError) as second:
+        parse(text)
+    assert second.value is not first.value
+    assert type(second.value) is type(first.value)
+    assert second.value.message == first.value.message.removeprefix("Invalid ConditionExpression: ")
+    assert second.value.body()["message"] == second.value.message
+
+
+def test_texts_that_are_too_long_are_not_kept() -> None:
+    """Otherwise a few hundred requests of 16 MB would stay in memory."""
+    seen = []
+    remember = parser._cached_by_text(lambda text: seen.append(text))
+    for _ in range(2):
+        for text in ("", "x" * 4097, "x" * 1_000_000):
+            with pytest.raises(ExpressionError):
+                remember(text)
+    assert seen == []
