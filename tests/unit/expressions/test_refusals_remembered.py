@@ -34,8 +34,8 @@ def test_the_same_refusal_twice(parse: Callable[[str], Any], text: str) -> None:
 
 def test_texts_that_are_too_long_are_not_kept() -> None:
     """Otherwise a few hundred requests of 16 MB would stay in memory."""
-    seen = []
-    remember = parser._cached_by_text(lambda text: seen.append(text))
+    seen: list[str] = []
+    remember = parser._cached_by_text(seen.append)
     for _ in range(2):
         for text in ("", "x" * 4097, "x" * 1_000_000):
             with pytest.raises(ExpressionError):
