@@ -34,7 +34,8 @@ class ShardReader:
     """The records behind a checkpoint, page by page.
 
     A new group's first reading of an open shard begins at LATEST, which no number stands for until a record
-    was read. Whoever has to begin again before that asks by time instead, from when the group began.
+    was read. Whoever has to begin again before that asks by time instead, from when the group began: this
+    one case rests on clocks that agree, and may show what came in the same millisecond once more.
     """
 
     def __init__(

@@ -1,0 +1,99 @@
+"""`faradisc streams tail|run` against a server of its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fixtures.clients import http_client
+from fixtures.schemas import item, new_name, schema
+from fixtures.served import Server
+
+HANDLER = """
+import json
+
+def keep(event):
+    with open("kept", "a") as file:
+        for record in event["Records"]:
+            if "poison" in record["dynamodb"]["Keys"]["p"]["S"]:
+                raise RuntimeError("no")
+            file.write(record["dynamodb"]["Keys"]["p"]["S"] + "\\n")
+"""
+
+
+@pytest.fixture
+def table(memory_server: Server) -> Iterator[tuple[str, Any]]:
+    client = http_client(memory_server.url)
+    name = new_name()
+    client.create_table(
+        TableName=name,
+        **schema("p:S"),
+        StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"},
+    )
+    client.get_waiter("table_exists").wait(TableName=name)
+    yield name, client
+    client.close()
+
+
+def _streams(tmp_path: Path, server: Server, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "faradisc", "streams", *arguments, "--url", server.url],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_tail_prints_what_there_is(table: tuple[str, Any], memory_server: Server, tmp_path: Path) -> None:
+    name, client = table
+    client.put_item(TableName=name, Item=item(p="a", n=1))
+    options = ("tail", name, "--from", "trim-horizon", "--once")
+    done = _streams(tmp_path, memory_server, *options, "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    (record,) = map(json.loads, done.stdout.splitlines())
+    assert record["dynamodb"]["NewImage"] == {"p": {"S": "a"}, "n": {"N": "1"}}
+    done = _streams(tmp_path, memory_server, *options)
+    assert 'INSERT {"p": {"S": "a"}} -> {' in done.stdout
+
+
+def test_run_hands_on_and_remembers(table: tuple[str, Any], memory_server: Server, tmp_path: Path) -> None:
+    name, client = table
+    (tmp_path / "own_handler.py").write_text(HANDLER)
+    options = ("run", name, "--handler", "own_handler:keep", "--group", "g", "--once", "--retries", "0")
+    client.put_item(TableName=name, Item=item(p="a"))
+    client.put_item(TableName=name, Item=item(p="poison"))
+    done = _streams(tmp_path, memory_server, *options, "--dead-letter", "file:letters", "--bisect")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "kept").read_text() == "a\n"
+    (letter,) = map(json.loads, (tmp_path / "letters").read_text().splitlines())
+    assert letter["payload"]["Records"][0]["dynamodb"]["Keys"] == {"p": {"S": "poison"}}
+    client.put_item(TableName=name, Item=item(p="b"))
+    done = _streams(tmp_path, memory_server, *options)
+    assert json.loads(done.stderr.splitlines()[-1])["records_done"] == 1
+    assert (tmp_path / "kept").read_text() == "a\nb\n"
+
+
+def test_mistakes_are_told_in_a_sentence(
+    table: tuple[str, Any], memory_server: Server, tmp_path: Path
+) -> None:
+    name, client = table
+    plain = new_name()
+    client.create_table(TableName=plain, **schema("p:S"))
+    for arguments, sentence in (
+        (("tail", plain), "has no stream"),
+        (("tail", "missing"), "ResourceNotFoundException"),
+        (("run", name, "--group", "g", "--handler", "nothing:f"), "there is no handler nothing:f"),
+        (("run", name, "--group", "g", "--handler", "json:dumps", "--batch-size", "0"), "batch_size is 0"),
+    ):
+        done = _streams(tmp_path, memory_server, *arguments)
+        assert done.returncode == 1
+        assert done.stderr.startswith("faradisc: ")
+        assert sentence in done.stderr

@@ -1,0 +1,19 @@
+"""The world of the consumers' tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from consumers.worlds import World
+from faradisc.clock import ManualClock
+from fixtures.in_process import InProcess
+
+
+@pytest.fixture
+def world(bugs_surface: None, clock: ManualClock) -> Iterator[World]:
+    process = InProcess(clock=clock)
+    yield World(process)
+    process.check()
+    process.close()

@@ -1,0 +1,364 @@
+"""How records are put into batches, and what becomes of those that a handler does not take."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from boto3.dynamodb.types import Binary
+from botocore.exceptions import ClientError
+
+from consumers.endpoint import endpoint
+from consumers.worlds import Seen, World, pair_of
+from fixtures.schemas import item
+
+
+def _put_many(world: World, table: str, count: int, key: str = "key") -> None:
+    for number in range(1, count + 1):
+        world.put(table, key, number)
+
+
+class Failing:
+    """A handler that fails for batches that hold one of these numbers, so many times."""
+
+    def __init__(self, *numbers: int, times: int = 1 << 30) -> None:
+        self.numbers = set(numbers)
+        self.times = times
+        self.tried: list[list[int]] = []
+        self.done: list[int] = []
+
+    def __call__(self, event: dict[str, Any]) -> None:
+        numbers = [pair_of(record)[1] for record in event["Records"]]
+        self.tried.append(numbers)
+        if self.times and self.numbers & set(numbers):
+            self.times -= 1
+            raise RuntimeError("no")
+        self.done += numbers
+
+
+# --- Batches -------------------------------------------------------------------------------------
+
+
+def test_batches_are_not_larger_than_asked_for(world: World) -> None:
+    table, seen = world.streamed.table(), Seen()
+    _put_many(world, table, 25)
+    world.consumer(table, seen, batch_size=10).drain()
+    assert seen.batches == [10, 10, 5]
+    assert seen.of("key") == list(range(1, 26))
+
+
+def test_a_window_waits_for_a_batch_to_fill(world: World) -> None:
+    table, seen = world.streamed.table(), Seen()
+    consumer = world.consumer(table, seen, batch_size=10, batch_window_s=20)
+    consumer.step()
+    _put_many(world, table, 4)
+    world.clock.advance(1)
+    consumer.step()
+    world.clock.advance(18)
+    consumer.step()
+    assert seen.batches == []
+    _put_many(world, table, 3)
+    world.clock.advance(2)
+    consumer.step()
+    assert seen.batches == [7], "the window has ended"
+    _put_many(world, table, 10)
+    world.clock.advance(1)
+    consumer.step()
+    assert seen.batches == [7, 10], "a full batch does not wait"
+
+
+def test_an_event_is_what_lambda_gets(world: World) -> None:
+    table, seen = world.streamed.table(), Seen()
+    world.put(table, "a", 1, data=b"\x00\xff", many={Binary(b"x")}, deep={"list": [b"y", None, True]})
+    world.dynamodb.delete_item(TableName=table, Key=item(p="a"))
+    consumer = world.consumer(table, seen)
+    consumer.drain()
+    first, second = seen.records
+    assert json.loads(json.dumps(first)) == first
+    assert first["eventSourceARN"] == world.streamed.arn(table)
+    assert (first["eventName"], second["eventName"]) == ("INSERT", "REMOVE")
+    assert first["dynamodb"]["ApproximateCreationDateTime"] == 1_700_000_000
+    assert first["dynamodb"]["NewImage"] == {
+        "p": {"S": "a"},
+        "n": {"N": "1"},
+        "data": {"B": "AP8="},
+        "many": {"BS": ["eA=="]},
+        "deep": {"M": {"list": {"L": [{"B": "eQ=="}, {"NULL": True}, {"BOOL": True}]}}},
+    }
+    assert second["dynamodb"]["OldImage"] == first["dynamodb"]["NewImage"]
+
+
+def test_a_deletion_by_time_to_live_says_so_as_lambda_spells_it(world: World) -> None:
+    table, seen = world.streamed.table(), Seen()
+    world.dynamodb.update_time_to_live(
+        TableName=table, TimeToLiveSpecification={"Enabled": True, "AttributeName": "until"}
+    )
+    world.put(table, "a", 1, until=1_700_000_100)
+    world.clock.advance(200)
+    world.consumer(table, seen).drain()
+    assert seen.records[-1]["userIdentity"] == {
+        "principalId": "dynamodb.amazonaws.com",
+        "type": "Service",
+    }
+
+
+def test_records_of_one_item_stay_in_one_lane(world: World) -> None:
+    table, seen = world.streamed.table(), Seen()
+    for number in range(1, 6):
+        for key in "abcdefghijkl":
+            world.put(table, key, number)
+    world.consumer(table, seen, parallel=4).drain()
+    assert len(seen.batches) > 4
+    assert all(seen.of(key) == [1, 2, 3, 4, 5] for key in "abcdefghijkl")
+
+
+# --- Failures ------------------------------------------------------------------------------------
+
+
+def test_a_failed_batch_is_tried_again_after_growing_pauses(world: World) -> None:
+    table, handler = world.streamed.table(), Failing(2, times=3)
+    _put_many(world, table, 3)
+    consumer = world.consumer(table, handler, backoff_s=2, lease_s=1000, sync_s=1000)
+    consumer.drain()
+    assert handler.tried == [[1, 2, 3]] * 4
+    assert world.slept_s == 2 + 4 + 8
+    counts = consumer.statistics()
+    assert (counts["invocations"], counts["failures"], counts["retries"]) == (4, 3, 3)
+    assert counts["iterator_age_ms"] == 14_000
+
+
+def test_one_shards_failures_do_not_hold_up_the_others(world: World) -> None:
+    table = world.streamed.table()
+    poison = "key-0"
+    done: list[str] = []
+
+    def handle(event: dict[str, Any]) -> None:
+        keys = [pair_of(record)[0] for record in event["Records"]]
+        if poison in keys:
+            raise RuntimeError("no")
+        done.extend(keys)
+
+    consumer = world.consumer(table, handle)
+    for key in range(30):
+        world.put(table, f"key-{key}", 1)
+    for _ in range(5):
+        consumer.step()
+        world.clock.advance(1)
+    assert 10 < len(done) < 30, "the others of the same shard wait, so that nothing is passed over"
+
+
+def test_halves_find_the_record_that_fails(world: World, tmp_path: Path) -> None:
+    table, handler = world.streamed.table(), Failing(6)
+    _put_many(world, table, 8)
+    letters = tmp_path / "letters"
+    consumer = world.consumer(table, handler, bisect=True, retries=1, dead_letters=f"file:{letters}")
+    consumer.drain()
+    assert handler.done == [1, 2, 3, 4, 5, 7, 8]
+    assert handler.tried == [
+        [1, 2, 3, 4, 5, 6, 7, 8],
+        [1, 2, 3, 4],
+        [5, 6, 7, 8],
+        [5, 6],
+        [5],
+        [6],
+        [6],
+        [7, 8],
+    ]
+    (letter,) = map(json.loads, letters.read_text().splitlines())
+    assert [pair_of(record)[1] for record in letter["payload"]["Records"]] == [6]
+    assert letter["requestContext"] == {
+        "consumerGroup": "group-1",
+        "condition": "RetryAttemptsExhausted",
+        "approximateInvokeCount": 5,
+    }
+    assert letter["DDBStreamBatchInfo"]["batchSize"] == 1
+    assert letter["responseContext"] == {"functionError": "RuntimeError: no"}
+    counts = consumer.statistics()
+    assert (counts["dead_letters"], counts["records_done"], counts["bisections"]) == (1, 8, 3)
+
+
+def test_partial_failures_begin_again_at_the_first_failed_record(world: World) -> None:
+    table = world.streamed.table()
+    tried: list[list[int]] = []
+
+    def handle(event: dict[str, Any]) -> Any:
+        numbers = {pair_of(record)[1]: record["dynamodb"]["SequenceNumber"] for record in event["Records"]}
+        tried.append(list(numbers))
+        failed = [numbers[n] for n in (5, 3) if n in numbers and len(tried) < 3]
+        return {"batchItemFailures": [{"itemIdentifier": number} for number in failed]}
+
+    _put_many(world, table, 6)
+    consumer = world.consumer(table, handle, retries=3)
+    consumer.drain()
+    assert tried == [[1, 2, 3, 4, 5, 6], [3, 4, 5, 6], [3, 4, 5, 6]]
+    assert consumer.statistics()["records_done"] == 6
+
+
+@pytest.mark.parametrize(
+    "answer", [{"batchItemFailures": [{"itemIdentifier": "7"}]}, {"batchItemFailures": [{}]}]
+)
+def test_an_unknown_failure_means_all(world: World, answer: dict[str, Any]) -> None:
+    table = world.streamed.table()
+    _put_many(world, table, 2)
+    consumer = world.consumer(table, lambda event: answer, retries=2)
+    consumer.drain()
+    counts = consumer.statistics()
+    assert (counts["invocations"], counts["dropped"]) == (3, 2)
+
+
+@pytest.mark.parametrize("answer", [None, {}, {"batchItemFailures": []}, "fine", ["fine"]])
+def test_other_answers_are_success(world: World, answer: Any) -> None:
+    table = world.streamed.table()
+    _put_many(world, table, 2)
+    consumer = world.consumer(table, lambda event: answer)
+    consumer.drain()
+    assert consumer.statistics()["records_done"] == 2
+
+
+def test_records_that_are_too_old_are_not_delivered(world: World, tmp_path: Path) -> None:
+    table, seen, letters = world.streamed.table(), Seen(), tmp_path / "letters"
+    _put_many(world, table, 2)
+    world.clock.advance(100)
+    world.put(table, "key", 3)
+    consumer = world.consumer(table, seen, max_record_age_s=60, dead_letters=f"file:{letters}")
+    consumer.drain()
+    assert seen.of("key") == [3]
+    (letter,) = map(json.loads, letters.read_text().splitlines())
+    assert letter["requestContext"]["condition"] == "RecordAgeExceeded"
+    assert [pair_of(record)[1] for record in letter["payload"]["Records"]] == [1, 2]
+    assert consumer.statistics()["too_old"] == 2
+
+
+def test_endless_retries_end_when_records_are_too_old(world: World) -> None:
+    table, handler = world.streamed.table(), Failing(1)
+    _put_many(world, table, 1)
+    consumer = world.consumer(table, handler, max_record_age_s=60)
+    consumer.drain()
+    assert 5 < len(handler.tried) < 12
+    assert consumer.statistics()["dropped"] == 1
+
+
+# --- Dead letters --------------------------------------------------------------------------------
+
+
+def test_dead_letters_in_a_table(world: World) -> None:
+    table = world.streamed.table()
+    _put_many(world, table, 2)
+    world.consumer(table, Failing(1, 2), retries=0, dead_letters="table:letters").drain()
+    letters = sorted(
+        world.dynamodb.scan(TableName="letters")["Items"], key=lambda letter: letter["sequenceNumber"]["S"]
+    )
+    assert [pair_of(json.loads(letter["record"]["S"])) for letter in letters] == [("key", 1), ("key", 2)]
+    assert letters[0]["error"] == {"S": "RuntimeError: no"}
+    assert letters[0]["invocations"] == {"N": "1"}
+
+
+def test_a_record_with_two_large_images_fits_into_the_dead_letter_table(world: World) -> None:
+    table = world.streamed.table()
+    world.put(table, "key", 1, text="x" * 300_000)
+    world.put(table, "key", 2, text="y" * 300_000)
+    world.consumer(table, Failing(1, 2), retries=0, dead_letters="table:letters").drain()
+    letters = world.dynamodb.scan(TableName="letters")["Items"]
+    assert sorted(json.dumps(letter.get("left_out")) for letter in letters) == [
+        "null",
+        '{"L": [{"S": "OldImage"}]}',
+    ]
+
+
+def test_a_record_is_not_passed_before_its_dead_letter_is_kept(world: World) -> None:
+    table, refusals = world.streamed.table(), [503, 500, 200]
+    _put_many(world, table, 1)
+    with endpoint(lambda document: (refusals.pop(0), b"")) as there:
+        consumer = world.consumer(table, Failing(1), retries=0, dead_letters=there.url)
+        consumer.drain()
+    assert len(there.received) == 3
+    assert there.received[0] == there.received[2]
+    counts = consumer.statistics()
+    assert (counts["dead_letters"], counts["dead_letter_failures"], counts["checkpoints"]) == (1, 2, 1)
+
+
+# --- Endpoints -----------------------------------------------------------------------------------
+
+
+def test_a_handler_behind_http(world: World) -> None:
+    table = world.streamed.table()
+    _put_many(world, table, 3)
+    turns: list[Callable[[Any], tuple[int, bytes]]] = [
+        lambda event: (500, b"oops"),
+        lambda event: (200, b"not json"),
+        lambda event: (
+            200,
+            json.dumps(
+                {
+                    "batchItemFailures": [
+                        {"itemIdentifier": event["Records"][1]["dynamodb"]["SequenceNumber"]},
+                    ]
+                }
+            ).encode(),
+        ),
+        lambda event: (204, b""),
+    ]
+
+    def respond(event: Any) -> tuple[int, bytes]:
+        return turns.pop(0)(event)
+
+    with endpoint(respond) as there:
+        consumer = world.consumer(table, there.url)
+        consumer.drain()
+    assert [len(event["Records"]) for event in there.received] == [3, 3, 3, 2]
+    assert consumer.statistics()["records_done"] == 3
+
+
+def test_an_endpoint_that_is_not_there_is_a_failure(world: World) -> None:
+    table = world.streamed.table()
+    _put_many(world, table, 1)
+    consumer = world.consumer(table, "http://127.0.0.1:1/", retries=1)
+    consumer.drain()
+    assert consumer.statistics()["dropped"] == 1
+
+
+def test_a_handler_of_two_arguments_gets_a_context(world: World) -> None:
+    table, contexts = world.streamed.table(), []
+    _put_many(world, table, 1)
+    world.consumer(table, lambda event, context: contexts.append(context)).drain()
+    assert (contexts[0].group, contexts[0].worker) == ("group-1", "worker-1")
+    assert contexts[0].shard_id.startswith("shardId-")
+
+
+# --- Failures of the database --------------------------------------------------------------------
+
+
+def test_throttled_reads_are_tried_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    table, seen = world.streamed.table(), Seen()
+    _put_many(world, table, 3)
+    refusals = ["LimitExceededException", "ThrottlingException", "InternalServerError"]
+    get_records = world.streams.get_records
+
+    def refuse(**request: Any) -> Any:
+        if refusals:
+            raise ClientError({"Error": {"Code": refusals.pop(), "Message": "later"}}, "GetRecords")
+        return get_records(**request)
+
+    monkeypatch.setattr(world.streams, "get_records", refuse)
+    consumer = world.consumer(table, seen)
+    consumer.drain()
+    assert seen.of("key") == [1, 2, 3]
+    assert (consumer.statistics()["throttled"], consumer.statistics()["errors"]) == (3, 3)
+
+
+def test_a_missing_lease_table_does_not_lose_what_was_done(world: World) -> None:
+    """It is made again by the next worker; this one stops where its checkpoints cannot be kept."""
+    table, seen = world.streamed.table(), Seen()
+    consumer = world.consumer(table, seen)
+    consumer.step()
+    world.dynamodb.delete_table(TableName="faradisc-consumers")
+    _put_many(world, table, 2)
+    world.clock.advance(1)
+    consumer.step()
+    assert consumer.statistics()["errors"] > 0
+    assert consumer.statistics()["checkpoints"] == 0
+    world.consumer(table, seen, worker="next").drain()
+    assert seen.of("key") == [1, 2, 1, 2]
