@@ -12,6 +12,7 @@ and still name where to go on; partition keys given by IN are read in pages of u
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -179,13 +180,19 @@ class _Reading:
         return [rest, *self.stretches[at + 1 :]]
 
     def _stretch_at(self, position: bytes) -> int:
-        if position:
-            part = self.placement.part_of(position)
-            for at, stretch in enumerate(self.stretches):
-                above = stretch.low is None or position >= stretch.low
-                if stretch.part == part and above and (stretch.high is None or position < stretch.high):
-                    return at
-        raise faults.StatementError(faults.TOKEN_INVALID)
+        at = self._find(self.stretches, position)
+        if at is None:
+            raise faults.StatementError(faults.TOKEN_INVALID)
+        return at
+
+    def _find(self, stretches: Sequence[Stretch], row_key: bytes) -> int | None:
+        """Which of the stretches holds a row."""
+        part = self.placement.part_of(row_key) if row_key else None
+        for at, stretch in enumerate(stretches):
+            above = stretch.low is None or row_key >= stretch.low
+            if stretch.part == part and above and (stretch.high is None or row_key < stretch.high):
+                return at
+        return None
 
     def _merged_behind(self, at: int, position: bytes) -> list[Stretch]:
         """Behind a row in the order of sort keys, and of partitions where those are equal."""
@@ -204,6 +211,18 @@ class _Reading:
     def _prefix(self, at: int) -> bytes:
         assert self.plan.conditions is not None
         return self.placement.collection(self.plan.conditions[at].hash_values)
+
+    def half_units(self, stretches: Sequence[Stretch], page: Page, *, consistent: bool) -> int:
+        """What a page of several partitions costs: each is a Query of its own, rounded by itself."""
+        sizes = [0] * len(stretches)
+        visited = len(stretches)
+        for payload in page.records:
+            at = self._find(stretches, self.placement.row_key(record.decode(payload)))
+            assert at is not None, "a row lies where it was read"
+            sizes[at] += record.size_of(payload)
+            if page.ended_by_bound and not self.merged:
+                visited = at + 1
+        return sum(units.read_half_units(size, consistent=consistent) for size in sizes[:visited])
 
     async def read(self, backend: Backend, stretches: list[Stretch], limit: int | None) -> Page:
         if self.merged:
@@ -284,6 +303,8 @@ async def _search(
         minimum_half_units=minimum * (2 if consistent else 1),
     )
     page = await reading.read(backend, list(search.stretches), search.limit)
+    if plan.conditions is not None and len(plan.conditions) > 1:
+        search.minimum_half_units = reading.half_units(search.stretches, page, consistent=consistent)
     last: bytes | None = None
     if page.ended_by_bound:
         last = reading.placement.row_key(record.decode(page.records[-1]))
