@@ -176,3 +176,25 @@ def test_nothing_is_read_while_nothing_expires() -> None:
     scene.store.when_found = count
     scene.work()
     assert reads == 0
+
+
+def test_an_index_is_filled_while_the_table_is_written() -> None:
+    """Items that are written between the steps expire by what they say last."""
+    scene = Scene(ttl_change_interval_s=0)
+    specification = {"Enabled": False, "AttributeName": "exp"}
+    run(scene.call("UpdateTimeToLive", TimeToLiveSpecification=specification))
+    for n in range(300):
+        run(scene.put(str(n), 10))
+    specification = {"Enabled": True, "AttributeName": "exp"}
+    run(scene.call("UpdateTimeToLive", TimeToLiveSpecification=specification))
+    n = 0
+    while run(scene.database.work()):
+        run(scene.put(str(n % 300), 1000))
+        n += 1
+    assert n >= 4
+    scene.clock.advance(10)
+    scene.work()
+    assert scene.left() == n
+    scene.clock.advance(1000)
+    scene.work()
+    assert scene.left() == 0
