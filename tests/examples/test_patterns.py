@@ -1,0 +1,178 @@
+"""The patterns: what each promises, repetitions and failures included."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+from examples.patterns import feed, idempotent, order_saga, outbox, search_index, sharded_counter
+from examples.patterns.setup import Clients
+
+from faradisc.clock import ManualClock
+from fixtures.in_process import InProcess
+from fixtures.streamed import streamed_in
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def clients(bugs_surface: None, clock: ManualClock) -> Iterator[Clients]:
+    process = InProcess(clock=clock)
+    streamed = streamed_in(process)
+    yield Clients(
+        streamed.dynamodb, streamed.streams, {"clock": clock, "sleep": clock.advance, "worker": "worker"}
+    )
+    process.check()
+    process.close()
+
+
+class Crash(Exception):
+    """The program dies here."""
+
+
+def test_outbox_sends_what_was_committed(clients: Clients) -> None:
+    outbox.create_tables(clients)
+    outbox.place_order(clients, "o-1", "ada")
+    with pytest.raises(ClientError):
+        outbox.place_order(clients, "o-1", "grace")  # the order is there; so no message either
+    sent: list[tuple[str, dict[str, Any]]] = []
+    crashes = [Crash()]
+
+    def send(message: str, body: dict[str, Any]) -> None:
+        sent.append((message, body))
+        if crashes:
+            raise crashes.pop()  # sent, and then nobody knew
+
+    with outbox.relay(clients, send) as relay:
+        relay.drain()
+    assert sent == [("placed/o-1", {"type": "order-placed", "order": "o-1", "customer": "ada"})] * 2
+    assert clients.dynamodb.scan(TableName=outbox.OUTBOX)["Count"] == 0
+
+
+def test_idempotent_consumer_counts_once(clients: Clients, clock: ManualClock) -> None:
+    idempotent.create_tables(clients)
+    for number in range(1, 11):
+        idempotent.pay(clients, f"p-{number}", "ada", number)
+    with idempotent.bookkeeper(clients) as first:
+        first.drain()
+    assert idempotent.balance(clients, "ada") == 55
+    # All once more, by a group that has its own checkpoints.
+    answers: list[bool] = []
+    again = clients.consumer(
+        idempotent.PAYMENTS,
+        lambda event: answers.extend(idempotent.add_once(clients, record) for record in event["Records"]),
+        group="again",
+    )
+    again.drain()
+    assert answers == [False] * 10
+    assert idempotent.balance(clients, "ada") == 55
+    clock.advance(3 * 86_400)
+    assert clients.dynamodb.scan(TableName=idempotent.PROCESSED)["Count"] == 0, "marks expire"
+
+
+def test_sharded_counter(clients: Clients) -> None:
+    sharded_counter.create_tables(clients)
+    chance = random.Random(1)
+    with sharded_counter.summing(clients) as summing:
+        for amount in range(200):
+            sharded_counter.add(clients, "visits", amount, chance)
+            if amount % 50 == 0:
+                summing.drain()
+        summing.drain()
+    expected = sum(range(200))
+    assert sharded_counter.total(clients, "visits") == expected
+    assert sharded_counter.total(clients, "visits", sharded_counter.SUMS) == expected
+    assert clients.dynamodb.scan(TableName=sharded_counter.COUNTS)["Count"] == sharded_counter.SHARDS
+
+
+def test_feeds_follow_posts(clients: Clients) -> None:
+    feed.create_tables(clients)
+    for reader in ("grace", "alan"):
+        feed.follow(clients, reader, "ada")
+    feed.post(clients, "ada", "09:00", "first")
+    feed.post(clients, "ada", "10:00", "second")
+    feed.post(clients, "ada", "09:00", "first, corrected")
+    with feed.fan_out(clients) as fan_out:
+        fan_out.drain()
+        for reader in ("grace", "alan"):
+            assert feed.feed(clients, reader) == [("ada", "second"), ("ada", "first, corrected")]
+        key = {"author": {"S": "ada"}, "at": {"S": "10:00"}}
+        clients.dynamodb.delete_item(TableName=feed.POSTS, Key=key)
+        fan_out.drain()
+        assert feed.feed(clients, "grace") == [("ada", "first, corrected")]
+        assert feed.feed(clients, "ada") == []
+
+
+def test_saga_goes_forward_and_back(clients: Clients) -> None:
+    order_saga.create_tables(clients)
+    order_saga.stock(clients, "lamp", 2)
+    crashes = [Crash()]
+
+    def charge(order: str, amount: int) -> bool:
+        if crashes:
+            raise crashes.pop()
+        return amount < 1_000
+
+    order_saga.place(clients, "paid", "lamp", 20)
+    order_saga.place(clients, "refused", "lamp", 5_000)
+    with order_saga.saga(clients, charge) as saga:
+        saga.drain()
+        assert order_saga.state(clients, "paid") == "PAID"
+        assert order_saga.state(clients, "refused") == "CANCELLED"
+        assert order_saga.stock_left(clients, "lamp") == 1, "the refused order's lamp is back"
+        order_saga.place(clients, "next", "lamp", 20)
+        order_saga.place(clients, "too late", "lamp", 20)
+        saga.drain()
+    states = sorted(order_saga.state(clients, order) for order in ("next", "too late"))
+    assert states == ["CANCELLED", "PAID"]
+    assert order_saga.stock_left(clients, "lamp") == 0
+
+
+def test_saga_sets_aside_what_it_cannot_do(clients: Clients) -> None:
+    order_saga.create_tables(clients)
+    order_saga.stock(clients, "lamp", 5)
+    for number in range(6):
+        order_saga.place(clients, f"o-{number}", "lamp", 20)
+    broken = {"order": {"S": "broken"}, "state": {"S": "LOST"}}
+    clients.dynamodb.put_item(TableName=order_saga.ORDERS, Item=broken)
+    with order_saga.saga(clients, lambda order, amount: True) as saga:
+        saga.drain()
+        assert saga.statistics()["dead_letters"] == 1
+    (letter,) = clients.dynamodb.scan(TableName=order_saga.LETTERS)["Items"]
+    assert json.loads(letter["record"]["S"])["dynamodb"]["NewImage"] == broken
+    assert letter["error"] == {"S": "ValueError: an order cannot be LOST"}
+    states = [order_saga.state(clients, f"o-{number}") for number in range(6)]
+    assert sorted(states) == ["CANCELLED"] + ["PAID"] * 5
+
+
+def test_search_index_follows_every_change(clients: Clients) -> None:
+    search_index.create_tables(clients)
+    search_index.save(clients, "one", "The quick brown fox")
+    search_index.save(clients, "two", "The lazy dog")
+    with search_index.indexer(clients) as indexer:
+        indexer.drain()
+        assert search_index.search(clients, "the") == {"one", "two"}
+        assert search_index.search(clients, "THE dog") == {"two"}
+        search_index.save(clients, "one", "A quick red fox")
+        search_index.delete(clients, "two")
+        indexer.drain()
+        assert search_index.search(clients, "the") == set()
+        assert search_index.search(clients, "red fox") == {"one"}
+    words = {item["word"]["S"] for item in clients.dynamodb.scan(TableName=search_index.WORDS)["Items"]}
+    assert words == {"a", "quick", "red", "fox"}
+
+
+def test_as_a_program() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "examples.patterns"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "the balance is still 123" in done.stdout
+    assert "order-2: CANCELLED" in done.stdout
