@@ -1,0 +1,144 @@
+"""The AWS SDK for JavaScript v3 and dynamodb-admin, as their users run them, against a real server.
+
+Slow, and skipped with a reason where Node.js is missing: the packages are installed by name with npm into a
+folder that outlives the run (`FARADISC_TEST_CACHE`, or one beside the temporary files).
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import boto3
+import pytest
+
+from fixtures.served import Server
+
+HERE = Path(__file__).parent / "javascript"
+NODE, NPM = shutil.which("node"), shutil.which("npm")
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(NODE is None or NPM is None, reason="Node.js and npm are not installed"),
+]
+
+
+@pytest.fixture(scope="module")
+def packages() -> Path:
+    """The folder with package.json, the tour and node_modules."""
+    cache = Path(os.environ.get("FARADISC_TEST_CACHE", Path(tempfile.gettempdir()) / "faradisc-test-cache"))
+    folder = cache / "javascript"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in ("package.json", "tour.mjs"):
+        shutil.copy(HERE / name, folder / name)
+    subprocess.run(
+        [str(NPM), "install", "--no-audit", "--no-fund", "--no-package-lock", "--silent"],
+        cwd=folder,
+        check=True,
+        timeout=300,
+    )
+    return folder
+
+
+def test_the_javascript_sdk_takes_its_tour(server: Server, packages: Path) -> None:
+    run = subprocess.run(
+        [str(NODE), "tour.mjs"],
+        cwd=packages,
+        env={"PATH": os.environ.get("PATH", ""), "ENDPOINT": server.url},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    assert json.loads(run.stdout) == {
+        "waiter": "SUCCESS",
+        "roundTrip": True,
+        "batch": 1,
+        "query": [4, 10],
+        "scan": 21,
+        "update": [1, ["four"]],
+        "condition": [True, "even", "The conditional request failed"],
+        "transaction": [True, ["None", "ConditionalCheckFailed"]],
+        "partiql": "even",
+        "records": 22,
+        "tables": ["Tour.JavaScript"],
+        "deleted": "SUCCESS",
+    }
+
+
+@pytest.fixture
+def admin(server: Server, packages: Path) -> Iterator[str]:
+    """The address of a dynamodb-admin that looks at the server."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    environment = {
+        "PATH": os.environ.get("PATH", ""),
+        "DYNAMO_ENDPOINT": server.url,
+        "AWS_REGION": "us-east-1",
+        "AWS_ACCESS_KEY_ID": "tour",
+        "AWS_SECRET_ACCESS_KEY": "tour",
+    }
+    command = [str(NODE), "node_modules/dynamodb-admin/dist/dynamodb-admin.js", "--host", "127.0.0.1"]
+    process = subprocess.Popen([*command, "--port", str(port)], cwd=packages, env=environment)
+    try:
+        _wait_for(port, process)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
+    for _ in range(200):
+        assert process.poll() is None, "dynamodb-admin ended"
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+        except OSError:
+            time.sleep(0.1)
+        else:
+            return
+    pytest.fail("dynamodb-admin does not listen")
+
+
+def _page(address: str, path: str) -> str:
+    with urllib.request.urlopen(address + path, timeout=30) as answer:
+        assert answer.status == http.client.OK
+        return answer.read().decode()
+
+
+def test_dynamodb_admin_shows_tables_and_items(server: Server, admin: str) -> None:
+    client = boto3.client(
+        "dynamodb",
+        endpoint_url=server.url,
+        region_name="us-east-1",
+        aws_access_key_id="tour",
+        aws_secret_access_key="tour",
+    )
+    client.create_table(
+        TableName="Shelf",
+        BillingMode="PAY_PER_REQUEST",
+        KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],
+        AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "S"}],
+    )
+    client.put_item(TableName="Shelf", Item={"id": {"S": "first"}, "title": {"S": "A book on dynamos"}})
+    try:
+        assert "Shelf" in _page(admin, "/")
+        assert "Shelf" in _page(admin, "/tables/Shelf")
+        assert "A book on dynamos" in _page(admin, "/tables/Shelf/items")
+        assert "Shelf" in _page(admin, "/tables/Shelf/meta")
+        key = urllib.parse.quote("first")
+        assert "A book on dynamos" in _page(admin, f"/tables/Shelf/items/{key}")
+    finally:
+        client.delete_table(TableName="Shelf")
