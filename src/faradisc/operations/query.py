@@ -64,10 +64,11 @@ async def query(backend: Backend, call: Call) -> dict[str, Any]:
     stretch = key_stretch(placement, key_condition)
     reverse = not request.get("ScanIndexForward", True)
     fetches_items = needs_items(request, index, projection, condition)
+    one_row = index is None and not table.key.range
     if "ExclusiveStartKey" in request:
         names = start_key_names(table, index)
         start = start_position(call, placement, names, start_key_types(table, index))
-        if not table.key.range and index is None:
+        if one_row:
             raise ValidationException("The query can return at most one row and cannot be restarted")
         _check_start(placement, key_condition, stretch, request["ExclusiveStartKey"], start)
         stretch = stretch.starting_after(start, reverse=reverse)
@@ -79,7 +80,8 @@ async def query(backend: Backend, call: Call) -> dict[str, Any]:
         condition=condition,
         projection=projection,
         consistent=consistent,
-        limit=request.get("Limit"),
+        # What cannot be restarted must not offer a LastEvaluatedKey.
+        limit=None if one_row else request.get("Limit"),
         reverse=reverse,
         count_only=request.get("Select") == "COUNT",
         fetches_items=fetches_items,
