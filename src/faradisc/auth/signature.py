@@ -12,6 +12,7 @@ import hmac
 from collections.abc import Mapping
 from functools import lru_cache
 from hashlib import sha256
+from typing import Any
 from urllib.parse import parse_qsl, quote
 
 ALGORITHM = "AWS4-HMAC-SHA256"
@@ -81,9 +82,16 @@ class Signing:
         self._inner = sha256(block.translate(_INNER_PAD))
         self._outer = sha256(block.translate(_OUTER_PAD))
 
-    def signature_of(self, text: bytes) -> str:
+    def begin(self, text: bytes) -> Any:
+        """The hash of a text's beginning, to be finished any number of times."""
         inner = self._inner.copy()
         inner.update(text)
+        return inner
+
+    def finish(self, begun: Any, rest: bytes) -> str:
+        """The signature of the whole text."""
+        inner = begun.copy()
+        inner.update(rest)
         outer = self._outer.copy()
         outer.update(inner.digest())
         return outer.hexdigest()

@@ -14,8 +14,10 @@ do when an answer is lost. `X-Amz-Target` must be signed too, or a captured sign
 as a delete with the same members.
 
 Cost. A client's Authorization header stays the same all day but for the signature at its end. What follows
-from the rest (key, scope, names of the signed headers) is kept as a `_Signer` with a template of the
-canonical request, which leaves two SHA-256 and one HMAC per request, all in C.
+from the rest (key, scope, names of the signed headers) is kept as a `_Signer`. The signed headers, too, stay
+the same for a second; what is hashed before the payload comes in is kept as a `_Moment`. What is left per
+request: the payload's SHA-256, and the ends of two more, all in C. Both are kept only once a signature was
+right, so strangers fill no memory.
 """
 
 from __future__ import annotations
@@ -23,13 +25,13 @@ from __future__ import annotations
 import hmac
 import re
 from calendar import timegm
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from functools import lru_cache
 from hashlib import sha256
+from operator import itemgetter
 from time import gmtime
-from typing import Final
+from typing import Any, Final
 
 from faradisc.auth.keys import AccessKey, Keyring
 from faradisc.auth.signature import (
@@ -70,6 +72,19 @@ _SIGNATURE: Final = b"Signature="
 
 
 @dataclass(slots=True, eq=False)
+class _Moment:
+    """What the signed headers' values stand for: those of one second and one kind of request."""
+
+    signed_s: int
+    payload: bytes | None
+    """What stands for the payload's hash; None when it is to be computed."""
+    canonical: Any
+    """SHA-256 of the canonical request, up to the payload's hash."""
+    text: Any
+    """SHA-256 inside the HMAC of the string to sign, up to the canonical request's hash."""
+
+
+@dataclass(slots=True, eq=False)
 class _Signer:
     """What one beginning of an Authorization header stands for."""
 
@@ -79,12 +94,15 @@ class _Signer:
     expires_s: int | None
     date: bytes
     scope: bytes
-    """`\\n<scope>\\n`, as it stands in the string to sign."""
+    """`\n<scope>\n`, as it stands in the string to sign."""
     signing: Signing
-    signs_target: bool
-    header_names: tuple[bytes, ...]
+    values_of: Callable[[dict[bytes, bytes]], tuple[bytes, ...]]
+    """The signed headers' values in their order; KeyError when one is missing."""
+    unsigned: frozenset[bytes]
+    """Headers that mean something and are not signed: with one of them the long way decides."""
     template: bytes
-    """The canonical request, for `%` with the values of the signed headers and the payload's hash."""
+    """The canonical request up to the payload's hash, for `%` with those values."""
+    moments: dict[tuple[bytes, ...], _Moment]
 
 
 class StrictAuthenticator:
@@ -116,7 +134,7 @@ class StrictAuthenticator:
             signer = self._signers.get(header[:cut]) if cut > 0 else None
             if signer is not None and request.method == "POST":
                 given = header[cut + len(_SIGNATURE) :]
-                verdict = _verify_known(signer, request, given, now_ns) if given else None
+                verdict = _verify_known(signer, request, given, now_ns // 1_000_000_000) if given else None
                 if verdict is not None:
                     if not verdict:
                         raise InvalidSignatureException(MISMATCH)
@@ -155,13 +173,10 @@ class StrictAuthenticator:
     def _remember(self, header: bytes, parts: Parts, key: AccessKey, made: bytes) -> None:
         """Only headers that were signed rightly are kept, so strangers cannot fill the memory."""
         names = parts.credential.signed_headers
-        if (
-            (key.expires_s is not None and key.token is None)
-            or "x-amz-date" not in names
-            or any("%" in name for name in names)
-        ):
+        if "x-amz-date" not in names or len(names) < 2 or any("%" in name for name in names):
             return
         lines = "".join(f"{name}:%b\n" for name in names)
+        encoded = [name.encode("latin-1") for name in names]
         if len(self._signers) >= _SIGNERS_MAX:
             self._signers.clear()
         self._signers[header[: header.rfind(_SIGNATURE)]] = _Signer(
@@ -171,45 +186,64 @@ class StrictAuthenticator:
             date=parts.credential.date.encode("latin-1"),
             scope=f"\n{'/'.join(parts.scope)}\n".encode("latin-1"),
             signing=Signing(made),
-            signs_target="x-amz-target" in names,
-            header_names=tuple(name.encode("latin-1") for name in names),
-            template=f"POST\n/\n\n{lines}\n{';'.join(names)}\n%b".encode("latin-1"),
+            values_of=itemgetter(*encoded),
+            unsigned=_MEANT.difference(encoded),
+            template=f"POST\n/\n\n{lines}\n{';'.join(names)}\n".encode("latin-1"),
+            moments={},
         )
 
 
-def _verify_known(signer: _Signer, request: SignedRequest, given: bytes, now_ns: int) -> bool | None:
+def _verify_known(signer: _Signer, request: SignedRequest, given: bytes, now_s: int) -> bool | None:
     """Whether the signature is right; None when the long way has to say, be it only for the words."""
     headers = request.headers
-    get = headers.get
-    timestamp = get(b"x-amz-date", b"")
-    now_s = now_ns // 1_000_000_000
-    if timestamp[:8] != signer.date or not -_SKEW_S <= now_s - _known_time(timestamp) <= _SKEW_S:
+    try:
+        values = signer.values_of(headers)
+    except KeyError:
         return None
-    if not signer.signs_target and b"x-amz-target" in headers:
+    found = signer.moments.get(values)
+    moment = found or _moment(signer, headers, values)
+    if (
+        moment is None
+        or not -_SKEW_S <= now_s - moment.signed_s <= _SKEW_S
+        or not headers.keys().isdisjoint(signer.unsigned)
+        or (signer.expires_s is not None and now_s >= signer.expires_s)
+    ):
         return None
-    token = get(b"x-amz-security-token")
-    if (token is not None or signer.token) and not _holds_token(signer, token, now_s):
-        return None
-    values = [get(name, b"") for name in signer.header_names]
-    if get(b"x-amz-content-sha256") == b"UNSIGNED-PAYLOAD":
-        values.append(b"UNSIGNED-PAYLOAD")
-    else:
-        values.append(sha256(request.body).hexdigest().encode())
-    canonical = signer.template % tuple(values)
-    # Values are signed without spaces around them and with single ones inside; few hold any at all.
-    if (b" " in canonical and _ODD_SPACES.search(canonical)) or b"\t" in canonical:
-        return None
-    text = b"AWS4-HMAC-SHA256\n" + timestamp + signer.scope + sha256(canonical).hexdigest().encode()
-    return hmac.compare_digest(signer.signing.signature_of(text).encode(), given)
-
-
-_ODD_SPACES: Final = re.compile(rb"  |: | \n")
-
-
-def _holds_token(signer: _Signer, token: bytes | None, now_s: int) -> bool:
-    if not hmac.compare_digest(token or b"", signer.token):
+    canonical = moment.canonical.copy()
+    canonical.update(moment.payload or sha256(request.body).hexdigest().encode())
+    expected = signer.signing.finish(moment.text, canonical.hexdigest().encode())
+    if not hmac.compare_digest(expected.encode(), given):
         return False
-    return signer.expires_s is None or now_s < signer.expires_s
+    if found is None:
+        if len(signer.moments) >= _MOMENTS_MAX:
+            signer.moments.clear()
+        signer.moments[values] = moment
+    return True
+
+
+def _moment(signer: _Signer, headers: dict[bytes, bytes], values: tuple[bytes, ...]) -> _Moment | None:
+    timestamp = headers[b"x-amz-date"]
+    signed_s = _epoch_seconds(timestamp.decode("latin-1"))
+    if signed_s is None or timestamp[:8] != signer.date:
+        return None
+    if not hmac.compare_digest(headers.get(b"x-amz-security-token", b""), signer.token):
+        return None
+    canonical = signer.template % values
+    # Values are signed without spaces around them and with single ones inside; few hold any at all.
+    if _ODD_SPACES.search(canonical):
+        return None
+    said = headers.get(b"x-amz-content-sha256")
+    return _Moment(
+        signed_s=signed_s,
+        payload=said if said == UNSIGNED_PAYLOAD.encode() else None,
+        canonical=sha256(canonical),
+        text=signer.signing.begin(ALGORITHM.encode() + b"\n" + timestamp + signer.scope),
+    )
+
+
+_ODD_SPACES: Final = re.compile(rb"  |: | \n|\t")
+_MEANT: Final = frozenset({b"x-amz-security-token", b"x-amz-target", b"x-amz-content-sha256"})
+_MOMENTS_MAX: Final = 256
 
 
 # --- The checks before the signature ---------------------------------------------------------------
@@ -345,12 +379,6 @@ def _epoch_seconds(text: str) -> int | None:
     if not (year >= 1970 and 1 <= month <= 12 and 1 <= day <= 31 and hour < 24 and minute < 60):
         return None
     return timegm((year, month, day, hour, minute, second))
-
-
-@lru_cache(maxsize=64)
-def _known_time(timestamp: bytes) -> int:
-    """The same, for the few seconds that are signed at a time; 0 when it is not of this form."""
-    return _epoch_seconds(timestamp.decode("latin-1")) or 0
 
 
 def _basic(epoch_s: int) -> str:

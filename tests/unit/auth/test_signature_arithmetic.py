@@ -73,4 +73,6 @@ def test_signing_many_texts_with_one_key() -> None:
     for key in (b"", b"k", b"k" * 32, b"k" * 64):
         many = signature.Signing(key)
         for text in ("", "a", "a" * 500):
-            assert many.signature_of(text.encode()) == signature.signature_of(key, text)
+            begun = many.begin(b"begun ")
+            for _ in range(2):
+                assert many.finish(begun, text.encode()) == signature.signature_of(key, "begun " + text)
