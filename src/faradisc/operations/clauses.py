@@ -87,11 +87,16 @@ def bind_write_condition(call: Call) -> Condition | None:
     return condition
 
 
-def bind_action(call: Call, action: Mapping[str, Any]) -> tuple[Update | None, Condition | None]:
-    """Update and condition of one action of a transaction. Raises ValidationException."""
-    expressions = tuple(name for name in ("UpdateExpression", "ConditionExpression") if name in action)
-    placeholders = placeholders_of(call, action, expressions)
-    update = bind_update(action["UpdateExpression"], placeholders) if "UpdateExpression" in action else None
+def bind_action(
+    call: Call, action: Mapping[str, Any], *, updates: bool
+) -> tuple[Update | None, Condition | None]:
+    """Update and condition of one action of a transaction. Raises ValidationException.
+
+    Only an Update has an UpdateExpression; in another action it is an unknown member, which is ignored.
+    """
+    known = ("UpdateExpression", "ConditionExpression") if updates else ("ConditionExpression",)
+    placeholders = placeholders_of(call, action, tuple(name for name in known if name in action))
+    update = bind_update(action["UpdateExpression"], placeholders) if updates else None
     condition = None
     if "ConditionExpression" in action:
         condition = bind_condition(action["ConditionExpression"], "ConditionExpression", placeholders)

@@ -88,7 +88,7 @@ def _bind(
     kind = present[0]
     action: dict[str, Any] = element[kind]
     call.check_values(action["Item"] if kind == "Put" else action["Key"])
-    update, condition = bind_action(call, action)
+    update, condition = bind_action(call, action, updates=kind == "Update")
     return kind, action, update, condition
 
 
