@@ -1,0 +1,91 @@
+"""The page loop: by count, by bytes, over several stretches, in both directions.
+
+What it proves: whatever the bounds, the pages put together are all rows, once, in order. Why with a small
+page: every boundary is crossed with a handful of rows. Source: limits.md section 4.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+from faradisc.codec import record
+from faradisc.storage.api import Batch
+from faradisc.storage.immediate import run
+from faradisc.storage.memory import MemoryStore
+from faradisc.tables import reads
+from faradisc.tables.reads import Stretch, read_page
+
+PARTS = (b"a", b"b", b"c")
+
+
+def row(part: bytes, number: int, size: int) -> bytes:
+    return record.encode({"p": {"S": f"{part.decode()}{number:02}"}, "v": {"S": "x" * size}}, size)
+
+
+@pytest.fixture
+def store() -> MemoryStore:
+    """Ten rows in part a, none in b, five in c; sizes 1, 2, 3, ... in turn."""
+    store = MemoryStore()
+    for part, count in ((b"a", 10), (b"c", 5)):
+        puts = [(b"%02d" % n, row(part, n, n % 5 + 1)) for n in range(count)]
+        run(store.commit([Batch(part, puts=puts)]))
+    return store
+
+
+STRETCHES = [Stretch(part, None, None) for part in PARTS]
+ALL = [(part, n) for part, count in ((b"a", 10), (b"c", 5)) for n in range(count)]
+
+
+def names(page: reads.Page) -> list[tuple[bytes, int]]:
+    found = [record.decode(stored)["p"]["S"] for stored in page.records]
+    return [(name[0].encode(), int(name[1:])) for name in found]
+
+
+def rest_of(page: reads.Page, reverse: bool) -> list[Stretch]:
+    """The stretches behind the last row of a page, in the order they are given to read_page."""
+    part, number = names(page)[-1]
+    at = PARTS.index(part)
+    behind = STRETCHES[at].starting_after(b"%02d" % number, reverse=reverse)
+    return [*STRETCHES[:at], behind] if reverse else [behind, *STRETCHES[at + 1 :]]
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("bounds", list(product([1, 3, 7, 20, 1_000], [1, 2, 3, 100])))
+@pytest.mark.parametrize("limit", [None, 1, 2, 7, 15, 16])
+def test_pages_put_together_are_everything(
+    store: MemoryStore,
+    monkeypatch: pytest.MonkeyPatch,
+    limit: int | None,
+    bounds: tuple[int, int],
+    reverse: bool,
+) -> None:
+    page_bytes, rows_per_read = bounds
+    monkeypatch.setattr(reads, "PAGE_BYTES_MAX", page_bytes)
+    monkeypatch.setattr(reads, "ROWS_PER_READ_MAX", rows_per_read)
+    stretches, found = STRETCHES, []
+    for _ in range(len(ALL) + 1):
+        page = run(read_page(store, stretches, limit=limit, reverse=reverse))
+        found += names(page)
+        sizes = [record.size_of(stored) for stored in page.records]
+        assert page.size_bytes == sum(sizes)
+        # The item that reaches the page's size is the last one of the page.
+        assert sum(sizes[:-1]) < page_bytes
+        assert limit is None or len(sizes) <= limit
+        if not page.ended_by_bound:
+            break
+        assert sum(sizes) >= page_bytes or len(sizes) == limit
+        stretches = rest_of(page, reverse)
+    assert found == (ALL[::-1] if reverse else ALL)
+
+
+def test_bounds_of_a_stretch(store: MemoryStore) -> None:
+    page = run(read_page(store, [Stretch(b"a", b"03", b"06")], limit=None))
+    assert names(page) == [(b"a", 3), (b"a", 4), (b"a", 5)]
+    assert not page.ended_by_bound
+
+
+def test_nothing_to_read(store: MemoryStore) -> None:
+    page = run(read_page(store, [Stretch(b"b", None, None)], limit=1))
+    assert (page.records, page.size_bytes, page.ended_by_bound) == ([], 0, False)
