@@ -7,6 +7,8 @@ from typing import Any
 
 from faradisc.clock import Clock, Entropy, SystemClock, SystemEntropy
 from faradisc.errors import RequestRuleError
+from faradisc.kinesis.delivery import KinesisDelivery
+from faradisc.kinesis.sender import Sender
 from faradisc.limits import SHARD_LIFETIME_S, TTL_CHANGE_INTERVAL_S
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.registry import OPERATIONS
@@ -59,6 +61,7 @@ class Database:
                 Job("stream retention", catalog.streams.step),
                 Job("expiry backfill", lambda: fill_step(store, catalog)),
                 Job("expiry", self._sweeper.step),
+                Job("Kinesis delivery", backend.kinesis.step),
             )
         )
 
@@ -70,8 +73,13 @@ class Database:
         settings: Settings | None = None,
         clock: Clock | None = None,
         entropy: Entropy | None = None,
+        kinesis: Sender | None = None,
     ) -> Database:
-        """Open the database in a store. Raises StorageError."""
+        """Open the database in a store. Raises StorageError.
+
+        kinesis: delivers to Kinesis destinations, and is closed with the database; without one, none can
+        be switched on.
+        """
         settings = settings or Settings()
         clock = clock or SystemClock()
         entropy = entropy or SystemEntropy()
@@ -91,6 +99,7 @@ class Database:
             clock,
             entropy,
             Tokens(store),
+            KinesisDelivery(store, catalog, clock, entropy, kinesis),
             ConflictDial(rate, seed) if rate else None,
             ttl_change_interval_s=settings.ttl_change_interval_s,
         )
@@ -135,4 +144,5 @@ class Database:
         await self._backend.catalog.drop_all()
 
     async def close(self) -> None:
+        self._backend.kinesis.close()
         await self._backend.store.close()

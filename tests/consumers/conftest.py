@@ -1,4 +1,4 @@
-"""The world of the consumers' tests."""
+"""The world of the consumers' tests, and a Kinesis endpoint's double."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from consumers.kinesis_double import KinesisDouble, kinesis_double
 from consumers.worlds import World
 from faradisc.clock import ManualClock
 from fixtures.in_process import InProcess
@@ -17,3 +18,9 @@ def world(bugs_surface: None, clock: ManualClock) -> Iterator[World]:
     yield World(process)
     process.check()
     process.close()
+
+
+@pytest.fixture
+def kinesis() -> Iterator[KinesisDouble]:
+    with kinesis_double() as double:
+        yield double

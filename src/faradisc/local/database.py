@@ -10,6 +10,7 @@ from typing import Any
 
 from faradisc.clock import Clock, Entropy
 from faradisc.database import Database, Settings
+from faradisc.kinesis.sender import InlineSender
 from faradisc.local import sessions
 from faradisc.local.transport import attach
 from faradisc.protocol.front import answer
@@ -35,6 +36,7 @@ class LocalDatabase:
         transition_ms: int = 0,
         conflict_rate: float = 0.0,
         conflict_seed: int = 0,
+        kinesis_endpoint_url: str | None = None,
         clock: Clock | None = None,
         entropy: Entropy | None = None,
     ) -> None:
@@ -45,6 +47,7 @@ class LocalDatabase:
         per_region: keep the tables of each region apart, as the service does.
         conflict_rate: share of writes and transactions refused with a conflict, 0 to 1, to test retries with;
         conflict_seed: which of them, the same number gives the same sequence.
+        kinesis_endpoint_url: where Kinesis destinations deliver to, before the request that follows a change.
         clock, entropy: for tests that move time or need the same identifiers on every run.
 
         Raises: StorageError when the directory cannot be used; ValueError for a rate that is none.
@@ -65,7 +68,13 @@ class LocalDatabase:
         store = self._open_store()
         try:
             self._database: Database | None = run(
-                Database.open(store, settings=settings, clock=clock, entropy=entropy)
+                Database.open(
+                    store,
+                    settings=settings,
+                    clock=clock,
+                    entropy=entropy,
+                    kinesis=InlineSender(kinesis_endpoint_url) if kinesis_endpoint_url else None,
+                )
             )
         except BaseException:
             run(store.close())

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from faradisc.clock import Clock, Entropy
+from faradisc.kinesis.delivery import KinesisDelivery
 from faradisc.limits import TTL_CHANGE_INTERVAL_S
 from faradisc.storage.api import Store
 from faradisc.tables.catalog import Catalog
@@ -53,6 +54,7 @@ class Backend:
     clock: Clock
     entropy: Entropy
     tokens: Tokens
+    kinesis: KinesisDelivery
     conflicts: ConflictDial | None = None
     """Makes conflicts for programs under test; None: there are none but real ones."""
     ttl_change_interval_s: float = TTL_CHANGE_INTERVAL_S

@@ -14,10 +14,13 @@ from faradisc.operations.create_table import create_table
 from faradisc.operations.delete_item import delete_item
 from faradisc.operations.delete_table import delete_table
 from faradisc.operations.describe_endpoints import describe_endpoints
+from faradisc.operations.describe_kinesis_streaming_destination import describe_kinesis_streaming_destination
 from faradisc.operations.describe_limits import describe_limits
 from faradisc.operations.describe_stream import describe_stream
 from faradisc.operations.describe_table import describe_table
 from faradisc.operations.describe_time_to_live import describe_time_to_live
+from faradisc.operations.disable_kinesis_streaming_destination import disable_kinesis_streaming_destination
+from faradisc.operations.enable_kinesis_streaming_destination import enable_kinesis_streaming_destination
 from faradisc.operations.execute_statement import execute_statement
 from faradisc.operations.execute_transaction import execute_transaction
 from faradisc.operations.get_item import get_item
@@ -32,6 +35,7 @@ from faradisc.operations.tag_resource import list_tags_of_resource, tag_resource
 from faradisc.operations.transact_get_items import transact_get_items
 from faradisc.operations.transact_write_items import transact_write_items
 from faradisc.operations.update_item import update_item
+from faradisc.operations.update_kinesis_streaming_destination import update_kinesis_streaming_destination
 from faradisc.operations.update_table import update_table
 from faradisc.operations.update_time_to_live import update_time_to_live
 from faradisc.values.checks import Wording
@@ -83,6 +87,11 @@ _LIST = (
     # Time to live
     Operation("UpdateTimeToLive", update_time_to_live),
     Operation("DescribeTimeToLive", describe_time_to_live),
+    # Kinesis
+    Operation("EnableKinesisStreamingDestination", enable_kinesis_streaming_destination),
+    Operation("DisableKinesisStreamingDestination", disable_kinesis_streaming_destination),
+    Operation("UpdateKinesisStreamingDestination", update_kinesis_streaming_destination),
+    Operation("DescribeKinesisStreamingDestination", describe_kinesis_streaming_destination),
     # Streams
     Operation("ListStreams", list_streams),
     Operation("DescribeStream", describe_stream),

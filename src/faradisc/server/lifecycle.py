@@ -23,6 +23,7 @@ from faradisc import __version__
 from faradisc.auth.sigv4 import Authenticator, lenient
 from faradisc.clock import Clock, SystemClock
 from faradisc.database import Database, Settings
+from faradisc.kinesis.sender import Sender
 from faradisc.server.addresses import AddressError, bind, is_loopback, resolve, url_of
 from faradisc.server.background import keep_working
 from faradisc.server.health import Site
@@ -130,10 +131,19 @@ async def open_database(settings: ServerSettings, clock: Clock) -> Database:
                 conflict_seed=settings.conflict_seed,
             ),
             clock=clock,
+            kinesis=_kinesis(settings),
         )
     except BaseException:
         await store.close()
         raise
+
+
+def _kinesis(settings: ServerSettings) -> Sender | None:
+    if not settings.kinesis_endpoint_url:
+        return None
+    from faradisc.kinesis.sender import ThreadedSender  # noqa: PLC0415 - few servers have one
+
+    return ThreadedSender(settings.kinesis_endpoint_url)
 
 
 async def _open_store(settings: ServerSettings) -> Store:

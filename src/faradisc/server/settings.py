@@ -58,6 +58,7 @@ class ServerSettings:
     )
     conflict_seed: int = _setting(0, "Which of them: the same number gives the same sequence.")
     auth: str = _setting("lenient", "lenient takes any well-formed signature, strict verifies each.")
+    kinesis_endpoint_url: str = _setting("", "Kinesis endpoint that tables' Kinesis destinations deliver to.")
     credentials_file: str = _setting("", "Access keys for strict, made by `faradisc credentials add`.")
     trust_network: bool = _setting(
         False, "Listen beyond this machine although nobody's signature is verified."
@@ -79,6 +80,10 @@ class ServerSettings:
             raise SettingsError(f"Authentication is lenient or strict, not {self.auth!r}.")
         if (self.auth == "strict") != bool(self.credentials_file):
             raise SettingsError("--auth strict and --credentials-file need each other; give both or neither.")
+        if self.kinesis_endpoint_url and not re.match(r"https?://[^/]", self.kinesis_endpoint_url):
+            raise SettingsError(
+                f"The Kinesis endpoint {self.kinesis_endpoint_url!r} is no http:// or https:// address."
+            )
         if not self.memory and not self.data_dir:
             raise SettingsError("The data directory has no name; give --data-dir one, or use --memory.")
 

@@ -32,6 +32,7 @@ from faradisc.errors import (
 )
 from faradisc.limits import SHARD_LIFETIME_S, TABLES_MAX
 from faradisc.storage.api import Batch, Conflict, Store
+from faradisc.streams.capture import capture_of
 from faradisc.streams.reading import not_found, parse_arn
 from faradisc.streams.registry import StreamedTable, Streams
 from faradisc.streams.stream import Stream, StreamState
@@ -75,6 +76,8 @@ class Catalog:
         """Tables whose deletion has ended but whose row is still there, with the row's version."""
         self._expiries: dict[NsName, Expiry] = {}
         """The expiry indexes of the tables whose time to live is on."""
+        self._captured: set[NsName] = set()
+        """The tables whose changes are captured for Kinesis, or were and are not all delivered."""
         self._last_resource = 0
         self._last_resource_version = 0
         self._changing = asyncio.Lock()
@@ -206,6 +209,11 @@ class Catalog:
         if state.stream is not None:
             table.stream = self.streams.recorder(state.stream["resource"])
         place = (state.namespace, state.name)
+        table.capture = capture_of(state.kinesis, state.slots, self._clock)
+        if any(destination["resource"] is not None for destination in state.kinesis):
+            self._captured.add(place)
+        else:
+            self._captured.discard(place)
         known = self._expiries.pop(place, None)
         table.expiry = expiry_of(state.ttl, state.slots, self._clock)
         if table.expiry is not None:
@@ -234,6 +242,15 @@ class Catalog:
                 self._expiries.pop(place, None)
             elif table.state.status != "DELETING":
                 yield table, expiry
+
+    def captured(self) -> Iterator[Table]:
+        """The tables that may hold something for a Kinesis destination."""
+        for place in list(self._captured):
+            table = self._tables.get(place)
+            if table is None:
+                self._captured.discard(place)
+            elif table.state.status != "DELETING":
+                yield table
 
     def backfilling(self) -> Table | None:
         """A table one of whose indexes waits to be filled, if any."""
@@ -327,6 +344,9 @@ class Catalog:
                     index.setdefault("until_ns", until_ns)
             if state.ttl is not None and state.ttl["enabled"] and state.ttl["resource"] is None:
                 state.ttl["resource"] = next(numbers)
+            for destination in state.kinesis:
+                if destination["enabled"] and destination["resource"] is None:
+                    destination["resource"] = next(numbers)
             opened = self._open_stream(state, numbers)
             updated = await self._commit_with_stream(current, state, opened, next(numbers) - 1)
             leaving = updated.changing_index
@@ -389,6 +409,7 @@ class Catalog:
             batch = Batch(CATALOG_PART, deletes=[_row_key(place) for place in {*self._tables, *self._gone}])
             tables, self._tables, self._gone = list(self._tables.values()), {}, {}
             self._expiries.clear()
+            self._captured.clear()
             streams_batch, streams_parts = self.streams.drop_all()
             if batch.deletes or streams_batch.deletes:
                 await self._store.commit([batch, streams_batch])

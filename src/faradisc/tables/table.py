@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from faradisc.codec.keyspace import Placement
+from faradisc.codec.keyspace import Placement, parts_of
+from faradisc.streams.capture import Capture
 from faradisc.streams.records import Recorder
 from faradisc.tables.expiry import Expiry
 from faradisc.values.schema import IndexSchema, KeySchema, Projection, TableSchema
@@ -89,6 +90,8 @@ class TableState:
     ttl: dict[str, Any] | None = None
     """Time to live, once it was switched on: `attribute`; `enabled`; `changed_ns`; `resource` of the expiry
     index while it is on, given by the catalog; `filled` once that knows of every item."""
+    kinesis: list[dict[str, Any]] = field(default_factory=list)
+    """The Kinesis destination that is on, if one is, and those there were; kinesis/destinations.py."""
     pending: dict[str, Any] = field(default_factory=dict)
     """Members of this class that take their new value when UPDATING ends, and `index_throughput`: that of
     global indexes by name."""
@@ -123,6 +126,7 @@ class Table:
 
     __slots__ = (
         "arn",
+        "capture",
         "collections",
         "expiry",
         "global_indexes",
@@ -161,6 +165,7 @@ class Table:
             hash_only = KeySchema(self.key.hash, (), self.key.types)
             self.collections = Placement(state.collections_resource, state.slots, hash_only)
         self.stream: Recorder | None = None
+        self.capture: Capture | None = None
         self.expiry: Expiry | None = None
         """What else writes keep up; set by the catalog."""
 
@@ -185,6 +190,9 @@ class Table:
         if self.collections is not None:
             placements.append(self.collections)
         parts = [part for placement in placements for part in placement.parts]
+        for destination in self.state.kinesis:
+            if destination["resource"] is not None:
+                parts += parts_of(destination["resource"], self.state.slots)
         return parts + list(self.expiry.parts) if self.expiry is not None else parts
 
     @property

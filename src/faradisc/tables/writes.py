@@ -295,6 +295,11 @@ def _add_item(batches: _Batches, outcome: Outcome, *, check_all: bool) -> None:
     if table.stream is not None:
         part, entry = table.stream.entry(change.row_key, old.record, new_record, by_service=change.by_service)
         batches.of(part).log.append(entry)
+    if table.capture is not None:
+        part, entry = table.capture.entry(
+            change.row_key, old.record, new_record, by_service=change.by_service
+        )
+        batches.of(part).log.append(entry)
     if table.expiry is not None:
         added = table.expiry.add_change(batches.of, change.row_key, old.item, outcome.new_item)
         if added is not None:

@@ -1,0 +1,46 @@
+"""EnableKinesisStreamingDestination: deliver every change of a table to a Kinesis stream.
+
+Checks: ARN -> an endpoint is configured -> table exists -> not in use -> none is on.
+Source: streams.md section 7. Assumed: the texts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from faradisc.errors import ValidationException
+from faradisc.kinesis.destinations import new_destination, parse_arn
+from faradisc.operations.call import Backend, Call
+from faradisc.tables.table import TableState
+
+_NO_ENDPOINT = "No Kinesis endpoint is configured here; start the server with --kinesis-endpoint-url"
+
+
+async def enable_kinesis_streaming_destination(backend: Backend, call: Call) -> dict[str, Any]:
+    request = call.request
+    arn = request["StreamArn"]
+    parse_arn(arn)
+    if not backend.kinesis.can_deliver:
+        raise ValidationException(_NO_ENDPOINT)
+    configuration = request.get("EnableKinesisStreamingConfiguration") or {}
+    precision = configuration.get("ApproximateCreationDateTimePrecision", "MILLISECOND")
+    table = backend.table_for_control(call)
+    now_ns = backend.clock.now_ns()
+
+    def change(state: TableState) -> bool:
+        if any(each["enabled"] or each["resource"] is not None for each in state.kinesis):
+            raise ValidationException(
+                "Table is not in a valid state to enable Kinesis Streaming Destination: "
+                "KinesisStreamingDestination must be DISABLED or ENABLE_FAILED to perform ENABLE operation."
+            )
+        others = [each for each in state.kinesis if each["arn"] != arn]
+        state.kinesis = [*others, new_destination(arn, precision, now_ns)]
+        return False
+
+    await backend.catalog.update(table, change)
+    return {
+        "TableName": table.name,
+        "StreamArn": arn,
+        "DestinationStatus": "ENABLING",
+        "EnableKinesisStreamingConfiguration": {"ApproximateCreationDateTimePrecision": precision},
+    }

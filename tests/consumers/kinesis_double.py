@@ -1,0 +1,74 @@
+"""A Kinesis endpoint's double: it answers PutRecords over HTTP and keeps what it was given."""
+
+from __future__ import annotations
+
+import json
+import threading
+from base64 import b64decode
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+class KinesisDouble:
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.requests: list[dict[str, Any]] = []
+        self.records: list[dict[str, Any]] = []
+        """The documents that were taken, in order."""
+        self.partition_keys: list[str] = []
+        self.fail_requests = 0
+        """So many requests are answered 500."""
+        self.fail_records: set[int] = set()
+        """Positions that the next request does not take."""
+        self.never: str = ""
+        """Documents that hold this text are refused for good."""
+
+    def put_records(self, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        self.requests.append(request)
+        if self.fail_requests:
+            self.fail_requests -= 1
+            return 500, {"__type": "InternalFailure", "message": "later"}
+        documents = [b64decode(record["Data"]).decode() for record in request["Records"]]
+        if self.never and any(self.never in document for document in documents):
+            return 400, {"__type": "InvalidArgumentException", "message": "no"}
+        missed, self.fail_records = self.fail_records, set()
+        results: list[dict[str, Any]] = []
+        for at, document in enumerate(documents):
+            if at in missed:
+                results.append({"ErrorCode": "ProvisionedThroughputExceededException", "ErrorMessage": "x"})
+                continue
+            self.records.append(json.loads(document))
+            self.partition_keys.append(request["Records"][at]["PartitionKey"])
+            results.append({"SequenceNumber": str(len(self.records)), "ShardId": "shardId-000000000000"})
+        return 200, {"FailedRecordCount": len(missed), "Records": results}
+
+
+@contextmanager
+def kinesis_double() -> Iterator[KinesisDouble]:
+    class Requests(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            assert self.headers["X-Amz-Target"] == "Kinesis_20131202.PutRecords"
+            request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            status, answer = double.put_records(request)
+            body = json.dumps(answer).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/x-amz-json-1.1")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Requests)
+    double = KinesisDouble(f"http://127.0.0.1:{server.server_address[1]}")
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield double
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
