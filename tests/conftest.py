@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 pytest_plugins = [
+    "fixtures.laws",
     "fixtures.in_process",
     "fixtures.clients",
     "fixtures.schemas",

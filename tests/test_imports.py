@@ -1,0 +1,178 @@
+"""The house stands: imports go downwards only, the pure parts are pure, one file asks for time and chance.
+
+What it proves: that the order of layers in design.md section 3 is the order of the code. Why from the
+syntax trees: a test that imports would miss what a function imports when it runs.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import faradisc
+
+ROOT = Path(faradisc.__file__).parent
+FILES = sorted(ROOT.rglob("*.py"))
+
+ROWS = (
+    ("limits",),
+    ("errors", "clock"),
+    ("values",),
+    ("codec", "expressions", "capacity", "auth", "storage", "consumers", "workers"),
+    ("partiql", "vectors"),
+    ("streams",),
+    ("tables",),
+    ("transactions", "ttl", "kinesis"),
+    ("operations",),
+    ("protocol",),
+    ("database",),
+    ("server", "local", "testing"),
+    ("cli",),
+    ("__main__",),
+)
+"""Lowest first. A module imports from its own package and from rows below its own; packages of one row
+know nothing of each other. A new package gets a place here before anything else."""
+
+RANK = {name: rank for rank, row in enumerate(ROWS) for name in row}
+
+PURE = ("values", "codec", "expressions", "capacity", "auth", "partiql")
+"""No I/O, no clock, no `await` (design.md section 3)."""
+
+IMPURE_MODULES = frozenset(
+    {"asyncio", "io", "multiprocessing", "os", "pathlib", "queue", "random", "secrets", "select", "selectors"}
+    | {"shutil", "signal", "socket", "ssl", "subprocess", "sys", "tempfile", "threading", "uuid"}
+)
+IMPURE_FILES = {"auth/credentials_file.py": "reads the file it is named for"}
+
+STORAGE_KNOWS = {"errors", "limits"}
+"""The engines stand beside everything else: they know bytes, not items."""
+
+_CHANCE = ("random", "randint", "randrange", "randbytes", "getrandbits", "choice", "choices", "shuffle")
+ASKING_FOR_TIME_OR_CHANCE = frozenset(
+    {
+        *(f"time.{name}" for name in ("time", "monotonic", "perf_counter", "process_time")),
+        *(f"time.{name}_ns" for name in ("time", "monotonic", "perf_counter", "process_time")),
+        *(f"datetime.datetime.{name}" for name in ("now", "utcnow", "today")),
+        *("datetime.date.today", "time.localtime", "time.ctime"),
+        *("os.urandom", "os.getrandom", "uuid.uuid1", "uuid.uuid4", "random.SystemRandom"),
+        *(f"random.{name}" for name in (*_CHANCE, "sample", "uniform", "gauss", "seed")),
+    }
+)
+ASKING_WITHOUT_ARGUMENT = frozenset({"random.Random", "time.gmtime", "time.strftime"})
+"""Harmless when told what to work with: a seed, a moment."""
+
+
+def package_of(file: Path) -> str:
+    return file.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+def tree_of(file: Path) -> ast.Module:
+    return ast.parse(file.read_text())
+
+
+def at_run_time(tree: ast.AST) -> Iterator[ast.AST]:
+    """All nodes but those under `if TYPE_CHECKING:`."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
+            continue
+        yield node
+        yield from at_run_time(node)
+
+
+def imported(file: Path) -> list[str]:
+    """Dotted names of everything a file imports."""
+    names: list[str] = []
+    for node in at_run_time(tree_of(file)):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file}: imports are absolute"
+            names += [f"{node.module}.{alias.name}" for alias in node.names]
+    return names
+
+
+def packages_imported(file: Path) -> set[str]:
+    """Packages of ours that a file imports, its own left out."""
+    ours = {name.split(".")[1] for name in imported(file) if name.startswith("faradisc.")}
+    return {name for name in ours if name in RANK or (ROOT / name).exists()} - {package_of(file)}
+
+
+def test_every_package_has_its_place() -> None:
+    packages = {package_of(file) for file in FILES} - {"__init__"}
+    assert packages - RANK.keys() == set(), "give it a row in ROWS"
+
+
+@pytest.mark.parametrize("package", [name for row in ROWS for name in row])
+def test_imports_go_downwards(package: str) -> None:
+    climbing = [
+        f"{file.relative_to(ROOT)} imports {name}"
+        for file in FILES
+        if package_of(file) == package
+        for name in sorted(packages_imported(file))
+        if RANK[name] >= RANK[package]
+    ]
+    assert climbing == []
+
+
+def test_storage_knows_nothing_of_items() -> None:
+    known = {name for file in FILES if package_of(file) == "storage" for name in packages_imported(file)}
+    assert known <= STORAGE_KNOWS
+
+
+@pytest.mark.parametrize("package", PURE)
+def test_the_pure_packages_do_no_input_or_output(package: str) -> None:
+    found = [
+        f"{file.relative_to(ROOT)} imports {name}"
+        for file in FILES
+        if package_of(file) == package and str(file.relative_to(ROOT)) not in IMPURE_FILES
+        for name in imported(file)
+        if name.split(".")[0] in IMPURE_MODULES
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize("package", PURE)
+def test_the_pure_packages_wait_for_nothing(package: str) -> None:
+    waiting = (ast.AsyncFunctionDef, ast.Await, ast.AsyncFor, ast.AsyncWith)
+    found = [
+        f"{file.relative_to(ROOT)}:{node.lineno}"
+        for file in FILES
+        if package_of(file) == package
+        for node in ast.walk(tree_of(file))
+        if isinstance(node, waiting)
+    ]
+    assert found == []
+
+
+def calls(file: Path) -> Iterator[tuple[str, ast.Call]]:
+    """Calls with the dotted name of what is called, as far as imports tell it."""
+    meanings: dict[str, str] = {}
+    tree = tree_of(file)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            meanings.update({alias.asname or alias.name: alias.name for alias in node.names})
+        elif isinstance(node, ast.ImportFrom):
+            meanings.update(
+                {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+            )
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            head, _, rest = ast.unparse(node.func).partition(".")
+            if head in meanings:
+                yield meanings[head] + (f".{rest}" if rest else ""), node
+
+
+def asks(name: str, call: ast.Call) -> bool:
+    if name in ASKING_WITHOUT_ARGUMENT:
+        return len(call.args) + len(call.keywords) < (2 if name == "time.strftime" else 1)
+    return name in ASKING_FOR_TIME_OR_CHANCE or name.startswith("secrets.")
+
+
+def test_only_the_clock_asks_for_time_and_chance() -> None:
+    asking = {
+        str(file.relative_to(ROOT)): name for file in FILES for name, call in calls(file) if asks(name, call)
+    }
+    assert set(asking) == {"clock.py"}
