@@ -56,6 +56,21 @@ def index_write_units(old_bytes: int | None, new_bytes: int | None, *, key_chang
     return blocks(max(old_bytes, new_bytes), WRITE_UNIT_BYTES)
 
 
+VECTOR_REQUEST_BYTES_MIN = 1024
+"""Of one write to a vector index, and of one search (new-features.md section 13, "Capacity")."""
+
+
+def vector_write_bytes(old_bytes: int | None, new_bytes: int | None, *, key_changed: bool) -> int:
+    """VectorWriteRequestBytes for a vector index entry that changed; None stands for no entry.
+
+    Assumed: of two sizes the larger counts, and both where the entry moves, as for other indexes.
+    """
+    old, new = (max(size or 0, VECTOR_REQUEST_BYTES_MIN) for size in (old_bytes, new_bytes))
+    if old_bytes is not None and new_bytes is not None and key_changed:
+        return old + new
+    return max(old, new)
+
+
 @dataclass(slots=True)
 class Consumed:
     """What one request has consumed of one table, in half units.
@@ -67,6 +82,11 @@ class Consumed:
     table: int = 0
     local_indexes: dict[str, int] = field(default_factory=dict)
     global_indexes: dict[str, int] = field(default_factory=dict)
+    vector_indexes: dict[str, int] = field(default_factory=dict)
+    """VectorWriteRequestBytes, which are no units and in no total."""
+
+    def add_vector_index(self, name: str, size_bytes: int) -> None:
+        self.vector_indexes[name] = self.vector_indexes.get(name, 0) + size_bytes
 
     def add_index(self, name: str, half_units: int, *, is_global: bool) -> None:
         arm = self.global_indexes if is_global else self.local_indexes
@@ -97,4 +117,9 @@ class Consumed:
             ):
                 if arms:
                     described[member] = {name: arm(half_units) for name, half_units in arms.items()}
+            if self.vector_indexes:
+                described["VectorIndexes"] = {
+                    name: {"VectorWriteRequestBytes": float(size)}
+                    for name, size in self.vector_indexes.items()
+                }
         return described

@@ -11,6 +11,7 @@ from typing import Any
 from faradisc.operations.call import Backend, Call
 from faradisc.tables.definition import checked_tags, refuse_unsupported, table_definition
 from faradisc.tables.description import describe_table
+from faradisc.tables.vector_definition import add_vector_indexes
 
 
 async def create_table(backend: Backend, call: Call) -> dict[str, Any]:
@@ -19,6 +20,7 @@ async def create_table(backend: Backend, call: Call) -> dict[str, Any]:
     if name.startswith("arn:"):
         _, name = backend.catalog.resolve(name, call.region, call.account)
     definition = table_definition(request)
+    add_vector_indexes(definition, request)
     refuse_unsupported(request)
     settings: dict[str, Any] = {
         "deletion_protection": request.get("DeletionProtectionEnabled", False),

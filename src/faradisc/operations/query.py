@@ -49,7 +49,7 @@ async def query(backend: Backend, call: Call) -> dict[str, Any]:
     clauses = bind_key_clauses_of(call, placeholders)
     placeholders.check_all_used()
     table = backend.table_for_data(call, request["TableName"])
-    index = find_index(table, request)
+    index = find_index(table, request, call.operation)
     key = index.schema.key if index is not None else table.key
     key_condition = clauses.resolve(key)
     check_searched_key(key_condition.hash_values, key)

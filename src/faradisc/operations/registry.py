@@ -31,6 +31,7 @@ from faradisc.operations.list_tables import list_tables
 from faradisc.operations.put_item import put_item
 from faradisc.operations.query import query
 from faradisc.operations.scan import scan
+from faradisc.operations.search_vectors import search_vectors
 from faradisc.operations.tag_resource import list_tags_of_resource, tag_resource, untag_resource
 from faradisc.operations.transact_get_items import transact_get_items
 from faradisc.operations.transact_write_items import transact_write_items
@@ -76,6 +77,7 @@ _LIST = (
     Operation("DeleteItem", delete_item, wording=Wording.NEW, enveloped=True),
     Operation("Query", query, wording=Wording.NEW),
     Operation("Scan", scan),
+    Operation("SearchVectors", search_vectors, wording=Wording.NEW),
     Operation("BatchGetItem", batch_get_item, wording=Wording.NEW),
     Operation("BatchWriteItem", batch_write_item),
     Operation("TransactGetItems", transact_get_items),

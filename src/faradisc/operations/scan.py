@@ -43,7 +43,7 @@ async def scan(backend: Backend, call: Call) -> dict[str, Any]:
     projection = bind_search_projection(call, placeholders)
     placeholders.check_all_used()
     table = backend.table_for_data(call, request["TableName"])
-    index = find_index(table, request)
+    index = find_index(table, request, call.operation)
     placement = index.placement if index is not None else table.placement
     stretches = [Stretch(*bounds) for bounds in placement.hash_ranges(segment, total)]
     fetches_items = needs_items(request, index, projection, condition)

@@ -85,12 +85,15 @@ def check_select(call: Call) -> None:
         )
 
 
-def find_index(table: Table, request: Mapping[str, Any]) -> Index | None:
+def find_index(table: Table, request: Mapping[str, Any], operation: str) -> Index | None:
     """The index a request names. Raises ValidationException."""
     name = request.get("IndexName")
     if name is None:
         return None
     index = table.index(name)
+    if index is None and table.vector_index(name) is not None:
+        # Scan's text is assumed to follow Query's (errors.md section 7).
+        raise ValidationException(f"{operation} operation not supported on this index type.")
     if index is None or index.status == "DELETING":
         raise ValidationException(f"The table does not have the specified index: {name}")
     if index.status == "CREATING":

@@ -64,7 +64,7 @@ class UpdateStep:
         self.result = self._update.apply(before)
         new = self.result.item
         for index in self._table.indexes:
-            if not self._update.top_level_written.isdisjoint(index.schema.key.names):
+            if not self._update.top_level_written.isdisjoint(index.schema.checked_names):
                 check_updated_index_keys(before, new, index.schema)
         return new
 

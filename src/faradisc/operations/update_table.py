@@ -1,4 +1,4 @@
-"""UpdateTable: billing mode, throughput, global indexes, stream, deletion protection, table class.
+"""UpdateTable: billing mode, throughput, global and vector indexes, stream, deletion protection, table class.
 
 Deletion protection and the table class change at once. Billing mode and throughput make the table
 UPDATING; it serves meanwhile, and the new values hold when it is ACTIVE again. A new index is CREATING
@@ -33,6 +33,13 @@ from faradisc.tables.definition import (
 )
 from faradisc.tables.description import describe_table
 from faradisc.tables.table import DAY_NS, TableState, Throughput
+from faradisc.tables.vector_definition import (
+    ON_DEMAND_ONLY,
+    change_vector_indexes,
+    check_deletable,
+    check_one_operation,
+    vector_updates,
+)
 
 _CHANGES = (
     "ProvisionedThroughput",
@@ -63,9 +70,11 @@ async def update_table(backend: Backend, call: Call) -> dict[str, Any]:
             "GlobalSecondaryIndexUpdates or SSESpecification or ReplicaUpdates is required"
         )
     index_units, created, deleted = _index_updates(request)
+    vectors_created, vectors_deleted = vector_updates(request)
     refuse_unsupported(request)
     now_ns = backend.clock.now_ns()
     table = backend.table_for_control(call)
+    check_deletable(table, vectors_deleted)
 
     def change(state: TableState) -> bool:
         _change_table_class(state, request, now_ns)
@@ -75,7 +84,8 @@ async def update_table(backend: Backend, call: Call) -> dict[str, Any]:
         changed = _change_billing_mode(state, request, index_units, now_ns) or streamed
         changed = _change_table_units(state, request, now_ns) or changed
         changed = _change_index_units(state, index_units, now_ns) or changed
-        return _change_indexes(state, request, created, deleted) or changed
+        changed = _change_indexes(state, request, created, deleted) or changed
+        return change_vector_indexes(state, request, vectors_created, vectors_deleted) or changed
 
     updated = await backend.catalog.update(table, change)
     return {"TableDescription": await describe_table(backend.store, updated, now_ns)}
@@ -125,20 +135,14 @@ def _change_indexes(
     ResourceNotFoundException."""
     if not created and not deleted:
         return False
-    names = {index["name"] for index in state.local_indexes + state.global_indexes}
+    names = {index["name"] for index in state.local_indexes + state.online_indexes()}
     for action in created:
         if action["IndexName"] in names:
             raise ValidationException("Attempting to create an index which already exists")
     for name in deleted:
         if name not in {index["name"] for index in state.global_indexes}:
             raise ResourceNotFoundException
-    changing = [index for index in state.global_indexes if index.get("status", "ACTIVE") != "ACTIVE"]
-    cancelled = [index for index in changing if index["name"] in deleted and index["status"] == "CREATING"]
-    if len(created) + len(deleted) + len(changing) - len(cancelled) > 1:
-        raise LimitExceededException(
-            "Subscriber limit exceeded: "
-            "Only 1 online index can be created or deleted simultaneously per table"
-        )
+    check_one_operation(state, len(created), deleted)
     billing_mode = state.pending.get("billing_mode", state.billing_mode)
     given = {d["AttributeName"]: d["AttributeType"] for d in request.get("AttributeDefinitions", ())}
     # A delta: an attribute that is defined already keeps its type (errors.md section 6.1, captured).
@@ -203,6 +207,8 @@ def _change_billing_mode(
         )
     if wanted == state.billing_mode:
         return False
+    if state.vector_indexes:
+        raise invalid(ON_DEMAND_ONLY)
     state.pending["billing_mode"] = wanted
     if wanted == "PAY_PER_REQUEST":
         state.on_demand_switches_ns = _switched(state.on_demand_switches_ns, now_ns)

@@ -1,4 +1,4 @@
-"""Filling a new global index, step by step, while its table is read and written.
+"""Filling a new global or vector index, step by step, while its table is read and written.
 
 From the moment an index is CREATING, every write keeps it up (tables/writes.py). What is left is to add
 the entries of items that nobody writes meanwhile. A step finds some rows of the table behind the cursor,
@@ -126,9 +126,9 @@ async def _add_missing(
     entries: list[tuple[bytes, bytes, bytes, int]] = []
     for payload in payloads:
         item = record.decode(payload)
-        if not index.schema.has(item):
+        entry = index.schema.entry(item)
+        if entry is None:
             continue
-        entry = index.schema.entry_of(item)
         size = item_size(entry)
         row_key = placement.row_key(entry)
         entries.append((placement.part_of(row_key), row_key, record.encode(entry, size), size))
@@ -149,7 +149,7 @@ async def _finish(store: Store, catalog: Catalog, table: Table, index: Index, cu
 
     def activate(state: TableState) -> bool:
         nonlocal found
-        for stored in state.global_indexes:
+        for stored in state.online_indexes():
             if stored["resource"] == index.placement.resource and stored["status"] == "CREATING":
                 stored["status"] = "ACTIVE"
                 found = True

@@ -39,6 +39,7 @@ from faradisc.streams.stream import Stream, StreamState
 from faradisc.tables.definition import IndexDefinition, TableDefinition
 from faradisc.tables.expiry import Expiry, expiry_of
 from faradisc.tables.table import Table, TableState, Throughput
+from faradisc.vectors.resident import Residents
 
 _LAST_RESOURCE_KEY = b"\xff"
 _ARN = re.compile(r"arn:aws[a-z-]*:dynamodb:([a-z0-9-]+):([0-9]{12}):table/([A-Za-z0-9_.-]+)")
@@ -71,6 +72,7 @@ class Catalog:
         self.streams = Streams(
             store, clock, entropy, transition_ns=self._transition_ns, shard_lifetime_s=shard_lifetime_s
         )
+        self.vectors = Residents()
         self._tables: dict[NsName, Table] = {}
         self._gone: dict[NsName, int] = {}
         """Tables whose deletion has ended but whose row is still there, with the row's version."""
@@ -195,10 +197,11 @@ class Catalog:
             return table
         state = table.state
         now = self._clock.now_ns()
-        kept = [i for i in state.global_indexes if i.get("status") != "DELETING" or now < i["until_ns"]]
-        if len(kept) == len(state.global_indexes):
+        gone = [i for i in state.online_indexes() if i.get("status") == "DELETING" and now >= i["until_ns"]]
+        if not gone:
             return table
-        state.global_indexes = kept
+        state.global_indexes = [i for i in state.global_indexes if i not in gone]
+        state.vector_indexes = [i for i in state.vector_indexes if i not in gone]
         state.definitions = used_definitions(state)
         settled = self._tables[(state.namespace, state.name)] = self._live(state, table.version)
         return settled
@@ -208,6 +211,8 @@ class Catalog:
         table = Table(state, version)
         if state.stream is not None:
             table.stream = self.streams.recorder(state.stream["resource"])
+        for index in table.vector_indexes:
+            index.resident = self.vectors.of(index.placement.resource)
         place = (state.namespace, state.name)
         table.capture = capture_of(state.kinesis, state.slots, self._clock)
         if any(destination["resource"] is not None for destination in state.kinesis):
@@ -305,6 +310,7 @@ class Catalog:
             key_schema=definition.key_schema,
             local_indexes=[stored_index(i, next(numbers)) for i in definition.local_indexes],
             global_indexes=[stored_index(i, next(numbers)) for i in definition.global_indexes],
+            vector_indexes=[i.stored(next(numbers)) for i in definition.vector_indexes],
             billing_mode=definition.billing_mode,
             ever_on_demand_ns=now if definition.billing_mode == "PAY_PER_REQUEST" else None,
             on_demand_switches_ns=[now] if definition.billing_mode == "PAY_PER_REQUEST" else [],
@@ -337,7 +343,7 @@ class Catalog:
                 state.status = "UPDATING"
                 state.status_until_ns = until_ns
             numbers = iter(range(self._last_resource + 1, 1 << 32))
-            for index in state.global_indexes:
+            for index in state.online_indexes():
                 if index.get("resource") is None:
                     index["resource"] = next(numbers)
                 if index.get("status") == "DELETING":
@@ -353,6 +359,7 @@ class Catalog:
             if leaving is not None and leaving.status == "DELETING":
                 for part in leaving.placement.parts:
                     await self._store.clear(part)
+                self.vectors.forget(leaving.placement.resource)
             if current.expiry is not None and updated.expiry is not current.expiry:
                 for part in current.expiry.parts:
                     await self._store.clear(part)
@@ -429,6 +436,8 @@ class Catalog:
     async def _clear(self, table: Table) -> None:
         for part in table.parts():
             await self._store.clear(part)
+        for index in table.vector_indexes:
+            self.vectors.forget(index.placement.resource)
 
     async def _commit(
         self, state: TableState, version: int, *, last_resource: int, stream: StreamState | None = None
@@ -485,6 +494,8 @@ def used_definitions(state: TableState) -> list[tuple[str, str]]:
     used = {name for name, _ in state.key_schema}
     for index in state.local_indexes + state.global_indexes:
         used.update(name for name, _ in index["key_schema"])
+    for index in state.vector_indexes:
+        used.update(name for name, _ in index["search_schema"])
     return [(name, kind) for name, kind in state.definitions if name in used]
 
 

@@ -6,7 +6,7 @@ Source: errors.md section 6.1; new-features.md section 10 for keys of several at
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from faradisc.errors import LimitExceededException, UnsupportedOperation, ValidationException
@@ -41,6 +41,24 @@ class IndexDefinition:
 
 
 @dataclass(slots=True)
+class VectorDefinition:
+    """What tables/vector_definition.py makes of one vector index."""
+
+    name: str
+    vector_attribute: str
+    dimensions: int
+    distance_function: str
+    search_schema: Elements
+    """(attribute name, HASH or INLINE_FILTER) in order."""
+    projection: str
+    non_key_attributes: list[str]
+
+    def stored(self, resource: int | None) -> dict[str, Any]:
+        """As TableState keeps it. Without a resource number it gets one in `Catalog.update`."""
+        return {"resource": resource, **asdict(self)}
+
+
+@dataclass(slots=True)
 class TableDefinition:
     definitions: list[tuple[str, str]]
     key_schema: Elements
@@ -50,17 +68,16 @@ class TableDefinition:
     global_indexes: list[IndexDefinition]
     stream_view_type: str | None = None
     """None: no stream."""
+    vector_indexes: list[VectorDefinition] = field(default_factory=list)
 
 
 _NOT_YET = {
-    "VectorIndexes": "vector indexes",
     "ResourcePolicy": "resource policies",
     "GlobalTableSourceArn": "global tables",
     "GlobalTableSettingsReplicationMode": "global tables",
     "MultiRegionConsistency": "global tables",
     "GlobalTableWitnessUpdates": "global tables",
     "ReplicaUpdates": "global tables",
-    "VectorIndexUpdates": "vector indexes",
     "DisassociationProtectionEnabled": "global tables",
     "WarmThroughput": "warm throughput",
     "OnDemandThroughput": "on-demand maximum throughput",
@@ -91,7 +108,12 @@ def table_definition(request: Mapping[str, Any]) -> TableDefinition:
     key_schema = _elements(request.get("KeySchema", ()))
     _check_table_key(key_schema, types)
     local, global_ = request.get("LocalSecondaryIndexes"), request.get("GlobalSecondaryIndexes")
-    if local is None and global_ is None and len(key_schema) != len(definitions):
+    searched = [
+        element["AttributeName"]
+        for index in request.get("VectorIndexes", ())
+        for element in index.get("SearchSchema", ())
+    ]
+    if local is None and global_ is None and not searched and len(key_schema) != len(definitions):
         raise invalid(
             "Number of attributes in KeySchema does not exactly match "
             "number of attributes defined in AttributeDefinitions"
@@ -106,8 +128,8 @@ def table_definition(request: Mapping[str, Any]) -> TableDefinition:
         raise invalid(f"Number of LocalSecondaryIndexes exceeds per-table limit of {LSI_PER_TABLE_MAX}")
     if len(global_indexes) > GSI_PER_TABLE_MAX:
         raise invalid(f"GlobalSecondaryIndex count exceeds the per-table limit of {GSI_PER_TABLE_MAX}")
-    _check_all_used(definitions, key_schema, [*local_indexes, *global_indexes])
-    _check_projected_total([*local_indexes, *global_indexes])
+    _check_all_used(definitions, key_schema, [*local_indexes, *global_indexes], searched)
+    check_projected_total([*local_indexes, *global_indexes])
     view_type = _stream_view_type(request.get("StreamSpecification"))
     return TableDefinition(
         definitions, key_schema, billing_mode, units, local_indexes, global_indexes, view_type
@@ -283,7 +305,16 @@ def global_index(
 
 
 def _index_definition(index: Mapping[str, Any], elements: Elements, names: set[str]) -> IndexDefinition:
-    projection = index["Projection"]
+    kind, attributes = checked_projection(index["Projection"])
+    name = index["IndexName"]
+    if name in names:
+        raise invalid(f"Duplicate index name: {name}")
+    names.add(name)
+    return IndexDefinition(name, elements, kind, attributes)
+
+
+def checked_projection(projection: Mapping[str, Any]) -> tuple[str, list[str]]:
+    """Kind and named attributes of a Projection member. Raises ValidationException."""
     kind = projection.get("ProjectionType")
     attributes = projection.get("NonKeyAttributes")
     if kind is None:
@@ -292,17 +323,16 @@ def _index_definition(index: Mapping[str, Any], elements: Elements, names: set[s
         raise invalid(f"ProjectionType is {kind}, but NonKeyAttributes is specified")
     if attributes is None and kind == "INCLUDE":
         raise invalid("ProjectionType is INCLUDE, but NonKeyAttributes is not specified")
-    name = index["IndexName"]
-    if name in names:
-        raise invalid(f"Duplicate index name: {name}")
-    names.add(name)
-    return IndexDefinition(name, elements, kind, list(attributes or ()))
+    return kind, list(attributes or ())
 
 
 def _check_all_used(
-    definitions: Sequence[tuple[str, str]], key_schema: Elements, indexes: Sequence[IndexDefinition]
+    definitions: Sequence[tuple[str, str]],
+    key_schema: Elements,
+    indexes: Sequence[IndexDefinition],
+    searched: Sequence[str],
 ) -> None:
-    used = dict.fromkeys(name for name, _ in key_schema)
+    used = dict.fromkeys([*(name for name, _ in key_schema), *searched])
     for index in indexes:
         used.update(dict.fromkeys(name for name, _ in index.key_schema))
     if any(name not in used for name, _ in definitions):
@@ -312,7 +342,8 @@ def _check_all_used(
         )
 
 
-def _check_projected_total(indexes: Sequence[IndexDefinition]) -> None:
+def check_projected_total(indexes: Sequence[IndexDefinition | VectorDefinition]) -> None:
+    """Attributes that indexes of a table name for projection, in sum. Raises ValidationException."""
     if sum(len(index.non_key_attributes) for index in indexes) > PROJECTED_ATTRIBUTES_PER_TABLE_MAX:
         raise invalid(
             "Number of projected attributes in all indexes exceeds per-table limit of "

@@ -27,6 +27,7 @@ class EntryChange:
 
     index: Index
     write_units: int
+    """Of a vector index: bytes, which are charged apart."""
     old_place: tuple[bytes, bytes] | None = None
     """(part, row key) of the entry before the write."""
     delete: tuple[bytes, bytes] | None = None
@@ -40,8 +41,8 @@ class EntryChange:
 def entry_change(index: Index, old: Item | None, new: Item | None) -> EntryChange | None:
     """The change of one index entry when `old` becomes `new`; None when the entry stays as it is."""
     schema = index.schema
-    old_entry = schema.entry_of(old) if old is not None and schema.has(old) else None
-    new_entry = schema.entry_of(new) if new is not None and schema.has(new) else None
+    old_entry = schema.entry(old) if old is not None else None
+    new_entry = schema.entry(new) if new is not None else None
     if old_entry == new_entry:
         return None
     placement = index.placement
@@ -49,9 +50,10 @@ def entry_change(index: Index, old: Item | None, new: Item | None) -> EntryChang
     new_key = placement.row_key(new_entry) if new_entry is not None else None
     old_size = item_size(old_entry) if old_entry is not None else None
     new_size = item_size(new_entry) if new_entry is not None else None
+    cost = units.index_write_units if index.resident is None else units.vector_write_bytes
     change = EntryChange(
         index,
-        units.index_write_units(old_size, new_size, key_changed=old_key != new_key),
+        cost(old_size, new_size, key_changed=old_key != new_key),
         old_bytes=old_size + STORAGE_OVERHEAD_BYTES if old_size is not None else 0,
         new_bytes=new_size + STORAGE_OVERHEAD_BYTES if new_size is not None else 0,
     )

@@ -12,6 +12,7 @@ from faradisc.errors import ValidationException
 from faradisc.limits import PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX
 from faradisc.values.attribute import AttributeValue, Item, type_of
 from faradisc.values.schema import IndexSchema, KeySchema, TableSchema
+from faradisc.vectors.schema import VectorSchema, check_vector
 
 KEY_MISMATCH = "The provided key element does not match the schema"
 
@@ -120,8 +121,10 @@ def check_batch_put_keys(item: Item, schema: KeySchema) -> None:
 
 
 def check_index_keys(item: Item, index: IndexSchema) -> None:
-    """The key attributes of a secondary index, where the item has them. Raises ValidationException."""
+    """What an item has of a secondary index's keys, or of its vector. Raises ValidationException."""
     schema = index.key
+    if type(index) is VectorSchema:
+        check_vector(item, index)
     for name in schema.names:
         value = item.get(name)
         if value is None:
@@ -149,8 +152,13 @@ def _check_index_key_size(name: str, value: AttributeValue, schema: KeySchema) -
 
 
 def check_updated_index_keys(old: Item, new: Item, index: IndexSchema) -> None:
-    """The key attributes of a secondary index that an update has written. Raises ValidationException."""
+    """What an update has written of a secondary index's keys, or of its vector.
+
+    Raises ValidationException.
+    """
     schema = index.key
+    if type(index) is VectorSchema and new.get(index.vector) != old.get(index.vector):
+        check_vector(new, index)
     for name in schema.names:
         value = new.get(name)
         if value is None or value == old.get(name):

@@ -16,6 +16,8 @@ from faradisc.streams.capture import Capture
 from faradisc.streams.records import Recorder
 from faradisc.tables.expiry import Expiry
 from faradisc.values.schema import IndexSchema, KeySchema, Projection, TableSchema
+from faradisc.vectors.resident import IndexVectors
+from faradisc.vectors.schema import VectorSchema
 
 DAY_NS = 86_400 * 1_000_000_000
 
@@ -46,6 +48,8 @@ class Index:
     """None for a local index: it lives on the table's throughput."""
     status: str = "ACTIVE"
     """CREATING until its backfill is complete; DELETING while it is on its way out."""
+    resident: IndexVectors | None = None
+    """Of a vector index: what is in memory of it."""
 
     @property
     def name(self) -> str:
@@ -92,6 +96,7 @@ class TableState:
     index while it is on, given by the catalog; `filled` once that knows of every item."""
     kinesis: list[dict[str, Any]] = field(default_factory=list)
     """The Kinesis destination that is on, if one is, and those there were; kinesis/destinations.py."""
+    vector_indexes: list[dict[str, Any]] = field(default_factory=list)
     pending: dict[str, Any] = field(default_factory=dict)
     """Members of this class that take their new value when UPDATING ends, and `index_throughput`: that of
     global indexes by name."""
@@ -100,6 +105,10 @@ class TableState:
         for index in self.global_indexes:
             if index["name"] in by_name:
                 index["throughput"] = by_name[index["name"]]
+
+    def online_indexes(self) -> list[dict[str, Any]]:
+        """The indexes that come and go on a live table: global ones and vector indexes."""
+        return self.global_indexes + self.vector_indexes
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -138,6 +147,7 @@ class Table:
         "schema",
         "state",
         "stream",
+        "vector_indexes",
         "version",
     )
 
@@ -151,13 +161,15 @@ class Table:
         self.key = _key_schema(state.key_schema, types)
         self.local_indexes = [self._index(stored, types, is_global=False) for stored in state.local_indexes]
         self.global_indexes = [self._index(stored, types, is_global=True) for stored in state.global_indexes]
-        maintained = [index for index in self.global_indexes if index.status != "DELETING"]
+        self.vector_indexes = [self._vector_index(stored, types) for stored in state.vector_indexes]
+        online = self.global_indexes + self.vector_indexes
+        maintained = [index for index in online if index.status != "DELETING"]
         self.indexes = self.local_indexes + maintained
         """The indexes that writes keep up."""
         self.schema = TableSchema(
             self.key,
             tuple(index.schema for index in self.local_indexes),
-            tuple(index.schema for index in self.global_indexes),
+            tuple(index.schema for index in online),
         )
         self.placement = Placement(state.resource, state.slots, self.key)
         self.collections: Placement | None = None
@@ -177,7 +189,35 @@ class Table:
         throughput = Throughput(**stored["throughput"]) if is_global else None
         return Index(schema, placement, throughput, stored.get("status", "ACTIVE"))
 
+    def _vector_index(self, stored: dict[str, Any], types: dict[str, Any]) -> Index:
+        searched = [(name, kind) for name, kind in stored["search_schema"]]
+        hash_name = next((name for name, kind in searched if kind == "HASH"), None)
+        key, table_key = self.key, None
+        if hash_name is not None:
+            key, table_key = KeySchema((hash_name,), (), {hash_name: types[hash_name]}), self.key
+        schema = VectorSchema(
+            stored["name"],
+            True,
+            key,
+            Projection(stored["projection"], tuple(stored["non_key_attributes"])),
+            self.key,
+            stored["vector_attribute"],
+            stored["dimensions"],
+            stored["distance_function"],
+            hash_name,
+            tuple(name for name, kind in searched if kind != "HASH"),
+        )
+        placement = Placement(stored["resource"], self.state.slots, key, table_key)
+        return Index(schema, placement, None, stored.get("status", "ACTIVE"), IndexVectors())
+
+    def vector_index(self, name: str) -> Index | None:
+        for index in self.vector_indexes:
+            if index.name == name:
+                return index
+        return None
+
     def index(self, name: str) -> Index | None:
+        """The local or global index of that name: those that Query and Scan read."""
         for index in self.local_indexes + self.global_indexes:
             if index.name == name:
                 return index
@@ -185,7 +225,7 @@ class Table:
 
     def parts(self) -> list[bytes]:
         """Every part that holds something of this table. A stream is not the table's: it outlives it."""
-        indexes = self.local_indexes + self.global_indexes
+        indexes = self.local_indexes + self.global_indexes + self.vector_indexes
         placements = [self.placement, *(index.placement for index in indexes)]
         if self.collections is not None:
             placements.append(self.collections)
@@ -198,7 +238,7 @@ class Table:
     @property
     def changing_index(self) -> Index | None:
         """The index that is being added or removed; there is one at most."""
-        for index in self.global_indexes:
+        for index in self.global_indexes + self.vector_indexes:
             if index.status != "ACTIVE":
                 return index
         return None

@@ -38,6 +38,7 @@ from faradisc.tables.indexes import STORAGE_OVERHEAD_BYTES, EntryChange, entry_c
 from faradisc.tables.table import Table
 from faradisc.values.attribute import Item
 from faradisc.values.size import changed_item_size, item_size
+from faradisc.vectors.resident import IndexVectors
 
 ROUNDS_MAX = 100
 """Rounds before giving up on an item that others keep changing."""
@@ -130,6 +131,9 @@ class Outcome:
         consumed.table += self.write_units * (4 if transaction else 2)
         for entry in self.entries:
             schema = entry.index.schema
+            if entry.index.resident is not None:
+                consumed.add_vector_index(schema.name, entry.write_units)
+                continue
             consumed.add_index(schema.name, entry.write_units * 2, is_global=schema.is_global)
 
 
@@ -241,12 +245,14 @@ async def read_images(store: Store, changes: Sequence[Change]) -> list[Image]:
 class _Batches:
     """One batch per part, made when first needed."""
 
-    __slots__ = ("by_part", "expiring")
+    __slots__ = ("by_part", "expiring", "resident")
 
     def __init__(self) -> None:
         self.by_part: dict[bytes, Batch] = {}
         self.expiring: list[tuple[Expiry, bytes]] = []
         """The expiry indexes that get a row, and its key."""
+        self.resident: list[tuple[IndexVectors, bytes]] = []
+        """What is in memory of vector indexes, and the row keys of their entries that change."""
 
     def of(self, part: bytes) -> Batch:
         batch = self.by_part.get(part)
@@ -276,7 +282,12 @@ async def commit_outcomes(
     if not batches.by_part:
         await store.settle(0)
         return True
-    committed = await store.commit(list(batches.by_part.values()))
+    try:
+        committed = await store.commit(list(batches.by_part.values()))
+    finally:
+        # Even when nobody waits for the commit any more, it may have been made.
+        for resident, row_key in batches.resident:
+            resident.written(row_key)
     for expiry, key in batches.expiring:
         expiry.added(key)
     return not isinstance(committed, Conflict)
@@ -329,6 +340,9 @@ async def _forget_missing_entry(store: Store, entry: EntryChange) -> None:
 
 
 def _add_entry(batches: _Batches, entry: EntryChange) -> None:
+    resident = entry.index.resident
+    if resident is not None:
+        batches.resident.extend((resident, place[1]) for place in (entry.delete, entry.put) if place)
     if entry.delete is not None:
         part, row_key = entry.delete
         batch = batches.of(part)

@@ -55,8 +55,11 @@ class IndexSchema:
     entry_names: frozenset[str] | None = field(init=False)
     all_key_names: tuple[str, ...] = field(init=False)
     """Index key then table key, each name once: the members of LastEvaluatedKey."""
+    checked_names: tuple[str, ...] = field(init=False)
+    """The attributes whose values a write must check for this index."""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "checked_names", self.key.names)
         names = tuple(dict.fromkeys(self.key.names + self.table_key.names))
         object.__setattr__(self, "all_key_names", names)
         whole = self.projection.kind == "ALL"
@@ -83,6 +86,10 @@ class IndexSchema:
     def _fits(self, name: str, kind: KeyType, content: str) -> bool:
         limit = PARTITION_KEY_BYTES_MAX if name in self.key.hash else SORT_KEY_BYTES_MAX
         return kind == "N" or value_size({kind: content}) <= limit
+
+    def entry(self, item: Item) -> Item | None:
+        """The entry of an item; None when it does not belong into the index."""
+        return self.entry_of(item) if self.has(item) else None
 
     def entry_of(self, item: Item) -> Item:
         """The attributes of an item that its index entry holds."""

@@ -1,0 +1,203 @@
+"""SearchVectors: the nearest neighbours of a vector in a vector index, found exactly.
+
+Checks: SearchVector -> TopK -> placeholders -> expressions -> table -> index -> dimensions -> the search
+condition against the search schema.
+
+Source: new-features.md section 13; texts of errors.md section 7. Assumed: the order of checks, the text for
+a value of the wrong type, and that results beyond the answer's 16 MB are left out.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Any
+
+from faradisc.capacity.units import VECTOR_REQUEST_BYTES_MIN
+from faradisc.errors import UnsupportedOperation, ValidationException
+from faradisc.expressions import Placeholders, Projection, bind_projection
+from faradisc.expressions.faults import ExpressionError
+from faradisc.expressions.parser import parse_condition
+from faradisc.expressions.syntax import Condition, Junction, Path, Predicate, ValueRef, operands_first
+from faradisc.operations.call import Backend, Call
+from faradisc.operations.clauses import placeholders_of
+from faradisc.tables.definition import invalid
+from faradisc.tables.table import Index, Table
+from faradisc.values.attribute import AttributeValue, Item
+from faradisc.values.checks import canonicalise
+from faradisc.vectors import numbers
+from faradisc.vectors.schema import VectorSchema
+
+TOP_K_MAX = 100
+RESPONSE_BYTES_MAX = 16 * 1024 * 1024
+SEARCH_BYTES_PER_DIMENSION = 17.6
+"""Of VectorSearchRequestBytes; measured, and said to vary (new-features.md section 13, "Capacity")."""
+
+_PARAMETER = "SearchConditionExpression"
+_EXPRESSIONS = (_PARAMETER, "ProjectionExpression")
+
+Equalities = list[tuple[str, AttributeValue]]
+
+
+async def search_vectors(backend: Backend, call: Call) -> dict[str, Any]:
+    request = call.request
+    query = _query(call)
+    top_k = request["TopK"]
+    if not 1 <= top_k <= TOP_K_MAX:
+        raise ValidationException(
+            f"Provided TopK value '{top_k}' is out of valid range. "
+            f"The value must be between 1 and {TOP_K_MAX} inclusive"
+        )
+    placeholders = placeholders_of(call, request, _EXPRESSIONS)
+    equalities = _equalities(request.get(_PARAMETER), placeholders)
+    projection = None
+    if "ProjectionExpression" in request:
+        projection = bind_projection(request["ProjectionExpression"], placeholders)
+    placeholders.check_all_used()
+    table = backend.table_for_data(call, request["TableName"])
+    index, schema = _index(table, request["IndexName"])
+    if len(query) != schema.dimensions:
+        raise ValidationException(
+            f"Input search vector dimension {len(query)} does not match "
+            f"vector index dimension {schema.dimensions}"
+        )
+    _check_equalities(equalities, schema, dict(table.state.definitions))
+    found = await _search(backend, index, query, top_k, equalities)
+    results: list[dict[str, Any]] = []
+    stored_bytes = shown_bytes = 0
+    for entry, score, size_bytes in found:
+        shown_bytes += size_bytes
+        if shown_bytes > RESPONSE_BYTES_MAX:
+            break
+        stored_bytes += size_bytes - len(schema.vector.encode()) - 4 * schema.dimensions
+        results.append({"Item": _shown(entry, schema, projection), "Score": score})
+    result: dict[str, Any] = {"SearchResults": results}
+    if request.get("ReturnConsumedCapacity", "NONE") != "NONE":
+        used = SEARCH_BYTES_PER_DIMENSION * schema.dimensions + stored_bytes
+        result["ConsumedCapacity"] = {
+            "VectorSearchRequestBytes": float(max(VECTOR_REQUEST_BYTES_MIN, round(used)))
+        }
+    return result
+
+
+def _query(call: Call) -> tuple[float, ...]:
+    """The query as 32-bit floats. Raises ValidationException."""
+    elements: list[AttributeValue] = call.request["SearchVector"]
+    packed = numbers.packed(elements) if call.values_ok or all(map(_is_number, elements)) else None
+    if packed is None:
+        raise ValidationException(
+            "Search vector contains invalid values. "
+            "All values in the search vector must be a 32-bit floating-point number attribute"
+        )
+    return numbers.unpacked(packed)
+
+
+def _is_number(element: AttributeValue) -> bool:
+    return element.keys() == {"N"} and canonicalise(element)
+
+
+def _index(table: Table, name: str) -> tuple[Index, VectorSchema]:
+    """Raises ValidationException."""
+    index = table.vector_index(name)
+    if index is None or index.status == "DELETING":
+        raise ValidationException(f"The table does not have the specified index: {name}")
+    if index.status == "CREATING":
+        raise ValidationException(f"Cannot search backfilling vector index: {name}")
+    assert isinstance(index.schema, VectorSchema)
+    return index, index.schema
+
+
+# --- The search condition ------------------------------------------------------------------------
+
+
+def _equalities(text: str | None, placeholders: Placeholders) -> Equalities:
+    """The conjunction `a = :v AND ...` of a search condition. Raises ValidationException."""
+    if text is None:
+        return []
+    try:
+        parsed = parse_condition(text)
+        placeholders.mark_used(parsed.refs)
+        return [_equality(node, placeholders) for node in _predicates(parsed.root)]
+    except ExpressionError as fault:
+        raise fault.within(_PARAMETER) from None
+
+
+class InvalidComparator(ExpressionError):
+    template = "Invalid comparator used in SearchConditionExpression"
+
+
+def _predicates(root: Condition) -> list[Predicate]:
+    found: list[Predicate] = []
+    for node in operands_first(root):
+        if type(node) is Predicate:
+            found.append(node)
+        elif type(node) is not Junction or node.operator != "AND":
+            raise InvalidComparator
+    return found
+
+
+def _equality(node: Predicate, placeholders: Placeholders) -> tuple[str, AttributeValue]:
+    path, value = (*node.operands, None, None)[:2]
+    if isinstance(path, ValueRef):
+        path, value = value, path
+    if node.operator != "=" or not isinstance(path, Path) or not isinstance(value, ValueRef):
+        raise InvalidComparator
+    steps = placeholders.path(path)
+    if len(steps) > 1:
+        raise InvalidComparator
+    return str(steps[0]), placeholders.value(value.name)
+
+
+def _check_equalities(equalities: Equalities, schema: VectorSchema, types: dict[str, str]) -> None:
+    """Raises ValidationException."""
+    searched = {*schema.filters}
+    if schema.hash_name is not None:
+        searched.add(schema.hash_name)
+        if not equalities:
+            raise ValidationException(f"{_PARAMETER} must be provided when SearchSchema has a HASH key")
+    for name, _ in equalities:
+        if name not in searched:
+            raise ValidationException(
+                f"{_PARAMETER} must not contain any attributes that is not in SearchSchema. "
+                f"Invalid attribute: {name}"
+            )
+    if schema.hash_name is not None and schema.hash_name not in dict(equalities):
+        raise ValidationException(f"{_PARAMETER} must have all HASH attributes in SearchSchema")
+    for name, value in equalities:
+        if types[name] not in value:
+            raise invalid("Condition parameter type does not match schema type")
+
+
+# --- The answer ----------------------------------------------------------------------------------
+
+
+async def _search(
+    backend: Backend, index: Index, query: tuple[float, ...], top_k: int, equalities: Equalities
+) -> list[tuple[Item, float, int]]:
+    """Entries, scores and sizes, the best first. Raises UnsupportedOperation without NumPy."""
+    if find_spec("numpy") is None:
+        raise UnsupportedOperation(
+            "SearchVectors needs NumPy, which is not installed: pip install 'faradisc[vectors]'"
+        )
+    from faradisc.vectors.searching import Searched, Wanted  # noqa: PLC0415 - NumPy is optional
+
+    schema = index.schema
+    assert isinstance(schema, VectorSchema)
+    assert index.resident is not None
+    hash_value = next((value for name, value in equalities if name == schema.hash_name), None)
+    if any(name == schema.hash_name and value != hash_value for name, value in equalities):
+        return []
+    filters = [equality for equality in equalities if equality[0] != schema.hash_name]
+    searched = Searched(backend.store, backend.catalog.vectors, index.resident, schema, index.placement)
+    found = await searched.search(Wanted(query, top_k, hash_value, filters))
+    return [(each.entry, each.score, each.size_bytes) for each in found]
+
+
+def _shown(entry: Item, schema: VectorSchema, projection: Projection | None) -> Item:
+    """What a search shows of an entry: the vector only where the projection names it."""
+    item = dict(entry)
+    packed = numbers.packed_of(item.pop(schema.vector))
+    if projection is None:
+        return item
+    if schema.vector in projection.top_level:
+        item[schema.vector] = numbers.shown(packed)
+    return projection.apply(item)
