@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from fixtures.in_process import InProcess, Refused
-from fixtures.schemas import everything, invalid, item, new_name, plain, refused, schema
+from fixtures.schemas import everything, invalid, item, new_name, plain, refused
 
 
 @pytest.fixture
@@ -254,22 +253,3 @@ def test_unprocessed_keys_keep_what_was_asked_for(
     answer = dynamodb.batch_get_item(RequestItems=wanted)
     assert answer["Responses"] == {one: [item(p="0"), item(p="1")], two: []}
     assert answer["UnprocessedKeys"] == {one: {**wanted[one], "Keys": [item(p="2")]}, two: wanted[two]}
-
-
-def test_a_body_of_more_than_16_megabytes_gets_an_empty_413(raw: InProcess) -> None:
-    """Exactly 16 MiB is read, one byte more is not (capacity.md section 2.0, measured)."""
-    raw.call("CreateTable", TableName="table", **schema("p:S"))
-    body = b'{"RequestItems": {"table": [{"DeleteRequest": {"Key": {"p": {"S": "1"}}}}]}}'
-    full = body + b" " * (16 * 1024 * 1024 - len(body))
-    assert raw.post("BatchWriteItem", full).status == 200
-    answer = raw.post("BatchWriteItem", full + b" ")
-    assert (answer.status, answer.body) == (413, b"")
-
-
-def test_duplicate_members_of_a_body_do_no_harm(raw: InProcess) -> None:
-    raw.call("CreateTable", TableName="table", **schema("p:S"))
-    body = b'{"TableName":"table","Item":{"p":{"S":"1"},"p":{"S":"2"}}}'
-    raw.post("PutItem", body)
-    assert len(raw.call("Scan", TableName="table")["Items"]) <= 1
-    with pytest.raises(Refused, match="ValidationException"):
-        raw.call("PutItem", TableName="table", Item={"p": {"S": "1", "N": "1"}})
