@@ -1,0 +1,139 @@
+"""Which shards may be read, and who reads them: the two decisions, as plain functions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from faradisc.consumers.balance import Observer, plan
+from faradisc.consumers.leases import LATEST, SHARD_END, TRIM_HORIZON, GroupStart, Lease
+from faradisc.consumers.lineage import Shard, group_start, new_leases, old_leases
+
+S = 1_000_000_000
+FROM_ALL = GroupStart(0, latest=False)
+
+
+def _shards(*described: str) -> dict[str, Shard]:
+    """`b<a` is a shard b with the parent a; a `.` at the end closes it."""
+    shards = {}
+    for text in described:
+        name, _, parent = text.rstrip(".").partition("<")
+        shards[name] = Shard(name, parent or None, text.endswith("."))
+    return shards
+
+
+def _lease(name: str, owner: str | None = None, **more: object) -> Lease:
+    return replace(Lease(name, None, TRIM_HORIZON, owner), **more)  # type: ignore[arg-type]
+
+
+def _new(shards: dict[str, Shard], *leases: Lease, start: GroupStart = FROM_ALL) -> list[tuple[str, str]]:
+    known = {lease.shard_id: lease for lease in leases}
+    return [(lease.shard_id, lease.checkpoint) for lease in new_leases(shards, known, start)]
+
+
+def test_a_child_waits_for_its_parents_end() -> None:
+    shards = _shards("a.", "b<a.", "c<b", "d")
+    assert _new(shards) == [("a", TRIM_HORIZON), ("d", TRIM_HORIZON)]
+    assert _new(shards, _lease("a"), _lease("d")) == []
+    assert _new(shards, _lease("a", checkpoint=SHARD_END), _lease("d")) == [("b", TRIM_HORIZON)]
+
+
+def test_a_parent_that_is_gone_is_not_waited_for() -> None:
+    assert _new(_shards("c<b")) == [("c", TRIM_HORIZON)]
+    assert _new(_shards("c<b"), _lease("b")) == [], "its lease says that somebody is still reading it"
+
+
+def test_both_children_of_a_split_follow() -> None:
+    shards = _shards("a.", "b<a", "c<a")
+    assert [name for name, _ in _new(shards, _lease("a", checkpoint=SHARD_END))] == ["b", "c"]
+
+
+def test_latest_begins_with_the_open_shards_and_reads_their_children_whole() -> None:
+    start = group_start(_shards("a.", "b<a.", "c<b", "d"), 7, latest=True)
+    assert start == GroupStart(7, True, frozenset({"c", "d"}), "d")
+    shards = _shards("a.", "b<a.", "c<b.", "d", "e<c")
+    assert _new(shards, start=start) == [("c", LATEST), ("d", LATEST)]
+    ended = [_lease("c", checkpoint=SHARD_END), _lease("d")]
+    assert _new(shards, *ended, start=start) == [("e", TRIM_HORIZON)]
+
+
+def test_latest_of_a_stream_without_shards() -> None:
+    start = group_start({}, 7, latest=True)
+    assert _new(_shards("a"), start=start) == [("a", TRIM_HORIZON)]
+
+
+def test_leases_of_shards_that_are_gone_are_forgotten_when_they_have_ended() -> None:
+    leases = [_lease("a", checkpoint=SHARD_END), _lease("b"), _lease("c", checkpoint=SHARD_END)]
+    assert old_leases(_shards("c"), leases) == [leases[0]]
+
+
+# --- Balance -------------------------------------------------------------------------------------
+
+
+def _plan(worker: str, *leases: Lease, dead: tuple[str, ...] = ()) -> tuple[list[str], list[str]]:
+    """What a worker takes and asks for; `dead` names leases whose counter stands still."""
+    observer = Observer(10 * S)
+    observer.observe({lease.shard_id: lease for lease in leases}, 0)
+    alive = [lease if lease.shard_id in dead else replace(lease, counter=1) for lease in leases]
+    observer.observe({lease.shard_id: lease for lease in alive}, 10 * S)
+    planned = plan(alive, worker, observer, 10 * S)
+    return sorted(lease.shard_id for lease in planned.take), sorted(lease.shard_id for lease in planned.ask)
+
+
+def test_a_single_worker_takes_all() -> None:
+    assert _plan("w", _lease("a"), _lease("b"), _lease("c")) == (["a", "b", "c"], [])
+
+
+def test_a_worker_takes_no_more_than_its_share_of_the_free() -> None:
+    take, ask = _plan("w", _lease("a", "v"), _lease("b"), _lease("c"), _lease("d"))
+    assert (len(take), ask) == (2, [])
+
+
+def test_a_dead_workers_leases_are_free() -> None:
+    assert _plan("w", _lease("a", "v"), _lease("b", "v"), dead=("a", "b")) == (["a", "b"], [])
+    assert _plan("w", _lease("a", "v"), _lease("b", "v"), dead=("a",))[0] == ["a"]
+
+
+def test_a_newcomer_asks_whoever_has_the_most() -> None:
+    leases = [_lease(name, "v") for name in "abcd"]
+    take, ask = _plan("w", *leases)
+    assert (take, len(ask)) == ([], 2)
+
+
+def test_nobody_asks_for_what_would_only_move() -> None:
+    assert _plan("w", _lease("a", "v")) == ([], [])
+    assert _plan("w", _lease("a", "v"), _lease("b", "u")) == ([], [])
+    assert _plan("w", _lease("a", "v"), _lease("b", "v"), _lease("c", "w")) == ([], [])
+
+
+def test_what_is_asked_for_is_not_asked_for_again() -> None:
+    leases = [_lease("a", "v", handoff_to="w"), _lease("b", "v", handoff_to="w"), _lease("c", "v")]
+    assert _plan("w", *leases, _lease("d", "v")) == ([], [])
+    take, ask = _plan("u", *leases, _lease("d", "v"))
+    assert take == []
+    assert ask in (["c"], ["d"]), "what goes to w is w's already"
+
+
+def test_leases_of_ended_shards_are_nobodys() -> None:
+    assert _plan("w", _lease("a", "v", checkpoint=SHARD_END), _lease("b")) == (["b"], [])
+
+
+def test_any_number_of_workers_comes_to_rest_in_balance() -> None:
+    """Each takes and asks in turn until nobody wants anything: then no two differ by more than one."""
+    for shards, workers in ((4, 2), (7, 3), (3, 5), (64, 6)):
+        leases = {f"s-{n}": _lease(f"s-{n}", "w-0") for n in range(shards)}
+        for _ in range(50):
+            wishes = 0
+            for number in range(workers):
+                name = f"w-{number}"
+                observer = Observer(10 * S)
+                observer.observe(leases, 0)
+                planned = plan(leases.values(), name, observer, 0)
+                wishes += len(planned.ask)
+                for lease in planned.ask:
+                    leases[lease.shard_id] = replace(lease, owner=name)
+            if not wishes:
+                break
+        else:
+            raise AssertionError("they never come to rest")
+        load = [sum(lease.owner == f"w-{n}" for lease in leases.values()) for n in range(workers)]
+        assert max(load) - min(load) <= 1, (shards, workers, load)
