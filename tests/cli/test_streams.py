@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -62,6 +63,23 @@ def test_tail_prints_what_there_is(table: tuple[str, Any], memory_server: Server
     assert record["dynamodb"]["NewImage"] == {"p": {"S": "a"}, "n": {"N": "1"}}
     done = _streams(tmp_path, memory_server, *options)
     assert 'INSERT {"p": {"S": "a"}} -> {' in done.stdout
+
+
+def test_tail_follows_until_it_is_told_to_end(
+    table: tuple[str, Any], memory_server: Server, tmp_path: Path
+) -> None:
+    name, client = table
+    arguments = ["streams", "tail", name, "--from", "trim-horizon", "--json", "--url", memory_server.url]
+    with subprocess.Popen(
+        [sys.executable, "-m", "faradisc", *arguments], stdout=subprocess.PIPE, text=True, cwd=tmp_path
+    ) as process:
+        assert process.stdout is not None
+        for number in range(3):
+            client.put_item(TableName=name, Item=item(p="a", n=number))
+            record = json.loads(process.stdout.readline())
+            assert record["dynamodb"]["NewImage"]["n"] == {"N": str(number)}
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
 
 
 def test_run_hands_on_and_remembers(table: tuple[str, Any], memory_server: Server, tmp_path: Path) -> None:

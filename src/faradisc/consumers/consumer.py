@@ -130,16 +130,19 @@ class Consumer:
 
     def run(self) -> None:
         """Work until `stop` is called; shards side by side, in threads. Then let go of the leases."""
-        with ExitStack() as pools:
-            shard_pool = pools.enter_context(ThreadPoolExecutor(self.settings.threads, "faradisc-shard"))
-            lane_pool = None
-            if self.settings.parallel > 1:
-                lane_pool = pools.enter_context(ThreadPoolExecutor(self.settings.threads, "faradisc-lane"))
-            try:
+        try:
+            with ExitStack() as pools:
+                shard_pool = pools.enter_context(ThreadPoolExecutor(self.settings.threads, "faradisc-shard"))
+                lane_pool = None
+                if self.settings.parallel > 1:
+                    lane_pool = pools.enter_context(
+                        ThreadPoolExecutor(self.settings.threads, "faradisc-lane")
+                    )
+                # Before the pools are waited for, so that no lane begins another trial.
+                pools.callback(self._stop.set)
                 self._run(shard_pool, lane_pool)
-            finally:
-                self._stop.set()
-        self.close()
+        finally:
+            self.close()
 
     def stop(self) -> None:
         """Let `run` and `drain` return once the invocations under way have. Any thread may."""
