@@ -28,7 +28,7 @@ ABSENT: Any = object()
 
 # --- What errors.md and limits.md say beyond the model ---------------------------------------------
 
-NEW_LAYER = {"GetItem", "BatchGetItem", "Query"}
+NEW_LAYER = {"GetItem", "BatchGetItem", "Query", "SearchVectors"}
 """errors.md section 3: no echo, member names as in the model."""
 
 TOLD_ALONE = {
