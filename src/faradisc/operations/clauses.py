@@ -30,14 +30,20 @@ from faradisc.expressions.key_condition import INDEX_CLAUSES_MAX
 from faradisc.operations.call import Call
 from faradisc.values.checks import Wording, check_value
 
+_PROJECTION = ("ProjectionExpression",)
+PROJECTING = ("ProjectionExpression", "ExpressionAttributeNames")
+"""All that a projection may use, and all that a Get of a transaction has of such members."""
 _WRITE_LEGACY = ("Expected", "ConditionalOperator")
 
 
 def placeholders_of(call: Call, request: Mapping[str, Any], expressions: tuple[str, ...]) -> Placeholders:
     """ExpressionAttributeNames and -Values of a request whose expression parameters are named.
 
+    A request that only projects has no values: in it ExpressionAttributeValues is an unknown member.
     Raises ValidationException, for example when there is no expression to use them in.
     """
+    if expressions == _PROJECTION:
+        request = {name: request[name] for name in PROJECTING if name in request}
     names = request.get("ExpressionAttributeNames")
     values = request.get("ExpressionAttributeValues")
     if names is not None or values is not None:
@@ -136,12 +142,12 @@ def bind_read_projection(call: Call, part: Mapping[str, Any] | None = None) -> P
     request = call.request if part is None else part
     if "ProjectionExpression" in request:
         check_mixed(request, ("ProjectionExpression",), ("AttributesToGet",))
-        placeholders = placeholders_of(call, request, ("ProjectionExpression",))
+        placeholders = placeholders_of(call, request, _PROJECTION)
         projection = bind_projection(request["ProjectionExpression"], placeholders)
         placeholders.check_all_used()
         return projection
     if "ExpressionAttributeNames" in request:
-        placeholders_of(call, request, ("ProjectionExpression",))
+        placeholders_of(call, request, _PROJECTION)
     if "AttributesToGet" in request:
         return legacy.attributes_to_get(request["AttributesToGet"])
     return None

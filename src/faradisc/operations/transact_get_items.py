@@ -13,7 +13,7 @@ from faradisc.codec import record
 from faradisc.errors import ValidationException
 from faradisc.limits import TRANSACTION_BYTES_MAX
 from faradisc.operations.call import Backend, Call
-from faradisc.operations.clauses import bind_read_projection
+from faradisc.operations.clauses import PROJECTING, bind_read_projection
 from faradisc.operations.transact_write_items import DUPLICATE_TARGET, TOO_LARGE
 from faradisc.tables.keys import check_key, has_empty_key
 from faradisc.transactions.writing import NO_REASON, cancelled_by, validation_reason
@@ -24,7 +24,8 @@ async def transact_get_items(backend: Backend, call: Call) -> dict[str, Any]:
     projections = []
     for get in gets:
         call.check_values(get["Key"])
-        projections.append(bind_read_projection(call, get))
+        projecting = {name: get[name] for name in PROJECTING if name in get}
+        projections.append(bind_read_projection(call, projecting))
     tables = [backend.table_for_data(call, get["TableName"]) for get in gets]
     places: list[tuple[bytes, bytes]] = []
     for position, (get, table) in enumerate(zip(gets, tables, strict=True)):

@@ -39,7 +39,8 @@ DUPLICATE_TARGET = "Transaction request cannot include multiple operations on on
 async def transact_write_items(backend: Backend, call: Call) -> dict[str, Any]:
     request = call.request
     bound = [_bind(call, element) for element in request["TransactItems"]]
-    if sum(item_size(action.get("Item", {})) for _, action, _, _ in bound) > TRANSACTION_BYTES_MAX:
+    put_items = [action["Item"] for kind, action, _, _ in bound if kind == "Put"]
+    if sum(map(item_size, put_items)) > TRANSACTION_BYTES_MAX:
         raise ValidationException(TOO_LARGE)
     tables = [backend.table_for_data(call, action["TableName"]) for _, action, _, _ in bound]
     actions = [

@@ -29,6 +29,7 @@ from faradisc.tables.definition import (
     global_index,
     invalid,
     refuse_unsupported,
+    refuse_unsupported_index,
     required_view_type,
 )
 from faradisc.tables.description import describe_table
@@ -116,7 +117,7 @@ def _index_updates(
                 f"Only one global secondary index update per index is allowed simultaneously. Index: {name}"
             )
         seen.add(name)
-        refuse_unsupported(action)
+        refuse_unsupported_index(action)
         if kind == "Create":
             created.append(action)
         elif kind == "Delete":

@@ -5,7 +5,7 @@ Source: errors.md section 6.1; new-features.md section 10 for keys of several at
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -84,17 +84,29 @@ _NOT_YET = {
 }
 
 
+_INDEX_NOT_YET = ("WarmThroughput", "OnDemandThroughput")
+
+
 def refuse_unsupported(request: Mapping[str, Any]) -> None:
-    """Settings this version has no behaviour for are refused, never accepted and ignored."""
-    for member, feature in _NOT_YET.items():
-        if member in request:
-            raise UnsupportedOperation(f"{member}: this version of Faradisc does not support {feature}")
+    """Settings of a table this version has no behaviour for are refused, never accepted and ignored."""
+    _refuse_members(request, _NOT_YET)
     if request.get("SSESpecification", {}).get("Enabled"):
         raise UnsupportedOperation(
             "SSESpecification: this version of Faradisc does not support customer managed encryption keys"
         )
-    for index in request.get("GlobalSecondaryIndexes", ()):
-        refuse_unsupported(index)
+
+
+def refuse_unsupported_index(index: Mapping[str, Any]) -> None:
+    """The same for one index, or the update of one: only its own members count."""
+    _refuse_members(index, _INDEX_NOT_YET)
+
+
+def _refuse_members(given: Mapping[str, Any], members: Iterable[str]) -> None:
+    for member in members:
+        if member in given:
+            raise UnsupportedOperation(
+                f"{member}: this version of Faradisc does not support {_NOT_YET[member]}"
+            )
 
 
 def table_definition(request: Mapping[str, Any]) -> TableDefinition:
