@@ -9,8 +9,10 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+import orjson
 import pytest
 
+from fixtures.in_process import InProcess
 from fixtures.schemas import invalid, item, refused, schema
 
 pytest.importorskip("numpy")
@@ -305,6 +307,41 @@ def test_what_a_search_refuses(search: Callable[..., Any], what: str) -> None:
     text, members = REFUSED[what]
     with invalid(text):
         search("COSINE", **members)
+
+
+BODY = {"TableName": "table", "IndexName": "index", "SearchVector": numbers(1), "TopK": 1}
+
+
+@pytest.mark.parametrize("name", BODY)
+def test_an_absent_member_is_told_by_the_end_of_the_object(raw: InProcess, name: str) -> None:
+    body = orjson.dumps({member: value for member, value in BODY.items() if member != name})
+    answer = raw.post("SearchVectors", body + b" \n")
+    assert orjson.loads(answer.body) == {
+        "__type": "com.amazon.coral.validate#ValidationException",
+        "message": f"missing field `{name}` at line 1 column {len(body)}",
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("TableName", "a string"),
+        ("IndexName", "a string"),
+        ("SearchVector", "a sequence"),
+        ("TopK", "i32"),
+    ],
+)
+def test_a_null_is_told_by_its_end(raw: InProcess, name: str, expected: str) -> None:
+    lines = [
+        f'"{member}": {"null" if member == name else orjson.dumps(BODY[member]).decode()}' for member in BODY
+    ]
+    line = list(BODY).index(name) + 2
+    body = "{\n" + ",\n".join(lines) + "}"
+    answer = raw.post("SearchVectors", body.encode())
+    assert orjson.loads(answer.body) == {
+        "__type": "com.amazon.coral.service#SerializationException",
+        "Message": f"invalid type: null, expected {expected} at line {line} column {len(lines[line - 2])}",
+    }
 
 
 def test_a_table_that_is_not_there(search: Callable[..., Any]) -> None:

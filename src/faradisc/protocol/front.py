@@ -126,7 +126,7 @@ def _call_of(executor: Executor, request: HttpRequest, authenticate: Authenticat
     name = shape.operation.name
     if not executor.knows(name):
         raise UnsupportedOperation(f"{name} is not offered by this version of Faradisc.")
-    values_ok = shape.check_request(document, len(body))
+    values_ok = shape.check_request(document, len(body), body)
     region = credential.region or executor.region
     host = headers.get(b"host")
     return Call(

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from faradisc.protocol import constraints, serialization
+from faradisc.protocol import constraints, search_body, serialization
 from faradisc.protocol.overrides import NAME_PATTERN, TABLE_ARN_MAXIMUM, TABLE_NAME_MAXIMUM, compile_pattern
 from faradisc.protocol.plan import ATTRIBUTE, LENGTHS, Node, Plan, plan_of
 from faradisc.protocol.service_model import Operation
@@ -56,16 +56,19 @@ class CheckedShape:
         self.plan = plan_of(operation)
         self._fits = compile_plan(self.plan)
 
-    def check_request(self, request: dict[str, Any], size: int) -> bool:
+    def check_request(self, request: dict[str, Any], size: int, body: bytes | None = None) -> bool:
         """Whether every AttributeValue is canonical; `request` is normalised in place where it must be.
 
-        `size` is the length of the JSON text: what it cannot hold need not be measured.
+        `size` is the length of the JSON text: what it cannot hold need not be measured. `body` is that
+        text; the words of one operation speak of places in it.
 
         Raises: SerializationException for a wrong JSON type, ValidationException for a constraint.
         """
         verdict = self._fits(request, size)
         if verdict == FITS:
             return True
+        if body is not None and self.operation.name == "SearchVectors":
+            search_body.check(request, body)
         serialization.normalise(self.plan.root, request)
         verdict = self._fits(request, size)
         if verdict == SHAPE:
