@@ -52,7 +52,7 @@ def test_pages_of_any_size(dynamodb: Any, table: str, limit: int) -> None:
 
 
 @pytest.mark.parametrize("source", ["table", "local", "global"])
-@pytest.mark.parametrize("total", [1, 2, 3, 4, 5, 7, 8, 16, 33, 100, 4096])
+@pytest.mark.parametrize("total", [1, 2, 3, 4, 5, 7, 8, 16, 33, 100, 512])
 def test_segments_are_disjoint_and_complete(
     dynamodb: Any, table: str, total: int, source: str, in_process_only: None
 ) -> None:

@@ -434,7 +434,7 @@ def run(examples: int) -> settings:
 
 
 TestInMemory = TableMachine.TestCase
-TestInMemory.settings = run(100)
+TestInMemory.settings = run(70)
 TestOnDisk = DiskMachine.TestCase
 TestOnDisk.settings = run(12)
 
