@@ -89,7 +89,7 @@ def test_tail_shows_every_record_once(world: World) -> None:
     assert world.dynamodb.list_tables()["TableNames"] == [table]
 
 
-def test_consume_is_found_in_streams_without_an_import_upwards() -> None:
+def test_consume_is_found_in_streams_when_it_is_asked_for() -> None:
     assert faradisc.streams.consume is consume
     assert faradisc.streams.Consumer is Consumer
     with pytest.raises(AttributeError):
