@@ -6,12 +6,15 @@ Sources: new-features.md section 13, "SearchVectors"; errors.md section 7.
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import orjson
 import pytest
 
+from faradisc.operations import search_vectors
 from fixtures.in_process import InProcess
 from fixtures.schemas import invalid, item, refused, schema
 
@@ -347,6 +350,19 @@ def test_a_null_is_told_by_its_end(raw: InProcess, name: str, expected: str) -> 
 def test_a_table_that_is_not_there(search: Callable[..., Any]) -> None:
     with refused("ResourceNotFoundException", "Requested resource not found"):
         search("COSINE", TableName="none")
+
+
+def test_without_numpy_a_search_says_what_is_missing(
+    in_process_only: None, search: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search_vectors, "find_spec", lambda name: None)
+    with invalid("SearchVectors needs NumPy, which is not installed: pip install 'faradisc[vectors]'"):
+        search("COSINE")
+
+
+def test_numpy_is_not_loaded_before_the_first_search() -> None:
+    program = "import faradisc.local, faradisc.server, sys; sys.exit('numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
 def test_query_and_scan_do_not_read_vector_indexes(dynamodb: Any, table: str) -> None:

@@ -11,7 +11,9 @@ import pytest
 from faradisc.codec import record
 from faradisc.codec.keyspace import Placement
 from faradisc.codec.sortkey import encode_component
-from faradisc.values.schema import KeySchema
+from faradisc.values.schema import KeySchema, Projection
+from faradisc.values.size import item_size
+from faradisc.vectors.schema import VectorSchema
 
 PAGES = Path(__file__).parents[2] / "docs" / "formats"
 
@@ -58,4 +60,11 @@ def test_the_rows_of_the_page_are_where_the_code_puts_them() -> None:
 def test_the_record_of_the_page_is_what_the_code_writes() -> None:
     lines = re.findall(r"^    ((?:[0-9a-f]{2} ?)+)$", (PAGES / "record.md").read_text(), re.M)
     item = {name: ITEM[name] for name in ("pk", "sk", "x")}
-    assert bytes.fromhex("".join(lines)) == record.encode(item, 8)
+    entry = _vector_index().entry({"pk": {"S": "a"}, "e": {"L": [{"N": "1"}, {"N": "-2.5"}]}})
+    assert entry is not None
+    assert bytes.fromhex("".join(lines)) == record.encode(item, 8) + record.encode(entry, item_size(entry))
+
+
+def _vector_index() -> VectorSchema:
+    key = KeySchema(("pk",), (), {"pk": "S"})
+    return VectorSchema("vec", True, key, Projection("KEYS_ONLY"), key, "e", 2, "COSINE", None, ())
