@@ -4,11 +4,14 @@ Each test carries the ids of its vectors; all facts are from those four tables, 
 measurements of the service and its documentation. Sizes are told through the bill: a value has e bytes
 when an item of 1,024 bytes around it costs one write unit and an item of 1,025 bytes two.
 
-Elsewhere or later:
-    V39c        test_batches.py (52 of 100 items of 300 KB fit into one answer)
-    V48, V49    the charge of a failed condition is not on the wire; here: it shows nothing, and the rule;
-                the metric that shows it waits for issue 5 (throughput)
-    V57         PartiQL: waits for issue 4
+Elsewhere:
+    V39c        test_batches.py: 52 of 100 items of 300 KB fit into one answer
+    V48, V49    the charge of a failed condition is not on the wire: here, that it shows nothing; its
+                rule in tests/unit/capacity/test_failed_condition_charge.py
+    V55         likewise for a cancelled transaction; its arithmetic beside test_transactions_capacity.py
+    V57         test_partiql_batches.py
+Rates (V21, V24, V25, V39d, V42) are told as units per request; what a table does beyond its rate is
+sections 4.5 and 4.6, tests/unit/capacity.
 """
 
 from __future__ import annotations
@@ -158,7 +161,7 @@ RATES: list[tuple[str, int, bool, int, float]] = [
 
 @pytest.mark.parametrize("vector", [r[1:] for r in RATES], ids=[r[0] for r in RATES])
 def test_rates_of_reads(dynamodb: Any, table: str, vector: tuple[int, bool, int, float]) -> None:
-    """So many reads in a second take up so many units; what happens beyond them waits for issue 5."""
+    """So many reads in a second take up so many units; what happens beyond them is section 4.6."""
     size, consistent, reads, rate = vector
     dynamodb.put_item(TableName=table, Item=sized(size, p="1"))
     assert reads * Fraction(get(dynamodb, table, consistent)) == rate
@@ -389,8 +392,7 @@ def test_a_batch_costs_the_sum(
 
 @pytest.mark.parametrize("size", [1 * KB, 2 * KB, 300 * KB], ids=["V48 1 KB", "V48 2 KB", "V49 300 KB"])
 def test_a_failed_condition_reports_nothing(dynamodb: Any, table: str, size: int) -> None:
-    """The charge (the existing item's) shows in metrics only (capacity.md section 2.2, measured);
-    tests/unit/tables holds its rule."""
+    """The charge (the existing item's) shows in metrics only (capacity.md section 2.2, measured)."""
     dynamodb.put_item(TableName=table, Item=sized(size, p="1"))
     for operation, subject in (
         ("put_item", {"Item": sized(size, p="1")}),
@@ -459,7 +461,7 @@ def test_v54_a_replay_reads_what_the_call_wrote(dynamodb: Any, table: str) -> No
 
 
 def test_v55_a_cancelled_transaction_reports_nothing(dynamodb: Any, table: str) -> None:
-    """Its charge shows in metrics only, which wait for issue 5."""
+    """Its charge shows in metrics only."""
     dynamodb.put_item(TableName=table, Item=sized(4_097, p="1"))
     check = {"TableName": table, "Key": item(p="1"), "ConditionExpression": "attribute_exists(gone)"}
     with refused("TransactionCanceledException") as failure:
