@@ -86,10 +86,6 @@ def test_an_update_may_not_grow_an_item_beyond_the_limit(dynamodb: Any, table: s
     assert found == sized(LIMIT - 100)
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="the gate of a stand-alone UpdateItem is not built: expressions.Update does not count its actions",
-)
 def test_the_gate_of_an_update_counts_its_actions(dynamodb: Any, table: str) -> None:
     """max(item, item - key attributes + 3 + 19 per action that writes a value), captured
     (capacity-consumption.md section 3): 409,592 - 2 + 22 is too much, though the item would fit."""

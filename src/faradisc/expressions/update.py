@@ -67,10 +67,12 @@ class UpdateOutcome:
 class Update:
     """Bound actions. `apply` may be called many times, on different items."""
 
-    __slots__ = ("_touched", "_tree", "_whole", "_writes", "top_level_written")
+    __slots__ = ("_actions", "_touched", "_tree", "_whole", "_writes", "top_level_written")
 
-    def __init__(self, writes: Sequence[Write], tree: PathTree | None) -> None:
-        """`tree` holds the same paths and computations, or is None when all are top-level."""
+    def __init__(self, actions: Sequence[Action], writes: Sequence[Write], tree: PathTree | None) -> None:
+        """`writes` are the paths and computations of the actions, in order; `tree` holds the same paths,
+        or is None when all are top-level."""
+        self._actions = actions
         self._writes = writes
         self._tree = tree
         self._touched = tuple([path for path, _ in writes])
@@ -100,6 +102,19 @@ class Update:
         return UpdateOutcome(_rewritten_members(old, self._tree.root, results), self._touched)
 
     @property
+    def gate_bytes(self) -> int:
+        """What the service adds for the update itself when it holds an item against the 400 KB limit.
+
+        Source: capacity-consumption.md section 3, "The 400 KB gate", measured.
+        """
+        total = 3
+        for action in self._actions:
+            total += 2 if action.verb == "REMOVE" else 19
+            if action.verb == "SET":
+                total += 50 * (type(action.operand) is Arithmetic) + (type(action.path.steps[-1]) is int)
+        return total
+
+    @property
     def nested(self) -> frozenset[str]:
         """The top-level attributes that are written in part."""
         if self._tree is None:
@@ -124,7 +139,8 @@ def update_of_actions(actions: Sequence[Action], mismatch: type[UpdateError]) ->
     """An update whose actions carry their values, as AttributeUpdates builds them."""
     binder = _Binder(NO_PLACEHOLDERS, mismatch)
     targets = [NO_PLACEHOLDERS.path(action.path) for action in actions]
-    return Update(list(zip(targets, map(binder.compute, actions), strict=True)), _checked_tree(targets))
+    writes = list(zip(targets, map(binder.compute, actions), strict=True))
+    return Update(actions, writes, _checked_tree(targets))
 
 
 def _bind(parsed: ParsedUpdate, placeholders: Placeholders) -> Update:
@@ -136,7 +152,7 @@ def _bind(parsed: ParsedUpdate, placeholders: Placeholders) -> Update:
         if action.verb in ("ADD", "DELETE"):
             _check_section_operand(action, placeholders)
     binder = _Binder(placeholders, faults.IncorrectOperand)
-    return Update(list(zip(targets, map(binder.compute, parsed.actions), strict=True)), tree)
+    return Update(parsed.actions, list(zip(targets, map(binder.compute, parsed.actions), strict=True)), tree)
 
 
 def _check_defined(parsed: ParsedUpdate, placeholders: Placeholders) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from faradisc.codec import record
 from faradisc.errors import ValidationException
 from faradisc.expressions import Update, UpdateOutcome
+from faradisc.limits import EXPRESSION_BYTES_MAX, EXPRESSION_OPERATORS_MAX, ITEM_SIZE_BYTES_MAX
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.clauses import bind_update_clauses
 from faradisc.operations.item_writes import add_report, write_item
@@ -19,6 +20,7 @@ from faradisc.tables.keys import check_key, check_updated_index_keys
 from faradisc.tables.table import Table
 from faradisc.tables.writes import UPDATE_TOO_LARGE, Change, Image, Outcome
 from faradisc.values.attribute import Item
+from faradisc.values.size import item_size
 
 
 async def update_item(backend: Backend, call: Call) -> dict[str, Any]:
@@ -29,7 +31,9 @@ async def update_item(backend: Backend, call: Call) -> dict[str, Any]:
     table = backend.table_for_data(call, request["TableName"])
     check_key(key, table.key)
     step = UpdateStep(table, key, update)
-    change = Change(table, key, step, condition, too_large=UPDATE_TOO_LARGE, keeps_attributes=True)
+    change = Change(
+        table, key, step, condition, too_large=UPDATE_TOO_LARGE, measured=step.measured, keeps_attributes=True
+    )
     outcome = await write_item(backend, call, change)
     result: dict[str, Any] = {}
     attributes = _returned(request.get("ReturnValues", "NONE"), step, outcome)
@@ -37,6 +41,10 @@ async def update_item(backend: Backend, call: Call) -> dict[str, Any]:
         result["Attributes"] = attributes
     add_report(result, call, outcome)
     return result
+
+
+_GATE_BYTES_MAX = 3 + EXPRESSION_OPERATORS_MAX * 70 + EXPRESSION_BYTES_MAX * 19
+"""More than any update can add: far below the limit nothing has to be counted."""
 
 
 class UpdateStep:
@@ -56,6 +64,13 @@ class UpdateStep:
                     )
                 if name in update.top_level_written:
                     raise invalid(f"Cannot update attribute {name}. This attribute is part of the key")
+
+    def measured(self, size: int) -> int:
+        """What a stand-alone update holds against the 400 KB limit: the item, or the item without its key
+        but with the cost of the update, whichever is larger (capacity-consumption.md section 3)."""
+        if self._update is None or size < ITEM_SIZE_BYTES_MAX - _GATE_BYTES_MAX:
+            return size
+        return max(size, size - item_size(self._key) + self._update.gate_bytes)
 
     def __call__(self, old: Image) -> Item:
         before = old.item if old.item is not None else self._key

@@ -84,7 +84,8 @@ class Change:
     """One change of one item.
 
     `become` gives the new item from the old image (None: the item is deleted) and may raise
-    ValidationException. `size_limit_applies` measures what the 400 KB limit is held against.
+    ValidationException. `measured` turns the new item's size into what the 400 KB limit
+    is held against.
     """
 
     table: Table
@@ -92,7 +93,7 @@ class Change:
     become: Callable[[Image], Item | None]
     condition: Matches | None = None
     too_large: str = PUT_TOO_LARGE
-    measured: Callable[[Image, int], int] | None = None
+    measured: Callable[[int], int] | None = None
     keeps_attributes: bool = False
     """The new item shares the attributes it does not change with the image, so only the others are
     measured."""
@@ -167,7 +168,7 @@ def evaluate(change: Change, old: Image) -> Outcome:
     if new is not None:
         before = old.item if change.keeps_attributes else None
         size = item_size(new) if before is None else changed_item_size(new, before, old.size_bytes)
-        measured = size if change.measured is None else change.measured(old, size)
+        measured = size if change.measured is None else change.measured(size)
         if max(size, measured) > ITEM_SIZE_BYTES_MAX:
             raise ValidationException(change.too_large)
         if size > ATTRIBUTE_NAME_BYTES_MAX or "" in new:
