@@ -34,6 +34,8 @@ class LocalDatabase:
         account: str = "000000000000",
         per_region: bool = False,
         transition_ms: int = 0,
+        ttl_delay_s: float = 0.0,
+        shard_lifetime_s: float = Settings().shard_lifetime_s,
         conflict_rate: float = 0.0,
         conflict_seed: int = 0,
         kinesis_endpoint_url: str | None = None,
@@ -45,6 +47,8 @@ class LocalDatabase:
         region: of clients that name none; otherwise that of AWS_DEFAULT_REGION, otherwise us-east-1.
         account: stands in ARNs.
         per_region: keep the tables of each region apart, as the service does.
+        ttl_delay_s: how long an item outlives its time to live.
+        shard_lifetime_s: after how long the open shards of a stream are followed by others.
         conflict_rate: share of writes and transactions refused with a conflict, 0 to 1, to test retries with;
         conflict_seed: which of them, the same number gives the same sequence.
         kinesis_endpoint_url: where Kinesis destinations deliver to, before the request that follows a change.
@@ -62,6 +66,8 @@ class LocalDatabase:
             account=account,
             per_region=per_region,
             transition_ms=transition_ms,
+            ttl_delay_s=ttl_delay_s,
+            shard_lifetime_s=shard_lifetime_s,
             conflict_rate=conflict_rate,
             conflict_seed=conflict_seed,
         )
@@ -132,6 +138,11 @@ class LocalDatabase:
         """Drop every table at once, protected or not."""
         with self._lock:
             run(self._open().reset())
+
+    def expire_now(self) -> int:
+        """Delete every item whose time to live has passed, without waiting for its turn; their number."""
+        with self._lock:
+            return run(self._open().expire_now())
 
     def close(self) -> None:
         """Release the directory, or the memory. Clients of this database then refuse every request."""

@@ -127,6 +127,8 @@ async def open_database(settings: ServerSettings, clock: Clock) -> Database:
                 account=settings.account,
                 per_region=settings.per_region,
                 transition_ms=settings.transition_ms,
+                ttl_delay_s=settings.ttl_delay_s,
+                shard_lifetime_s=settings.shard_lifetime_s,
                 conflict_rate=settings.conflict_rate,
                 conflict_seed=settings.conflict_seed,
             ),

@@ -53,6 +53,12 @@ class ServerSettings:
     account: str = _setting("000000000000", "Account number in ARNs, 12 digits.")
     per_region: bool = _setting(False, "Keep the tables of each region apart, as the service does.")
     transition_ms: int = _setting(5, "Milliseconds a table stays CREATING, UPDATING or DELETING.")
+    ttl_delay_s: float = _setting(
+        0.0, "Seconds an item outlives its time to live; the service takes minutes to days."
+    )
+    shard_lifetime_s: float = _setting(
+        14_400.0, "Seconds after which the open shards of a stream are closed and followed by others."
+    )
     conflict_rate: float = _setting(
         0.0, "Share of writes and transactions to refuse with a conflict, 0 to 1, to test retries with."
     )
@@ -74,6 +80,10 @@ class ServerSettings:
             raise SettingsError(f"The region {self.region!r} is not a region's name, such as us-east-1.")
         if self.transition_ms < 0:
             raise SettingsError("The transition time cannot be negative; 0 makes every change immediate.")
+        if self.ttl_delay_s < 0:
+            raise SettingsError("The delay of time to live cannot be negative; 0 deletes items at once.")
+        if self.shard_lifetime_s <= 0:
+            raise SettingsError("The lifetime of a shard must be more than 0 seconds.")
         if not 0 <= self.conflict_rate <= 1:
             raise SettingsError(f"The conflict rate {self.conflict_rate} is not between 0 and 1.")
         if self.auth not in ("lenient", "strict"):

@@ -1,0 +1,30 @@
+"""Time to live of an in-process database: delayed as long as was asked, or deleted at a word."""
+
+from __future__ import annotations
+
+from faradisc import local
+from faradisc.clock import ManualClock
+
+
+def test_expired_items_wait_for_the_delay_or_for_a_word() -> None:
+    clock = ManualClock()
+    with local.LocalDatabase(clock=clock, ttl_delay_s=3600) as database:
+        dynamodb = database.client()
+        dynamodb.create_table(
+            TableName="table",
+            BillingMode="PAY_PER_REQUEST",
+            KeySchema=[{"AttributeName": "p", "KeyType": "HASH"}],
+            AttributeDefinitions=[{"AttributeName": "p", "AttributeType": "S"}],
+        )
+        dynamodb.update_time_to_live(
+            TableName="table", TimeToLiveSpecification={"Enabled": True, "AttributeName": "until"}
+        )
+        until = clock.now_ns() // 1_000_000_000 + 10
+        for name, second in (("first", until), ("later", until + 100_000)):
+            dynamodb.put_item(TableName="table", Item={"p": {"S": name}, "until": {"N": str(second)}})
+        clock.advance(60)
+        assert dynamodb.scan(TableName="table")["Count"] == 2
+        assert database.expire_now() == 1
+        assert [item["p"]["S"] for item in dynamodb.scan(TableName="table")["Items"]] == ["later"]
+        clock.advance(200_000)
+        assert dynamodb.scan(TableName="table")["Count"] == 0
