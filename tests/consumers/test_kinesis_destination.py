@@ -344,6 +344,7 @@ def test_a_server_delivers_by_itself(kinesis: KinesisDouble) -> None:
                 "KinesisDataStreamDestinations"
             ]
             status = destination["DestinationStatus"]
-        assert len(kinesis.records) == 50
+        # At least once: a slow answer of the double brings a batch again.
+        assert {r["dynamodb"]["Keys"]["p"]["S"] for r in kinesis.records} == {f"key-{n}" for n in range(50)}
         client.close()
         assert server.stop() == 0

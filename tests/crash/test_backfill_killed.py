@@ -102,7 +102,8 @@ def _kill_during_backfill(data_dir: Path, items: int, seed: int) -> None:
         _load(client, items)
         running = [threads.submit(writer.run, server.url) for writer in writers]
         _add_index(client)
-        for share in sorted(chance.random() * 0.9 for _ in range(3)):
+        # The first kill comes as soon as the index is seen, so that a slow machine has one too.
+        for share in (0.0, *sorted(chance.random() * 0.9 for _ in range(2))):
             shown = _index(client)
             while shown["IndexStatus"] == "CREATING" and shown["ItemCount"] < share * suitable:
                 shown = _index(client)
@@ -143,7 +144,7 @@ def _check_acknowledged(client: Any, writers: list[Writer]) -> None:
 
 
 def test_a_backfill_survives_kills(data_dir: Path) -> None:
-    _kill_during_backfill(data_dir, 4_000, seed=1)
+    _kill_during_backfill(data_dir, 8_000, seed=1)
 
 
 @pytest.mark.slow

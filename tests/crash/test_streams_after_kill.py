@@ -36,13 +36,17 @@ class Writers:
     """Threads that write until the server is gone."""
 
     def __init__(self, url: str, round_: int) -> None:
-        self.acknowledged = 0
+        self._answered = [0] * WRITERS
         self._enough = threading.Event()
         self._threads = [
             threading.Thread(target=self._write, args=(url, writer, round_)) for writer in range(WRITERS)
         ]
         for thread in self._threads:
             thread.start()
+
+    @property
+    def acknowledged(self) -> int:
+        return sum(self._answered)
 
     def _write(self, url: str, writer: int, round_: int) -> None:
         dynamodb = http_client(url)
@@ -64,7 +68,7 @@ class Writers:
             while True:
                 actions[n % len(actions)](n)
                 n += 1
-                self.acknowledged += 1
+                self._answered[writer] = n
                 if self.acknowledged >= ACKNOWLEDGED_MIN:
                     self._enough.set()
         except (ConnectionError, HTTPClientError):
