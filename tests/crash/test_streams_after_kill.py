@@ -99,6 +99,7 @@ def test_the_stream_is_the_table_after_every_kill(in_process_only: None, data_di
                     **schema("p:S"),
                     StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},
                 )
+                streamed.dynamodb.get_waiter("table_exists").wait(TableName="table")
                 streamed.dynamodb.update_time_to_live(
                     TableName="table", TimeToLiveSpecification={"Enabled": True, "AttributeName": "exp"}
                 )
