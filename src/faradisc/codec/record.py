@@ -10,6 +10,7 @@ decoding it. Being canonical, two records are equal exactly when their items are
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import orjson
@@ -39,3 +40,8 @@ def decode(record: Record) -> Item:
 def json_of(record: Record) -> orjson.Fragment:
     """The item's JSON, to be spliced into an answer."""
     return orjson.Fragment(record[HEADER_BYTES:])
+
+
+def json_list(records: Sequence[Record]) -> orjson.Fragment:
+    """The JSON list of the items: one splice for a whole page."""
+    return orjson.Fragment(b"[" + b",".join([record[HEADER_BYTES:] for record in records]) + b"]")

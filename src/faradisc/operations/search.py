@@ -177,8 +177,13 @@ async def answer_page(
     fetched: list[int] = []
     if search.fetches_items:
         shown_records, fetched = await _complete(backend, search, page)
-    items = shape_items(shown_records, search.condition, search.projection)
-    result: dict[str, Any] = {"Count": len(items), "ScannedCount": len(page.records)}
+    items: Any
+    if search.condition is None and search.projection is None:
+        count, items = len(shown_records), record.json_list(shown_records)
+    else:
+        items = shape_items(shown_records, search.condition, search.projection)
+        count = len(items)
+    result: dict[str, Any] = {"Count": count, "ScannedCount": len(page.records)}
     if not search.count_only:
         result["Items"] = items
     if page.ended_by_bound:
