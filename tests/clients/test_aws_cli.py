@@ -45,8 +45,8 @@ def run_aws(server: Server, tmp_path: Path) -> Callable[..., subprocess.Complete
         "AWS_PAGER": "",
     }
 
-    def run_aws(*words: str) -> subprocess.CompletedProcess[str]:
-        command = [AWS or "aws", "--endpoint-url", server.url, "--output", "json", "dynamodb", *words]
+    def run_aws(*words: str, service: str = "dynamodb") -> subprocess.CompletedProcess[str]:
+        command = [AWS or "aws", "--endpoint-url", server.url, "--output", "json", service, *words]
         return subprocess.run(
             command, env=environment, capture_output=True, text=True, timeout=120, check=False
         )
@@ -167,3 +167,107 @@ def test_an_error_is_printed_as_the_service_words_it(
     assert done.returncode in REFUSED
     assert "(ResourceNotFoundException) when calling the DescribeTable operation" in done.stderr
     assert "Requested resource not found: Table: Nowhere not found" in done.stderr
+
+
+def test_every_other_command(aws: Aws, run_aws: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    """What the stories above do not use: each supported command at least once, with an answer that shows."""
+    arn = _create(aws, "Rest")["TableDescription"]["TableArn"]
+    aws("wait", "table-exists", "--table-name", "Rest")
+    key = json.dumps(_item("Nina", "Four Women"))
+
+    updated = aws("update-table", "--table-name", "Rest", "--deletion-protection-enabled")
+    assert updated["TableDescription"]["DeletionProtectionEnabled"] is True
+    refused = run_aws("delete-table", "--table-name", "Rest")
+    assert refused.returncode in REFUSED and "protected against deletion" in refused.stderr
+    aws("update-table", "--table-name", "Rest", "--no-deletion-protection-enabled")
+    assert aws("describe-limits")["TableMaxReadCapacityUnits"] == 40_000
+    assert aws("describe-endpoints")["Endpoints"][0]["CachePeriodInMinutes"] == 1440
+
+    expiry = "Enabled=true,AttributeName=until"
+    aws("update-time-to-live", "--table-name", "Rest", "--time-to-live-specification", expiry)
+    described = aws("describe-time-to-live", "--table-name", "Rest")["TimeToLiveDescription"]
+    assert described["AttributeName"] == "until"
+
+    put = {"Put": {"TableName": "Rest", "Item": _item("Nina", "Four Women", Year={"N": "1966"})}}
+    aws("transact-write-items", "--transact-items", json.dumps([put]))
+    get = {"Get": {"TableName": "Rest", "Key": json.loads(key)}}
+    (answer,) = aws("transact-get-items", "--transact-items", json.dumps([get]))["Responses"]
+    assert answer["Item"]["Year"] == {"N": "1966"}
+
+    parameters = json.dumps([{"S": "Nina"}, {"S": "Four Women"}])
+    statement = 'SELECT "Year" FROM "Rest" WHERE Artist = ? AND Song = ?'
+    (found,) = aws("execute-statement", "--statement", statement, "--parameters", parameters)["Items"]
+    assert found == {"Year": {"N": "1966"}}
+    both = json.dumps([{"Statement": statement, "Parameters": json.loads(parameters)}])
+    (response,) = aws("batch-execute-statement", "--statements", both)["Responses"]
+    assert response["Item"] == {"Year": {"N": "1966"}}
+    (response,) = aws("execute-transaction", "--transact-statements", both)["Responses"]
+    assert response["Item"] == {"Year": {"N": "1966"}}
+
+    kinesis = aws("describe-kinesis-streaming-destination", "--table-name", "Rest")
+    assert kinesis["KinesisDataStreamDestinations"] == []
+    stream = "arn:aws:kinesis:us-east-1:000000000000:stream/none"
+    for command in ("enable", "disable", "update"):
+        words = (f"{command}-kinesis-streaming-destination", "--table-name", "Rest", "--stream-arn", stream)
+        done = run_aws(*words)
+        assert done.returncode in REFUSED, command
+        assert "Exception" in done.stderr
+
+    change = "StreamEnabled=true,StreamViewType=NEW_IMAGE"
+    aws("update-table", "--table-name", "Rest", "--stream-specification", change)
+    latest = aws("describe-table", "--table-name", "Rest")["Table"]["LatestStreamArn"]
+    assert latest.startswith(arn + "/stream/")
+    aws("delete-item", "--table-name", "Rest", "--key", key)
+
+
+def test_streams(run_aws: Callable[..., subprocess.CompletedProcess[str]], aws: Aws) -> None:
+    """`aws dynamodbstreams`: from the list of streams to a record."""
+    _create(aws, "Streamed")
+    aws("wait", "table-exists", "--table-name", "Streamed")
+    change = "StreamEnabled=true,StreamViewType=KEYS_ONLY"
+    aws("update-table", "--table-name", "Streamed", "--stream-specification", change)
+    aws("put-item", "--table-name", "Streamed", "--item", json.dumps(_item("Nina", "Sinnerman")))
+
+    def streams(*words: str) -> Any:
+        done = run_aws(*words, service="dynamodbstreams")
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    (listed,) = streams("list-streams", "--table-name", "Streamed")["Streams"]
+    arn = listed["StreamArn"]
+    shards = streams("describe-stream", "--stream-arn", arn)["StreamDescription"]["Shards"]
+    keys = []
+    for shard in shards:
+        iterator = streams(
+            *("get-shard-iterator", "--stream-arn", arn, "--shard-id", shard["ShardId"]),
+            *("--shard-iterator-type", "TRIM_HORIZON"),
+        )["ShardIterator"]
+        records = streams("get-records", "--shard-iterator", iterator)["Records"]
+        keys += [record["dynamodb"]["Keys"] for record in records]
+    assert keys == [_item("Nina", "Sinnerman")]
+
+
+def test_a_vector_search(aws: Aws) -> None:
+    pytest.importorskip("numpy")
+    index = {
+        "IndexName": "near",
+        "VectorAttribute": {"AttributeName": "e"},
+        "Projection": {"ProjectionType": "ALL"},
+        "Dimensions": 2,
+        "DistanceFunction": "EUCLIDEAN",
+    }
+    aws(
+        *("create-table", "--table-name", "Vectors", "--billing-mode", "PAY_PER_REQUEST"),
+        *("--attribute-definitions", "AttributeName=p,AttributeType=S"),
+        *("--key-schema", "AttributeName=p,KeyType=HASH"),
+        *("--vector-indexes", json.dumps([index])),
+    )
+    aws("wait", "table-exists", "--table-name", "Vectors")
+    for name, x in (("far", "9"), ("near", "1")):
+        vector = {"p": {"S": name}, "e": {"L": [{"N": x}, {"N": "0"}]}}
+        aws("put-item", "--table-name", "Vectors", "--item", json.dumps(vector))
+    (found,) = aws(
+        *("search-vectors", "--table-name", "Vectors", "--index-name", "near", "--top-k", "1"),
+        *("--search-vector", json.dumps([{"N": "0"}, {"N": "0"}])),
+    )["SearchResults"]
+    assert (found["Item"]["p"]["S"], found["Score"]) == ("near", 1.0)
