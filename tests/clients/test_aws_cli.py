@@ -245,29 +245,3 @@ def test_streams(run_aws: Callable[..., subprocess.CompletedProcess[str]], aws: 
         records = streams("get-records", "--shard-iterator", iterator)["Records"]
         keys += [record["dynamodb"]["Keys"] for record in records]
     assert keys == [_item("Nina", "Sinnerman")]
-
-
-def test_a_vector_search(aws: Aws) -> None:
-    pytest.importorskip("numpy")
-    index = {
-        "IndexName": "near",
-        "VectorAttribute": {"AttributeName": "e"},
-        "Projection": {"ProjectionType": "ALL"},
-        "Dimensions": 2,
-        "DistanceFunction": "EUCLIDEAN",
-    }
-    aws(
-        *("create-table", "--table-name", "Vectors", "--billing-mode", "PAY_PER_REQUEST"),
-        *("--attribute-definitions", "AttributeName=p,AttributeType=S"),
-        *("--key-schema", "AttributeName=p,KeyType=HASH"),
-        *("--vector-indexes", json.dumps([index])),
-    )
-    aws("wait", "table-exists", "--table-name", "Vectors")
-    for name, x in (("far", "9"), ("near", "1")):
-        vector = {"p": {"S": name}, "e": {"L": [{"N": x}, {"N": "0"}]}}
-        aws("put-item", "--table-name", "Vectors", "--item", json.dumps(vector))
-    (found,) = aws(
-        *("search-vectors", "--table-name", "Vectors", "--index-name", "near", "--top-k", "1"),
-        *("--search-vector", json.dumps([{"N": "0"}, {"N": "0"}])),
-    )["SearchResults"]
-    assert (found["Item"]["p"]["S"], found["Score"]) == ("near", 1.0)
