@@ -22,7 +22,7 @@ ROWS = (
     ("errors", "clock"),
     ("values",),
     ("codec", "expressions", "capacity", "auth", "storage", "consumers", "workers"),
-    ("partiql", "vectors"),
+    ("partiql", "vectors", "planner"),
     ("streams",),
     ("tables",),
     ("transactions", "ttl", "kinesis"),
