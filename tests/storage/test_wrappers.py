@@ -27,6 +27,7 @@ range part=t ..k2 limit=1 -> [k1=v2 4 bytes]
 read_many [t/k1, o/k] -> [v2 4 bytes, absent]
 log part=t after=0 limit=5 -> [1]
 usage part=t -> 1 items, 7 bytes
+parts -> [t log 1]
 settle v2
 snapshot -> s1
 trim part=t before=1
@@ -52,6 +53,7 @@ async def _story(store: Store) -> None:
     await store.read_many([(part, b"k1"), (other, b"k")])
     await store.log(part, 0, 5)
     await store.usage(part)
+    await store.parts()
     await store.settle(await version_of(MemoryStore(), b"") or row[0] + 1)
     snapshot = await store.snapshot()
     await store.trim(part, 1)

@@ -109,6 +109,14 @@ class ReadOnlyStore(Protocol):
         """(items, bytes): the sums of all deltas since the part was created or cleared."""
         ...
 
+    async def parts(self) -> list[tuple[Part, int]]:
+        """Every part that holds anything, by name, with the last number its log ever gave (0: none).
+
+        A part holds something when it has a row, a log entry, a number given, or a usage that is not zero.
+        The cost is some reads per part; for whoever walks a whole store, not for requests.
+        """
+        ...
+
     async def close(self) -> None:
         """Release everything held. Closing twice is harmless; any other use then raises Closed."""
         ...

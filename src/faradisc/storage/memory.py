@@ -118,6 +118,15 @@ class _View:
         data = self._part(part)
         return data.items, data.bytes
 
+    async def parts(self) -> list[tuple[Part, int]]:
+        if self._closed:
+            raise Closed
+        return [
+            (name, data.last)
+            for name, data in sorted(self._parts.items())
+            if data.rows or data.last or data.items or data.bytes
+        ]
+
 
 class _Snapshot(_View):
     def __init__(self, parts: dict[Part, _Part]) -> None:

@@ -165,6 +165,11 @@ class RocksStore(Reader):
         known = self._part(part)
         return known.items, known.bytes
 
+    async def parts(self) -> list[tuple[Part, int]]:
+        version, found = self._version, self._read_parts()
+        await self._show(version)
+        return found
+
     async def snapshot(self) -> ReadOnlyStore:
         version = self._version
         try:

@@ -17,7 +17,7 @@ from typing import Any
 
 from rocksdict import RdictIter
 
-from faradisc.storage.api import PART_BYTES_MAX, Closed, Part, Row
+from faradisc.storage.api import PART_BYTES_MAX, Closed, Corruption, Part, Row
 from faradisc.storage.rocks_files import translated
 
 ROW, LOG, STATE = b"r", b"l", b"s"
@@ -30,6 +30,14 @@ _unpack_state = struct.Struct(">Qqq").unpack
 def _end_of(prefix: bytes) -> bytes:
     """The first key after all keys that begin with `prefix`."""
     return (int.from_bytes(prefix, "big") + 1).to_bytes(len(prefix), "big")
+
+
+def _part_in(physical: bytes) -> Part:
+    """The part that a physical key belongs to."""
+    part = physical[2 : 2 + physical[1]] if len(physical) > 1 else b""
+    if not part or len(part) < physical[1]:
+        raise Corruption(f"The stored data is damaged: {physical.hex()} is no key of a part.")
+    return part
 
 
 class PartState:
@@ -75,7 +83,11 @@ class Reader(ABC):
 
     @abstractmethod
     def _scan(self, lo: bytes, hi: bytes, reverse: bool = False) -> Iterator[tuple[Any, Any]]:
-        """Physical pairs with lo <= key < hi. Drop the iterator before the call that made it returns."""
+        """Physical pairs with lo <= key < hi. Drop the iterator before the call that made it returns.
+
+        Requires: the caller keeps `hi` while it iterates. rocksdict 0.3.29 remembers where the bytes of an
+        upper bound lie instead of copying them; a temporary one ends the scan early.
+        """
 
     @abstractmethod
     def _check_ended(self, lo: bytes, hi: bytes, reverse: bool) -> None:
@@ -134,6 +146,28 @@ class Reader(ABC):
             return entries
         except Exception as error:
             raise translated(error) from error
+
+    def _read_parts(self) -> list[tuple[Part, int]]:
+        """Every part's name and last log sequence: the states in one walk, rows and logs by leaps."""
+        found: dict[Part, int] = {}
+        try:
+            at, end = STATE, _end_of(STATE)
+            for key, value in self._scan(at, end):
+                state = _unpack_state(value)
+                if any(state):
+                    found[_part_in(key)] = state[0]
+                at = key + b"\0"
+            self._check_ended(at, end, False)
+            for kind in (ROW, LOG):
+                at, end = kind, _end_of(kind)
+                while (pair := next(self._scan(at, end), None)) is not None:
+                    part = _part_in(pair[0])
+                    found.setdefault(part, 0)
+                    at = _end_of(pair[0][: 2 + len(part)])
+                self._check_ended(at, end, False)
+        except Exception as error:
+            raise translated(error) from error
+        return sorted(found.items())
 
     def _read_row(self, physical: bytes) -> Row | None:
         try:
@@ -216,6 +250,9 @@ class RocksSnapshot(Reader):
     async def usage(self, part: Part) -> tuple[int, int]:
         known = self._part(part)
         return known.items, known.bytes
+
+    async def parts(self) -> list[tuple[Part, int]]:
+        return self._read_parts()
 
     async def close(self) -> None:
         self.release()

@@ -145,6 +145,10 @@ class _MirrorReader:
         )
         return self._same("usage", left, right)
 
+    async def parts(self) -> list[tuple[Part, int]]:
+        left, right = await self._both("parts", self._left.parts, self._right.parts)
+        return self._same("parts", left, right)
+
     async def close(self) -> None:
         self._versions.check_order()
         await self._both("close", self._left.close, self._right.close)

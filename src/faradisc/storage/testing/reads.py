@@ -48,6 +48,21 @@ class ReadContract(StoreContract):
         assert await store.read_many([]) == []
 
     @scenario
+    async def test_parts_names_what_holds_anything(self, store: Store) -> None:
+        assert await store.parts() == []
+        await applied(store, Batch(b"rows", puts=[(b"k", b"")]), Batch(b"\x01log", log=[b"a", b"b"]))
+        await applied(store, Batch(b"\xff" * 255, bytes_delta=-1), Batch(b"rowsmore", puts=[(b"", b"")]))
+        before = await store.snapshot()
+        expected = [(b"\x01log", 2), (b"rows", 0), (b"rowsmore", 0), (b"\xff" * 255, 0)]
+        assert await store.parts() == expected
+        await store.trim(b"\x01log", 3)
+        await applied(store, Batch(b"rows", deletes=[b"k"]), Batch(b"untouched", deletes=[b"k"]))
+        await store.clear(b"\xff" * 255)
+        assert await store.parts() == [(b"\x01log", 2), (b"rowsmore", 0)]
+        assert await before.parts() == expected
+        await before.close()
+
+    @scenario
     async def test_get_answers_in_the_order_asked(self, store: Store) -> None:
         await _letters(store)
         rows = await store.get(PART, [b"c", b"x", b"a", b"c"])

@@ -87,6 +87,11 @@ class _RecordingReader:
         self._note(f"usage part={shown(part)} -> {usage[0]} items, {usage[1]} bytes")
         return usage
 
+    async def parts(self) -> list[tuple[Part, int]]:
+        found = await self._inner.parts()
+        self._note(f"parts -> [{', '.join(f'{shown(part)} log {last}' for part, last in found)}]")
+        return found
+
     async def close(self) -> None:
         await self._inner.close()
         self._note("close")
