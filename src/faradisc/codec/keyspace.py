@@ -32,6 +32,7 @@ TOKENS_PART = b"\x00\x00\x00\x00\x01"
 JOBS_PART = b"\x00\x00\x00\x00\x02"
 STREAMS_PART = b"\x00\x00\x00\x00\x03"
 EMBEDDED_SLOTS = 4
+_JOB_KINDS = (b"backfill", b"ttl")
 
 
 def hash_of(data: bytes) -> bytes:
@@ -43,6 +44,16 @@ def parts_of(resource: int, slots: int) -> tuple[bytes, ...]:
     """The parts of a resource, by slot."""
     number = resource.to_bytes(4, "big")
     return tuple(number + bytes([slot]) for slot in range(slots))
+
+
+def job_key(kind: bytes, resource: int) -> bytes:
+    """The row in which a background job keeps how far it has come with a resource."""
+    return kind + resource.to_bytes(4, "big")
+
+
+def job_keys_of(part: bytes) -> list[bytes]:
+    """Every such row of the resource that a part belongs to."""
+    return [kind + part[:4] for kind in _JOB_KINDS]
 
 
 def slot_shift(slots: int) -> int:

@@ -24,7 +24,7 @@ from contextlib import suppress
 import orjson
 
 from faradisc.codec import record
-from faradisc.codec.keyspace import JOBS_PART
+from faradisc.codec.keyspace import JOBS_PART, job_key
 from faradisc.errors import ResourceNotFoundException
 from faradisc.storage.api import Batch, Conflict, Row, Store
 from faradisc.tables.catalog import Catalog
@@ -44,7 +44,7 @@ async def backfill_step(store: Store, catalog: Catalog) -> bool:
     if table is None or table.changing_index is None:
         return False
     index = table.changing_index
-    cursor_key = b"backfill" + index.placement.resource.to_bytes(4, "big")
+    cursor_key = job_key(b"backfill", index.placement.resource)
     (row,) = await store.get(JOBS_PART, (cursor_key,), for_update=True)
     cursor = Cursor.of(row[1] if row is not None else None)
     if cursor.slot == len(table.placement.parts):
@@ -86,7 +86,7 @@ async def _read(store: Store, part: bytes, keys: list[bytes]) -> list[Row | None
 
 async def progress(store: Store, index: Index) -> int | None:
     """Items of the table seen so far while an index is being filled; None when it is not."""
-    key = b"backfill" + index.placement.resource.to_bytes(4, "big")
+    key = job_key(b"backfill", index.placement.resource)
     (row,) = await store.get(JOBS_PART, (key,))
     return Cursor.of(row[1]).seen if row is not None else None
 

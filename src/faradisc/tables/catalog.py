@@ -16,14 +16,14 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from typing import Any
 
 import orjson
 
 from faradisc.clock import Clock, Entropy
-from faradisc.codec.keyspace import CATALOG_PART, EMBEDDED_SLOTS
+from faradisc.codec.keyspace import CATALOG_PART, EMBEDDED_SLOTS, JOBS_PART, job_keys_of
 from faradisc.errors import (
     LimitExceededException,
     ResourceInUseException,
@@ -31,7 +31,7 @@ from faradisc.errors import (
     ValidationException,
 )
 from faradisc.limits import SHARD_LIFETIME_S, TABLES_MAX
-from faradisc.storage.api import Batch, Conflict, Store
+from faradisc.storage.api import Batch, Conflict, Part, Store
 from faradisc.streams.capture import capture_of
 from faradisc.streams.reading import not_found, parse_arn
 from faradisc.streams.registry import StreamedTable, Streams
@@ -106,9 +106,13 @@ class Catalog:
                 table = self._live(TableState.from_json(orjson.loads(payload)), version)
                 self._tables[(table.state.namespace, table.name)] = table
             low = rows[-1][0] + b"\x00" if rows else None
-        for table in [t for t in self._tables.values() if t.state.status == "DELETING"]:
-            await self._clear(table)
-            self._settled(table)
+        for table in list(self._tables.values()):
+            leaving = table.changing_index
+            if leaving is not None and leaving.status == "DELETING":
+                await self._clear_parts(leaving.placement.parts)
+            if table.state.status == "DELETING":
+                await self._clear(table)
+                self._settled(table)
 
     # --- Finding tables ---
 
@@ -357,12 +361,10 @@ class Catalog:
             updated = await self._commit_with_stream(current, state, opened, next(numbers) - 1)
             leaving = updated.changing_index
             if leaving is not None and leaving.status == "DELETING":
-                for part in leaving.placement.parts:
-                    await self._store.clear(part)
+                await self._clear_parts(leaving.placement.parts)
                 self.vectors.forget(leaving.placement.resource)
             if current.expiry is not None and updated.expiry is not current.expiry:
-                for part in current.expiry.parts:
-                    await self._store.clear(part)
+                await self._clear_parts(current.expiry.parts)
             return updated
 
     def _open_stream(self, state: TableState, numbers: Iterator[int]) -> StreamState | None:
@@ -434,10 +436,20 @@ class Catalog:
         return settled
 
     async def _clear(self, table: Table) -> None:
-        for part in table.parts():
-            await self._store.clear(part)
+        await self._clear_parts(table.parts())
         for index in table.vector_indexes:
             self.vectors.forget(index.placement.resource)
+
+    async def _clear_parts(self, parts: Iterable[Part]) -> None:
+        """Delete all rows of whole resources, and how far background jobs have come with them."""
+        job_keys: dict[bytes, None] = {}
+        for part in parts:
+            await self._store.clear(part)
+            job_keys.update(dict.fromkeys(job_keys_of(part)))
+        rows = await self._store.get(JOBS_PART, list(job_keys))
+        present = [key for key, row in zip(job_keys, rows, strict=True) if row is not None]
+        if present:
+            await self._store.commit([Batch(JOBS_PART, deletes=present)])
 
     async def _commit(
         self, state: TableState, version: int, *, last_resource: int, stream: StreamState | None = None

@@ -12,7 +12,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from faradisc.codec import record
-from faradisc.codec.keyspace import JOBS_PART
+from faradisc.codec.keyspace import JOBS_PART, job_key
 from faradisc.errors import ResourceNotFoundException
 from faradisc.storage.api import Batch, Store
 from faradisc.tables.backfill import Cursor
@@ -33,7 +33,7 @@ async def fill_step(store: Store, catalog: Catalog) -> bool:
 
 
 async def _fill(store: Store, catalog: Catalog, table: Table, expiry: Expiry) -> None:
-    cursor_key = b"ttl" + expiry.resource.to_bytes(4, "big")
+    cursor_key = job_key(b"ttl", expiry.resource)
     (row,) = await store.get(JOBS_PART, (cursor_key,), for_update=True)
     cursor = Cursor.of(row[1] if row is not None else None)
     if cursor.slot == len(table.placement.parts):
