@@ -131,3 +131,13 @@ def test_tags_do_not_touch_items(dynamodb: Any, create: Callable[..., str]) -> N
     dynamodb.put_item(TableName=name, Item=item(p="1"))
     dynamodb.tag_resource(ResourceArn=arn_of(dynamodb, name), Tags=tags(a="1"))
     assert dynamodb.get_item(TableName=name, Key=item(p="1"))["Item"] == item(p="1")
+
+
+def test_streams_carry_no_tags(dynamodb: Any, create: Callable[..., str]) -> None:
+    """Assumed: the service's text of the refusal above says otherwise (docs/differences.md)."""
+    stream = {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}
+    name = create("p:S", StreamSpecification=stream)
+    arn = dynamodb.describe_table(TableName=name)["Table"]["LatestStreamArn"]
+    for operation, parameters in CALLS:
+        with invalid(f"Invalid TableArn: Invalid ResourceArn provided as input {arn}"):
+            getattr(dynamodb, operation)(ResourceArn=arn, **parameters)

@@ -1,7 +1,7 @@
 """TagResource, UntagResource and ListTagsOfResource: labels on a table.
 
-Only tables carry tags here; index ARNs are refused in the service's words, stream ARNs belong to a
-table that has a stream. Source: errors.md section 6.1.
+Only tables carry tags here: index ARNs are refused in the service's words, and stream ARNs like any
+other that is not a table's. Source: errors.md section 6.1.
 """
 
 from __future__ import annotations
