@@ -174,7 +174,7 @@ class Catalog:
         ended, whatever the time: it has no version yet that the next change could be checked against.
         """
         state = table.state
-        if table.version == 0:
+        if table.version == 0 or (state.filler is not None and state.status == "CREATING"):
             return table
         if state.status == "ACTIVE" or (not at_once and self._clock.now_ns() < state.status_until_ns):
             return self._without_deleted_indexes(table)
@@ -396,15 +396,30 @@ class Catalog:
             changed = self.streams.ending(stream) if stream is not None else opened
             return await self._commit(state, current.version, last_resource=last_resource, stream=changed)
 
-    async def delete(self, table: Table) -> Table:
+    def being_filled(self, filler: str) -> list[Table]:
+        """The tables that wait for `filler` to say that they are complete."""
+        return [table for table in self._tables.values() if table.state.filler == filler]
+
+    async def filled(self, table: Table) -> None:
+        """A table that something filled is complete, and ACTIVE. Raises ResourceNotFoundException."""
+
+        def complete(state: TableState) -> bool:
+            state.filler = None
+            return False
+
+        await self.update(table, complete, while_in_use=True)
+
+    async def delete(self, table: Table, *, while_in_use: bool = False) -> Table:
         """Begin to delete a table: it is DELETING, and its rows are gone at once.
 
-        Raises: ResourceInUseException while the table is not ACTIVE.
+        Raises: ResourceInUseException while the table is not ACTIVE, unless `while_in_use`.
         """
         async with self._changing:
             current = self._current(table)
-            check_not_in_use(current)
+            if not while_in_use:
+                check_not_in_use(current)
             state = TableState.from_json(current.state.to_json())
+            state.filler = None
             state.status = "DELETING"
             state.status_until_ns = self._clock.now_ns() + self._transition_ns
             state.stream = None

@@ -97,6 +97,8 @@ class TableState:
     kinesis: list[dict[str, Any]] = field(default_factory=list)
     """The Kinesis destination that is on, if one is, and those there were; kinesis/destinations.py."""
     vector_indexes: list[dict[str, Any]] = field(default_factory=list)
+    filler: str | None = None
+    """What fills the table, an import for one: it is CREATING and nobody's until that says it is done."""
     pending: dict[str, Any] = field(default_factory=dict)
     """Members of this class that take their new value when UPDATING ends, and `index_throughput`: that of
     global indexes by name."""

@@ -1,0 +1,60 @@
+"""A table that something fills is nobody's until it is complete, whatever the clock says."""
+
+from __future__ import annotations
+
+import pytest
+
+from faradisc.clock import ManualClock, SeededEntropy
+from faradisc.errors import ResourceInUseException, ResourceNotFoundException
+from faradisc.storage.immediate import run
+from faradisc.storage.memory import MemoryStore
+from faradisc.tables.catalog import Catalog, check_not_in_use
+from faradisc.tables.definition import table_definition
+from fixtures.schemas import schema
+
+PLACE = ("table", "us-east-1", "000000000000")
+
+
+class Scene:
+    def __init__(self) -> None:
+        self.store = MemoryStore()
+        self.clock = ManualClock()
+        self.open()
+        definition = table_definition(schema("p:S"))
+        self.table = run(self.catalog.create(*PLACE, definition, {"filler": "import"}))
+
+    def open(self) -> None:
+        self.catalog = Catalog(self.store, self.clock, SeededEntropy(1), per_region=False, transition_ms=5)
+        run(self.catalog.load())
+
+
+@pytest.fixture(params=["living", "reopened"])
+def scene(request: pytest.FixtureRequest) -> Scene:
+    made = Scene()
+    if request.param == "reopened":
+        made.open()
+    made.clock.advance(3600)
+    return made
+
+
+def test_it_stays_creating(scene: Scene) -> None:
+    with pytest.raises(ResourceNotFoundException):
+        scene.catalog.for_data(*PLACE)
+    shown = scene.catalog.for_control(*PLACE, describing=True)
+    assert shown.state.status == "CREATING"
+    with pytest.raises(ResourceInUseException):
+        check_not_in_use(shown)
+    assert [each.name for each in scene.catalog.being_filled("import")] == ["table"]
+    assert scene.catalog.being_filled("restore") == []
+
+
+def test_it_is_active_once_filled(scene: Scene) -> None:
+    run(scene.catalog.filled(scene.table))
+    assert scene.catalog.for_data(*PLACE).state.status == "ACTIVE"
+    assert scene.catalog.being_filled("import") == []
+
+
+def test_it_can_be_taken_away(scene: Scene) -> None:
+    run(scene.catalog.delete(scene.table, while_in_use=True))
+    scene.clock.advance(1)
+    assert scene.catalog.names("us-east-1", "000000000000") == []
