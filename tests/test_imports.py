@@ -25,6 +25,7 @@ ROWS = (
     ("partiql", "vectors", "planner"),
     ("streams",),
     ("tables",),
+    ("backups",),
     ("transactions", "ttl", "kinesis"),
     ("operations",),
     ("protocol",),

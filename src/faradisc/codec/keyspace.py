@@ -31,6 +31,7 @@ CATALOG_PART = b"\x00\x00\x00\x00\x00"
 TOKENS_PART = b"\x00\x00\x00\x00\x01"
 JOBS_PART = b"\x00\x00\x00\x00\x02"
 STREAMS_PART = b"\x00\x00\x00\x00\x03"
+BACKUPS_PART = b"\x00\x00\x00\x00\x05"
 EMBEDDED_SLOTS = 4
 _JOB_KINDS = (b"backfill", b"ttl")
 

@@ -38,6 +38,7 @@ from faradisc.streams.registry import StreamedTable, Streams
 from faradisc.streams.stream import Stream, StreamState
 from faradisc.tables.definition import IndexDefinition, TableDefinition
 from faradisc.tables.expiry import Expiry, expiry_of
+from faradisc.tables.history import History, Moments, history_of
 from faradisc.tables.table import Table, TableState, Throughput
 from faradisc.vectors.resident import Residents
 
@@ -73,6 +74,7 @@ class Catalog:
             store, clock, entropy, transition_ns=self._transition_ns, shard_lifetime_s=shard_lifetime_s
         )
         self.vectors = Residents()
+        self.moments = Moments(clock)
         self._tables: dict[NsName, Table] = {}
         self._gone: dict[NsName, int] = {}
         """Tables whose deletion has ended but whose row is still there, with the row's version."""
@@ -80,6 +82,8 @@ class Catalog:
         """The expiry indexes of the tables whose time to live is on."""
         self._captured: set[NsName] = set()
         """The tables whose changes are captured for Kinesis, or were and are not all delivered."""
+        self._recovered: set[NsName] = set()
+        """The tables whose point-in-time recovery is on."""
         self._last_resource = 0
         self._last_resource_version = 0
         self._changing = asyncio.Lock()
@@ -223,6 +227,11 @@ class Catalog:
             self._captured.add(place)
         else:
             self._captured.discard(place)
+        table.history = history_of(state.pitr, state.slots, self.moments)
+        if table.history is not None:
+            self._recovered.add(place)
+        else:
+            self._recovered.discard(place)
         known = self._expiries.pop(place, None)
         table.expiry = expiry_of(state.ttl, state.slots, self._clock)
         if table.expiry is not None:
@@ -260,6 +269,15 @@ class Catalog:
                 self._captured.discard(place)
             elif table.state.status != "DELETING":
                 yield table
+
+    def recoverable(self) -> Iterator[tuple[Table, History]]:
+        """The tables whose point-in-time recovery is on."""
+        for place in list(self._recovered):
+            table = self._tables.get(place)
+            if table is None or table.history is None:
+                self._recovered.discard(place)
+            elif table.state.status != "DELETING":
+                yield table, table.history
 
     def backfilling(self) -> Table | None:
         """A table one of whose indexes waits to be filled, if any."""
@@ -357,6 +375,8 @@ class Catalog:
             for destination in state.kinesis:
                 if destination["enabled"] and destination["resource"] is None:
                     destination["resource"] = next(numbers)
+            if state.pitr is not None and state.pitr["resource"] is None:
+                state.pitr["resource"] = next(numbers)
             opened = self._open_stream(state, numbers)
             updated = await self._commit_with_stream(current, state, opened, next(numbers) - 1)
             leaving = updated.changing_index
@@ -365,6 +385,8 @@ class Catalog:
                 self.vectors.forget(leaving.placement.resource)
             if current.expiry is not None and updated.expiry is not current.expiry:
                 await self._clear_parts(current.expiry.parts)
+            if current.history is not None and updated.history is None:
+                await self._clear_parts(current.history.parts())
             return updated
 
     def _open_stream(self, state: TableState, numbers: Iterator[int]) -> StreamState | None:
@@ -434,6 +456,7 @@ class Catalog:
             tables, self._tables, self._gone = list(self._tables.values()), {}, {}
             self._expiries.clear()
             self._captured.clear()
+            self._recovered.clear()
             streams_batch, streams_parts = self.streams.drop_all()
             if batch.deletes or streams_batch.deletes:
                 await self._store.commit([batch, streams_batch])

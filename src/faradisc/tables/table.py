@@ -15,6 +15,7 @@ from faradisc.codec.keyspace import Placement, parts_of
 from faradisc.streams.capture import Capture
 from faradisc.streams.records import Recorder
 from faradisc.tables.expiry import Expiry
+from faradisc.tables.history import History
 from faradisc.values.schema import IndexSchema, KeySchema, Projection, TableSchema
 from faradisc.vectors.resident import IndexVectors
 from faradisc.vectors.schema import VectorSchema
@@ -97,6 +98,13 @@ class TableState:
     kinesis: list[dict[str, Any]] = field(default_factory=list)
     """The Kinesis destination that is on, if one is, and those there were; kinesis/destinations.py."""
     vector_indexes: list[dict[str, Any]] = field(default_factory=list)
+    pitr: dict[str, Any] | None = None
+    """Point-in-time recovery, while it is on: `enabled_ns`; `period_days`; `first_day`, the oldest whose
+    changes may still be there; `resource` of the history, given by the catalog."""
+    restored: dict[str, Any] | None = None
+    """What a table was made from, if from a backup or from another one's past: backups/restoring.py."""
+    kept_rows: bool = False
+    """Of a table being deleted: its rows outlive it, until its system backup is made of them."""
     filler: str | None = None
     """What fills the table, an import for one: it is CREATING and nobody's until that says it is done."""
     pending: dict[str, Any] = field(default_factory=dict)
@@ -141,6 +149,7 @@ class Table:
         "collections",
         "expiry",
         "global_indexes",
+        "history",
         "indexes",
         "key",
         "local_indexes",
@@ -181,6 +190,7 @@ class Table:
         self.stream: Recorder | None = None
         self.capture: Capture | None = None
         self.expiry: Expiry | None = None
+        self.history: History | None = None
         """What else writes keep up; set by the catalog."""
 
     def _index(self, stored: dict[str, Any], types: dict[str, Any], *, is_global: bool) -> Index:
@@ -226,16 +236,22 @@ class Table:
         return None
 
     def parts(self) -> list[bytes]:
-        """Every part that holds something of this table. A stream is not the table's: it outlives it."""
+        """Every part that goes with the table. A stream is not the table's: it outlives it."""
         indexes = self.local_indexes + self.global_indexes + self.vector_indexes
-        placements = [self.placement, *(index.placement for index in indexes)]
+        placements = [index.placement for index in indexes]
+        if not self.state.kept_rows:
+            placements.append(self.placement)
         if self.collections is not None:
             placements.append(self.collections)
         parts = [part for placement in placements for part in placement.parts]
         for destination in self.state.kinesis:
             if destination["resource"] is not None:
                 parts += parts_of(destination["resource"], self.state.slots)
-        return parts + list(self.expiry.parts) if self.expiry is not None else parts
+        if self.expiry is not None:
+            parts += self.expiry.parts
+        if self.history is not None:
+            parts += self.history.parts()
+        return parts
 
     @property
     def changing_index(self) -> Index | None:

@@ -12,7 +12,7 @@ second round is never needed there.
 
 Invariants:
 1. Either everything that hangs on a change is written (item, index entries, stream record, expiry,
-   collection sizes) or nothing.
+   collection sizes, history) or nothing.
 2. A refusal is answered only after the image it rests on is on disk.
 3. A change that leaves the stored bytes as they are writes nothing.
 """
@@ -34,6 +34,7 @@ from faradisc.errors import (
 from faradisc.limits import ATTRIBUTE_NAME_BYTES_MAX, ITEM_COLLECTION_BYTES_MAX, ITEM_SIZE_BYTES_MAX
 from faradisc.storage.api import Batch, Conflict, Row, Store
 from faradisc.tables.expiry import Expiry
+from faradisc.tables.history import change_key
 from faradisc.tables.indexes import STORAGE_OVERHEAD_BYTES, EntryChange, entry_change
 from faradisc.tables.table import Table
 from faradisc.values.attribute import Item
@@ -278,6 +279,7 @@ async def commit_outcomes(
                 await _forget_missing_entry(store, entry)
             _add_entry(batches, entry)
     await _add_collections(store, batches, outcomes)
+    await _add_history(store, batches, outcomes)
     if also is not None:
         batches.by_part[also.part] = also
     if not batches.by_part:
@@ -400,3 +402,20 @@ def _collection_delta(outcome: Outcome) -> int:
     return delta + sum(
         entry.new_bytes - entry.old_bytes for entry in outcome.entries if not entry.index.schema.is_global
     )
+
+
+async def _add_history(store: Store, batches: _Batches, outcomes: Sequence[Outcome]) -> None:
+    """Keep what the items were, where a table has point-in-time recovery: one moment for the whole commit."""
+    at_ns = 0
+    for outcome in outcomes:
+        history, old = outcome.change.table.history, outcome.old
+        if history is None or outcome.new_record == old.record:
+            continue
+        at_ns = at_ns or history.moments.now_ns()
+        part = history.part_of(outcome.change.row_key, at_ns)
+        changes_before, _ = await store.usage(part)
+        key, before = change_key(outcome.change.row_key, at_ns, changes_before), old.record or b""
+        batch = batches.of(part)
+        batch.puts.append((key, before))
+        batch.items_delta += 1
+        batch.bytes_delta += len(key) + len(before)

@@ -1,0 +1,1 @@
+"""Backups on demand, the past of a table, and tables made from either."""

@@ -1,0 +1,103 @@
+"""What a table with point-in-time recovery keeps of its past: the image before each change.
+
+An undo log, ordered by key. A change writes one row more in the item's own commit:
+
+    part      resource number (4 bytes), slot (1 byte), day of the change since the epoch (4 bytes)
+    row key   row key of the item, nanoseconds since the epoch (8 bytes), number in the part (4 bytes)
+    payload   the record before the change; empty where there was no item
+
+All numbers are big-endian. The state of an item at a moment is the payload of its first change after that
+moment, or its present record if there was none; backups/history.py reads it so. All changes of one commit
+carry one moment, so no moment divides a transaction.
+
+A day's part is cleared as a whole once the recovery period has left it behind: nothing is searched for, and
+the history is at most a day longer than the period. The part's usage counts its changes and their bytes.
+docs/decisions/0008-point-in-time-recovery.md says why it is built so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from faradisc.clock import Clock
+from faradisc.codec.keyspace import slot_shift
+from faradisc.storage.api import Part
+
+DAY_NS = 86_400 * 1_000_000_000
+MOMENT_BYTES = 8
+STAMP_BYTES = MOMENT_BYTES + 4
+"""Of what follows the item's row key."""
+
+
+class Moments:
+    """When changes happen: the clock, and never a moment whose state was asked for already.
+
+    A clock that stands still would otherwise put a change into a moment that a restore has begun to read.
+    """
+
+    __slots__ = ("_clock", "_floor_ns")
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._floor_ns = 0
+
+    def now_ns(self) -> int:
+        return max(self._clock.now_ns(), self._floor_ns)
+
+    def seal(self, at_ns: int) -> None:
+        """From now on changes happen after `at_ns`."""
+        self._floor_ns = max(self._floor_ns, at_ns + 1)
+
+
+class History:
+    """The history of one table, while its point-in-time recovery is on."""
+
+    __slots__ = ("_shift", "enabled_ns", "first_day", "moments", "period_days", "resource", "slots")
+
+    def __init__(self, stored: Mapping[str, Any], slots: int, moments: Moments) -> None:
+        """stored: `resource`, `enabled_ns`, `period_days`, and `first_day`, the oldest that may hold rows."""
+        self.resource: int = stored["resource"]
+        self.enabled_ns: int = stored["enabled_ns"]
+        self.period_days: int = stored["period_days"]
+        self.first_day: int = stored["first_day"]
+        self.slots = slots
+        self.moments = moments
+        self._shift = slot_shift(slots)
+
+    def part(self, slot: int, day: int) -> Part:
+        return self.resource.to_bytes(4, "big") + bytes([slot]) + day.to_bytes(4, "big")
+
+    def part_of(self, row_key: bytes, at_ns: int) -> Part:
+        """The part that takes a change of the item with this row key."""
+        return self.part(row_key[0] >> self._shift, at_ns // DAY_NS)
+
+    def parts_of_slot(self, slot: int, from_ns: int) -> list[Part]:
+        """The parts that may hold changes of a slot at or after a moment, newest first."""
+        newest = self.moments.now_ns() // DAY_NS
+        oldest = max(from_ns // DAY_NS, self.first_day)
+        return [self.part(slot, day) for day in range(newest, oldest - 1, -1)]
+
+    def parts(self, until_day: int | None = None) -> list[Part]:
+        """Every part that may hold something; those before `until_day` only, where that is given."""
+        end = self.moments.now_ns() // DAY_NS + 1 if until_day is None else until_day
+        return [self.part(slot, day) for day in range(self.first_day, end) for slot in range(self.slots)]
+
+    def earliest_ns(self, now_ns: int) -> int:
+        """The oldest moment whose state can be told."""
+        return max(self.enabled_ns, now_ns - self.period_days * DAY_NS)
+
+
+def change_key(row_key: bytes, at_ns: int, number: int) -> bytes:
+    """number: of the change in its part, so that two changes of one moment stay two."""
+    return row_key + at_ns.to_bytes(MOMENT_BYTES, "big") + number.to_bytes(4, "big")
+
+
+def split_change_key(key: bytes) -> tuple[bytes, int]:
+    """(row key of the item, moment in nanoseconds)."""
+    return key[:-STAMP_BYTES], int.from_bytes(key[-STAMP_BYTES:-4], "big")
+
+
+def history_of(stored: Mapping[str, Any] | None, slots: int, moments: Moments) -> History | None:
+    """The live history of what a table's state holds of its point-in-time recovery, if that is on."""
+    return History(stored, slots, moments) if stored is not None else None
