@@ -9,6 +9,7 @@ oversized puts refuse the whole request. Source: errors.md sections 4 and 6.8.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from faradisc.capacity import units
@@ -39,14 +40,13 @@ DUPLICATE_TARGET = "Transaction request cannot include multiple operations on on
 async def transact_write_items(backend: Backend, call: Call) -> dict[str, Any]:
     request = call.request
     bound = [_bind(call, element) for element in request["TransactItems"]]
-    put_items = [action["Item"] for kind, action, _, _ in bound if kind == "Put"]
-    if sum(map(item_size, put_items)) > TRANSACTION_BYTES_MAX:
+    for element in bound:
+        if element.kind == "Put":
+            element.put_size = item_size(element.members["Item"])
+    if sum(element.put_size for element in bound) > TRANSACTION_BYTES_MAX:
         raise ValidationException(TOO_LARGE)
-    tables = [backend.table_for_data(call, action["TableName"]) for _, action, _, _ in bound]
-    actions = [
-        _action(kind, action, table, update, condition)
-        for (kind, action, update, condition), table in zip(bound, tables, strict=True)
-    ]
+    tables = [backend.table_for_data(call, element.members["TableName"]) for element in bound]
+    actions = [_action(element, table) for element, table in zip(bound, tables, strict=True)]
     targets = [(a.change.part, a.change.row_key) for a in actions if a.change is not None]
     if len(set(targets)) != len(targets):
         raise ValidationException(DUPLICATE_TARGET)
@@ -79,39 +79,50 @@ async def write_transaction(
     return _report(call, actions, outcomes)
 
 
-def _bind(
-    call: Call, element: Mapping[str, Any]
-) -> tuple[str, dict[str, Any], Update | None, Condition | None]:
-    """Kind, parameters and bound expressions of one element. Raises ValidationException."""
+@dataclass(slots=True)
+class _Bound:
+    """One element of the request, with its expressions bound."""
+
+    kind: str
+    members: dict[str, Any]
+    update: Update | None
+    condition: Condition | None
+    put_size: int = 0
+    """Bytes of a Put's item, once all values are known to be valid."""
+
+
+def _bind(call: Call, element: Mapping[str, Any]) -> _Bound:
+    """Raises ValidationException."""
     present = [kind for kind in KINDS if kind in element]
     if len(present) != 1:
         raise ValidationException("TransactItems can only contain one of Check, Put, Update or Delete")
     kind = present[0]
-    action: dict[str, Any] = element[kind]
-    call.check_values(action["Item"] if kind == "Put" else action["Key"])
-    update, condition = bind_action(call, action, updates=kind == "Update")
-    return kind, action, update, condition
+    members: dict[str, Any] = element[kind]
+    call.check_values(members["Item"] if kind == "Put" else members["Key"])
+    update, condition = bind_action(call, members, updates=kind == "Update")
+    return _Bound(kind, members, update, condition)
 
 
-def _action(
-    kind: str, action: dict[str, Any], table: Table, update: Update | None, condition: Condition | None
-) -> Action:
+def _action(bound: _Bound, table: Table) -> Action:
     """The change an element stands for. Raises ValidationException for what refuses all of the request."""
-    subject: Item = action["Item"] if kind == "Put" else action["Key"]
-    returns_item = action.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD"
-    name = action["TableName"]
+    kind, members, condition = bound.kind, bound.members, bound.condition
+    subject: Item = members["Item"] if kind == "Put" else members["Key"]
+    returns_item = members.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD"
+    name = members["TableName"]
     try:
         if kind == "Put":
             check_item(subject, table)
-            if item_size(subject) > ITEM_SIZE_BYTES_MAX:
+            if bound.put_size > ITEM_SIZE_BYTES_MAX:
                 raise _Refused(PUT_TOO_LARGE)
-            return Action(name, Change(table, subject, lambda _: subject, condition), returns_item)
+            change = Change(table, subject, lambda _: subject, condition, size=bound.put_size)
+            return Action(name, change, returns_item)
         check_key(subject, table.key)
         if kind == "Update":
-            step = UpdateStep(table, subject, update)
-            return Action(
-                name, Change(table, subject, step, condition, too_large=UPDATE_TOO_LARGE), returns_item
+            step = UpdateStep(table, subject, bound.update)
+            change = Change(
+                table, subject, step, condition, too_large=UPDATE_TOO_LARGE, keeps_attributes=True
             )
+            return Action(name, change, returns_item)
         become = keep if kind == "ConditionCheck" else _deleted
         return Action(name, Change(table, subject, become, condition), returns_item)
     except _Refused:

@@ -98,6 +98,8 @@ class Change:
     keeps_attributes: bool = False
     """The new item shares the attributes it does not change with the image, so only the others are
     measured."""
+    size: int | None = None
+    """Size of the new item in bytes, where it is known beforehand."""
     by_service: bool = False
     """Not a client's change but the database's own: the stream says so."""
     part: bytes = field(init=False)
@@ -167,8 +169,10 @@ def evaluate(change: Change, old: Image) -> Outcome:
     outcome = Outcome(change, old)
     new = change.become(old)
     if new is not None:
-        before = old.item if change.keeps_attributes else None
-        size = item_size(new) if before is None else changed_item_size(new, before, old.size_bytes)
+        size = change.size
+        if size is None:
+            before = old.item if change.keeps_attributes else None
+            size = item_size(new) if before is None else changed_item_size(new, before, old.size_bytes)
         measured = size if change.measured is None else change.measured(size)
         if max(size, measured) > ITEM_SIZE_BYTES_MAX:
             raise ValidationException(change.too_large)

@@ -45,11 +45,17 @@ def canonicalise(raw: object, _levels: int = NESTED_CONTAINERS_MAX) -> bool:
     if kind == "M":
         if type(content) is not dict or not _levels:
             return False
-        return all(canonicalise(member, _levels - 1) for member in content.values())
+        for member in content.values():  # noqa: SIM110 -- all() with a generator costs a second frame
+            if not canonicalise(member, _levels - 1):
+                return False
+        return True
     if kind == "L":
         if type(content) is not list or not _levels:
             return False
-        return all(canonicalise(member, _levels - 1) for member in content)
+        for member in content:  # noqa: SIM110
+            if not canonicalise(member, _levels - 1):
+                return False
+        return True
     if kind == "BOOL":
         return type(content) is bool
     if kind == "NULL":

@@ -153,8 +153,11 @@ def size_bytes(text: str) -> int:
     """Bytes the service counts for a canonical number: 1 for zero, otherwise 2 to 22."""
     if text == "0":
         return 1
-    negative, digits, exponent = _scientific(text)
-    count = len(digits)
+    if text.isdigit():  # most are: the general way gives the same
+        count, exponent, negative = len(text.rstrip("0")), len(text) - 1, False
+    else:
+        negative, digits, exponent = _scientific(text)
+        count = len(digits)
     unaligned = 0 if (count % 2 or exponent % 2) else 1
     return 1 + (count + 1) // 2 + unaligned + negative
 

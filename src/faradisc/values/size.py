@@ -19,15 +19,19 @@ def _binary_size(encoded: str) -> int:
 
 def value_size(value: AttributeValue) -> int:
     """Bytes of one canonical value, without its name."""
-    ((kind, content),) = value.items()
+    for kind, content in value.items():  # noqa: B007 -- the only entry; cheaper than unpacking an iterator
+        pass
     if kind == "S":
         return len(content) if content.isascii() else len(content.encode())
     if kind == "N":
         return number_size(content)
     if kind == "M":
-        return 3 + sum(1 + _text_size(name) + value_size(member) for name, member in content.items())
+        return 3 + len(content) + item_size(content)
     if kind == "L":
-        return 3 + sum(1 + value_size(member) for member in content)
+        total = 3 + len(content)
+        for member in content:
+            total += value_size(member)
+        return total
     if kind == "B":
         return _binary_size(content)
     if kind == "SS":
@@ -70,9 +74,9 @@ def item_size(item: Item) -> int:
     total = 0
     for name, value in item.items():
         total += len(name) if name.isascii() else len(name.encode())
-        ((kind, content),) = value.items()
-        if kind == "S":
-            total += len(content) if content.isascii() else len(content.encode())
+        text = value.get("S")
+        if text is not None:
+            total += len(text) if text.isascii() else len(text.encode())
         else:
             total += value_size(value)
     return total
