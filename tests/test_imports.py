@@ -19,11 +19,11 @@ FILES = sorted(ROOT.rglob("*.py"))
 
 ROWS = (
     ("limits",),
-    ("errors", "clock"),
+    ("errors", "clock", "charts"),
     ("values",),
     ("codec", "expressions", "capacity", "auth", "storage", "consumers", "workers"),
     ("partiql", "vectors", "planner"),
-    ("streams",),
+    ("streams", "metering"),
     ("tables",),
     ("backups",),
     ("transactions", "ttl", "kinesis"),
@@ -39,7 +39,7 @@ know nothing of each other. A new package gets a place here before anything else
 
 RANK = {name: rank for rank, row in enumerate(ROWS) for name in row}
 
-PURE = ("values", "codec", "expressions", "capacity", "auth", "partiql")
+PURE = ("values", "codec", "expressions", "capacity", "auth", "partiql", "charts")
 """No I/O, no clock, no `await` (design.md section 3)."""
 
 IMPURE_MODULES = frozenset(

@@ -1,0 +1,119 @@
+"""Scales, ticks and the frame that every plot over time stands in.
+
+All plots of a report have the same left and right margins, so that a moment is at the same place in each of
+them and a column of plots can be read downwards. Lengths are pixels of the drawing, times seconds since the
+beginning of what is drawn.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from faradisc.charts.markup import Markup, element, join
+from faradisc.charts.words import SPACE, elapsed, short
+
+WIDTH = 900
+LEFT = 64
+RIGHT = 130
+"""Room for the names of lines, which stand at their ends."""
+
+_STEPS_S = (1, 2, 5, 10, 15, 30, *(60 * n for n in (1, 2, 5, 10, 15, 30)))
+_STEPS_H = (*(3600 * n for n in (1, 2, 3, 6, 12)), *(86_400 * n for n in (1, 2, 5, 10, 30, 90, 365)))
+TIME_STEPS_S = (*_STEPS_S, *_STEPS_H)
+
+
+def ticks(high: float, wanted: int = 4) -> list[float]:
+    """Round values from 0 to `high` at least, about so many: steps of 1, 2, 2.5 or 5 times a power of ten."""
+    if high <= 0 or not math.isfinite(high):
+        return [0, 1]
+    rough = high / wanted
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= rough * 0.999)
+    values = [0.0]
+    while values[-1] < high * 0.999:
+        values.append(round(len(values) * step, 12))
+    return values
+
+
+def time_ticks(span_s: float, wanted: int = 8) -> list[float]:
+    """Round moments from 0 to `span_s`, at most about `wanted`."""
+    step = next((step for step in TIME_STEPS_S if span_s / step <= wanted), None)
+    if step is None:
+        step = 365 * 86_400 * math.ceil(span_s / (365 * 86_400) / wanted)
+    return [float(at) for at in range(0, math.floor(span_s) + 1, step)]
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A plotting area, `span_s` seconds wide and `high` units tall."""
+
+    span_s: float
+    high: float
+    height: float = 120
+    top: float = 20
+    bottom: float = 22
+    left: float = LEFT
+    right: float = RIGHT
+    width: float = WIDTH
+
+    @property
+    def inner(self) -> float:
+        """Width of the plotting area."""
+        return self.width - self.left - self.right
+
+    @property
+    def floor(self) -> float:
+        """Where zero is."""
+        return self.top + self.height
+
+    @property
+    def total(self) -> float:
+        return self.floor + self.bottom
+
+    def x(self, at_s: float) -> float:
+        return round(self.left + self.inner * min(max(at_s / self.span_s, 0), 1), 1) if self.span_s else 0
+
+    def y(self, value: float) -> float:
+        share = value / self.high if self.high else 0
+        return round(self.floor - self.height * min(max(share, 0), 1), 1)
+
+    def edge(self, bucket: int, count: int) -> float:
+        """The left edge of a bucket among `count` equal ones; bucket `count` is the right end."""
+        return round(self.left + self.inner * bucket / max(count, 1), 1)
+
+
+def time_axis(frame: Frame, *, labels: bool = True) -> Markup:
+    """Ticks and moments below, with seconds only where ticks are closer than a minute."""
+    marks = time_ticks(frame.span_s)
+    fine = len(marks) > 1 and marks[1] - marks[0] < 60
+    # A moment that would run into the margin's own text is left out.
+    shown = [at for at in marks if frame.x(at) <= frame.left + frame.inner]
+    path = "".join(f"M{frame.x(at):g} {frame.floor:g}v4" for at in shown)
+    texts = [
+        element("text", elapsed(at, with_seconds=fine), x=frame.x(at), y=frame.floor + 16, class_="tm")
+        for at in shown
+        if labels
+    ]
+    return join(element("path", d=path, class_="tick"), texts)
+
+
+def value_axis(frame: Frame, values: list[float], *, unit: str = "") -> Markup:
+    """Hair lines across and numbers on the left; the topmost carries the unit."""
+    lines = "".join(f"M{frame.left:g} {frame.y(v):g}h{frame.inner:g}" for v in values)
+    texts = [
+        element("text", short(value), x=frame.left - 6, y=frame.y(value) + 4, class_="tv") for value in values
+    ]
+    named = element("text", unit, x=frame.left - 6, y=frame.top - 9, class_="tv unit") if unit else None
+    return join(element("path", d=lines, class_="hair"), texts, named)
+
+
+def percent_axis(frame: Frame) -> Markup:
+    """0, 50 and 100 percent."""
+    values = [0.0, frame.high / 2, frame.high]
+    lines = "".join(f"M{frame.left:g} {frame.y(v):g}h{frame.inner:g}" for v in values)
+    texts = [
+        element("text", f"{position * 50}{SPACE}%", x=frame.left - 6, y=frame.y(value) + 4, class_="tv")
+        for position, value in enumerate(values)
+    ]
+    return join(element("path", d=lines, class_="hair"), texts)

@@ -1,0 +1,224 @@
+"""What stands in a frame: areas, steps, stacks, marks; and the figure around it.
+
+Values are equal stretches of time, drawn as steps: nothing is interpolated, a second without a request is a
+gap to the ground. None breaks a line. Each figure says in words what it shows (`alternative`), for those
+who hear the page, and carries its numbers in an attribute, for the cursor that the page's script moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from faradisc.charts.axes import Frame
+from faradisc.charts.markup import Markup, element, join, number
+from faradisc.charts.words import units
+
+Value = float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """A line or area with its name; `style` is a class of the style sheet."""
+
+    name: str
+    values: Sequence[Value]
+    style: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Something that happened at a moment."""
+
+    at_s: float
+    text: str
+    style: str = "mark"
+
+
+def area(frame: Frame, series: Series) -> Markup:
+    """Filled from the ground to the values."""
+    path = []
+    for first, run in _runs(series.values):
+        path.append(f"M{number(frame.edge(first, len(series.values)))} {number(frame.floor)}")
+        path.append(_steps(frame, run, first, len(series.values)))
+        path.append(f"V{number(frame.floor)}z")
+    return element("path", d="".join(path), class_=series.style)
+
+
+def line(frame: Frame, series: Series) -> Markup:
+    """A step line through the values."""
+    path = []
+    for first, run in _runs(series.values):
+        path.append(f"M{number(frame.edge(first, len(series.values)))} {number(frame.y(run[0]))}")
+        path.append(_steps(frame, run, first, len(series.values)))
+    return element("path", d="".join(path), class_=series.style)
+
+
+def stack(frame: Frame, layers: Sequence[Series]) -> Markup:
+    """Layers on top of each other, the first at the bottom. All have equally many values."""
+    count = max((len(layer.values) for layer in layers), default=0)
+    below = [0.0] * count
+    drawn = []
+    for layer in layers:
+        above = [low + (value or 0) for low, value in zip(below, layer.values, strict=True)]
+        drawn.append(element("path", d=_band(frame, below, above), class_=layer.style))
+        below = above
+    return join(drawn)
+
+
+def _band(frame: Frame, below: Sequence[float], above: Sequence[float]) -> str:
+    """The stretches where `above` is higher than `below`, as closed shapes."""
+    path: list[str] = []
+    count = len(above)
+    position = 0
+    while position < count:
+        if above[position] <= below[position]:
+            position += 1
+            continue
+        first = position
+        while position < count and above[position] > below[position]:
+            position += 1
+        path.append(f"M{number(frame.edge(first, count))} {number(frame.y(below[first]))}")
+        path.append(_steps(frame, above[first:position], first, count))
+        for index in range(position - 1, first - 1, -1):
+            path.append(f"V{number(frame.y(below[index]))}H{number(frame.edge(index, count))}")
+        path.append("z")
+    return "".join(path)
+
+
+def _runs(values: Sequence[Value]) -> list[tuple[int, list[float]]]:
+    """The stretches without a gap: where each begins, and its values."""
+    runs: list[tuple[int, list[float]]] = []
+    open_run = False
+    for position, value in enumerate(values):
+        if value is None:
+            open_run = False
+        elif open_run:
+            runs[-1][1].append(value)
+        else:
+            runs.append((position, [value]))
+            open_run = True
+    return runs
+
+
+def _steps(frame: Frame, run: Sequence[float], first: int, count: int) -> str:
+    """Up or down to each value and along to its end; equal neighbours share one stroke."""
+    written = []
+    for offset, value in enumerate(run):
+        last = offset + 1 == len(run)
+        y = frame.y(value)
+        if last or frame.y(run[offset + 1]) != y:
+            written.append(f"V{number(y)}H{number(frame.edge(first + offset + 1, count))}")
+    return "".join(written)
+
+
+def ends(frame: Frame, labels: Sequence[tuple[float, str, str]], *, apart: float = 12) -> Markup:
+    """Names at the right end of lines: (value, text, style). Those that would overlap are moved apart."""
+    placed = sorted((frame.y(value) + 4, text, style) for value, text, style in labels)
+    heights = [y for y, _, _ in placed]
+    for index in range(1, len(heights)):
+        heights[index] = max(heights[index], heights[index - 1] + apart)
+    over = heights[-1] - (frame.floor + 4) if heights else 0
+    if over > 0:
+        heights[-1] -= over
+        for index in range(len(heights) - 2, -1, -1):
+            heights[index] = min(heights[index], heights[index + 1] - apart)
+    x = frame.left + frame.inner + 8
+    return join(
+        element("text", text, x=x, y=round(y, 1), class_=f"end {style}")
+        for y, (_, text, style) in zip(heights, placed, strict=True)
+    )
+
+
+def marks(frame: Frame, found: Sequence[Mark]) -> Markup:
+    """A hair line through the frame and a small triangle above it for each mark, its text as a title."""
+    drawn = []
+    for mark in found:
+        x = frame.x(mark.at_s)
+        drawn.append(
+            element(
+                "g",
+                element("title", mark.text),
+                element(
+                    "path", d=f"M{number(x)} {number(frame.top)}v{number(frame.height)}", class_="thread"
+                ),
+                element(
+                    "path",
+                    d=f"M{number(x - 3.5)} {number(frame.top - 6)}h7l-3.5 6z",
+                    class_=f"flag {mark.style}",
+                ),
+            )
+        )
+    return join(drawn)
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A drawing with its words."""
+
+    title: str
+    drawing: Markup
+    frame: Frame
+    alternative: str
+    note: Markup | str = ""
+    """What the reader should know: how to read it, what was left out."""
+    readings: tuple[Series, ...] = ()
+    """What the cursor reads."""
+    unit: str = ""
+    extra: tuple[tuple[str, str], ...] = ()
+    """More for the cursor: names and values of data attributes."""
+
+
+def figure(shown: Figure) -> Markup:
+    frame = shown.frame
+    svg = element(
+        "svg",
+        shown.drawing,
+        viewBox=f"0 0 {number(frame.width)} {number(frame.total)}",
+        role="img",
+        aria_label=f"{shown.title}. {shown.alternative}",
+    )
+    data = {
+        "data_span": number(frame.span_s),
+        "data_left": number(frame.left),
+        "data_inner": number(frame.inner),
+        "data_read": _readings(shown),
+    }
+    live = bool(shown.readings or shown.extra)
+    plot = element("div", svg, class_="plot", **(data if live else {}), **dict(shown.extra))
+    caption = element(
+        "figcaption",
+        element("b", shown.title),
+        element("span", class_="reading"),
+        element("span", shown.note, class_="note") if shown.note else None,
+    )
+    return element("figure", caption, plot)
+
+
+def _readings(shown: Figure) -> str:
+    """`name=value,value;name=...`, the unit first. Names are ours and hold none of these characters."""
+    written = [shown.unit]
+    for series in shown.readings:
+        values = ",".join("" if value is None else _compact(value) for value in series.values)
+        written.append(f"{series.name}={values}")
+    return ";".join(written)
+
+
+def _compact(value: float) -> str:
+    """As people read it, without the separators of thousands: the script puts them in."""
+    return units(value).replace(",", "")
+
+
+def bar(share: float, *, style: str = "bar", width: float = 120, height: float = 9) -> Markup:
+    """A small horizontal bar for a table cell; the number stands beside it, so it is decoration."""
+    filled = round(width * min(max(share, 0), 1), 1)
+    return element(
+        "svg",
+        element("rect", width=width, height=height, class_="rail"),
+        element("rect", width=filled, height=height, class_=style),
+        viewBox=f"0 0 {number(width)} {number(height)}",
+        width=width,
+        height=height,
+        class_="spark",
+        aria_hidden="true",
+    )

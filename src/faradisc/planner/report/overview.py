@@ -1,0 +1,245 @@
+"""What the reader wants first: whether the plan holds, why, and what it costs; what to believe last."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from faradisc.charts.markup import Child, Markup, element, join
+from faradisc.charts.page import paragraphs
+from faradisc.charts.plots import bar
+from faradisc.charts.tables import Column, Row, pairs, table
+from faradisc.charts.words import count, duration, moment, money, percent, plural, units
+from faradisc.planner.outcome import ModeCost, Outcome, Totals
+from faradisc.planner.report.detail import Detail, cut
+
+
+def headline(outcome: Outcome) -> tuple[str, str, str]:
+    """The verdict: (style, the word, the rest of the sentence)."""
+    broken = [budget.words for budget in outcome.budgets if not budget.holds]
+    first = outcome.verdict[0] if outcome.verdict else "Nothing was asked for."
+    if broken:
+        return "fails", "Does not hold.", " ".join(_sentence(words) for words in broken)
+    if outcome.budgets:
+        return "holds", "Holds.", _sentence(first)
+    return "open", "", _sentence(first)
+
+
+def _sentence(words: str) -> str:
+    """With a capital and a full stop, whoever wrote it."""
+    text = words.strip()
+    text = text[:1].upper() + text[1:]
+    return text if text.endswith((".", "!", "?", "\u2026")) or not text else text + "."
+
+
+def opening(outcome: Outcome, detail: Detail) -> Markup:
+    """Headline, the other sentences of the verdict, the totals."""
+    style, word, rest = headline(outcome)
+    said = [text for text in outcome.verdict if _sentence(text) != rest]
+    return join(
+        element(
+            "p",
+            element("b", word) if word else None,
+            " " if word else None,
+            cut(rest, detail),
+            class_=f"verdict {style}",
+        ),
+        element("ul", [element("li", cut(_sentence(text), detail)) for text in said]) if said else None,
+        paragraphs(cut(outcome.description, detail), style="soft") if outcome.description else None,
+        pairs(_totals(outcome)),
+    )
+
+
+def _totals(outcome: Outcome) -> list[tuple[str, Child]]:
+    totals = outcome.totals
+    found: list[tuple[str, Child]] = [
+        ("time simulated", duration(outcome.duration_s)),
+        ("requests", count(totals.offered)),
+        ("attempts refused", f"{count(totals.throttled)} ({percent(totals.throttled_percent)})"),
+        ("requests lost", f"{count(totals.lost)} ({percent(totals.lost_percent)})"),
+        ("wait, 99th percentile", f"{units(totals.waits.p99_ms)}\u00a0ms"),
+        ("read units", count(totals.read_units)),
+        ("write units", count(totals.write_units)),
+    ]
+    if totals.cached:
+        found.insert(2, ("answered by the cache", count(totals.cached)))
+    return found
+
+
+def budgets(outcome: Outcome, detail: Detail) -> Markup | None:
+    if not outcome.budgets:
+        return None
+    rows = [
+        Row(
+            (
+                budget.name.replace("_", " "),
+                units(budget.limit),
+                units(budget.value),
+                element("b", "holds" if budget.holds else "broken", class_="ok" if budget.holds else "mark"),
+                cut(_sentence(budget.words), detail),
+            ),
+            None if budget.holds else "bad",
+        )
+        for budget in outcome.budgets
+    ]
+    columns = (
+        Column("budget", words=True),
+        Column("at most"),
+        Column("found"),
+        Column("result", words=True),
+        Column("in words", words=True),
+    )
+    return table("Budgets", columns, rows)
+
+
+def flows(outcome: Outcome, detail: Detail) -> Markup | None:
+    """The streams of traffic beside each other; None where there is only one."""
+    if len(outcome.flows) < 2:
+        return None
+    cached = any(flow.cached for flow in outcome.flows)
+    columns = [
+        Column("traffic", words=True),
+        Column("requests"),
+        *([Column("cached")] if cached else []),
+        Column("attempts"),
+        Column("refused", "of attempts"),
+        Column("lost", "of requests"),
+        Column("wait, mean", "ms"),
+        Column("wait, p99", "ms"),
+        Column("read units"),
+        Column("write units"),
+    ]
+    rows = [_flow(flow, cached, detail) for flow in outcome.flows[: detail.rows]]
+    return table("Traffic", columns, rows, left_out=len(outcome.flows) - len(rows))
+
+
+def _flow(flow: Totals, cached: bool, detail: Detail) -> list[Child]:
+    return [
+        cut(flow.name, detail),
+        count(flow.offered),
+        *([count(flow.cached)] if cached else []),
+        count(flow.attempts),
+        percent(flow.throttled_percent),
+        percent(flow.lost_percent),
+        units(flow.waits.mean_ms),
+        units(flow.waits.p99_ms),
+        count(flow.read_units),
+        count(flow.write_units),
+    ]
+
+
+def costs(outcome: Outcome, detail: Detail) -> Markup | None:
+    """Every mode side by side, in all and per resource."""
+    found = outcome.costs
+    if not found.modes:
+        return None
+    return join(
+        table(
+            "A month in each mode, if every day were like this run",
+            (
+                Column("mode", words=True),
+                Column("reads", "USD"),
+                Column("writes", "USD"),
+                Column("storage", "USD"),
+                Column("other", "USD"),
+                Column("total", "USD"),
+                Column("of it indexes", "USD"),
+                Column("refused", "of the units"),
+                Column("how", words=True),
+            ),
+            [_mode(mode, _dearest(found.modes), detail) for mode in found.modes],
+        ),
+        _by_resource(outcome, detail),
+        paragraphs(_priced(outcome, detail), style="soft"),
+    )
+
+
+def _dearest(modes: Sequence[ModeCost]) -> float:
+    return max((mode.total_usd for mode in modes), default=0)
+
+
+def _mode(mode: ModeCost, dearest: float, detail: Detail) -> Row:
+    style = "bar best" if mode.cheapest else "bar"
+    return Row(
+        (
+            [mode.title, element("small", "cheapest") if mode.cheapest else None],
+            money(mode.read_usd),
+            money(mode.write_usd),
+            money(mode.storage_usd),
+            money(mode.other_usd),
+            [money(mode.total_usd), bar(mode.total_usd / dearest if dearest else 0, style=style, width=90)],
+            money(mode.index_usd),
+            percent(mode.throttled_percent),
+            cut(mode.words, detail),
+        ),
+        "best" if mode.cheapest else None,
+    )
+
+
+def _by_resource(outcome: Outcome, detail: Detail) -> Markup | None:
+    listed = outcome.costs.resources
+    if len(listed) < 2:
+        return None
+    titles = [mode.title for mode in outcome.costs.modes]
+    columns = [Column("table or index", words=True), *(Column(title) for title in titles)]
+    rows = []
+    for cost in listed[: detail.rows]:
+        totals = {mode.title: money(mode.total_usd) for mode in cost.modes}
+        rows.append([cut(cost.resource, detail), *(totals.get(title, "") for title in titles)])
+    return table("The same by table and index", columns, rows, left_out=len(listed) - len(rows))
+
+
+def _priced(outcome: Outcome, detail: Detail) -> str:
+    prices = outcome.costs.prices
+    told = [str(prices[name]) for name in ("region", "date", "source") if prices.get(name)]
+    month = f"A month has {count(outcome.costs.month_hours)} hours."
+    return cut(f"{month} Prices: {', '.join(told)}." if told else month, detail)
+
+
+def assumptions(outcome: Outcome, detail: Detail) -> Markup:
+    """What the numbers rest on."""
+    engine = "request by request" if outcome.engine == "events" else "in steps of a second, as flows"
+    return element(
+        "section",
+        element("h3", "What this rests on"),
+        pairs(
+            [
+                ("plan", cut(outcome.file, detail)),
+                ("profile", outcome.profile),
+                ("computed", engine),
+                ("seed", str(outcome.seed)),
+                ("0:00 is", _start(outcome.start)),
+                ("samples", f"{count(outcome.samples)} of {duration(outcome.step_s)}"),
+            ]
+        ),
+        element(
+            "ul", [element("li", cut(_sentence(text), detail)) for text in outcome.assumptions[: detail.rows]]
+        )
+        if outcome.assumptions
+        else None,
+        _skipped(outcome, detail),
+    )
+
+
+def _start(written: str) -> str:
+    """ISO 8601 as a moment of the calendar; what is no moment is shown as it is."""
+    try:
+        return moment(datetime.fromisoformat(written).timestamp())
+    except ValueError:
+        return written
+
+
+def _skipped(outcome: Outcome, detail: Detail) -> Markup | None:
+    skipped = outcome.skipped
+    if skipped is None or not skipped.lines:
+        return None
+    return join(
+        paragraphs(
+            f"{plural(skipped.lines, 'line')} of the trace could not be read and "
+            f"{'was' if skipped.lines == 1 else 'were'} left out; {plural(skipped.read, 'line')} "
+            f"{'was' if skipped.read == 1 else 'were'} read. The first:"
+        ),
+        element(
+            "ul", [element("li", element("code", cut(line, detail))) for line in skipped.first[: detail.rows]]
+        ),
+    )
