@@ -1,0 +1,176 @@
+"""The faulty store keeps the seam's promises without faults, and breaks none of them with faults.
+
+What it proves: the shipped suite passes on it; a crash loses nothing that was synced and of the rest only an
+end; a failed commit is there or not as its fault says; nothing is shown that a crash can take back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from pathlib import Path
+
+import pytest
+
+from faradisc.storage.api import Batch, Closed, IOFailed, Store
+from faradisc.storage.testing.contract import PART, contents, put, row_of
+from faradisc.storage.testing.suite import Capabilities, StoreSuite
+from faradisc.testing.faulty_store import Faults, FaultyDisk, FaultyStore
+from faradisc.testing.seeded_loop import SeededLoop
+
+_disks: dict[Path, FaultyDisk] = {}
+
+
+class TestFaultyStore(StoreSuite):
+    capabilities = Capabilities(reopens=True, suspends=True)
+
+    async def open_store(self, place: Path) -> Store:
+        return _disks.setdefault(place, FaultyDisk(random.Random(1))).open()
+
+
+def in_loop(seed: int) -> tuple[SeededLoop, FaultyDisk]:
+    chance = random.Random(seed)
+    return SeededLoop(chance), FaultyDisk(chance)
+
+
+def kept(disk: FaultyDisk) -> dict[bytes, bytes]:
+    """What the next life finds."""
+    loop = SeededLoop(random.Random(0))
+    with loop:
+        return loop.run("read", contents(disk.open()))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_crash_loses_an_end_of_what_was_not_acknowledged(seed: int) -> None:
+    loop, disk = in_loop(seed)
+    store = disk.open(Faults(sync_turns=5))
+    written: list[int] = []
+    acknowledged: set[int] = set()
+
+    async def write(number: int) -> None:
+        for again in range(3):
+            written.append(number * 10 + again)
+            await put(store, b"%d" % written[-1], b"")
+            acknowledged.add(number * 10 + again)
+
+    with loop:
+        for number in range(4):
+            loop.start(f"writer {number}", write(number))
+        for _ in range(seed):
+            loop.step()
+        order = list(written)
+    disk.crash()
+    found = {int(key) for key in kept(disk)}
+    assert acknowledged <= found
+    assert found == set(order[: len(found)]), "a beginning of what was written, nothing from behind a gap"
+
+
+def test_crashes_lose_all_or_nothing_or_something_in_between() -> None:
+    left = set()
+    for seed in range(60):
+        loop, disk = in_loop(seed)
+        store = disk.open(Faults(sync_turns=10**9))
+        with loop:
+            for number in range(4):
+                loop.start("writer", put(store, b"%d" % number, b""))
+            while disk.unsynced < 4:
+                assert loop.step()
+        disk.crash()
+        left.add(len(kept(disk)))
+    assert {0, 4} < left
+
+
+def test_a_read_waits_for_what_it_shows_and_one_for_update_does_not() -> None:
+    for seed in range(20):
+        loop, disk = in_loop(seed)
+        store = disk.open(Faults(sync_turns=200))
+        seen: list[int] = []
+
+        async def read(store: FaultyStore = store, disk: FaultyDisk = disk, seen: list[int] = seen) -> None:
+            (row,) = await store.get(PART, [b"a"], for_update=True)
+            assert row is not None
+            assert disk.unsynced == 1
+            shown = await row_of(store, b"a")
+            assert shown == row
+            seen.append(disk.unsynced)
+
+        with loop:
+            loop.start("writer", put(store, b"a", b"1"))
+            loop.step()
+            loop.run("reader", read())
+        assert seen == [0]
+
+
+def test_a_deletion_is_waited_for_too() -> None:
+    loop, disk = in_loop(3)
+    store = disk.open(Faults(sync_turns=200))
+
+    async def read() -> None:
+        assert await row_of(store, b"a") is None
+        assert disk.unsynced == 0
+
+    with loop:
+        loop.run("writer", put(store, b"a", b"1"))
+        loop.start("deleter", store.commit([Batch(PART, deletes=[b"a"])]))
+        loop.step()
+        assert disk.unsynced == 1
+        loop.run("reader", read())
+
+
+@pytest.mark.parametrize(
+    ("faults", "visible"),
+    [(Faults(fail_before_write=1), False), (Faults(fail_after_write=1), True), (Faults(fail_sync=1), True)],
+)
+def test_after_a_fault_the_store_refuses_writes_and_tells_no_lies(faults: Faults, visible: bool) -> None:
+    found = set()
+    for seed in range(10):
+        loop, disk = in_loop(seed)
+        store = disk.open(faults)
+
+        async def play(store: FaultyStore = store) -> None:
+            with pytest.raises(IOFailed):
+                await put(store, b"a", b"1")
+            assert store.failed
+            for write in (put(store, b"b", b""), store.trim(PART, 1), store.clear(PART)):
+                with pytest.raises(IOFailed, match="opened again"):
+                    await write
+            (row,) = await store.get(PART, [b"a"], for_update=True)
+            assert (row is not None) == visible
+            if visible:
+                with pytest.raises(IOFailed):
+                    await row_of(store, b"a")  # it may be lost: nobody may be told of it
+
+        with loop:
+            loop.run("play", play())
+        disk.crash()
+        found.add(len(kept(disk)))
+    assert found == ({0, 1} if visible else {0})
+
+
+def test_what_waits_when_the_power_goes_learns_nothing() -> None:
+    loop, disk = in_loop(1)
+    store = disk.open(Faults(sync_turns=200))
+    answered: list[str] = []
+
+    async def write() -> None:
+        await put(store, b"a", b"1")
+        answered.append("acknowledged")
+
+    with loop:
+        loop.start("writer", write())
+        loop.step()
+        loop.abandon()
+        disk.crash(lose=1.0)
+    assert answered == []
+    assert kept(disk) == {}
+    with pytest.raises(Closed):
+        asyncio.run(put(store, b"a", b"1"))
+
+
+def test_the_disk_has_one_store_at_a_time() -> None:
+    disk = FaultyDisk(random.Random(1))
+    store = disk.open()
+    with pytest.raises(RuntimeError, match="in use"):
+        disk.open()
+    asyncio.run(store.close())
+    asyncio.run(disk.open().close())

@@ -1,0 +1,97 @@
+"""The seeded loop: one seed gives one order, other seeds give others, and a crash ends everything."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+
+import pytest
+
+from faradisc.testing.seeded_loop import SeededLoop, running
+
+
+def order_of(seed: int) -> list[str]:
+    seen: list[str] = []
+
+    async def work(name: str) -> None:
+        for _ in range(3):
+            seen.append(name)
+            assert running() == name
+            await asyncio.sleep(0)
+
+    with SeededLoop(random.Random(seed)) as loop:
+        for name in "abc":
+            loop.start(name, work(name))
+        while loop.step():
+            pass
+    return seen
+
+
+def test_one_seed_one_order() -> None:
+    assert order_of(1) == order_of(1)
+    assert len({"".join(order_of(seed)) for seed in range(20)}) > 10
+
+
+def test_locks_futures_tasks_and_threads_work() -> None:
+    inside: list[str] = []
+
+    async def guarded(lock: asyncio.Lock, name: str) -> None:
+        async with lock:
+            inside.append(name)
+            await asyncio.sleep(0)
+            assert inside[-1] == name
+            inside.append(name)
+
+    async def play() -> str:
+        lock = asyncio.Lock()
+        await asyncio.gather(*(guarded(lock, name) for name in "abcd"))
+        assert running() == "play", "tasks work for the strand that made them"
+        return await asyncio.to_thread(lambda: "done")
+
+    for seed in range(10):
+        inside.clear()
+        with SeededLoop(random.Random(seed)) as loop:
+            assert loop.run("play", play()) == "done"
+        assert len(inside) == 8
+
+
+def test_a_failure_reaches_whoever_steps() -> None:
+    async def fail() -> None:
+        await asyncio.sleep(0)
+        raise ValueError("mine")
+
+    with SeededLoop(random.Random(1)) as loop:
+        loop.start("fail", fail())
+        with pytest.raises(ValueError, match="mine"):
+            while loop.step():
+                pass
+
+
+def test_a_wait_for_nothing_is_told() -> None:
+    async def wait() -> None:
+        await asyncio.get_running_loop().create_future()
+
+    with SeededLoop(random.Random(1)) as loop, pytest.raises(RuntimeError, match="nobody will do"):
+        loop.run("wait", wait())
+
+
+def test_a_crash_lets_nothing_go_on() -> None:
+    went_on: list[str] = []
+
+    async def work() -> None:
+        try:
+            while True:  # noqa: ASYNC110 - giving way is what is tested
+                await asyncio.sleep(0)
+        finally:
+            await asyncio.sleep(0)
+            went_on.append("after the crash")
+
+    with SeededLoop(random.Random(1)) as loop:
+        loop.start("work", work())
+        loop.step()
+        loop.abandon()
+        assert not loop.step()
+        assert loop.strands == []
+    assert went_on == []
+    with pytest.raises(RuntimeError):
+        asyncio.get_running_loop()
