@@ -27,7 +27,7 @@ ROWS = (
     ("tables",),
     ("backups",),
     ("transactions", "ttl", "kinesis"),
-    ("operations",),
+    ("operations", "check"),
     ("protocol",),
     ("database",),
     ("server", "local", "testing"),

@@ -75,6 +75,47 @@ def created_ms(entry: bytes) -> int:
     return int.from_bytes(entry[2:10], "big")
 
 
+class Entry(NamedTuple):
+    """An entry of a stream's log, or of a captured log (capture.py), taken apart."""
+
+    kind: int
+    at: int
+    """Milliseconds since the epoch in a stream, microseconds in a captured log."""
+    row_key: bytes
+    new: record.Record
+    old: record.Record
+    """Both images, empty where there is none."""
+
+    @property
+    def is_shard_end(self) -> bool:
+        return self.kind == _SHARD_END
+
+    @property
+    def name(self) -> str:
+        """INSERT, MODIFY or REMOVE; empty for the end of a shard."""
+        return _NAMES.get(self.kind & ~_BY_SERVICE, "")
+
+    @property
+    def by_service(self) -> bool:
+        return bool(self.kind & _BY_SERVICE)
+
+
+def take_apart(entry: bytes) -> Entry:
+    """Raises ValueError, with the reason, for bytes that are no entry."""
+    if len(entry) < _HEAD.size:
+        raise ValueError(f"{len(entry)} bytes are too few")
+    form, kind, at, key_length, new_length = _HEAD.unpack_from(entry)
+    if form != _FORMAT:
+        raise ValueError(f"format {form} is unknown")
+    if kind not in (_SHARD_END, _INSERT, _MODIFY, _REMOVE, _REMOVE | _BY_SERVICE):
+        raise ValueError(f"{kind:#04x} is no kind of change")
+    new_at = _HEAD.size + key_length
+    old_at = new_at + new_length
+    if old_at > len(entry):
+        raise ValueError(f"{old_at} bytes are announced, {len(entry)} are there")
+    return Entry(kind, at, entry[_HEAD.size : new_at], entry[new_at:old_at], entry[old_at:])
+
+
 class Shown(NamedTuple):
     """A record as GetRecords answers it, and the size that the answer's limit is held against."""
 
