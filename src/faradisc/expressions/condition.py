@@ -5,18 +5,23 @@ Binding resolves names and values, runs the checks that need them, and builds cl
 names and values, operand counts, distinct operands, operand types. The first predicate with a fault
 wins, left to right.
 
+What does not depend on values is done once per text and names (kept.py): a predicate without values is
+a test then, and of one with values only the values are looked up, checked and put in. A text with any
+fault in that part is bound from its tree every time, which finds the first fault.
+
 Source: order and texts, errors.md section 6.4; rules, expressions.md section 2.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from faradisc.expressions import faults, predicates
 from faradisc.expressions.binder import NO_PLACEHOLDERS, Placeholders
 from faradisc.expressions.faults import ExpressionError
+from faradisc.expressions.kept import Kept, key_of
 from faradisc.expressions.parser import parse_condition
 from faradisc.expressions.predicates import Bound, Reader, Test
 from faradisc.expressions.syntax import (
@@ -69,7 +74,14 @@ def bind_condition(text: str, kind: ConditionKind, placeholders: Placeholders) -
     try:
         parsed = parse_condition(text)
         placeholders.mark_used(parsed.refs)
-        return Condition(_bind_program(parsed.program, placeholders), parsed.paths, placeholders)
+        key = key_of(text, parsed.name_refs, placeholders.names)
+        shape = _shapes.get(key) if key is not None else None
+        if shape is None and key is not None:
+            shape = _shape_of(parsed, placeholders)
+            if shape is not None:
+                _shapes.put(key, shape)
+        test = _bind_program(shape or parsed.program, placeholders)
+        return Condition(test, parsed.paths, placeholders)
     except ExpressionError as fault:
         raise fault.within(kind) from None
 
@@ -86,10 +98,12 @@ def check_condition(parsed: ParsedCondition, placeholders: Placeholders) -> None
             check_predicate(node, placeholders)
 
 
-def _bind_program(program: tuple[ConditionTree, ...], placeholders: Placeholders) -> Test:
+def _bind_program(program: Sequence[Node], placeholders: Placeholders) -> Test:
     done: list[Test] = []
     for node in program:
-        if type(node) is Predicate:
+        if type(node) is _Slots:
+            done.append(node.bind(placeholders))
+        elif type(node) is Predicate:
             done.append(_bind_predicate(node, placeholders))
         elif type(node) is Junction:
             parts = done[-len(node.parts) :]
@@ -97,6 +111,8 @@ def _bind_program(program: tuple[ConditionTree, ...], placeholders: Placeholders
             done.append(predicates.all_of(parts) if node.operator == "AND" else predicates.any_of(parts))
         elif type(node) is Negation:
             done.append(predicates.negated(done.pop()))
+        else:
+            done.append(node)  # type: ignore[arg-type]
     return done[0]
 
 
@@ -129,8 +145,8 @@ class _Size:
             raise faults.OperandType(operator="size", type=kind)
 
 
-Resolved: TypeAlias = AttributeValue | ResolvedPath | _Size
-"""An operand with its placeholders filled in: a value (dict), a path (tuple) or a size."""
+Resolved: TypeAlias = AttributeValue | ResolvedPath | Reader | _Size
+"""An operand with its placeholders filled in: a value (dict), a path (tuple, or its reader) or a size."""
 
 
 def resolve(operand: Operand, placeholders: Placeholders) -> Resolved:
@@ -150,12 +166,9 @@ def resolve(operand: Operand, placeholders: Placeholders) -> Resolved:
 
 
 def _bound(operand: Resolved) -> Bound:
-    if type(operand) is dict:
-        return operand
     if type(operand) is tuple:
         return predicates.reader_of_path(operand)
-    assert isinstance(operand, _Size)
-    return _size_reader(operand)
+    return _size_reader(operand) if type(operand) is _Size else operand  # type: ignore[return-value]
 
 
 def _size_reader(size: _Size) -> Reader:
@@ -296,6 +309,61 @@ _TYPE_CHECKS: dict[str, Callable[[str, list[Resolved]], None]] = {
     "attribute_type": _check_attribute_type,
     "begins_with": _check_begins_with,
 }
+
+
+# --- What is kept of a text ----------------------------------------------------------------------
+
+
+class _Slots:
+    """A predicate some of whose operands are values: all but these is resolved and checked."""
+
+    __slots__ = ("_check_types", "_operands", "_operator", "_places")
+
+    def __init__(self, node: Predicate, operands: list[Resolved], places: list[tuple[int, str]]) -> None:
+        """`places` says where in `operands` which values go."""
+        self._operator = node.operator
+        self._check_types = _TYPE_CHECKS.get(node.operator)
+        self._operands = operands
+        self._places = places
+
+    def bind(self, placeholders: Placeholders) -> Test:
+        """Raises ExpressionError."""
+        operands = self._operands.copy()
+        for place, ref in self._places:
+            operands[place] = placeholders.value(ref)
+        if self._check_types is not None:
+            self._check_types(self._operator, operands)
+        return _BUILDERS[self._operator](self._operator, operands)
+
+
+Node: TypeAlias = ConditionTree | _Slots | Test
+_shapes: Kept[tuple[Node, ...]] = Kept()
+
+
+def _shape_of(parsed: ParsedCondition, placeholders: Placeholders) -> tuple[Node, ...] | None:
+    """The program with what needs no values done; None where that has a fault."""
+    try:
+        return tuple(
+            _prepared(node, placeholders) if type(node) is Predicate else node for node in parsed.program
+        )
+    except ExpressionError:
+        return None
+
+
+def _prepared(node: Predicate, placeholders: Placeholders) -> Node:
+    places = [(i, operand.name) for i, operand in enumerate(node.operands) if type(operand) is ValueRef]
+    if any(type(operand) is Call for operand in node.operands):
+        return node
+    if not places:
+        return _bind_predicate(node, placeholders)
+    operands: list[Any] = [
+        operand if type(operand) is ValueRef else resolve(operand, placeholders) for operand in node.operands
+    ]
+    _check_count(node.operator, len(operands))
+    if len(operands) == 2:
+        _check_distinct(node, operands)
+    readers: list[Any] = [operand if type(operand) is ValueRef else _bound(operand) for operand in operands]
+    return _Slots(node, readers, places)
 
 
 # --- Tests of items ------------------------------------------------------------------------------

@@ -114,6 +114,11 @@ class ParsedCondition:
     paths: tuple[Path, ...]
     refs: tuple[str, ...]
     """The `#names` and `:values` used, each once."""
+    name_refs: tuple[str, ...] = field(init=False, compare=False)
+    """The `#names` among them."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name_refs", tuple(ref for ref in self.refs if ref[0] == "#"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +126,12 @@ class ParsedUpdate:
     actions: tuple[Action, ...]
     paths: tuple[Path, ...]
     refs: tuple[str, ...]
+    name_refs: tuple[str, ...] = field(init=False, compare=False)
+    value_refs: tuple[str, ...] = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name_refs", tuple(ref for ref in self.refs if ref[0] == "#"))
+        object.__setattr__(self, "value_refs", tuple(ref for ref in self.refs if ref[0] == ":"))
 
 
 @dataclass(frozen=True, slots=True)

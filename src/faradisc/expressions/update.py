@@ -9,19 +9,25 @@ Invariants:
 Legacy AttributeUpdates end in the same `Update`, with their own text for a type mismatch and with an
 ADD that appends lists.
 
+A text is compiled once per set of names into a `_Plan` (kept.py): closures that take the item and the
+values of the request, and the checks of values in the service's order. A request with known text and
+names runs these checks, and that is all.
+
 Sources: expressions.md section 5; order of faults and texts, errors.md section 6.4.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import TypeAlias
 
 from faradisc.errors import ValidationException
 from faradisc.expressions import faults
 from faradisc.expressions.binder import NO_PLACEHOLDERS, Placeholders
 from faradisc.expressions.faults import ExpressionError, UpdateError
+from faradisc.expressions.kept import Kept, key_of
 from faradisc.expressions.parser import parse_update
 from faradisc.expressions.path_tree import PathNode, PathTree, select, tree_of
 from faradisc.expressions.syntax import (
@@ -39,10 +45,15 @@ from faradisc.values import path as paths
 from faradisc.values.attribute import SET_TYPES, AttributeValue, Item, sorted_set, type_of
 from faradisc.values.checks import NESTED_CONTAINERS_MAX, NESTING_EXCEEDED, Wording, number_message
 
-Compute: TypeAlias = Callable[[Item], AttributeValue | None]
-"""The new value at a written path, from the old item. None removes, which is nothing where nothing is."""
+Values: TypeAlias = Mapping[str, AttributeValue]
+"""ExpressionAttributeValues."""
 
-Write: TypeAlias = tuple[paths.Path, Compute]
+Compute: TypeAlias = Callable[[Item, Values], AttributeValue | None]
+"""The new value at a written path, from the old item and the request's values. None removes, which is
+nothing where nothing is."""
+
+Check: TypeAlias = Callable[[Values], None]
+"""Raises ExpressionError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,21 +75,45 @@ class UpdateOutcome:
         return select(item, tree_of(self.touched)) or None
 
 
+class _Plan:
+    """What all requests with one text and the same names share."""
+
+    __slots__ = ("actions", "checks", "computes", "names", "nested", "top_level", "touched", "tree")
+
+    def __init__(
+        self,
+        actions: Sequence[Action],
+        touched: tuple[paths.Path, ...],
+        computes: list[Compute],
+        checks: list[Check],
+    ) -> None:
+        """`touched` are the paths the actions write. Raises PathsOverlap or PathsConflict."""
+        self.actions = actions
+        self.touched = touched
+        self.computes = computes
+        self.checks = checks
+        self.tree = _checked_tree(touched)
+        """Holds the paths, or is None when all are top-level."""
+        self.names = [str(path[0]) for path in touched]
+        self.top_level = frozenset(self.names)
+        self.nested = frozenset(str(path[0]) for path in touched if len(path) > 1)
+
+
 class Update:
     """Bound actions. `apply` may be called many times, on different items."""
 
-    __slots__ = ("_actions", "_touched", "_tree", "_whole", "_writes", "top_level_written")
+    __slots__ = ("_plan", "_values", "nested", "top_level_written")
 
-    def __init__(self, actions: Sequence[Action], writes: Sequence[Write], tree: PathTree | None) -> None:
-        """`writes` are the paths and computations of the actions, in order; `tree` holds the same paths,
-        or is None when all are top-level."""
-        self._actions = actions
-        self._writes = writes
-        self._tree = tree
-        self._touched = tuple([path for path, _ in writes])
-        self._whole = [(str(path[0]), compute) for path, compute in writes] if tree is None else []
-        self.top_level_written = frozenset([str(path[0]) for path in self._touched])
+    def __init__(self, plan: _Plan, values: Values) -> None:
+        """Runs the plan's checks. Raises ExpressionError."""
+        for check in plan.checks:
+            check(values)
+        self._plan = plan
+        self._values = values
+        self.top_level_written = plan.top_level
         """The top-level attributes that are written, wholly or in part."""
+        self.nested = plan.nested
+        """Those that are written in part."""
 
     def apply(self, old: Item) -> UpdateOutcome:
         """The item after the update; {} stands for an absent item.
@@ -86,20 +121,21 @@ class Update:
         Raises: UpdateError (a missing attribute, an unsuitable operand, an invalid document path), or
         ValidationException for numbers out of range and values nested too deep.
         """
-        if self._tree is None:
+        plan, values = self._plan, self._values
+        if plan.tree is None:
             item = dict(old)
-            for name, compute in self._whole:
-                value = compute(old)
+            for name, compute in zip(plan.names, plan.computes, strict=True):
+                value = compute(old, values)
                 if value is not None:
                     item[name] = value
                 else:
                     item.pop(name, None)
-            return UpdateOutcome(item, self._touched)
+            return UpdateOutcome(item, plan.touched)
         results: dict[paths.Path, AttributeValue | None] = {}
-        for path, compute in self._writes:
-            results[path] = compute(old)
+        for path, compute in zip(plan.touched, plan.computes, strict=True):
+            results[path] = compute(old, values)
             _check_parent(old, path)
-        return UpdateOutcome(_rewritten_members(old, self._tree.root, results), self._touched)
+        return UpdateOutcome(_rewritten_members(old, plan.tree.root, results), plan.touched)
 
     @property
     def gate_bytes(self) -> int:
@@ -108,18 +144,11 @@ class Update:
         Source: capacity-consumption.md section 3, "The 400 KB gate", measured.
         """
         total = 3
-        for action in self._actions:
+        for action in self._plan.actions:
             total += 2 if action.verb == "REMOVE" else 19
             if action.verb == "SET":
                 total += 50 * (type(action.operand) is Arithmetic) + (type(action.path.steps[-1]) is int)
         return total
-
-    @property
-    def nested(self) -> frozenset[str]:
-        """The top-level attributes that are written in part."""
-        if self._tree is None:
-            return frozenset()
-        return frozenset(str(path[0]) for path in self._touched if len(path) > 1)
 
 
 def bind_update(text: str, placeholders: Placeholders) -> Update:
@@ -130,45 +159,52 @@ def bind_update(text: str, placeholders: Placeholders) -> Update:
     try:
         parsed = parse_update(text)
         placeholders.mark_used(parsed.refs)
-        return _bind(parsed, placeholders)
+        _check_defined(parsed, placeholders)
+        key = key_of(text, parsed.name_refs, placeholders.names)
+        assert key is not None
+        plan = _plans.get(key)
+        if plan is None:
+            plan = _plan_of(parsed.actions, placeholders)
+            _plans.put(key, plan)
+        return Update(plan, placeholders.values)
     except ExpressionError as fault:
         raise fault.within("UpdateExpression") from None
 
 
 def update_of_actions(actions: Sequence[Action], mismatch: type[UpdateError]) -> Update:
     """An update whose actions carry their values, as AttributeUpdates builds them."""
-    binder = _Binder(NO_PLACEHOLDERS, mismatch)
-    targets = [NO_PLACEHOLDERS.path(action.path) for action in actions]
-    writes = list(zip(targets, map(binder.compute, actions), strict=True))
-    return Update(actions, writes, _checked_tree(targets))
+    compiler = _Compiler(NO_PLACEHOLDERS, mismatch)
+    touched = tuple([NO_PLACEHOLDERS.path(action.path) for action in actions])
+    computes = list(map(compiler.compute, actions))
+    return Update(_Plan(actions, touched, computes, compiler.checks), NO_PLACEHOLDERS.values)
 
 
-def _bind(parsed: ParsedUpdate, placeholders: Placeholders) -> Update:
-    """Checks in the service's order: names, values, overlap, conflict, section operands, functions."""
-    _check_defined(parsed, placeholders)
-    targets = [placeholders.path(action.path) for action in parsed.actions]
-    tree = _checked_tree(targets)
-    for action in parsed.actions:
+_plans: Kept[_Plan] = Kept()
+
+
+def _plan_of(actions: Sequence[Action], placeholders: Placeholders) -> _Plan:
+    """Checks in the service's order: (names, values,) overlap, conflict, section operands, functions.
+
+    Raises PathsOverlap or PathsConflict; whatever else is wrong is found by the plan's checks.
+    """
+    touched = tuple([placeholders.path(action.path) for action in actions])
+    compiler = _Compiler(placeholders, faults.IncorrectOperand)
+    for action in actions:
         if action.verb in ("ADD", "DELETE"):
-            _check_section_operand(action, placeholders)
-    binder = _Binder(placeholders, faults.IncorrectOperand)
-    return Update(parsed.actions, list(zip(targets, map(binder.compute, parsed.actions), strict=True)), tree)
+            compiler.check_section_operand(action)
+    return _Plan(actions, touched, list(map(compiler.compute, actions)), compiler.checks)
 
 
 def _check_defined(parsed: ParsedUpdate, placeholders: Placeholders) -> None:
-    names, values = placeholders.names, placeholders.values
-    undefined_value = None
-    for ref in parsed.refs:
-        if ref[0] == "#":
-            if ref not in names:
-                raise faults.UndefinedName(name=ref)
-        elif ref not in values and undefined_value is None:
-            undefined_value = ref
-    if undefined_value is not None:
-        raise faults.UndefinedValue(name=undefined_value)
+    for ref in parsed.name_refs:
+        if ref not in placeholders.names:
+            raise faults.UndefinedName(name=ref)
+    for ref in parsed.value_refs:
+        if ref not in placeholders.values:
+            raise faults.UndefinedValue(name=ref)
 
 
-def _checked_tree(targets: list[paths.Path]) -> PathTree | None:
+def _checked_tree(targets: Sequence[paths.Path]) -> PathTree | None:
     """The tree of the written paths, or None when they are top-level attributes, each once."""
     if all(len(path) == 1 for path in targets) and len(set(targets)) == len(targets):
         return None
@@ -186,24 +222,41 @@ _LONG_TYPE_NAMES = {
 }
 
 
-def _check_section_operand(action: Action, placeholders: Placeholders) -> None:
-    assert isinstance(action.operand, ValueRef)
-    kind = type_of(placeholders.value(action.operand.name))
-    if kind not in SET_TYPES and not (kind == "N" and action.verb == "ADD"):
-        raise faults.SectionOperandType(section=action.verb, type=_LONG_TYPE_NAMES[kind])
+# --- Compiling actions to computations -----------------------------------------------------------
 
 
-# --- Binding actions to computations -------------------------------------------------------------
+class _Compiler:
+    """Turns actions into computations, and collects the checks of values in their order.
 
+    It uses only the names of its placeholders. `mismatch` is raised for an operand of the wrong type.
+    """
 
-class _Binder:
-    """Turns actions into computations. `mismatch` is raised for an operand of the wrong type."""
-
-    __slots__ = ("_mismatch", "_placeholders")
+    __slots__ = ("_mismatch", "_placeholders", "checks")
 
     def __init__(self, placeholders: Placeholders, mismatch: type[UpdateError]) -> None:
         self._placeholders = placeholders
         self._mismatch = mismatch
+        self.checks: list[Check] = []
+
+    def check_section_operand(self, action: Action) -> None:
+        assert isinstance(action.operand, ValueRef)
+        ref, verb = action.operand.name, action.verb
+
+        def check(values: Values) -> None:
+            kind = type_of(values[ref])
+            if kind not in SET_TYPES and not (kind == "N" and verb == "ADD"):
+                raise faults.SectionOperandType(section=verb, type=_LONG_TYPE_NAMES[kind])
+
+        self.checks.append(check)
+
+    def _refuse(self, fault: Callable[[], ExpressionError]) -> Compute:
+        """A fault whatever the values are; it comes when the checks before it have passed."""
+
+        def check(values: Values) -> None:
+            raise fault()
+
+        self.checks.append(check)
+        return _nothing
 
     def compute(self, action: Action) -> Compute:
         if action.operand is None:
@@ -211,21 +264,16 @@ class _Binder:
         if action.verb == "SET":
             return self._operand(action.operand)
         target = _lookup(self._placeholders.path(action.path))
-        change = self._constant(action.operand)
+        change = _constant(action.operand)
         assert change is not None
         return self._add(target, change) if action.verb == "ADD" else self._delete(target, change)
-
-    def _constant(self, operand: Operand) -> AttributeValue | None:
-        if isinstance(operand, ValueRef):
-            return self._placeholders.value(operand.name)
-        return operand.value if isinstance(operand, Constant) else None
 
     def _operand(self, operand: Operand) -> Compute:
         if isinstance(operand, Path):
             lookup = _lookup(self._placeholders.path(operand))
 
-            def read(old: Item) -> AttributeValue:
-                value = lookup(old)
+            def read(old: Item, values: Values) -> AttributeValue:
+                value = lookup(old, values)
                 if value is None:
                     raise faults.AttributeMissing
                 return value
@@ -237,32 +285,38 @@ class _Binder:
             return self._list_append(operand)
         if isinstance(operand, Arithmetic):
             return self._arithmetic(operand)
-        constant = self._constant(operand)
-        return lambda old: constant
+        if isinstance(operand, ValueRef):
+            ref = operand.name
+            return lambda old, values: values[ref]
+        assert isinstance(operand, Constant)
+        constant = operand.value
+        return lambda old, values: constant
 
     def _if_not_exists(self, call: Call) -> Compute:
         operands = list(map(self._operand, call.operands))
-        _check_two_operands(call)
+        if len(operands) != 2:
+            return self._refuse(lambda: faults.OperandCount(operator=call.name, count=len(operands)))
         path = call.operands[0]
         if not isinstance(path, Path):
-            raise faults.PathRequired(operator="if_not_exists")
+            return self._refuse(lambda: faults.PathRequired(operator="if_not_exists"))
         lookup, default = _lookup(self._placeholders.path(path)), operands[1]
 
-        def compute(old: Item) -> AttributeValue | None:
-            value = lookup(old)
-            return value if value is not None else default(old)
+        def compute(old: Item, values: Values) -> AttributeValue | None:
+            value = lookup(old, values)
+            return value if value is not None else default(old, values)
 
         return compute
 
     def _list_append(self, call: Call) -> Compute:
         operands = list(map(self._operand, call.operands))
-        _check_two_operands(call)
+        if len(operands) != 2:
+            return self._refuse(lambda: faults.OperandCount(operator=call.name, count=len(operands)))
         self._check_types("list_append", call.operands, "L")
         first, second = operands
         mismatch = self._mismatch
 
-        def compute(old: Item) -> AttributeValue:
-            head, tail = first(old), second(old)
+        def compute(old: Item, values: Values) -> AttributeValue:
+            head, tail = first(old, values), second(old, values)
             assert head is not None and tail is not None
             if "L" not in head or "L" not in tail:
                 raise mismatch
@@ -276,8 +330,8 @@ class _Binder:
         combine = number.add if sum_.operator == "+" else number.subtract
         mismatch = self._mismatch
 
-        def compute(old: Item) -> AttributeValue:
-            left, right = first(old), second(old)
+        def compute(old: Item, values: Values) -> AttributeValue:
+            left, right = first(old, values), second(old, values)
             assert left is not None and right is not None
             if "N" not in left or "N" not in right:
                 raise mismatch
@@ -286,20 +340,24 @@ class _Binder:
         return compute
 
     def _check_types(self, operator: str, operands: Sequence[Operand], kind: str) -> None:
-        for operand in operands:
-            constant = self._constant(operand)
-            if constant is not None and kind not in constant:
-                raise faults.OperandType(operator=operator, type=type_of(constant))
+        for constant in filter(None, map(_constant, operands)):
 
-    def _add(self, target: Compute, change: AttributeValue) -> Compute:
+            def check(values: Values, constant: Constantly = constant) -> None:
+                value = constant(values)
+                if kind not in value:
+                    raise faults.OperandType(operator=operator, type=type_of(value))
+
+            self.checks.append(check)
+
+    def _add(self, target: Compute, constant: Constantly) -> Compute:
         """A number, a union of sets, or (legacy only) a list at the end."""
-        kind = type_of(change)
         mismatch = self._mismatch
 
-        def compute(old: Item) -> AttributeValue:
-            value = target(old)
+        def compute(old: Item, values: Values) -> AttributeValue:
+            value, change = target(old, values), constant(values)
             if value is None:
                 return change
+            kind = type_of(change)
             if kind not in value:
                 raise mismatch
             if kind == "N":
@@ -313,38 +371,46 @@ class _Binder:
 
         return compute
 
-    def _delete(self, target: Compute, change: AttributeValue) -> Compute:
+    def _delete(self, target: Compute, constant: Constantly) -> Compute:
         """A difference of sets; a set that becomes empty is removed."""
-        kind = type_of(change)
-        removed = frozenset(change[kind])
         mismatch = self._mismatch
 
-        def compute(old: Item) -> AttributeValue | None:
-            value = target(old)
+        def compute(old: Item, values: Values) -> AttributeValue | None:
+            value, change = target(old, values), constant(values)
             if value is None:
                 return None
+            kind = type_of(change)
             if kind not in value:
                 raise mismatch
+            removed = frozenset(change[kind])
             kept = [member for member in value[kind] if member not in removed]
             return {kind: kept} if kept else None
 
         return compute
 
 
-def _nothing(old: Item) -> None:
+Constantly: TypeAlias = Callable[[Values], AttributeValue]
+"""An operand that does not depend on the item."""
+
+
+def _constant(operand: Operand) -> Constantly | None:
+    if isinstance(operand, ValueRef):
+        return itemgetter(operand.name)
+    if isinstance(operand, Constant):
+        value = operand.value
+        return lambda values: value
+    return None
+
+
+def _nothing(old: Item, values: Values) -> None:
     return None
 
 
 def _lookup(path: paths.Path) -> Compute:
     if len(path) == 1:
         name = path[0]
-        return lambda old: old.get(name)  # type: ignore[arg-type]
-    return lambda old: paths.get(old, path)
-
-
-def _check_two_operands(call: Call) -> None:
-    if len(call.operands) != 2:
-        raise faults.OperandCount(operator=call.name, count=len(call.operands))
+        return lambda old, values: old.get(name)  # type: ignore[arg-type]
+    return lambda old, values: paths.get(old, path)
 
 
 def _number_of(combine: Callable[[str, str], str], left: str, right: str) -> AttributeValue:

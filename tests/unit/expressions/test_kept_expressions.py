@@ -1,0 +1,139 @@
+"""A text that was bound before gives the same answers and the same refusals as one that was not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from faradisc.errors import ApiError
+from faradisc.expressions import Placeholders, bind_condition, bind_update, condition, kept, update
+from faradisc.expressions.faults import ExpressionError, UpdateError
+
+ITEM: dict[str, Any] = {
+    "n": {"N": "5"},
+    "s": {"S": "text"},
+    "set": {"SS": ["a", "b"]},
+    "l": {"L": [{"N": "1"}]},
+    "m": {"M": {"n": {"N": "5"}}},
+}
+VALUES: list[dict[str, Any]] = [
+    {"N": "5"},
+    {"N": "7"},
+    {"S": "te"},
+    {"S": "S"},
+    {"SS": ["b"]},
+    {"L": []},
+    {"NULL": True},
+]
+CONDITIONS = [
+    "n = :a",
+    "#x = :a",
+    "#x.n < :a",
+    ":a < #x",
+    "n BETWEEN :a AND :b",
+    "n BETWEEN :b AND m.n",
+    "n IN (:a, #x, :b)",
+    "attribute_exists(#x)",
+    "attribute_exists(:a)",
+    "attribute_exists(#x) AND NOT (s = :a OR n <> :b)",
+    "attribute_type(s, :a)",
+    "begins_with(s, :a)",
+    "begins_with(:a, #x)",
+    "contains(set, :a)",
+    "contains(:a, :a)",
+    "size(s) > :a",
+    "size(:a) > :b",
+    "size(#x) = size(s)",
+    "#x = #y",
+    "n = n",
+    "n = :a AND n = n",
+]
+UPDATES = [
+    "SET s = :a",
+    "SET #x = #x + :a",
+    "SET n = :a - :b, s = :b",
+    "SET l = list_append(l, :a)",
+    "SET l = list_append(:a, :b), s = if_not_exists(#x, :a)",
+    "SET s = if_not_exists(:a, :b)",
+    "SET s = if_not_exists(n)",
+    "SET s = list_append(:a), n = n + :b",
+    "SET m.n = :a REMOVE s",
+    "SET #x = :a, #y = :b",
+    "ADD n :a",
+    "ADD set :a SET s = s + :b",
+    "DELETE set :a",
+    "REMOVE #x",
+    "SET missing = other",
+]
+NAMES = [{"#x": "n", "#y": "s"}, {"#x": "m", "#y": "n"}, {"#x": "s", "#y": "s"}, {"#y": "n"}]
+
+
+def told(bind: Callable[[], Any]) -> object:
+    """What comes of it, or what it is refused with."""
+    try:
+        return bind()
+    except (ExpressionError, UpdateError, ApiError) as fault:
+        return type(fault), str(fault)
+
+
+def forget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Conditions are bound from their trees, and updates as if for the first time."""
+    monkeypatch.setattr(condition, "key_of", lambda *_: None)
+    monkeypatch.setattr(update, "_plans", kept.Kept())
+
+
+def rounds() -> list[tuple[dict[str, str], dict[str, Any]]]:
+    pairs = [{":a": a, ":b": b} for a in VALUES for b in VALUES[:4]]
+    return [(names, values) for names in NAMES for values in [*pairs, {":a": VALUES[0]}, {}]]
+
+
+@pytest.mark.parametrize("text", CONDITIONS)
+def test_conditions(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def answer(names: dict[str, str], values: dict[str, Any]) -> object:
+        return bind_condition(text, "ConditionExpression", Placeholders(names, values)).matches(ITEM)
+
+    for _ in range(2):
+        for names, values in rounds():
+            known = told(lambda names=names, values=values: answer(names, values))  # type: ignore[misc]
+            with monkeypatch.context() as fresh:
+                forget(fresh)
+                new = told(lambda names=names, values=values: answer(names, values))  # type: ignore[misc]
+            assert known == new
+
+
+@pytest.mark.parametrize("text", UPDATES)
+def test_updates(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def answer(names: dict[str, str], values: dict[str, Any]) -> object:
+        bound = bind_update(text, Placeholders(names, values))
+        return bound.apply(ITEM).item, bound.top_level_written, bound.nested, bound.gate_bytes
+
+    for _ in range(2):
+        for names, values in rounds():
+            known = told(lambda names=names, values=values: answer(names, values))  # type: ignore[misc]
+            with monkeypatch.context() as fresh:
+                forget(fresh)
+                new = told(lambda names=names, values=values: answer(names, values))  # type: ignore[misc]
+            assert known == new
+
+
+def test_the_first_fault_from_the_left_is_told_whatever_was_kept() -> None:
+    text = "a < :a AND b = b"
+    with pytest.raises(ExpressionError, match="must be distinct"):
+        bind_condition(text, "ConditionExpression", Placeholders(None, {":a": {"N": "1"}}))
+    with pytest.raises(ExpressionError, match="Incorrect operand type"):
+        bind_condition(text, "ConditionExpression", Placeholders(None, {":a": {"NULL": True}}))
+    with pytest.raises(ExpressionError, match=":a"):
+        bind_condition(text, "ConditionExpression", Placeholders(None, {}))
+
+
+def test_little_is_kept() -> None:
+    texts: kept.Kept[int] = kept.Kept()
+    for number in range(3 * kept.KEPT_MAX):
+        texts.put((str(number),), number)
+        assert texts.get((str(number),)) == number
+    assert len(texts._made) <= kept.KEPT_MAX
+    for long in [("x" * 513,), ("x", "y" * 1024)]:
+        texts.put(long, 0)
+        assert texts.get(long) is None
