@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from faradisc.check.online import OnlineCheck
 from faradisc.clock import Clock, Entropy, SystemClock, SystemEntropy
 from faradisc.errors import RequestRuleError
 from faradisc.kinesis.delivery import KinesisDelivery
@@ -54,6 +55,8 @@ class Database:
         self.request_ids = RequestIds(backend.entropy)
         store, catalog = backend.store, backend.catalog
         self._sweeper = Sweeper(store, catalog, backend.clock, delay_s=settings.ttl_delay_s)
+        self.checks = OnlineCheck(store, backend.clock)
+        """Of the whole database, while it goes on serving; `faradisc check --endpoint` asks for them."""
         self._workers = Workers(
             (
                 Job("index backfill", lambda: backfill_step(store, catalog)),
@@ -62,6 +65,7 @@ class Database:
                 Job("expiry backfill", lambda: fill_step(store, catalog)),
                 Job("expiry", self._sweeper.step),
                 Job("Kinesis delivery", backend.kinesis.step),
+                Job("check", self.checks.step),
             )
         )
 
@@ -144,5 +148,6 @@ class Database:
         await self._backend.catalog.drop_all()
 
     async def close(self) -> None:
+        await self.checks.close()
         self._backend.kinesis.close()
         await self._backend.store.close()

@@ -4,6 +4,7 @@
     inventory.py  what there has to be: the catalog, the streams, and which part belongs to what
     rows.py       the items of a table, their sizes, counters and collections
     derived.py    what follows from the items: index entries and expiry rows, verified both ways
+    past.py       the images that point-in-time recovery keeps
     logs.py       streams and captured changes: numbers without gaps, records that can be read, lineage
     system.py     idempotency tokens, progress of background jobs
     repair.py     rewrite what follows from something else, remove what belongs to nothing

@@ -202,7 +202,7 @@ async def verify(
                 items += one
                 size += row_bytes
                 tally.rows += 1
-                tally.bytes += len(payload)
+                tally.bytes += row_bytes - STORAGE_OVERHEAD_BYTES if one else len(payload)
                 if derived.is_optional(key):
                     optional.append(row)
                 else:
@@ -225,7 +225,7 @@ def usage_faults(where: str, part: Part, held: tuple[int, int], stored: tuple[in
             where,
             "the counters differ from what is there",
             "counts again",
-            f"slot {part[-1]} holds {held[0]} rows of {held[1]} bytes, "
+            f"slot {part[4]} holds {held[0]} rows of {held[1]} bytes, "
             f"counted are {stored[0]} of {stored[1]} bytes",
             Mend("usage", part=part),
         )

@@ -47,7 +47,7 @@ class Inventory:
         return [part for part in self.parts if not self._is_owned(part)]
 
     def _is_owned(self, part: Part) -> bool:
-        if len(part) != 5:
+        if len(part) < 5:
             return True  # not one of ours to judge
         resource = int.from_bytes(part[:4], "big")
         _, slots = self.owners.get(resource, ("", 0))

@@ -18,6 +18,7 @@ from faradisc.check.derived import IndexEntries, derived_of, differences
 from faradisc.check.faults import Mend, Report
 from faradisc.check.inventory import LAST_RESOURCE_KEY, Inventory, take_inventory
 from faradisc.check.items import judge
+from faradisc.check.past import PART_BYTES
 from faradisc.check.reading import pages
 from faradisc.check.rows import Collection, CollectionMerge, CollectionSums
 from faradisc.check.system import expires_of, expiry_key
@@ -35,6 +36,13 @@ class Repair:
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
+
+    async def all(self, mends: Iterable[Mend]) -> int:
+        """Do each of them; their number. Raises StorageError."""
+        done = 0
+        async for _ in self.run(mends):
+            done += 1
+        return done
 
     async def run(self, mends: Iterable[Mend]) -> AsyncIterator[Mend]:
         """Do each of them, and name it when it is done. Raises StorageError."""
@@ -135,12 +143,14 @@ class Repair:
 
     async def _count_again(self, part: Part, inventory: Inventory) -> None:
         """Make a part's usage what its rows say."""
-        counted = _counted_parts(inventory)
+        is_history, is_counted = len(part) == PART_BYTES, part in _counted_parts(inventory)
         count = size = 0
-        if part in counted:
+        if is_history or is_counted:
             async for rows in pages(self._store, part):
                 count += len(rows)
-                size += sum(record.size_of(payload) + STORAGE_OVERHEAD_BYTES for _, payload in rows)
+                for key, payload in rows:
+                    kept = record.size_of(payload) + STORAGE_OVERHEAD_BYTES
+                    size += len(key) + len(payload) if is_history else kept
         items, bytes_ = await self._store.usage(part)
         if (items, bytes_) != (count, size):
             await self._store.commit([Batch(part, items_delta=count - items, bytes_delta=size - bytes_)])

@@ -15,6 +15,7 @@ from faradisc.check.derived import Sums, derived_of, verify
 from faradisc.check.faults import LOST, Fault, Mend, Report
 from faradisc.check.inventory import Inventory, name_of, stream_name, take_inventory
 from faradisc.check.logs import verify_captured, verify_stream
+from faradisc.check.past import verify_history
 from faradisc.check.rows import walk_items
 from faradisc.check.system import verify_jobs, verify_tokens
 from faradisc.clock import Clock
@@ -70,7 +71,7 @@ class Check:
         inventory = await take_inventory(store, report)
         yield
         for table in inventory.tables:
-            async for _ in self._looked_at(name_of(table), self._table(store, table)):
+            async for _ in self._looked_at(name_of(table), self._table(store, table, inventory)):
                 yield
             for destination in table.state.kinesis:
                 if destination["resource"] is not None:
@@ -94,7 +95,7 @@ class Check:
         except (Corruption, IOFailed) as error:
             self.report.add(Fault(where, "what is stored cannot be read to its end", LOST, str(error)))
 
-    async def _table(self, store: ReadOnlyStore, table: Table) -> AsyncIterator[None]:
+    async def _table(self, store: ReadOnlyStore, table: Table, inventory: Inventory) -> AsyncIterator[None]:
         report = self.report
         where = name_of(table)
         if table.state.status == "DELETING":
@@ -108,6 +109,9 @@ class Check:
             yield
         for each in derived:
             async for _ in self._looked_at(each.where, verify(store, each, sums, report)):
+                yield
+        if table.state.pitr is not None:
+            async for _ in verify_history(store, table, inventory, report):
                 yield
 
     async def _look_for_orphans(self, inventory: Inventory) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from faradisc import __version__
+from faradisc.cli.check import check
 from faradisc.cli.credentials import credentials
 from faradisc.cli.serving import serve
 from faradisc.cli.streams import streams
@@ -26,6 +27,7 @@ def version() -> None:
     click.echo(f"faradisc {__version__}")
 
 
+cli.add_command(check)
 cli.add_command(credentials)
 cli.add_command(serve)
 cli.add_command(streams)

@@ -42,6 +42,24 @@ def prepare(directory: Path, *, data: Path) -> int:
             _write(directory, version)
     except OSError as error:
         raise unwritable(directory, error) from error
+    return _known(directory, version)
+
+
+def found(directory: Path) -> int:
+    """The version of a data directory that is there; nothing is written.
+
+    Raises: NewerFormat, Corruption, IOFailed.
+    """
+    try:
+        version = _read(directory)
+    except OSError as error:
+        raise IOFailed(f"The data directory {directory} cannot be read: {error}") from error
+    if version is None:
+        raise Corruption(f"{directory} is no data directory: it has no {FORMAT_FILE} file.")
+    return _known(directory, version)
+
+
+def _known(directory: Path, version: int) -> int:
     if version > FORMAT_VERSION:
         raise NewerFormat(
             f"The data in {directory} has storage format {version}; this release knows formats up to "

@@ -28,7 +28,7 @@ ROCKS_DIRECTORY = "rocks"
 OWNER_FILE = "OWNER"
 
 
-def _options() -> Options:
+def options() -> Options:
     """The tuning, chosen for one writer, rows of some hundred bytes and a small idle process."""
     table = BlockBasedOptions()
     table.set_block_cache(Cache(BLOCK_CACHE_BYTES))
@@ -38,21 +38,21 @@ def _options() -> Options:
     # larger than a shard of it likes, and a read then pays for bringing it back (measured: 5 times slower).
     table.set_cache_index_and_filter_blocks(False)
 
-    options = Options(raw_mode=True)
-    options.create_if_missing(True)
-    options.set_block_based_table_factory(table)
-    options.set_compression_type(DBCompressionType.lz4())
-    options.set_write_buffer_size(WRITE_BUFFER_BYTES)
-    options.set_level_compaction_dynamic_level_bytes(True)
-    options.set_max_background_jobs(2)
-    options.set_max_open_files(OPEN_FILES_MAX)
-    options.set_bytes_per_sync(MB)  # spreads the writing of tables, so that no log sync waits behind it
-    options.set_keep_log_file_num(2)
-    options.set_max_log_file_size(MB)
-    options.set_stats_dump_period_sec(0)
-    options.set_stats_persist_period_sec(0)
-    options.set_skip_stats_update_on_db_open(True)
-    return options
+    tuning = Options(raw_mode=True)
+    tuning.create_if_missing(True)
+    tuning.set_block_based_table_factory(table)
+    tuning.set_compression_type(DBCompressionType.lz4())
+    tuning.set_write_buffer_size(WRITE_BUFFER_BYTES)
+    tuning.set_level_compaction_dynamic_level_bytes(True)
+    tuning.set_max_background_jobs(2)
+    tuning.set_max_open_files(OPEN_FILES_MAX)
+    tuning.set_bytes_per_sync(MB)  # spreads the writing of tables, so that no log sync waits behind it
+    tuning.set_keep_log_file_num(2)
+    tuning.set_max_log_file_size(MB)
+    tuning.set_stats_dump_period_sec(0)
+    tuning.set_stats_persist_period_sec(0)
+    tuning.set_skip_stats_update_on_db_open(True)
+    return tuning
 
 
 def open_files(directory: Path) -> Rdict:
@@ -66,7 +66,7 @@ def open_files(directory: Path) -> Rdict:
         if not files.exists():
             files.mkdir()
             data_format.sync_directory(directory)
-        db = Rdict(str(files), _options())
+        db = Rdict(str(files), options())
     except OSError as error:
         raise data_format.unwritable(files, error) from error
     except Exception as error:

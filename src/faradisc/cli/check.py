@@ -1,0 +1,166 @@
+"""`faradisc check`: verify a whole database, in its directory or through its server, and repair it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+
+from faradisc.server.settings import ENVIRONMENT_PREFIX
+
+if TYPE_CHECKING:
+    from faradisc.storage.api import Store
+
+CLEAN, FAULTY, CANNOT = 0, 1, 2
+SHOWN_MAX = 10
+"""Faults of one kind at one place that are printed; --json has more."""
+
+
+@click.command()
+@click.argument(
+    "directory", required=False, type=click.Path(path_type=Path), envvar=ENVIRONMENT_PREFIX + "DATA_DIR"
+)
+@click.option("--endpoint", metavar="URL", help="Check a running server instead, through this address.")
+@click.option("--repair", is_flag=True, help="Rewrite what is wrong and follows from something else.")
+@click.option("--json", "as_json", is_flag=True, help="The report as one JSON document.")
+def check(directory: Path | None, *, endpoint: str | None, repair: bool, as_json: bool) -> None:
+    """Verify every item, index, counter, stream and token of the database in DIRECTORY.
+
+    Without --repair nothing is touched, and a server may be running on it: then its state of this moment is
+    checked. DIRECTORY is ./faradisc-data if not given.
+
+    Exits 0 when there are no faults, or none are left after --repair; 1 when there are; 2 when the check
+    could not be made.
+    """
+    if endpoint is not None:
+        if directory is not None or repair:
+            _fail("--endpoint stands alone: a server checks its own data, and repairs need it stopped.")
+        from faradisc.cli.check_online import check_online  # noqa: PLC0415 - http.client is slow to import
+
+        document = check_online(endpoint, _fail)
+    else:
+        document = _check_directory(directory or Path("faradisc-data"), repair=repair)
+    if as_json:
+        click.echo(json.dumps(document))
+    else:
+        click.echo("\n".join(in_words(document)))
+    left = document["repaired"]["left"] if document.get("repaired") else document
+    raise SystemExit(CLEAN if left["clean"] else FAULTY)
+
+
+def _check_directory(directory: Path, *, repair: bool) -> dict[str, Any]:
+    from faradisc.errors import StorageError  # noqa: PLC0415 - `serve` needs none of this
+    from faradisc.storage import format as data_format  # noqa: PLC0415
+    from faradisc.storage.api import InUse  # noqa: PLC0415
+
+    try:
+        version = data_format.found(directory)
+        document = _repaired(directory) if repair else _looked_at(directory)
+    except InUse as error:
+        _fail(f"{error} Stop it before a repair; without --repair it can go on.")
+    except StorageError as error:
+        _fail(str(error))
+    return {"place": str(directory), "format": version, **document}
+
+
+def _looked_at(directory: Path) -> dict[str, Any]:
+    from faradisc.storage.rocks_reading import read_only_rocks  # noqa: PLC0415
+
+    with read_only_rocks(directory) as store:
+        return _report(store)[0]
+
+
+def _repaired(directory: Path) -> dict[str, Any]:
+    from faradisc.check.repair import Repair  # noqa: PLC0415
+    from faradisc.clock import SystemClock  # noqa: PLC0415
+    from faradisc.storage.immediate import run  # noqa: PLC0415
+    from faradisc.storage.rocks import open_rocks  # noqa: PLC0415
+
+    store = open_rocks(directory, durability="inline")
+    try:
+        document, mends = _report(store)
+        if not mends:
+            return document
+        done = run(Repair(store, SystemClock()).all(mends))
+        left, _ = _report(store)
+        return {**document, "repaired": {"done": done, "left": left}}
+    finally:
+        run(store.close())
+
+
+def _report(store: Store) -> tuple[dict[str, Any], list[Any]]:
+    """The report of one walk over a store, and what a repair would do."""
+    from faradisc.check import Check  # noqa: PLC0415
+    from faradisc.clock import SystemClock  # noqa: PLC0415
+    from faradisc.storage.immediate import run  # noqa: PLC0415
+
+    clock = SystemClock()
+    began_ns = clock.now_ns()
+    report = run(Check(store, clock).finish())
+    seconds = (clock.now_ns() - began_ns) / 1e9
+    return {**report.to_json(), "seconds": round(seconds, 3)}, list(report.mends)
+
+
+# --- Words ---------------------------------------------------------------------------------------
+
+
+def in_words(document: dict[str, Any]) -> Iterable[str]:
+    """The report for people, line by line."""
+    version = f", storage format {document['format']}" if "format" in document else ""
+    yield f"{document['place']}{version}"
+    yield from _looked_at_lines(document["looked_at"])
+    for note in document["notes"]:
+        yield f"note: {note}"
+    yield from _fault_lines(document)
+    repaired = document.get("repaired")
+    if repaired:
+        yield ""
+        yield f"repaired: {repaired['done']} done; then, in a second check:"
+        yield from _fault_lines(repaired["left"])
+
+
+def _looked_at_lines(tallies: list[dict[str, Any]]) -> Iterable[str]:
+    nouns = {"table": "items", "stream": "records", "capture": "records", "tokens": "tokens"}
+    nouns |= {"expiry": "rows", "history": "changes"}
+    for tally in tallies:
+        noun = nouns.get(tally["kind"], "entries")
+        table, comma, rest = tally["where"].partition(", ")
+        label = f"  {rest}" if comma else table
+        yield f"  {label:48} {tally['rows']:>12,} {noun:8} {size_in_words(tally['bytes']):>10}"
+
+
+def _fault_lines(document: dict[str, Any]) -> Iterable[str]:
+    for group in document["found"]:
+        yield ""
+        times = f" ({group['count']:,} times)" if group["count"] > 1 else ""
+        yield f"FAULT {group['where']}: {group['what']}{times}"
+        for detail in group["details"][:SHOWN_MAX]:
+            yield f"      {detail}"
+        if group["count"] > SHOWN_MAX and len(group["details"]) > SHOWN_MAX:
+            yield f"      and {group['count'] - SHOWN_MAX:,} more"
+        remedy = group["remedy"]
+        yield f"      --repair {remedy}" if group["repairable"] else f"      no repair: {remedy}"
+    if document["found"]:
+        yield ""
+    faults, rows, seconds = document["faults"], document["rows"], document["seconds"]
+    found = "no faults" if not faults else f"{faults:,} fault{'s' if faults > 1 else ''}"
+    speed = f", {rows / seconds:,.0f} a second" if seconds >= 1 else ""
+    yield f"{found} in {rows:,} rows and log entries ({seconds:.1f} s{speed})"
+
+
+def size_in_words(count: int) -> str:
+    """Bytes in the unit that leaves up to four digits."""
+    size, unit = float(count), "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if size < 10_000:
+            break
+        size, unit = size / 1000, larger
+    return f"{size:.0f} {unit}"
+
+
+def _fail(sentence: str) -> NoReturn:
+    click.echo(f"faradisc: {sentence}", err=True)
+    raise SystemExit(CANNOT)

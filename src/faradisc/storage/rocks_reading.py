@@ -1,0 +1,68 @@
+"""Reading a data directory without touching it, also while a server owns it or where it cannot be written.
+
+RocksDB's read-only mode takes no lock and shows the store as it was when it was opened, the log included;
+but the binding writes its settings beside the data. So RocksDB is shown a directory of its own, of links to
+the files of this moment, and keeps all of them open: what a server compacts away meanwhile stays readable.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rocksdict import AccessType, Rdict
+
+from faradisc.storage import format as data_format
+from faradisc.storage.api import Corruption, IOFailed
+from faradisc.storage.immediate import run
+from faradisc.storage.rocks import RocksStore
+from faradisc.storage.rocks_files import ROCKS_DIRECTORY, options, translated
+
+_ATTEMPTS = 5
+"""A server may replace files between their listing and their opening."""
+
+
+@contextmanager
+def read_only_rocks(directory: Path) -> Iterator[RocksStore]:
+    """The store in `directory` as it is now. Writing to it fails.
+
+    Raises: NewerFormat, Corruption, IOFailed.
+    """
+    files = directory / ROCKS_DIRECTORY
+    data_format.found(directory)
+    with tempfile.TemporaryDirectory(prefix="faradisc-read-") as place:
+        store = RocksStore(_opened(files, Path(place)), "inline")
+        try:
+            yield store
+        finally:
+            run(store.close())
+
+
+def _opened(files: Path, place: Path) -> Rdict:
+    tuning = options()
+    tuning.create_if_missing(False)
+    tuning.set_max_open_files(-1)
+    for attempt in range(_ATTEMPTS):
+        links = place / str(attempt)
+        try:
+            _link(files, links)
+            return Rdict(str(links), tuning, access_type=AccessType.read_only())
+        except OSError as error:
+            raise IOFailed(f"The data in {files} cannot be read: {error}") from error
+        except Exception as error:
+            failure = translated(error)
+    if isinstance(failure, IOFailed):
+        raise IOFailed(f"The data in {files} cannot be read: {failure}") from failure
+    raise failure
+
+
+def _link(files: Path, links: Path) -> None:
+    """Links to everything RocksDB reads: tables, logs, and what lists them. Raises Corruption, OSError."""
+    links.mkdir()
+    for file in files.iterdir():
+        if file.suffix in (".sst", ".log") or file.name == "CURRENT" or file.name.startswith("MANIFEST-"):
+            (links / file.name).symlink_to(file.absolute())
+    if not (links / "CURRENT").exists():
+        raise Corruption(f"{files} holds no store: the file CURRENT is missing.")

@@ -1,0 +1,74 @@
+"""A check while the database goes on: in steps of the background work, one at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from faradisc.check.online import OnlineCheck
+from faradisc.clock import ManualClock
+from faradisc.storage.api import Batch, IOFailed, ReadOnlyStore
+from faradisc.storage.immediate import run
+from faradisc.storage.memory import MemoryStore
+from fixtures.check_world import START_S, fill
+from fixtures.stepped import Stepped
+
+
+@pytest.fixture
+def process() -> Iterator[Stepped]:
+    clock = ManualClock(START_S)
+    made = Stepped(clock=clock)
+    fill(made, clock)
+    yield made
+    made.close()
+
+
+def checks(process: Stepped) -> OnlineCheck:
+    return process.local._open().checks
+
+
+def test_the_background_work_walks_it_while_requests_go_on(process: Stepped) -> None:
+    assert checks(process).document() == {"status": "none"}
+    assert checks(process).begin()
+    assert not checks(process).begin()
+    assert process.step()
+    assert checks(process).document()["status"] == "running"
+    process.call("DeleteItem", TableName="plain", Key={"id": {"B": "AA=="}})
+    assert process.finish() > 10
+    document = checks(process).document()
+    assert (document["status"], document["clean"], document["faults"]) == ("done", True, 0)
+    plain = next(each for each in document["looked_at"] if each["where"] == "table plain")
+    assert plain["rows"] == 5, "it sees the state in which it began"
+
+
+def test_the_next_one_begins_anew(process: Stepped) -> None:
+    run(process.store.commit([Batch(b"\x00\x00\x00\x63\x00", puts=[(b"k", b"")])]))
+    for _ in range(2):
+        assert checks(process).begin()
+        process.finish()
+        document = checks(process).document()
+        assert (document["status"], document["faults"]) == ("done", 1)
+
+
+def test_closing_the_database_ends_it(process: Stepped) -> None:
+    checks(process).begin()
+    process.step()
+    found = checks(process)
+    process.local.close()
+    assert found.document()["status"] == "done"
+
+
+class _Broken(MemoryStore):
+    async def snapshot(self) -> ReadOnlyStore:
+        raise IOFailed("the disk is gone")
+
+
+def test_a_store_that_fails_is_said(process: Stepped) -> None:
+    check = OnlineCheck(_Broken(), ManualClock())
+    assert check.begin()
+    assert run(check.step())
+    assert not run(check.step())
+    document = check.document()
+    assert (document["status"], document["reason"]) == ("failed", "the disk is gone")
+    assert check.begin()

@@ -1,0 +1,239 @@
+"""`faradisc check`: exit codes, words, repairs, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from faradisc.storage.api import Batch
+from faradisc.storage.immediate import run
+from faradisc.storage.rocks import open_rocks
+from fixtures.check_world import world
+
+ORPHAN = b"\x00\x00\x00\x63\x00"
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    process = world(tmp_path / "data")
+    process.close()
+    return tmp_path / "data"
+
+
+def damage(data: Path) -> None:
+    """One orphan, one wrong counter, one lost index entry."""
+    store = open_rocks(data, durability="inline")
+    index = b"\x00\x00\x00\x05"
+    part = next(name for name, _ in run(store.parts()) if name[:4] == index)
+    ((key, _),) = run(store.range(part, None, None, limit=1))
+    run(store.commit([Batch(ORPHAN, puts=[(b"k", b"v")]), Batch(part, deletes=[key])]))
+    run(store.commit([Batch(b"\x00\x00\x00\x01\x00", items_delta=1)]))
+    run(store.close())
+
+
+def files_of(data: Path) -> dict[str, tuple[int, int]]:
+    return {
+        str(each): (each.stat().st_size, each.stat().st_mtime_ns)
+        for each in data.rglob("*")
+        if each.is_file()
+    }
+
+
+def test_a_sound_directory_exits_0_and_is_not_touched(command: Any, data: Path) -> None:
+    before = files_of(data)
+    result = command("check", "data")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout.startswith("data, storage format ")
+    assert re.search(r"^  table music +39 items ", result.stdout, re.MULTILINE)
+    assert re.search(r"^    index by.genre +20 entries ", result.stdout, re.MULTILINE)
+    assert re.search(r"no faults in \d+ rows and log entries \(", result.stdout)
+    assert files_of(data) == before
+
+
+def test_faults_exit_1_and_say_what_a_repair_does(command: Any, data: Path) -> None:
+    damage(data)
+    before = files_of(data)
+    result = command("check", FARADISC_DATA_DIR="data")
+    assert (result.returncode, result.stderr) == (1, "")
+    assert (
+        "FAULT orphans: a part belongs to no table, index or stream\n      resource 99, slot 0\n"
+        "      --repair removes it\n"
+    ) in result.stdout
+    assert "FAULT table music: the counters differ from what is there\n      slot 0 holds" in result.stdout
+    assert "FAULT table music, index by.genre: an entry is missing\n      {" in result.stdout
+    assert re.search(r"^3 faults in ", result.stdout, re.MULTILINE)
+    assert files_of(data) == before
+
+
+def test_repair_exits_0_when_nothing_is_left(command: Any, data: Path) -> None:
+    damage(data)
+    result = command("check", "data", "--repair", "--json")
+    assert (result.returncode, result.stderr) == (0, "")
+    document = json.loads(result.stdout)
+    assert (document["faults"], document["repaired"]["done"]) == (3, 3)
+    assert document["repaired"]["left"]["clean"]
+    assert command("check", "data").returncode == 0
+    again = json.loads(command("check", "data", "--repair", "--json").stdout)
+    assert again["clean"]
+    assert "repaired" not in again
+
+
+def test_repair_exits_1_when_something_is_left(command: Any, data: Path) -> None:
+    damage(data)
+    store = open_rocks(data, durability="inline")
+    part = b"\x00\x00\x00\x01\x01"
+    ((key, (_, payload)),) = run(store.range(part, None, None, limit=1))
+    run(store.commit([Batch(part, puts=[(key, payload[:9] + b"\x00" + payload[10:])])]))
+    run(store.close())
+    result = command("check", "data", "--repair")
+    assert result.returncode == 1
+    assert "repaired: 3 done; then, in a second check:" in result.stdout
+    assert "no repair: cannot be repaired from what is here: restore it from a backup" in result.stdout
+
+
+def test_beside_a_server_it_reads_and_does_not_repair(start_server: Any, command: Any, data: Path) -> None:
+    server = start_server("--data-dir", "data")
+    assert command("check", "data").returncode == 0
+    refused = command("check", "data", "--repair")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert f"is in use by process {server.process.pid};" in refused.stderr
+    assert "Stop it before a repair" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("prepare", "text"),
+    [
+        (lambda data: None, "missing is no data directory: it has no FORMAT file"),
+        (
+            lambda data: data.joinpath("FORMAT").write_text("faradisc storage format 999\n"),
+            "has storage format 999; this release knows formats up to",
+        ),
+        (lambda data: data.joinpath("FORMAT").write_text("faradisc storage format 1\n"), "cannot be read"),
+    ],
+)
+def test_what_is_no_database_exits_2(command: Any, tmp_path: Path, prepare: Any, text: str) -> None:
+    (tmp_path / "missing").mkdir()
+    prepare(tmp_path / "missing")
+    before = files_of(tmp_path)
+    result = command("check", "missing")
+    assert (result.returncode, result.stdout, result.stderr.count("\n")) == (2, "", 1)
+    assert text in result.stderr
+    assert files_of(tmp_path) == before
+
+
+def test_a_mistyped_directory_is_not_made(command: Any, tmp_path: Path) -> None:
+    assert command("check", "nowhere", "--repair").returncode == 2
+    assert not (tmp_path / "nowhere").exists()
+
+
+# --- Through a server ----------------------------------------------------------------------------
+
+
+class Double(ThreadingHTTPServer):
+    """Answers as the server's page does; what it says stands in `answers`."""
+
+    def __init__(self, answers: list[tuple[int, Any]]) -> None:
+        super().__init__(("127.0.0.1", 0), _Requests)
+        self.answers = answers
+        self.asked: list[str] = []
+
+
+class _Requests(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        assert isinstance(self.server, Double)
+        self.server.asked.append(f"{self.command} {self.path}")
+        status, document = self.server.answers.pop(0)
+        body = json.dumps(document).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_GET = do_POST
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def through(command: Any, answers: list[tuple[int, Any]], *arguments: str) -> tuple[Any, list[str]]:
+    with Double(answers) as double:
+        thread = threading.Thread(target=double.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            result = command("check", "--endpoint", f"http://127.0.0.1:{double.server_port}", *arguments)
+        finally:
+            double.shutdown()
+            thread.join()
+        return result, double.asked
+
+
+DONE = {
+    "status": "done",
+    "seconds": 2.0,
+    "rows": 100,
+    "clean": True,
+    "faults": 0,
+    "found": [],
+    "looked_at": [{"where": "table t", "kind": "table", "rows": 1, "bytes": 20_000_000}],
+    "notes": ["table u is being filled"],
+}
+
+
+def test_a_server_is_asked_until_it_is_done(command: Any) -> None:
+    result, asked = through(command, [(202, {}), (200, {"status": "running"}), (200, DONE)])
+    assert (result.returncode, result.stderr) == (0, "")
+    assert asked == ["POST /_faradisc/check", "GET /_faradisc/check", "GET /_faradisc/check"]
+    assert "no faults in 100 rows and log entries (2.0 s, 50 a second)" in result.stdout
+    assert "20 MB" in result.stdout
+    assert "note: table u is being filled" in result.stdout
+
+
+def test_faults_of_a_server_exit_1(command: Any) -> None:
+    group = {
+        "where": "table t",
+        "what": "it leaks",
+        "remedy": "mends it",
+        "repairable": True,
+        "count": 30,
+        "details": [f"drop {number}" for number in range(30)],
+    }
+    found = {**DONE, "clean": False, "faults": 30, "found": [group]}
+    result, _ = through(command, [(409, {}), (200, found)])
+    assert result.returncode == 1
+    assert "FAULT table t: it leaks (30 times)\n      drop 0\n" in result.stdout
+    assert "      drop 9\n      and 20 more\n      --repair mends it\n" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("answers", "text"),
+    [
+        ([(404, {})], "answered 404 to POST /_faradisc/check: it is no Faradisc server"),
+        ([(202, {}), (500, {})], "answered 500 to GET /_faradisc/check"),
+        ([(202, {}), (200, {"status": "failed", "reason": "the disk is gone"})], "the disk is gone"),
+        ([(202, {}), (200, {"status": "none"})], "could not check its data: none"),
+        ([(202, {}), (200, {})], "what no Faradisc server does"),
+        ([(202, {}), (200, [])], "what no Faradisc server does"),
+    ],
+)
+def test_a_server_that_cannot(command: Any, answers: list[tuple[int, Any]], text: str) -> None:
+    result, _ = through(command, answers)
+    assert (result.returncode, result.stdout, result.stderr.count("\n")) == (2, "", 1)
+    assert text in result.stderr
+
+
+@pytest.mark.parametrize("arguments", [("data",), ("--repair",)])
+def test_an_endpoint_stands_alone(command: Any, arguments: tuple[str, ...]) -> None:
+    result = command("check", "--endpoint", "http://127.0.0.1:1", *arguments)
+    assert result.returncode == 2
+    assert "--endpoint stands alone" in result.stderr
+
+
+def test_an_address_that_is_none_and_nobody_there(command: Any) -> None:
+    assert "is no http:// or https:// address" in command("check", "--endpoint", "ftp://x").stderr
+    assert "does not answer" in command("check", "--endpoint", "127.0.0.1:1").stderr
