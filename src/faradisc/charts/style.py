@@ -44,7 +44,7 @@ a{{color:inherit;text-decoration-color:var(--rule)}}
 nav ul{{list-style:none;padding:0;columns:2}}nav li{{margin:0}}
 code,.key{{font:.86em/1.4 ui-monospace,"DejaVu Sans Mono",Menlo,Consolas,monospace;
 overflow-wrap:break-word}}
-.key{{display:inline-block;max-width:16rem}}
+.key{{display:block;width:max-content;max-width:16rem}}
 dl{{display:flex;flex-wrap:wrap;gap:.4rem 1.9rem;margin:.8rem 0 1.2rem}}
 dl div{{max-width:100%}}
 dt{{font-size:.82rem;color:var(--soft)}}

@@ -33,7 +33,9 @@ WAITS = Waits(2, 0, 0, 150, 900, (99_000, 900, 100))
 
 def lane(samples: int, *, busy: float = 0, refused: dict[str, tuple[float, ...]] | None = None) -> LaneSeries:
     """A day's wave of `busy` units per second on average; `refused` says what was, by cause."""
-    wave = tuple(number(busy * (1 - 0.6 * math.cos(i * 2 * math.pi / max(samples, 1)))) for i in range(samples))
+    wave = tuple(
+        number(busy * (1 - 0.6 * math.cos(i * 2 * math.pi / max(samples, 1)))) for i in range(samples)
+    )
     served = tuple(number(min(value, busy * 1.2)) for value in wave)
     zeros = (0,) * samples
     full = number(busy * 1.25 * 300)
@@ -148,15 +150,35 @@ MODES = (
     mode("auto-scaling", "Auto scaled", 1210.55, refused=0.05, cheapest=True),
     mode("as-planned", "As planned", 1290, refused=3.4),
 )
-PRICES = {"region": "us-east-1", "date": "2026-08-15", "source": "public price list", "write_unit": 0.000000625}
+PRICES = {
+    "region": "us-east-1",
+    "date": "2026-08-15",
+    "source": "public price list",
+    "write_unit": 0.000000625,
+}
 
 
 def totals(name: str = "all", *, cached: int = 0) -> Totals:
-    return Totals(name, 1_440_000, cached, 1_489_000, 1_391_250, 48_960, 12_003, 5_760_000, 23_040_000, 3.288, 0.834, WAITS)
+    return Totals(
+        name,
+        1_440_000,
+        cached,
+        1_489_000,
+        1_391_250,
+        48_960,
+        12_003,
+        5_760_000,
+        23_040_000,
+        3.288,
+        0.834,
+        WAITS,
+    )
 
 
 def scaling(samples: int, name: str = "Orders") -> ScalingTimeline:
-    steps = tuple(1000 if i < samples // 3 else 2400 if i < samples * 3 // 4 else 1500 for i in range(samples))
+    steps = tuple(
+        1000 if i < samples // 3 else 2400 if i < samples * 3 // 4 else 1500 for i in range(samples)
+    )
     high: tuple[AlarmState, ...] = tuple(
         "ALARM" if samples // 4 < i < samples // 3 + 4 else "OK" for i in range(samples)
     )
@@ -182,7 +204,9 @@ def scaling(samples: int, name: str = "Orders") -> ScalingTimeline:
     )
 
 
-def hot_key(key: str = "2014-07-09", *, verdict: Literal["fits", "near", "isolated", "shard"] = "shard") -> HotKey:
+def hot_key(
+    key: str = "2014-07-09", *, verdict: Literal["fits", "near", "isolated", "shard"] = "shard"
+) -> HotKey:
     return HotKey(
         "Orders",
         key,
@@ -230,7 +254,9 @@ def outcome(name: str = "date-key", samples: int = 240, **changes: Any) -> Outco
                 None,
                 "p2 has been at its limit for 5 min; the key 2014-07-09 will be isolated",
             ),
-            EventRow(middle, "Orders", "split", "shard-000000002", "heat", "2014-07-09", 6, "p2 became p4, p5, p6"),
+            EventRow(
+                middle, "Orders", "split", "shard-000000002", "heat", "2014-07-09", 6, "p2 became p4, p5, p6"
+            ),
             EventRow(
                 middle + 900,
                 "Orders",
@@ -245,9 +271,17 @@ def outcome(name: str = "date-key", samples: int = 240, **changes: Any) -> Outco
         events_left_out=0,
         scaling=(scaling(samples),),
         hot_keys=(hot_key(), hot_key("2014-07-08", verdict="near"), hot_key("2014-07-07", verdict="fits")),
-        costs=Costs(730, PRICES, MODES, (ResourceCost("Orders", MODES), ResourceCost("Orders/index/by-status", MODES)), "auto-scaling"),
+        costs=Costs(
+            730,
+            PRICES,
+            MODES,
+            (ResourceCost("Orders", MODES), ResourceCost("Orders/index/by-status", MODES)),
+            "auto-scaling",
+        ),
         budgets=(
-            BudgetResult("throttled_percent", 1, 3.288, False, "3.29 % of the attempts were refused; 1 % were allowed"),
+            BudgetResult(
+                "throttled_percent", 1, 3.288, False, "3.29 % of the attempts were refused; 1 % were allowed"
+            ),
             BudgetResult("monthly_usd", 2000, 1290, True, "$1,290 a month, at most $2,000"),
         ),
         verdict=(

@@ -13,12 +13,13 @@ from faradisc.charts.tables import Column, table
 from faradisc.charts.words import count, duration, money, percent, units
 from faradisc.planner.outcome import Outcome
 from faradisc.planner.report.detail import Detail, cut
-from faradisc.planner.report.heat import hottest
+from faradisc.planner.report.heat import Run
 from faradisc.planner.report.overview import headline
 
 
-def comparison(outcomes: Sequence[Outcome], detail: Detail) -> Markup:
+def comparison(runs: Sequence[Run], detail: Detail) -> Markup:
     """The table and the small charts. Plans may differ in length; each chart has its own time."""
+    outcomes = [run.outcome for run in runs]
     rows: list[tuple[str, Callable[[Outcome], Child]]] = [
         ("verdict", lambda o: headline(o)[1] or "no budget"),
         ("time simulated", lambda o: duration(o.duration_s)),
@@ -34,7 +35,6 @@ def comparison(outcomes: Sequence[Outcome], detail: Detail) -> Markup:
             "partitions at the end",
             lambda o: count(sum(r.partition_count[-1] for r in o.resources if r.partition_count)),
         ),
-        ("busiest partition", lambda o: percent(max(_hottest(o), default=0))),
         ("a month as planned", lambda o: _cost(o, "as-planned")),
         ("a month on demand", lambda o: _cost(o, "on-demand")),
         ("cheapest month", _cheapest),
@@ -42,11 +42,14 @@ def comparison(outcomes: Sequence[Outcome], detail: Detail) -> Markup:
     if not any(outcome.totals.cached for outcome in outcomes):
         rows = [row for row in rows if row[0] != "answered by a cache"]
     columns = [Column("", words=True), *(Column(cut(outcome.name, detail)) for outcome in outcomes)]
-    worst = max((max(_refused(outcome), default=0) for outcome in outcomes), default=0)
+    refused = [_refused(outcome) for outcome in outcomes]
+    worst = max((max(each, default=0) for each in refused), default=0)
+    told: list[list[Child]] = [[name, *(tell(outcome) for outcome in outcomes)] for name, tell in rows]
+    told.insert(-3, ["busiest partition", *(f"{percent(run.top)} of its limit" for run in runs)])
     return section(
         "The plans beside each other",
-        table("In numbers", columns, [[name, *(tell(o) for o in outcomes)] for name, tell in rows]),
-        [_charts(outcome, worst, detail) for outcome in outcomes],
+        table("In numbers", columns, told),
+        [_charts(run, each, worst, detail) for run, each in zip(runs, refused, strict=True)],
     )
 
 
@@ -56,11 +59,6 @@ def _cost(outcome: Outcome, mode: str) -> str:
 
 def _cheapest(outcome: Outcome) -> str:
     return next((f"{money(m.total_usd)}, {m.title.lower()}" for m in outcome.costs.modes if m.cheapest), "")
-
-
-def _hottest(outcome: Outcome) -> list[float]:
-    each = [hottest(resource, outcome.samples) for resource in outcome.resources]
-    return [max(values) for values in zip(*each, strict=True)] if each else []
 
 
 def _refused(outcome: Outcome) -> list[float]:
@@ -74,12 +72,13 @@ def _refused(outcome: Outcome) -> list[float]:
     return total
 
 
-def _charts(outcome: Outcome, worst: float, detail: Detail) -> Markup | None:
+def _charts(run: Run, all_refused: Sequence[float], worst: float, detail: Detail) -> Markup | None:
     """How hot the hottest partition was, and what was refused, the latter on the scale of the worst plan."""
+    outcome = run.outcome
     if not outcome.samples:
         return None
-    heat = peaks(_hottest(outcome), detail.columns)
-    refused = peaks(_refused(outcome), detail.columns)
+    heat = peaks(run.highest(), detail.columns)
+    refused = peaks(all_refused, detail.columns)
     heated = Frame(outcome.duration_s, 100, height=46)
     drawn = [
         figure(

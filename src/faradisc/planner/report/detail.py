@@ -5,6 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+COLUMNS_MAX = 360
+"""Points of a chart over time: two pixels each."""
+_HEAT_ROWS_MAX = 120
+_ROWS_MAX = 100
+_TEXT_MAX = 300
+_CELL_BYTES = 10
+"""What a cell of a heat map costs about, where neighbours differ."""
+
 
 @dataclass(frozen=True, slots=True)
 class Detail:
@@ -18,12 +26,17 @@ class Detail:
     """Characters of a name or of a sentence that came from outside, at most."""
 
 
-def steps() -> Iterator[Detail]:
-    """From the finest to the coarsest."""
-    columns, heat_rows, rows, text = 360, 120, 100, 300
-    while columns >= 8:
-        yield Detail(columns, heat_rows, rows, text)
-        columns, heat_rows, rows, text = columns // 2, heat_rows // 2, rows // 2, max(text // 2, 40)
+def steps(heat_maps: int, bytes_max: int) -> Iterator[Detail]:
+    """From the finest to the coarsest, without those whose heat maps alone would be too large."""
+    detail = Detail(COLUMNS_MAX, _HEAT_ROWS_MAX, _ROWS_MAX, _TEXT_MAX)
+    while detail.columns >= 10:
+        coarser = Detail(
+            detail.columns // 2, max(detail.heat_rows // 2, 8), detail.rows // 2, max(detail.text // 2, 40)
+        )
+        cells = heat_maps * detail.columns * detail.heat_rows
+        if cells * _CELL_BYTES <= bytes_max or coarser.columns < 10:
+            yield detail
+        detail = coarser
 
 
 def cut(text: str, detail: Detail) -> str:

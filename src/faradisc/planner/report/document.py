@@ -11,6 +11,7 @@ from faradisc.planner.outcome import Outcome
 from faradisc.planner.report import resource
 from faradisc.planner.report.compare import comparison
 from faradisc.planner.report.detail import Detail, cut, steps
+from faradisc.planner.report.heat import Run, prepare
 from faradisc.planner.report.overview import assumptions, budgets, costs, flows, opening
 
 PAGE_BYTES_MAX = 2_000_000
@@ -23,42 +24,37 @@ def render(outcomes: Sequence[Outcome], *, version: str = "") -> str:
     Pure: equal outcomes and version give equal text. Drawn in as much detail as fits `PAGE_BYTES_MAX`; only
     plans with thousands of resources can exceed it, and they come out in the coarsest detail.
     """
+    runs = [prepare(outcome) for outcome in outcomes]
+    heat_maps = sum(len(run.heats) for run in runs)
     text = ""
-    for detail in steps():
-        text = _document(outcomes, detail, version)
+    for detail in steps(heat_maps, PAGE_BYTES_MAX):
+        text = _document(runs, detail, version)
         if len(text.encode()) <= PAGE_BYTES_MAX:
             break
     return text
 
 
-def _document(outcomes: Sequence[Outcome], detail: Detail, version: str) -> str:
-    several = len(outcomes) > 1
-    names = ", ".join(cut(outcome.name, detail) for outcome in outcomes) or "nothing"
+def _document(runs: Sequence[Run], detail: Detail, version: str) -> str:
+    several = len(runs) > 1
+    names = cut(", ".join(cut(run.outcome.name, detail) for run in runs), detail) or "nothing"
     body: list[Child] = [element("h1", f"Throughput plan: {names}")]
     if several:
-        body += [
-            element(
-                "nav",
-                element(
-                    "ul", [element("li", _link(f"p{i}", o.name, detail)) for i, o in enumerate(outcomes, 1)]
-                ),
-            ),
-            comparison(outcomes, detail),
-        ]
-    body += [_plan(outcome, position, several, detail) for position, outcome in enumerate(outcomes, 1)]
+        links = [_link(f"p{position}", run.outcome.name, detail) for position, run in enumerate(runs, 1)]
+        body += [_contents(links), comparison(runs, detail)]
+    body += [_plan(run, position, several, detail) for position, run in enumerate(runs, 1)]
     by = f"faradisc {version}".strip()
     body.append(
-        element("footer", f"Made by {by} from {plural(len(outcomes), 'run')}. Times are since the beginning.")
+        element("footer", f"Made by {by} from {plural(len(runs), 'run')}. Times are since the beginning.")
     )
     return page(f"Throughput plan: {names}", *body)
 
 
-def _plan(outcome: Outcome, position: int, several: bool, detail: Detail) -> Markup:
+def _plan(run: Run, position: int, several: bool, detail: Detail) -> Markup:
     """One plan. Among several, it is headed by its name."""
+    outcome = run.outcome
     anchors = [f"p{position}r{number}" for number in range(1, len(outcome.resources) + 1)]
-    contents = [
-        element("li", _link(anchor, each.name, detail))
-        for anchor, each in zip(anchors, outcome.resources, strict=True)
+    links = [
+        _link(anchor, each.name, detail) for anchor, each in zip(anchors, outcome.resources, strict=True)
     ]
     return join(
         element("h2", cut(outcome.name, detail), id=f"p{position}") if several else None,
@@ -66,13 +62,17 @@ def _plan(outcome: Outcome, position: int, several: bool, detail: Detail) -> Mar
         budgets(outcome, detail),
         flows(outcome, detail),
         costs(outcome, detail),
-        element("nav", element("ul", contents)) if len(contents) > 1 else None,
+        _contents(links) if len(links) > 1 else None,
         [
-            resource.section(outcome, each, detail, anchor)
-            for anchor, each in zip(anchors, outcome.resources, strict=True)
+            resource.section(outcome, each, heat, detail, anchor=anchor)
+            for each, heat, anchor in zip(outcome.resources, run.heats, anchors, strict=True)
         ],
         assumptions(outcome, detail),
     )
+
+
+def _contents(links: Sequence[Markup]) -> Markup:
+    return element("nav", element("ul", [element("li", link) for link in links]))
 
 
 def _link(anchor: str, text: str, detail: Detail) -> Markup:

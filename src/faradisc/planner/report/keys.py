@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from faradisc.charts.heatmap import brief
 from faradisc.charts.markup import Child, Markup, element
 from faradisc.charts.plots import bar
 from faradisc.charts.tables import Column, Row, table
@@ -17,6 +18,7 @@ _KINDS = {
     "split-refused": "not split",
     "grown": "grown",
     "boosted": "boosted",
+    "changed": "changed by the plan",
 }
 
 
@@ -102,7 +104,7 @@ def _event(event: EventRow, detail: Detail) -> list[Child]:
     return [
         elapsed(event.at_s),
         _KINDS.get(event.kind, event.kind),
-        cut(event.partition or "", detail),
+        cut(brief(event.partition), detail) if event.partition else "",
         event.reason or "",
         element("span", cut(event.key, detail), class_="key") if event.key is not None else "",
         count(event.partitions) if event.partitions is not None else "",
@@ -116,8 +118,9 @@ def partition_table(outcome: Outcome, resource: ResourceOutcome, detail: Detail)
         return None
     rows = [
         (
-            part.id,
-            part.parent or "",
+            brief(part.id),
+            cut(part.id, detail),
+            brief(part.parent) if part.parent else "",
             f"{100 * part.low:.3f} to {100 * part.high:.3f}",
             elapsed(part.born_s),
             elapsed(part.retired_s) if part.retired_s is not None else "",
@@ -133,6 +136,7 @@ def partition_table(outcome: Outcome, resource: ResourceOutcome, detail: Detail)
         "Partitions",
         (
             Column("partition", words=True),
+            Column("in full", words=True),
             Column("cut from", words=True),
             Column("hash range", "percent of the key space"),
             Column("since"),

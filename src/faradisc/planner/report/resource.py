@@ -8,13 +8,15 @@ from faradisc.charts.tables import pairs
 from faradisc.charts.words import SPACE, count, duration, elapsed, percent, units
 from faradisc.planner.outcome import LaneSeries, Outcome, ResourceOutcome
 from faradisc.planner.report.detail import Detail, cut
-from faradisc.planner.report.heat import hottest, partitions
+from faradisc.planner.report.heat import Heat, partitions
 from faradisc.planner.report.keys import hot_keys, partition_table, split_log
 from faradisc.planner.report.lanes import bank, consumption, refusals
 from faradisc.planner.report.scaling import timeline
 
 
-def section(outcome: Outcome, resource: ResourceOutcome, detail: Detail, anchor: str) -> Markup:
+def section(
+    outcome: Outcome, resource: ResourceOutcome, heat: Heat, detail: Detail, *, anchor: str
+) -> Markup:
     if resource.index is None:
         title: list[Child] = ["Table ", cut(resource.table, detail)]
     else:
@@ -28,7 +30,7 @@ def section(outcome: Outcome, resource: ResourceOutcome, detail: Detail, anchor:
     figures = join(
         [consumption(outcome, resource, lane, what, detail) for lane, what in lanes],
         refusals(outcome, resource, detail),
-        partitions(outcome, resource, detail),
+        partitions(outcome, resource, heat, detail),
         [bank(outcome, lane, what, detail) for lane, what in lanes],
         [
             timeline(outcome, target, resource.read if target.direction == "R" else resource.write, detail)
@@ -39,7 +41,7 @@ def section(outcome: Outcome, resource: ResourceOutcome, detail: Detail, anchor:
     return element(
         "section",
         element("h2", title, id=anchor),
-        pairs(facts(outcome, resource)),
+        pairs(facts(resource, heat)),
         paragraphs(f"No {' and no '.join(quiet)}.", style="soft") if quiet else None,
         element("div", figures, class_="together") if outcome.samples else None,
         hot_keys(outcome, resource, detail),
@@ -52,14 +54,14 @@ def _busy(lane: LaneSeries) -> bool:
     return any(lane.offered) or any(lane.consumed)
 
 
-def facts(outcome: Outcome, resource: ResourceOutcome) -> list[tuple[str, Child]]:
+def facts(resource: ResourceOutcome, heat: Heat) -> list[tuple[str, Child]]:
     """The resource in a line of numbers."""
     summary = resource.throttle_summary
     refused = sum(summary.events.values())
     found: list[tuple[str, Child]] = [
         ("mode", "provisioned" if resource.mode == "PROVISIONED" else "on demand"),
         ("partitions", _from_to(resource.partition_count)),
-        ("busiest partition", f"{percent(max(hottest(resource, outcome.samples), default=0))} of its limit"),
+        ("busiest partition", f"{percent(heat.top)} of its limit"),
         ("throttle events", count(refused)),
     ]
     if not refused:
