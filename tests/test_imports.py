@@ -26,6 +26,7 @@ ROWS = (
     ("streams", "metering"),
     ("tables",),
     ("backups",),
+    ("exchange",),
     ("transactions", "ttl", "kinesis"),
     ("operations", "check"),
     ("protocol",),

@@ -8,6 +8,7 @@ from typing import Any
 from faradisc.check.online import OnlineCheck
 from faradisc.clock import Clock, Entropy, SystemClock, SystemEntropy
 from faradisc.errors import RequestRuleError
+from faradisc.exchange.desk import Exchange, Places
 from faradisc.kinesis.delivery import KinesisDelivery
 from faradisc.kinesis.sender import Sender
 from faradisc.limits import SHARD_LIFETIME_S, TTL_CHANGE_INTERVAL_S
@@ -65,6 +66,7 @@ class Database:
                 Job("expiry backfill", lambda: fill_step(store, catalog)),
                 Job("expiry", self._sweeper.step),
                 Job("Kinesis delivery", backend.kinesis.step),
+                Job("exports and imports", backend.exchange.step),
                 Job("check", self.checks.step),
             )
         )
@@ -78,11 +80,13 @@ class Database:
         clock: Clock | None = None,
         entropy: Entropy | None = None,
         kinesis: Sender | None = None,
+        places: Places | None = None,
     ) -> Database:
         """Open the database in a store. Raises StorageError.
 
         kinesis: delivers to Kinesis destinations, and is closed with the database; without one, none can
         be switched on.
+        places: where exports go to and imports come from; without them there are none.
         """
         settings = settings or Settings()
         clock = clock or SystemClock()
@@ -96,6 +100,8 @@ class Database:
             shard_lifetime_s=settings.shard_lifetime_s,
         )
         await catalog.load()
+        exchange = Exchange(store, catalog, clock, entropy, places)
+        await exchange.load()
         rate, seed = settings.conflict_rate, settings.conflict_seed
         backend = Backend(
             store,
@@ -104,6 +110,7 @@ class Database:
             entropy,
             Tokens(store),
             KinesisDelivery(store, catalog, clock, entropy, kinesis),
+            exchange,
             ConflictDial(rate, seed) if rate else None,
             ttl_change_interval_s=settings.ttl_change_interval_s,
         )
@@ -145,9 +152,11 @@ class Database:
 
     async def reset(self) -> None:
         """Drop every table at once, protected or not."""
+        await self._backend.exchange.drop_all()
         await self._backend.catalog.drop_all()
 
     async def close(self) -> None:
         await self.checks.close()
         self._backend.kinesis.close()
+        self._backend.exchange.close()
         await self._backend.store.close()

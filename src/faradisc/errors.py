@@ -193,6 +193,26 @@ class DuplicateItemException(ModelledError):
     default_text = "Duplicate primary key exists in table"
 
 
+class ExportConflictException(ModelledError):
+    default_text = "The client token was already used for an export with other parameters."
+
+
+class ExportNotFoundException(ModelledError):
+    pass
+
+
+class InvalidExportTimeException(ModelledError):
+    pass
+
+
+class ImportConflictException(ModelledError):
+    default_text = "The client token was already used for an import with other parameters."
+
+
+class ImportNotFoundException(ModelledError):
+    pass
+
+
 class ProvisionedThroughputExceededException(ModelledError):
     pass
 

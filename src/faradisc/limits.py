@@ -94,3 +94,10 @@ TTL_CHANGE_INTERVAL_S = 3600
 """Between two changes of a table's time to live."""
 TTL_PAST_S_MAX = 5 * 365 * 86_400
 """An item whose time lies further back than this is taken for a mistake and never expires."""
+
+# --- Exports, imports, bulk puts (limits.md section 10) -----------------------------------------
+
+EXPORTS_RUNNING_MAX = 300
+IMPORTS_RUNNING_MAX = 50
+INCREMENTAL_EXPORT_S_MIN = 15 * 60
+INCREMENTAL_EXPORT_S_MAX = 86_400

@@ -13,6 +13,7 @@ from typing import Any
 from faradisc.operations.registry import OPERATIONS
 from faradisc.protocol.service_model import operation_named
 
+from .exchanges import describe_import, import_table, list_imports
 from .expressions import Expressions
 from .statements import Statement, a_read, a_write, any_statement
 from .streams import stream
@@ -489,6 +490,9 @@ _MAKERS: dict[str, Maker] = {
     "ExecuteTransaction": execute_transaction,
     "UpdateTimeToLive": update_time_to_live,
     "DescribeTimeToLive": describe_table,
+    "ImportTable": import_table,
+    "DescribeImport": describe_import,
+    "ListImports": list_imports,
     "ListStreams": list_streams,
     "DescribeStream": describe_stream,
     "GetShardIterator": get_shard_iterator,

@@ -10,9 +10,13 @@
 from __future__ import annotations
 
 import gzip
+import shutil
 import signal
+import tempfile
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from random import Random
 from typing import Any
 from zlib import crc32
@@ -25,6 +29,7 @@ from faradisc.protocol.service_model import operations_by_target
 from faradisc.testing.shape_check import check_error, check_output
 from fixtures.in_process import AUTHORIZATION, InProcess
 
+from .exchanges import BUCKETS, LINES, begin_tasks
 from .tables import CANARY, TABLES
 
 HEADERS = {
@@ -47,8 +52,14 @@ class World:
     """A fresh database with the standing tables, some items, and the canary."""
 
     def __init__(self) -> None:
-        self._process = InProcess(transition_ms=TRANSITION_MS)
+        root = tempfile.mkdtemp(prefix="faradisc-fuzz-")
+        weakref.finalize(self, shutil.rmtree, root, ignore_errors=True)
+        lines = Path(root, BUCKETS[0], "in", "lines.json")
+        lines.parent.mkdir(parents=True)
+        lines.write_bytes(LINES)
+        self._process = InProcess(transition_ms=TRANSITION_MS, s3_root=root)
         found(self._process)
+        begin_tasks(self._process.call)
 
     def send(self, request: HttpRequest) -> HttpResponse:
         """Send one request and check its answer. Raises Broken, or whatever escaped."""

@@ -32,6 +32,7 @@ TOKENS_PART = b"\x00\x00\x00\x00\x01"
 JOBS_PART = b"\x00\x00\x00\x00\x02"
 STREAMS_PART = b"\x00\x00\x00\x00\x03"
 BACKUPS_PART = b"\x00\x00\x00\x00\x05"
+EXCHANGE_PART = b"\x00\x00\x00\x00\x06"
 EMBEDDED_SLOTS = 4
 _JOB_KINDS = (b"backfill", b"ttl")
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from faradisc.clock import Clock, Entropy
 from faradisc.database import Database, Settings
+from faradisc.exchange.desk import directories
 from faradisc.kinesis.sender import InlineSender
 from faradisc.local import sessions
 from faradisc.local.transport import attach
@@ -39,6 +40,7 @@ class LocalDatabase:
         conflict_rate: float = 0.0,
         conflict_seed: int = 0,
         kinesis_endpoint_url: str | None = None,
+        s3_root: str | os.PathLike[str] | None = None,
         clock: Clock | None = None,
         entropy: Entropy | None = None,
     ) -> None:
@@ -52,6 +54,7 @@ class LocalDatabase:
         conflict_rate: share of writes and transactions refused with a conflict, 0 to 1, to test retries with;
         conflict_seed: which of them, the same number gives the same sequence.
         kinesis_endpoint_url: where Kinesis destinations deliver to, before the request that follows a change.
+        s3_root: directory whose directories are the buckets of exports and imports; `s3` in `path` without it.
         clock, entropy: for tests that move time or need the same identifiers on every run.
 
         Raises: StorageError when the directory cannot be used; ValueError for a rate that is none.
@@ -71,6 +74,9 @@ class LocalDatabase:
             conflict_rate=conflict_rate,
             conflict_seed=conflict_seed,
         )
+        if s3_root is None and self.path is not None:
+            s3_root = self.path / "s3"
+        logs = self.path / "logs" if self.path is not None else None
         store = self._open_store()
         try:
             self._database: Database | None = run(
@@ -80,6 +86,7 @@ class LocalDatabase:
                     clock=clock,
                     entropy=entropy,
                     kinesis=InlineSender(kinesis_endpoint_url) if kinesis_endpoint_url else None,
+                    places=directories(s3_root, logs) if s3_root is not None else None,
                 )
             )
         except BaseException:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from faradisc.clock import Clock, Entropy
+from faradisc.exchange.desk import Exchange
 from faradisc.kinesis.delivery import KinesisDelivery
 from faradisc.limits import TTL_CHANGE_INTERVAL_S
 from faradisc.storage.api import Store
@@ -55,6 +56,7 @@ class Backend:
     entropy: Entropy
     tokens: Tokens
     kinesis: KinesisDelivery
+    exchange: Exchange
     conflicts: ConflictDial | None = None
     """Makes conflicts for programs under test; None: there are none but real ones."""
     ttl_change_interval_s: float = TTL_CHANGE_INTERVAL_S

@@ -14,6 +14,7 @@ from faradisc.operations.create_table import create_table
 from faradisc.operations.delete_item import delete_item
 from faradisc.operations.delete_table import delete_table
 from faradisc.operations.describe_endpoints import describe_endpoints
+from faradisc.operations.describe_import import describe_import
 from faradisc.operations.describe_kinesis_streaming_destination import describe_kinesis_streaming_destination
 from faradisc.operations.describe_limits import describe_limits
 from faradisc.operations.describe_stream import describe_stream
@@ -26,6 +27,8 @@ from faradisc.operations.execute_transaction import execute_transaction
 from faradisc.operations.get_item import get_item
 from faradisc.operations.get_records import get_records
 from faradisc.operations.get_shard_iterator import get_shard_iterator
+from faradisc.operations.import_table import import_table
+from faradisc.operations.list_imports import list_imports
 from faradisc.operations.list_streams import list_streams
 from faradisc.operations.list_tables import list_tables
 from faradisc.operations.put_item import put_item
@@ -89,6 +92,10 @@ _LIST = (
     # Time to live
     Operation("UpdateTimeToLive", update_time_to_live),
     Operation("DescribeTimeToLive", describe_time_to_live),
+    # Exports and imports
+    Operation("ImportTable", import_table),
+    Operation("DescribeImport", describe_import),
+    Operation("ListImports", list_imports),
     # Kinesis
     Operation("EnableKinesisStreamingDestination", enable_kinesis_streaming_destination),
     Operation("DisableKinesisStreamingDestination", disable_kinesis_streaming_destination),

@@ -23,6 +23,7 @@ from faradisc import __version__
 from faradisc.auth.sigv4 import Authenticator, lenient
 from faradisc.clock import Clock, SystemClock
 from faradisc.database import Database, Settings
+from faradisc.exchange.desk import Places, directories
 from faradisc.kinesis.sender import Sender
 from faradisc.server.addresses import AddressError, bind, is_loopback, resolve, url_of
 from faradisc.server.background import keep_working
@@ -134,6 +135,7 @@ async def open_database(settings: ServerSettings, clock: Clock) -> Database:
             ),
             clock=clock,
             kinesis=_kinesis(settings),
+            places=_places(settings),
         )
     except BaseException:
         await store.close()
@@ -146,6 +148,18 @@ def _kinesis(settings: ServerSettings) -> Sender | None:
     from faradisc.kinesis.sender import ThreadedSender  # noqa: PLC0415 - few servers have one
 
     return ThreadedSender(settings.kinesis_endpoint_url)
+
+
+def _places(settings: ServerSettings) -> Places | None:
+    """Where exports go to; nowhere when all data is in memory and nothing else was said."""
+    logs = None if settings.memory else Path(settings.data_dir, "logs")
+    if settings.s3_endpoint:
+        from faradisc.exchange.s3 import endpoint  # noqa: PLC0415 - few servers have one
+
+        return endpoint(settings.s3_endpoint, logs)
+    if settings.memory and not settings.s3_root:
+        return None
+    return directories(settings.s3_root or Path(settings.data_dir, "s3"), logs)
 
 
 async def _open_store(settings: ServerSettings) -> Store:

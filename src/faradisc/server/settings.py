@@ -65,6 +65,12 @@ class ServerSettings:
     conflict_seed: int = _setting(0, "Which of them: the same number gives the same sequence.")
     auth: str = _setting("lenient", "lenient takes any well-formed signature, strict verifies each.")
     kinesis_endpoint_url: str = _setting("", "Kinesis endpoint that tables' Kinesis destinations deliver to.")
+    s3_root: str = _setting(
+        "", "Directory whose directories are the buckets of exports and imports; s3 in the data directory."
+    )
+    s3_endpoint: str = _setting(
+        "", "S3 endpoint, or `aws` for Amazon's, whose buckets take the place of directories."
+    )
     credentials_file: str = _setting("", "Access keys for strict, made by `faradisc credentials add`.")
     trust_network: bool = _setting(
         False, "Listen beyond this machine although nobody's signature is verified."
@@ -94,6 +100,10 @@ class ServerSettings:
             raise SettingsError(
                 f"The Kinesis endpoint {self.kinesis_endpoint_url!r} is no http:// or https:// address."
             )
+        if self.s3_endpoint not in ("", "aws") and not re.match(r"https?://[^/]", self.s3_endpoint):
+            raise SettingsError(f"The S3 endpoint {self.s3_endpoint!r} is no http:// or https:// address.")
+        if self.s3_endpoint and self.s3_root:
+            raise SettingsError("Buckets are directories or an endpoint's: give --s3-root or --s3-endpoint.")
         if not self.memory and not self.data_dir:
             raise SettingsError("The data directory has no name; give --data-dir one, or use --memory.")
 

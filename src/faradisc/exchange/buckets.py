@@ -1,0 +1,210 @@
+"""Where objects live. A bucket is a directory under one root, unless an S3 endpoint is configured (s3.py).
+
+Objects are read and written as local files: a reader gets a file to read from its start, a writer fills a
+draft and stores it, and only then is there an object, whole and on disk. So formats and compression know
+nothing of buckets, and an object whose transfer was cut off is never half seen.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import md5
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, ClassVar, Protocol
+
+if TYPE_CHECKING:
+    from hashlib import _Hash as HASH
+
+DRAFT_PREFIX = ".draft-"
+"""Begins the names of files that are no objects yet."""
+
+
+class BucketError(Exception):
+    """A bucket or an object cannot be used. Code and text are what FailureCode and FailureMessage say.
+
+    Source of the codes: those of Amazon S3, with the `S3` that the service puts before them.
+    """
+
+    code: ClassVar[str] = "S3Error"
+
+
+class NoSuchBucket(BucketError):
+    code = "S3NoSuchBucket"
+
+
+class NoSuchKey(BucketError):
+    code = "S3NoSuchKey"
+
+
+class InvalidKey(BucketError):
+    """A key that no directory can hold: a segment that is empty or climbs, or a name that is too long."""
+
+    code = "S3InvalidKey"
+
+
+class AccessDenied(BucketError):
+    code = "S3AccessDenied"
+
+
+class BucketFailed(BucketError):
+    """Anything else: a full disk, an endpoint that does not answer."""
+
+    code = "S3Error"
+
+
+@dataclass(frozen=True, slots=True)
+class Object:
+    key: str
+    size: int
+    """Bytes as stored, compressed or not."""
+
+
+class Buckets(Protocol):
+    """All methods raise BucketError."""
+
+    async def objects(self, bucket: str, prefix: str) -> list[Object]:
+        """The objects whose keys begin with `prefix`, by key."""
+        ...
+
+    async def fetch(self, bucket: str, key: str) -> BinaryIO:
+        """The object as a local file, read from its start and closed by the caller."""
+        ...
+
+    def draft(self, bucket: str, name: str) -> BinaryIO:
+        """An empty local file for `store` or `discard`; one of that name, left by a crash, is emptied."""
+        ...
+
+    def discard(self, draft: BinaryIO) -> None:
+        """Throw a draft away."""
+        ...
+
+    async def store(self, bucket: str, key: str, draft: BinaryIO) -> str:
+        """Make an object of a draft, in place of one that has the key, and close it; its ETag."""
+        ...
+
+    async def put(self, bucket: str, key: str, content: bytes) -> str:
+        """Store a small object; its ETag."""
+        ...
+
+    async def remove(self, bucket: str, key: str) -> None:
+        """Delete an object, if there is one."""
+        ...
+
+
+class DirectoryBuckets:
+    """Buckets that are directories: <root>/<bucket>/<key>."""
+
+    def __init__(self, root: Path | str) -> None:
+        self.root = Path(root).absolute()
+
+    async def objects(self, bucket: str, prefix: str) -> list[Object]:
+        directory = self._bucket(bucket)
+        # Only the deepest directory that the prefix names can hold anything.
+        start = directory
+        for segment in prefix.split("/")[:-1]:
+            start = start / _checked(segment, prefix)
+        with _translated(prefix):
+            return sorted(_walk(directory, start, prefix), key=lambda found: found.key)
+
+    async def fetch(self, bucket: str, key: str) -> BinaryIO:
+        path = self._path(bucket, key)
+        with _translated(key):
+            try:
+                return path.open("rb")
+            except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+                raise NoSuchKey(f"The specified key does not exist: {key}") from None
+
+    def draft(self, bucket: str, name: str) -> BinaryIO:
+        """In the bucket's own directory, so that it only has to be renamed."""
+        with _translated(bucket):
+            return (self._bucket(bucket) / (DRAFT_PREFIX + name)).open("w+b")
+
+    def discard(self, draft: BinaryIO) -> None:
+        with _translated(draft.name):
+            draft.close()
+            os.unlink(draft.name)
+
+    async def store(self, bucket: str, key: str, draft: BinaryIO) -> str:
+        path = self._path(bucket, key)
+        with _translated(key):
+            draft.flush()
+            os.fsync(draft.fileno())
+            draft.seek(0)
+            etag = md5_of(draft).hexdigest()
+            draft.close()
+            path.parent.mkdir(parents=True, exist_ok=True)
+            os.replace(draft.name, path)
+            _sync_directory(path.parent)
+        return etag
+
+    async def put(self, bucket: str, key: str, content: bytes) -> str:
+        draft = self.draft(bucket, md5(key.encode(), usedforsecurity=False).hexdigest())
+        with _translated(key):
+            draft.write(content)
+        return await self.store(bucket, key, draft)
+
+    async def remove(self, bucket: str, key: str) -> None:
+        with _translated(key):
+            self._path(bucket, key).unlink(missing_ok=True)
+
+    def _bucket(self, bucket: str) -> Path:
+        directory = self.root / _checked(bucket, bucket)
+        if not directory.is_dir():
+            raise NoSuchBucket(f"The specified bucket does not exist: {bucket} (no directory {directory})")
+        return directory
+
+    def _path(self, bucket: str, key: str) -> Path:
+        path = self._bucket(bucket)
+        for segment in key.split("/"):
+            path = path / _checked(segment, key)
+        return path
+
+
+def _checked(segment: str, key: str) -> str:
+    """One step of a path below the root. Raises InvalidKey."""
+    if segment in ("", ".", "..") or "\\" in segment or "\x00" in segment or len(segment.encode()) > 255:
+        raise InvalidKey(f"A directory cannot hold the key {key!r}")
+    if segment.startswith(DRAFT_PREFIX):
+        raise InvalidKey(f"Names that begin with {DRAFT_PREFIX} are drafts: {key!r}")
+    return segment
+
+
+def _walk(bucket: Path, directory: Path, prefix: str) -> Iterator[Object]:
+    if not directory.is_dir():
+        return
+    for parent, _, names in os.walk(directory):
+        for name in names:
+            path = Path(parent, name)
+            key = path.relative_to(bucket).as_posix()
+            if key.startswith(prefix) and not name.startswith(DRAFT_PREFIX):
+                yield Object(key, path.stat().st_size)
+
+
+def md5_of(file: BinaryIO) -> HASH:
+    """Of the rest of a file."""
+    digest = md5(usedforsecurity=False)
+    while piece := file.read(1 << 20):
+        digest.update(piece)
+    return digest
+
+
+def _sync_directory(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def _translated(key: str) -> Iterator[None]:
+    """The operating system's refusals as those of a bucket."""
+    try:
+        yield
+    except PermissionError as error:
+        raise AccessDenied(f"Access Denied: {key}: {error.strerror}") from error
+    except (OSError, ValueError) as error:
+        raise BucketFailed(f"{key}: {error}") from error

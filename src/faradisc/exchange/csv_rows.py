@@ -1,0 +1,110 @@
+"""CSV: a header and rows, or rows under headers that the request names.
+
+Each column is an attribute. Key attributes of the table and its indexes get the types of their definitions,
+all others are strings. A row that ends early lacks its last attributes; one that is too long is refused.
+An empty field is an empty string, except in a key of an index, where it is no attribute at all: so rows
+without it stay out of that index. Assumed, as far as no capture or document shows it: the last two.
+
+Source: the model's CsvOptions; quoting is that of RFC 4180.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from faradisc.exchange.json_lines import Malformed, lines
+
+FIELD_BYTES_MAX = 1024 * 1024
+"""No attribute is longer than 400 KB."""
+HEADERS_MAX = 255
+
+
+def records(
+    pieces: Iterable[bytes],
+    *,
+    delimiter: str,
+    headers: Sequence[str] | None,
+    key_types: Mapping[str, str],
+    may_be_absent: frozenset[str] = frozenset(),
+) -> Iterator[dict[str, Any] | Malformed]:
+    """The rows of a content as documents with an `Item`.
+
+    key_types: types of the attributes that are not strings whatever they look like.
+    may_be_absent: those of them that an empty field leaves out.
+    """
+    if csv.field_size_limit() < FIELD_BYTES_MAX:
+        csv.field_size_limit(FIELD_BYTES_MAX)
+    source = _Lines(lines(pieces, limit=2 * FIELD_BYTES_MAX, keep_empty=True))
+    rows = csv.reader(source, delimiter=delimiter, strict=True)
+    while True:
+        try:
+            row = next(rows, None)
+        except (csv.Error, _BadLine) as error:
+            yield Malformed(f"The row is no valid CSV: {error}")
+            # What the reader had begun is lost with it; the next line begins a new row.
+            rows = csv.reader(source, delimiter=delimiter, strict=True)
+            continue
+        if row is None:
+            return
+        if not row:
+            continue
+        if headers is not None:
+            yield _document(row, headers, key_types, may_be_absent)
+        elif (fault := _header_fault(row)) is None:
+            headers = row
+        else:
+            yield Malformed(f"The rest of the object cannot be read: {fault}")
+            return
+
+
+class _BadLine(Exception):
+    pass
+
+
+class _Lines:
+    """Lines as the csv module takes them: texts with their ends, which matter inside quotes."""
+
+    def __init__(self, found: Iterator[bytes | Malformed]) -> None:
+        self._found = found
+        self._first = True
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        line = next(self._found)
+        if isinstance(line, Malformed):
+            raise _BadLine(line.reason)
+        try:
+            text = line.decode("utf-8-sig" if self._first else "utf-8")
+        except UnicodeDecodeError as error:
+            raise _BadLine(str(error)) from None
+        finally:
+            self._first = False
+        return text + "\n"
+
+
+def _header_fault(row: Sequence[str]) -> str | None:
+    """What keeps a first row from naming attributes; None when nothing does."""
+    if len(row) > HEADERS_MAX:
+        return f"there are more than {HEADERS_MAX} headers"
+    if not all(row):
+        return "a header is empty"
+    if len(set(row)) != len(row):
+        return "two headers are the same"
+    return None
+
+
+def _document(
+    row: Sequence[str], headers: Sequence[str], key_types: Mapping[str, str], may_be_absent: frozenset[str]
+) -> dict[str, Any] | Malformed:
+    if len(row) > len(headers):
+        return Malformed(f"The row has {len(row)} fields, the header {len(headers)}")
+    item = {
+        name: {key_types.get(name, "S"): field}
+        for name, field in zip(headers, row, strict=False)
+        if field or name not in may_be_absent
+    }
+    return {"Item": item}

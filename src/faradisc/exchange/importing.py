@@ -1,0 +1,190 @@
+"""ImportTable's job: objects into a new table, step by step, and nothing seen before all of it is there.
+
+The table is being filled (tables/catalog.py) until the last record is in: nobody reads or writes it. Each
+step's records, index entries, counters and the import's own progress are one commit (tables/loading.py), so
+after a crash the next process goes on behind the last record that was stored.
+
+What ends an import without a table: an object that is cut off or altered, an object or bucket that cannot be
+read. What does not: records that are no items; they are counted, listed in the error log, and passed over.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from faradisc.errors import ResourceNotFoundException, ValidationException
+from faradisc.exchange.buckets import BucketError, Buckets
+from faradisc.exchange.checking import checked_item
+from faradisc.exchange.compression import Damaged, Unavailable
+from faradisc.exchange.error_log import ErrorLog
+from faradisc.exchange.intake import Intake, Step, TooManyObjects
+from faradisc.exchange.json_lines import Malformed
+from faradisc.exchange.ledger import IMPORT, Ledger, Task
+from faradisc.exchange.reading import Record, Source
+from faradisc.storage.api import Store
+from faradisc.tables.catalog import Catalog
+from faradisc.tables.loading import load_items
+from faradisc.tables.table import Table
+from faradisc.values.attribute import Item
+
+log = logging.getLogger("faradisc.exchange")
+
+FILLER = "import"
+DAMAGED, FAILED, GONE = "InputDamaged", "InternalServerError", "TableNotFound"
+Taken = tuple[list[tuple[Item, int]], int]
+
+
+def take_items(
+    records: list[Record], table: Table, refused: Callable[[int, str], None]
+) -> list[tuple[Item, int]]:
+    """The items among records, checked and measured; `refused` is told the others' positions and reasons."""
+    items: list[tuple[Item, int]] = []
+    for position, record in enumerate(records):
+        if type(record) is Malformed:
+            refused(position, record.reason)
+            continue
+        item = record.get("Item")
+        if item is None:
+            refused(position, "The record has no Item")
+            continue
+        try:
+            items.append((item, checked_item(item, table)))
+        except ValidationException as error:
+            refused(position, str(error.message))
+    return items
+
+
+class _Run:
+    """One import while this process works on it."""
+
+    def __init__(self, task: Task, table: Table, buckets: Buckets, logs: Path) -> None:
+        shown, progress = task.shown, task.progress
+        self.task = task
+        self.table = table
+        place = shown["S3BucketSource"]
+        self.bucket: str = place["S3Bucket"]
+        self.intake = Intake(
+            buckets, (self.bucket, place.get("S3KeyPrefix", "")), source_of(shown), table, progress
+        )
+        self.errors = ErrorLog(
+            logs / "aws-dynamodb" / "imports" / task.id / "error",
+            progress.get("log_bytes", 0),
+            progress.get("log_lines", 0),
+        )
+
+    async def load(self, store: Store, step: Step) -> None:
+        """Store what a step brought, and that it did."""
+        task = self.task
+
+        def refused(position: int, reason: str) -> None:
+            pointer = {"bucket": self.bucket, "key": step.key, "itemIndex": step.first + position}
+            self.errors.add({"itemS3Pointer": pointer, "importArn": task.arn, "errorMessages": [reason]})
+
+        items = take_items(step.records, self.table, refused)
+        task.progress["log_bytes"], task.progress["log_lines"] = self.errors.write()
+        shown = task.shown
+        shown["ProcessedSizeBytes"] = self.intake.bytes_read
+        shown["ProcessedItemCount"] += len(step.records)
+        shown["ImportedItemCount"] += len(items)
+        shown["ErrorCount"] += len(step.records) - len(items)
+        await load_items(store, self.table, items, also=task.batch())
+
+
+def source_of(shown: dict[str, Any]) -> Source:
+    """How the objects of an ImportTable request are to be read."""
+    options = shown.get("InputFormatOptions", {}).get("Csv", {})
+    headers = options.get("HeaderList")
+    return Source(
+        shown["InputFormat"],
+        shown.get("InputCompressionType", "NONE"),
+        options.get("Delimiter", ","),
+        tuple(headers) if headers is not None else None,
+    )
+
+
+class Importing:
+    """The imports of one database, one after another."""
+
+    def __init__(self, store: Store, catalog: Catalog, ledger: Ledger, buckets: Buckets, logs: Path) -> None:
+        self._store = store
+        self._catalog = catalog
+        self._ledger = ledger
+        self._buckets = buckets
+        self._logs = logs
+        self._run: _Run | None = None
+
+    async def recover(self) -> None:
+        """Take away tables whose import was never begun: a crash came between the two commits."""
+        begun = {task.shown["TableId"] for task in self._ledger.running(IMPORT)}
+        for table in self._catalog.being_filled(FILLER):
+            if table.state.table_id not in begun:
+                await self._catalog.delete(table, while_in_use=True)
+
+    async def step(self) -> bool:
+        """Do a bounded piece of the oldest import. False when there is none."""
+        task = next(self._ledger.running(IMPORT), None)
+        if task is None:
+            return False
+        try:
+            await self._advance(task)
+        except Damaged as damage:
+            await self._fail(task, DAMAGED, str(damage))
+        except BucketError as error:
+            await self._fail(task, error.code, str(error))
+        except (Unavailable, TooManyObjects, OSError) as error:
+            await self._fail(task, FAILED, str(error))
+        return True
+
+    async def _advance(self, task: Task) -> None:
+        table = self._table_of(task)
+        if table is None:
+            if task.progress.get("done"):  # a crash came between the table's commit and the task's
+                await self._ledger.end(task, "COMPLETED")
+            else:
+                await self._fail(task, GONE, "The table was deleted while it was being imported")
+            return
+        run = self._run
+        if run is None or run.task is not task:
+            self.close()
+            run = self._run = _Run(task, table, self._buckets, self._logs)
+        run.table = table
+        step = await run.intake.step()
+        if self._table_of(task) is not table:
+            return  # deleted while this waited for a bucket; the next step sees it
+        if step is not None:
+            await run.load(self._store, step)
+        elif run.intake.done:
+            await self._complete(task, table)
+
+    async def _complete(self, task: Task, table: Table) -> None:
+        await self._ledger.save(task)  # that all is done, before anyone can see and delete the table
+        await self._catalog.filled(table)
+        await self._ledger.end(task, "COMPLETED")
+        log.info("import %s: %d items", task.arn, task.shown["ImportedItemCount"])
+        self.close()
+
+    async def _fail(self, task: Task, code: str, message: str) -> None:
+        """End an import that cannot go on; what it has loaded goes, and its table."""
+        self.close()
+        table = self._table_of(task)
+        if table is not None:
+            try:
+                await self._catalog.delete(table, while_in_use=True)
+            except ResourceNotFoundException:
+                log.info("the table of import %s was deleted", task.arn)
+        await self._ledger.end(task, "FAILED", code, message)
+        log.warning("import %s has failed: %s: %s", task.arn, code, message)
+
+    def _table_of(self, task: Task) -> Table | None:
+        for table in self._catalog.being_filled(FILLER):
+            if table.state.table_id == task.shown["TableId"]:
+                return table
+        return None
+
+    def close(self) -> None:
+        run, self._run = self._run, None
+        if run is not None:
+            run.intake.close()

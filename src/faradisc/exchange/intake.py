@@ -1,0 +1,162 @@
+"""Walking over the records of many objects in bounded steps, and going on where a crash left off.
+
+How far a walk has come is the key of the present object and the number of its records that are done. After
+a crash the object is opened again and those are passed over: that costs reading them again, and finds damage
+before them as the first reading would have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+from faradisc.exchange.buckets import Buckets, NoSuchKey, Object
+from faradisc.exchange.compression import Damaged
+from faradisc.exchange.manifests import Manifests
+from faradisc.exchange.reading import Reading, Record, Source
+from faradisc.tables.table import Table
+
+STEP_BYTES = 256 * 1024
+"""Of content read in one step: some ten milliseconds of work."""
+STEP_RECORDS = 2000
+PASSED_PER_STEP = 20_000
+OBJECTS_MAX = 50_000
+
+
+@dataclass(slots=True)
+class Step:
+    """The records of one step, all of one object."""
+
+    key: str
+    first: int
+    """Number of the first record in its object, from 0."""
+    records: list[Record]
+
+
+class TooManyObjects(Exception):
+    pass
+
+
+class Intake:
+    """Belongs to one job of one process."""
+
+    def __init__(
+        self,
+        buckets: Buckets,
+        place: tuple[str, str],
+        source: Source,
+        table: Table,
+        progress: dict[str, Any],
+    ) -> None:
+        """place: bucket and prefix; progress: how far an earlier run has come, kept up to date by `step`
+        and committed by the job."""
+        self._buckets = buckets
+        self._bucket, self._prefix = place
+        self._source = source
+        self._table = table
+        self._progress = progress
+        self._objects: list[Object] | None = None
+        self._manifests = Manifests(buckets, self._bucket)
+        self._file: BinaryIO | None = None
+        self._reading: Reading | None = None
+        self._records: Iterator[Record] = iter(())
+        self._to_pass = 0
+        self._counted = 0
+
+    @property
+    def total_bytes(self) -> int | None:
+        """Of all objects as stored; None until they have been listed."""
+        return sum(each.size for each in self._objects) if self._objects is not None else None
+
+    @property
+    def done(self) -> bool:
+        return bool(self._progress.get("done"))
+
+    async def step(self) -> Step | None:
+        """The next records; None when this step only prepared the next one, or when all is `done`.
+
+        Raises: BucketError, Damaged, TooManyObjects, Unavailable, OSError.
+        """
+        if self.done:
+            return None
+        if self._objects is None:
+            await self._list()
+            return None
+        if self._reading is None:
+            await self._open()
+            return None
+        try:
+            if self._to_pass:
+                self._pass_over()
+                return None
+            return self._take(self._progress["key"])
+        except Damaged as damage:
+            raise Damaged(f"{self._progress['key']}: {damage}") from None
+
+    async def _list(self) -> None:
+        found = [each for each in await self._buckets.objects(self._bucket, self._prefix) if each.size]
+        self._objects = await self._manifests.data_only(found)
+        if not self._objects:
+            raise NoSuchKey(f"No objects with content begin with {self._prefix!r} in {self._bucket}")
+        if len(self._objects) > OBJECTS_MAX:
+            raise TooManyObjects(f"{len(self._objects)} objects; the limit is {OBJECTS_MAX}")
+
+    async def _open(self) -> None:
+        """Open the present object, or the next one, or find that there is none."""
+        assert self._objects is not None
+        progress = self._progress
+        key, records = progress.get("key"), progress.get("records", 0)
+        chosen = next((each for each in self._objects if key is None or each.key >= key), None)
+        if key is not None and progress.get("ended"):
+            chosen = next((each for each in self._objects if each.key > key), None)
+            records = 0
+        if chosen is None:
+            progress["done"] = True
+            return
+        if chosen.key != key:
+            records = 0
+        file = await self._buckets.fetch(self._bucket, chosen.key)
+        self._file = await self._manifests.checked(chosen.key, file)
+        self._reading = Reading(self._file, self._source, self._table)
+        self._records = self._reading.records
+        self._counted = 0
+        self._to_pass = records
+        progress |= {"key": chosen.key, "records": records, "ended": False}
+
+    def _pass_over(self) -> None:
+        for _ in range(min(self._to_pass, PASSED_PER_STEP)):
+            next(self._records, None)
+            self._to_pass -= 1
+        if not self._to_pass and self._reading is not None:
+            self._counted = self._reading.bytes_read
+
+    def _take(self, key: str) -> Step | None:
+        reading = self._reading
+        assert reading is not None
+        first = self._progress["records"]
+        taken: list[Record] = []
+        before = reading.bytes_read
+        for record in self._records:
+            taken.append(record)
+            if len(taken) >= STEP_RECORDS or reading.bytes_read - before >= STEP_BYTES:
+                break
+        else:
+            self._progress["ended"] = True
+            self.close()
+        self._progress["records"] = first + len(taken)
+        self._progress["bytes"] = self._progress.get("bytes", 0) + reading.bytes_read - self._counted
+        self._counted = reading.bytes_read
+        return Step(key, first, taken) if taken else None
+
+    @property
+    def bytes_read(self) -> int:
+        """Of content, decompressed, in all objects."""
+        count: int = self._progress.get("bytes", 0)
+        return count
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+        self._file = self._reading = None
+        self._records = iter(())

@@ -1,0 +1,126 @@
+"""Buckets of an S3 endpoint: Amazon's, or any other that speaks its protocol. Needs boto3, an extra.
+
+Objects pass through local files, one at a time, fetched whole before they are read and uploaded when they are
+complete; so what was cut off on its way is found by its length before any of it is used. The database's
+thread never waits for the network: every call runs in a thread.
+
+Credentials and region are found as every AWS tool finds them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, BinaryIO, TypeVar
+
+from faradisc.exchange.buckets import (
+    AccessDenied,
+    BucketError,
+    BucketFailed,
+    InvalidKey,
+    NoSuchBucket,
+    NoSuchKey,
+    Object,
+)
+from faradisc.exchange.desk import Places
+
+T = TypeVar("T")
+AWS = "aws"
+_CODES: dict[str, type[BucketError]] = {
+    "NoSuchBucket": NoSuchBucket,
+    "NoSuchKey": NoSuchKey,
+    "404": NoSuchKey,
+    "AccessDenied": AccessDenied,
+    "403": AccessDenied,
+    "KeyTooLongError": InvalidKey,
+}
+
+
+def endpoint(url: str, logs: Path | None) -> Places:
+    """url: of the endpoint, or `aws`. Without a place for logs they lie in a directory of their own."""
+    return Places(S3Buckets(url), logs or Path(tempfile.mkdtemp(prefix="faradisc-logs-")))
+
+
+class S3Buckets:
+    def __init__(self, url: str, *, options: dict[str, Any] | None = None) -> None:
+        """url: of the endpoint, or `aws`; options: further ones of boto3's client."""
+        self._url = None if url == AWS else url
+        self._options = options or {}
+        self._made: Any = None
+
+    @property
+    def _client(self) -> Any:
+        """Raises: BucketFailed when boto3 is not installed."""
+        if self._made is None:
+            try:
+                import boto3  # noqa: PLC0415 - an extra, and slow to import
+            except ImportError:
+                raise BucketFailed("S3 needs a library: pip install 'faradisc[exchange]'") from None
+            self._made = boto3.client("s3", endpoint_url=self._url, **self._options)
+        return self._made
+
+    async def objects(self, bucket: str, prefix: str) -> list[Object]:
+        def listed() -> list[Object]:
+            pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
+            return [Object(each["Key"], each["Size"]) for page in pages for each in page.get("Contents", ())]
+
+        return sorted(await _in_thread(listed), key=lambda found: found.key)
+
+    async def fetch(self, bucket: str, key: str) -> BinaryIO:
+        def fetched() -> BinaryIO:
+            file = self.draft(bucket, key)
+            try:
+                self._client.download_fileobj(bucket, key, file)
+                file.seek(0)
+            except BaseException:
+                file.close()
+                raise
+            return file
+
+        return await _in_thread(fetched)
+
+    def draft(self, bucket: str, name: str) -> BinaryIO:
+        return tempfile.TemporaryFile(prefix="faradisc-")
+
+    def discard(self, draft: BinaryIO) -> None:
+        draft.close()
+
+    async def store(self, bucket: str, key: str, draft: BinaryIO) -> str:
+        def stored() -> str:
+            with draft:
+                draft.seek(0)
+                # `upload_fileobj` closes what it is given, and sends large files in parts.
+                self._client.upload_fileobj(draft, bucket, key)
+            tag: str = self._client.head_object(Bucket=bucket, Key=key)["ETag"]
+            return tag.strip('"')
+
+        return await _in_thread(stored)
+
+    async def put(self, bucket: str, key: str, content: bytes) -> str:
+        tag: str = (await _in_thread(lambda: self._client.put_object(Bucket=bucket, Key=key, Body=content)))[
+            "ETag"
+        ]
+        return tag.strip('"')
+
+    async def remove(self, bucket: str, key: str) -> None:
+        await _in_thread(lambda: self._client.delete_object(Bucket=bucket, Key=key))
+
+
+async def _in_thread(call: Callable[[], T]) -> T:
+    """The outcome of a call that may wait for the network. Raises: BucketError."""
+    return await asyncio.to_thread(_translated, call)
+
+
+def _translated(call: Callable[[], T]) -> T:
+    from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - slow to import
+
+    try:
+        return call()
+    except ClientError as error:
+        told = error.response.get("Error", {})
+        kind = _CODES.get(told.get("Code", ""), BucketFailed)
+        raise kind(told.get("Message") or str(error)) from error
+    except (BotoCoreError, OSError) as error:
+        raise BucketFailed(str(error)) from error

@@ -1,0 +1,18 @@
+"""DescribeImport: how far an import has come, or how it ended."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from faradisc.errors import ImportNotFoundException
+from faradisc.exchange.ledger import IMPORT
+from faradisc.operations.call import Backend, Call
+from faradisc.operations.import_table import describe
+
+
+async def describe_import(backend: Backend, call: Call) -> dict[str, Any]:
+    arn = call.request["ImportArn"]
+    task = backend.exchange.ledger.find(IMPORT, arn)
+    if task is None:
+        raise ImportNotFoundException(f"Import not found: {arn}")
+    return {"ImportTableDescription": describe(task)}

@@ -1,0 +1,109 @@
+"""What exports, imports and bulk operations have in common as requests: tokens, limits, pages.
+
+Sources: limits.md sections 4, 8 and 10; the model. Assumed, for want of captures: the texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from faradisc.errors import ApiError, LimitExceededException, UnsupportedOperation, ValidationException
+from faradisc.exchange.desk import Places
+from faradisc.exchange.ledger import BULK, EXPORT, IMPORT, Task, TokenMismatch, fingerprint
+from faradisc.operations.call import Backend, Call
+
+PAGE_MAX = 25
+_TOKEN_DIGITS = 112
+"""Shortest NextToken that ListImports takes, and a multiple of 16."""
+
+
+def places_of(backend: Backend) -> Places:
+    """Raises UnsupportedOperation where the database keeps no buckets."""
+    if backend.exchange.places is None:
+        raise UnsupportedOperation(
+            "This database has no place for buckets; start the server with --s3-root or --s3-endpoint, "
+            "or give LocalDatabase an s3_root"
+        )
+    return backend.exchange.places
+
+
+def home_of(backend: Backend, call: Call) -> str:
+    """The namespace of the caller: tasks are listed in it."""
+    namespace, _ = backend.catalog.resolve("-", call.region, call.account)
+    return namespace
+
+
+def begun_before(backend: Backend, call: Call, kind: str, mismatch: Callable[[], ApiError]) -> Task | None:
+    """The task that this request's token began, if it did. Raises `mismatch` for other parameters."""
+    token = call.request.get("ClientToken")
+    if token is None:
+        return None
+    try:
+        return backend.exchange.ledger.begun_with(
+            kind, home_of(backend, call), token, fingerprint(call.request)
+        )
+    except TokenMismatch:
+        raise mismatch() from None
+
+
+def check_running(backend: Backend, kind: str, most: int) -> None:
+    """Raises LimitExceededException when so many are under way already."""
+    if sum(1 for _ in backend.exchange.ledger.running(kind)) >= most:
+        raise LimitExceededException(
+            f"Subscriber limit exceeded: Number of {kind} operations in progress exceeds the limit of {most}"
+        )
+
+
+_PATHS = {EXPORT: "export", IMPORT: "import", BULK: "bulk-operation"}
+"""What stands between the table's ARN and the id. Assumed for bulk operations: the model shows no ARN."""
+
+
+async def begin(backend: Backend, call: Call, kind: str, table_arn: str, shown: dict[str, Any]) -> Task:
+    """A task that has begun: in the ledger, and stored."""
+    task_id = backend.exchange.ledger.new_id()
+    task = Task(
+        kind,
+        task_id,
+        f"{table_arn}/{_PATHS[kind]}/{task_id}",
+        table_arn,
+        home_of(backend, call),
+        backend.clock.now_ns(),
+        shown,
+        call.request.get("ClientToken"),
+        fingerprint(call.request),
+    )
+    backend.exchange.ledger.add(task)
+    await backend.exchange.ledger.save(task)
+    return task
+
+
+def page_of(backend: Backend, call: Call, kind: str, size: int) -> tuple[list[Task], str | None]:
+    """The tasks of one page of a listing, newest first, and the NextToken."""
+    request = call.request
+    table = request.get("TableArn")
+    place = backend.catalog.resolve(table, call.region, call.account) if table is not None else None
+
+    def wanted(found: Iterator[Task]) -> Iterator[Task]:
+        for task in found:
+            at = backend.catalog.resolve(task.table_arn, call.region, call.account)
+            if place is None or at == place:
+                yield task
+
+    tasks = list(wanted(backend.exchange.ledger.listed(kind, home_of(backend, call))))
+    if "NextToken" in request:
+        last = _token_id(request["NextToken"])
+        tasks = [task for task in tasks if task.id < last]
+    page = tasks[:size]
+    return page, page[-1].id.encode().hex().ljust(_TOKEN_DIGITS, "0") if len(tasks) > size else None
+
+
+def _token_id(token: str) -> str:
+    """Raises ValidationException for a token that no page has given."""
+    try:
+        task_id = bytes.fromhex(token).rstrip(b"\x00").decode("ascii")
+    except ValueError:
+        task_id = ""
+    if len(token) != _TOKEN_DIGITS or task_id.count("-") != 1:
+        raise ValidationException("Invalid NextToken")
+    return task_id

@@ -1,0 +1,84 @@
+"""ImportTable: a new table, filled from the objects of a bucket.
+
+Checks: the database has buckets -> client token -> CSV options -> definition of the table -> imports under
+way -> table name taken. What is wrong with bucket or objects is found by the job, and told by
+DescribeImport. The table is CREATING until the import has ended (exchange/importing.py).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from faradisc.errors import ImportConflictException, ValidationException
+from faradisc.exchange.compression import Unavailable
+from faradisc.exchange.ledger import IMPORT, Task
+from faradisc.limits import IMPORTS_RUNNING_MAX
+from faradisc.operations.call import Backend, Call
+from faradisc.operations.echo import FORMAT_OPTIONS, S3_SOURCE, TABLE_PARAMETERS, echoed
+from faradisc.operations.exchanges import begin, begun_before, check_running, places_of
+from faradisc.tables.definition import refuse_unsupported, table_definition
+from faradisc.tables.vector_definition import add_vector_indexes
+
+_LOG_GROUP = "/aws-dynamodb/imports"
+
+
+async def import_table(backend: Backend, call: Call) -> dict[str, Any]:
+    request = call.request
+    places_of(backend)
+    before = begun_before(backend, call, IMPORT, ImportConflictException)
+    if before is not None:
+        return {"ImportTableDescription": describe(before)}
+    _check_options(request)
+    parameters = request["TableCreationParameters"]
+    definition = table_definition(parameters)
+    add_vector_indexes(definition, parameters)
+    refuse_unsupported(parameters)
+    check_running(backend, IMPORT, IMPORTS_RUNNING_MAX)
+    settings = {"deletion_protection": False, "table_class": None, "filler": "import"}
+    name = parameters["TableName"]
+    table = await backend.catalog.create(name, call.region, call.account, definition, settings)
+    shown = {
+        "TableId": table.state.table_id,
+        "S3BucketSource": echoed(request["S3BucketSource"], S3_SOURCE),
+        "CloudWatchLogGroupArn": f"arn:aws:logs:{call.region}:{call.account}:log-group:{_LOG_GROUP}:*",
+        "InputFormat": request["InputFormat"],
+        "InputCompressionType": request.get("InputCompressionType", "NONE"),
+        "TableCreationParameters": echoed(parameters, TABLE_PARAMETERS),
+        "ErrorCount": 0,
+        "ProcessedSizeBytes": 0,
+        "ProcessedItemCount": 0,
+        "ImportedItemCount": 0,
+    }
+    if "InputFormatOptions" in request:
+        shown["InputFormatOptions"] = echoed(request["InputFormatOptions"], FORMAT_OPTIONS)
+    task = await begin(backend, call, IMPORT, table.arn, shown)
+    return {"ImportTableDescription": describe(task)}
+
+
+def _check_options(request: dict[str, Any]) -> None:
+    """Raises ValidationException."""
+    from faradisc.exchange.reading import Source  # noqa: PLC0415 - only those that import need the formats
+
+    csv = request.get("InputFormatOptions", {}).get("Csv")
+    if csv is not None and request["InputFormat"] != "CSV":
+        raise ValidationException("InputFormatOptions.Csv can only be specified when InputFormat is CSV")
+    headers = (csv or {}).get("HeaderList", [])
+    if len(set(headers)) != len(headers):
+        raise ValidationException("InputFormatOptions.Csv.HeaderList contains duplicates")
+    try:
+        Source(request["InputFormat"], request.get("InputCompressionType", "NONE")).check_libraries()
+    except Unavailable as error:
+        raise ValidationException(str(error)) from None
+
+
+def describe(task: Task) -> dict[str, Any]:
+    """ImportTableDescription."""
+    token = {"ClientToken": task.token} if task.token is not None else {}
+    return {
+        "ImportArn": task.arn,
+        "ImportStatus": task.status,
+        "TableArn": task.table_arn,
+        **token,
+        **task.shown,
+        **task.times(),
+    }

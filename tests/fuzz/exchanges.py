@@ -1,0 +1,76 @@
+"""Requests of exports, imports and bulk puts; the bucket of the world holds next to nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+from .tables import TABLES
+
+Request = dict[str, Any]
+BUCKETS = ("bucket", "nowhere")
+PREFIXES = ("", "in/", "nothing/", "in/../in/")
+LINES = b'{"Item":{"id":{"S":"a"},"k":{"S":"b"}}}\nno line\n{"Item":{}}\n'
+"""What the bucket holds, under `in/lines.json`."""
+_ARN = "arn:aws:dynamodb:us-east-1:000000000000:table/"
+_TASK = "01700000000000-0123abcd"
+_begun: dict[str, str] = {}
+"""ARNs of the tasks that every world begins with, by kind."""
+
+
+def begin_tasks(call: Callable[..., dict[str, Any]]) -> None:
+    """One of each kind, in the buckets of a new world."""
+    begun = call(
+        "ImportTable",
+        S3BucketSource={"S3Bucket": BUCKETS[0]},
+        InputFormat="DYNAMODB_JSON",
+        TableCreationParameters={
+            "TableName": "Imported",
+            "AttributeDefinitions": [{"AttributeName": "id", "AttributeType": "S"}],
+            "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}],
+            "BillingMode": "PAY_PER_REQUEST",
+        },
+    )
+    _begun["import"] = begun["ImportTableDescription"]["ImportArn"]
+
+
+def _arn(rng: Random, kind: str) -> str:
+    """Of a task of that kind, most often one that is there."""
+    if rng.random() < 0.7:
+        return _begun.get(kind, _ARN + "none")
+    return f"{_ARN}{rng.choice(TABLES).name}/{kind}/{_TASK}"
+
+
+def _maybe(rng: Random, chance: float, **members: Any) -> Request:
+    return members if rng.random() < chance else {}
+
+
+def import_table(rng: Random) -> Request:
+    definition = dict(rng.choice(TABLES).definition())
+    parameters = {
+        name: definition[name]
+        for name in ("AttributeDefinitions", "KeySchema", "BillingMode", "ProvisionedThroughput")
+        if name in definition
+    }
+    indexes = {name: definition[name] for name in ("GlobalSecondaryIndexes",) if name in definition}
+    if "LocalSecondaryIndexes" not in definition:
+        parameters |= indexes
+    return {
+        "S3BucketSource": {"S3Bucket": rng.choice(BUCKETS), "S3KeyPrefix": rng.choice(PREFIXES)},
+        "InputFormat": rng.choice(("DYNAMODB_JSON", "ION", "CSV")),
+        "TableCreationParameters": {"TableName": rng.choice(("Extra.1", "Extra-2")), **parameters},
+        **_maybe(rng, 0.4, InputCompressionType=rng.choice(("NONE", "GZIP", "ZSTD"))),
+        **_maybe(rng, 0.3, ClientToken=rng.choice("ab")),
+        **_maybe(rng, 0.2, InputFormatOptions={"Csv": {"Delimiter": ";", "HeaderList": ["id", "k", "n"]}}),
+    }
+
+
+def describe_import(rng: Random) -> Request:
+    return {"ImportArn": _arn(rng, "import")}
+
+
+def list_imports(rng: Random) -> Request:
+    return _maybe(rng, 0.5, PageSize=rng.choice((1, 25))) | _maybe(
+        rng, 0.3, TableArn=_ARN + rng.choice(TABLES).name
+    )
