@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from faradisc.capacity.throttle import Throttled
 from faradisc.check.online import OnlineCheck
 from faradisc.clock import Clock, Entropy, SystemClock, SystemEntropy
-from faradisc.errors import RequestRuleError
+from faradisc.errors import ApiError, RequestRuleError, StorageError
 from faradisc.exchange.desk import Exchange, Places
 from faradisc.kinesis.delivery import KinesisDelivery
 from faradisc.kinesis.sender import Sender
 from faradisc.limits import SHARD_LIFETIME_S, TTL_CHANGE_INTERVAL_S
+from faradisc.metering.observing import Observer
+from faradisc.metering.settings import parse_throughput
+from faradisc.neighbours import Neighbours
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.registry import OPERATIONS
 from faradisc.protocol.http import RequestIds
+from faradisc.protocol.neighbours.answering import Neighbour
 from faradisc.storage.api import Store
 from faradisc.tables.backfill import backfill_step
 from faradisc.tables.catalog import Catalog
@@ -43,6 +49,10 @@ class Settings:
     """How long an item outlives the time at which it expires; the service takes minutes to days."""
     ttl_change_interval_s: float = TTL_CHANGE_INTERVAL_S
     """How long a table's time to live stays as it was set."""
+    throughput: str = "off"
+    """Capacity profile whose limits are enforced, with partition caps or without: "aws", "aws:30/10"."""
+    throughput_tables: str = ""
+    """Other profiles for single tables: "Orders=aws:30/10,Logs=off"."""
 
 
 class Database:
@@ -55,17 +65,28 @@ class Database:
         self.account = settings.account
         self.request_ids = RequestIds(backend.entropy)
         store, catalog = backend.store, backend.catalog
+        self._observer = Observer(catalog.account_of, backend.clock.now_ns)
+        self.neighbours = Neighbours(
+            store,
+            catalog,
+            clock=backend.clock,
+            entropy=backend.entropy,
+            metrics_of=lambda place: catalog.meter.account(place).metrics,
+            execute=self.execute,
+        )
         self._sweeper = Sweeper(store, catalog, backend.clock, delay_s=settings.ttl_delay_s)
         self.checks = OnlineCheck(store, backend.clock)
         """Of the whole database, while it goes on serving; `faradisc check --endpoint` asks for them."""
         self._workers = Workers(
             (
+                Job("throughput", catalog.meter.step),
                 Job("index backfill", lambda: backfill_step(store, catalog)),
                 Job("idempotency tokens", lambda: backend.tokens.forget_expired(backend.clock.now_ns())),
                 Job("stream retention", catalog.streams.step),
                 Job("expiry backfill", lambda: fill_step(store, catalog)),
                 Job("expiry", self._sweeper.step),
                 Job("Kinesis delivery", backend.kinesis.step),
+                *self.neighbours.jobs,
                 Job("exports and imports", backend.exchange.step),
                 Job("check", self.checks.step),
             )
@@ -98,6 +119,7 @@ class Database:
             per_region=settings.per_region,
             transition_ms=settings.transition_ms,
             shard_lifetime_s=settings.shard_lifetime_s,
+            throughput=parse_throughput(settings.throughput, settings.throughput_tables),
         )
         await catalog.load()
         exchange = Exchange(store, catalog, clock, entropy, places)
@@ -114,7 +136,9 @@ class Database:
             ConflictDial(rate, seed) if rate else None,
             ttl_change_interval_s=settings.ttl_change_interval_s,
         )
-        return cls(backend, settings)
+        database = cls(backend, settings)
+        await database.neighbours.load()
+        return database
 
     async def work(self) -> bool:
         """One bounded step of each background job; False when there was nothing to do.
@@ -135,6 +159,9 @@ class Database:
     def knows(self, operation: str) -> bool:
         return operation in OPERATIONS
 
+    def neighbour(self, service: str) -> Neighbour:
+        return self.neighbours.of(service)
+
     async def execute(self, call: Call) -> dict[str, Any]:
         """Run one operation.
 
@@ -143,20 +170,38 @@ class Database:
         """
         operation = OPERATIONS[call.operation]
         call.wording = operation.wording
+        observer = self._observer
+        began = observer.begin()
         try:
-            return await operation.handler(self._backend, call)
+            result = await operation.handler(self._backend, call)
         except RequestRuleError as refusal:
+            observer.refused(call, refusal)
             if operation.enveloped:
                 raise refusal.enveloped() from None
             raise
+        except ApiError as refusal:
+            observer.refused(call, refusal)
+            raise
+        except Throttled as throttled:
+            error = throttled.throttle.as_api_error()
+            observer.refused(call, error)
+            raise error from None
+        except StorageError:
+            observer.failed(call)
+            raise
+        observer.succeeded(call, began, result)
+        return result
 
     async def reset(self) -> None:
         """Drop every table at once, protected or not."""
         await self._backend.exchange.drop_all()
         await self._backend.catalog.drop_all()
+        await self.neighbours.drop_all()
 
     async def close(self) -> None:
         await self.checks.close()
         self._backend.kinesis.close()
         self._backend.exchange.close()
+        with suppress(StorageError):
+            await self._backend.catalog.meter.close()
         await self._backend.store.close()

@@ -22,6 +22,8 @@ NUMBER_EXPONENT_MAX = 125
 """Of the first digit in scientific notation: 9.99...E+125 is the largest magnitude."""
 NUMBER_EXPONENT_MIN = -130
 ATTRIBUTE_NAME_BYTES_MAX = 65_535
+STORAGE_OVERHEAD_BYTES = 100
+"""Added per item and per index entry to TableSizeBytes and IndexSizeBytes (capacity.md 2.1)."""
 KEY_ATTRIBUTE_NAME_BYTES_MAX = 255
 
 # --- Expressions (limits.md section 3) ----------------------------------------------------------

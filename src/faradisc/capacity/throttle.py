@@ -154,6 +154,14 @@ class Throttle:
         return "ThrottlingError"
 
 
+class Throttled(Exception):
+    """A request was refused. What the client is told depends on the operation, so its words come later."""
+
+    def __init__(self, throttle: Throttle) -> None:
+        super().__init__(throttle.reason)
+        self.throttle = throttle
+
+
 def control_plane_throttle() -> ThrottlingException:
     """Too many control-plane calls: no reasons."""
     return ThrottlingException(CONTROL_PLANE)

@@ -78,6 +78,22 @@ def equal_cuts(part: Partition, pieces: int) -> list[bytes]:
     return [place for place in places if part.can_cut(place)]
 
 
+def reconcile(partitions: PartitionMap, size_bytes: int, items: int) -> None:
+    """Make the partitions hold this much in sum; what nobody counted is spread evenly over the hash space."""
+    parts = partitions.partitions
+    missing = (size_bytes - sum(part.bytes for part in parts), items - sum(part.items for part in parts))
+    if missing == (0, 0):
+        return
+    passed, given = 0, (0, 0)
+    for part in parts:
+        low, high = hash_bounds(part)
+        passed += high - low
+        upto = (missing[0] * passed // HASH_SPACE, missing[1] * passed // HASH_SPACE)
+        part.bytes = max(part.bytes + upto[0] - given[0], 0)
+        part.items = max(part.items + upto[1] - given[1], 0)
+        given = upto
+
+
 Plan = list[tuple[Partition, list[bytes]]]
 """Which partitions are to be cut, and where."""
 

@@ -31,6 +31,9 @@ CATALOG_PART = b"\x00\x00\x00\x00\x00"
 TOKENS_PART = b"\x00\x00\x00\x00\x01"
 JOBS_PART = b"\x00\x00\x00\x00\x02"
 STREAMS_PART = b"\x00\x00\x00\x00\x03"
+ALARMS_PART = b"\x00\x00\x00\x00\x10"
+SCALING_PART = b"\x00\x00\x00\x00\x11"
+METER_PART = b"\x00\x00\x00\x00\x04"
 BACKUPS_PART = b"\x00\x00\x00\x00\x05"
 EXCHANGE_PART = b"\x00\x00\x00\x00\x06"
 EMBEDDED_SLOTS = 4
@@ -61,6 +64,11 @@ def job_keys_of(part: bytes) -> list[bytes]:
 def slot_shift(slots: int) -> int:
     """How far to shift a row key's first byte to the right to get its slot."""
     return 9 - slots.bit_length()
+
+
+def slot_low(slot: int, slots: int) -> bytes:
+    """Where a slot begins in the space of row keys; b"" for the first."""
+    return bytes([slot << slot_shift(slots)]) if slot else b""
 
 
 def key_of_row(row_key: bytes, key: KeySchema) -> Item:

@@ -39,6 +39,8 @@ class LocalDatabase:
         shard_lifetime_s: float = Settings().shard_lifetime_s,
         conflict_rate: float = 0.0,
         conflict_seed: int = 0,
+        throughput: str = "off",
+        throughput_tables: str = "",
         kinesis_endpoint_url: str | None = None,
         s3_root: str | os.PathLike[str] | None = None,
         clock: Clock | None = None,
@@ -53,11 +55,13 @@ class LocalDatabase:
         shard_lifetime_s: after how long the open shards of a stream are followed by others.
         conflict_rate: share of writes and transactions refused with a conflict, 0 to 1, to test retries with;
         conflict_seed: which of them, the same number gives the same sequence.
+        throughput: capacity profile whose limits are enforced, "aws" for example, or with small partitions
+        "aws:30/10"; throughput_tables: other profiles for single tables, "Orders=aws:30/10,Logs=off".
         kinesis_endpoint_url: where Kinesis destinations deliver to, before the request that follows a change.
         s3_root: directory whose directories are the buckets of exports and imports; `s3` in `path` without it.
         clock, entropy: for tests that move time or need the same identifiers on every run.
 
-        Raises: StorageError when the directory cannot be used; ValueError for a rate that is none.
+        Raises: StorageError when the directory cannot be used; ValueError for a rate or a profile that is none.
         """
         if not 0 <= conflict_rate <= 1:
             raise ValueError(f"conflict_rate is {conflict_rate}, not between 0 and 1")
@@ -73,6 +77,8 @@ class LocalDatabase:
             shard_lifetime_s=shard_lifetime_s,
             conflict_rate=conflict_rate,
             conflict_seed=conflict_seed,
+            throughput=throughput,
+            throughput_tables=throughput_tables,
         )
         if s3_root is None and self.path is not None:
             s3_root = self.path / "s3"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from faradisc.capacity import units
-from faradisc.codec import record
+from faradisc.capacity.throttle import Throttle, Throttled
 from faradisc.errors import (
     AccessDeniedException,
     ApiError,
@@ -35,7 +35,7 @@ from faradisc.operations.statements import Prepared, Write, apply_write, prepare
 from faradisc.partiql import faults
 from faradisc.partiql.parser import parse_statement
 from faradisc.tables.keys import check_key
-from faradisc.tables.reads import read_record, shape_items
+from faradisc.tables.reads import read_charged, shape_items
 from faradisc.tables.writes import ConditionFailed
 from faradisc.values.attribute import Item
 
@@ -76,6 +76,9 @@ class _Member:
         if self.prepared is not None and code in ("ConditionalCheckFailed", "DuplicateItem"):
             self.response["TableName"] = self.prepared.table.name
 
+    def refuse(self, throttle: Throttle) -> None:
+        self.response = {"Error": {"Code": throttle.member_code, "Message": throttle.text}}
+
 
 class _Charges:
     """What the batch has consumed, by table as named; of failed members too."""
@@ -102,6 +105,8 @@ async def batch_execute_statement(backend: Backend, call: Call) -> dict[str, Any
                 await _write(backend, member, member.action, charges)
         except ApiError as error:
             member.fail(error)
+        except Throttled as throttled:
+            member.refuse(throttled.throttle)
     result: dict[str, Any] = {"Responses": [member.response for member in members]}
     detail = call.request.get("ReturnConsumedCapacity", "NONE")
     if detail != "NONE" and any("Error" not in (member.response or {}) for member in members):
@@ -159,9 +164,10 @@ def _check_distinct(members: list[_Member]) -> None:
 async def _read(backend: Backend, member: _Member, read: _Read, charges: _Charges) -> None:
     prepared = member.prepared
     assert prepared is not None
-    found = await read_record(backend.store, prepared.table, read.key, consistent=read.consistent)
-    size = record.size_of(found) if found is not None else 0
-    charges.of(prepared).table += units.read_half_units(size, consistent=read.consistent)
+    found, half_units = await read_charged(
+        backend.store, prepared.table, read.key, consistent=read.consistent, insightful=False
+    )
+    charges.of(prepared).table += half_units
     shown = shape_items([found] if found is not None else [], read.condition, prepared.columns)
     member.response = {"TableName": prepared.table.name, **({"Item": shown[0]} if shown else {})}
 

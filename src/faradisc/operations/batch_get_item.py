@@ -11,11 +11,13 @@ from typing import Any
 import orjson
 
 from faradisc.capacity import units
+from faradisc.capacity.throttle import Throttle, batch_error
 from faradisc.codec import record
 from faradisc.errors import ValidationException
 from faradisc.limits import BATCH_GET_BYTES_MAX, BATCH_GET_KEYS_MAX
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.clauses import bind_read_projection
+from faradisc.tables.charging import try_charge_read
 from faradisc.tables.keys import check_key
 from faradisc.tables.reads import read_records
 from faradisc.values.attribute import Item
@@ -41,28 +43,40 @@ async def batch_get_item(backend: Backend, call: Call) -> dict[str, Any]:
     responses: dict[str, list[Any]] = {}
     unprocessed: dict[str, Any] = {}
     consumed: list[units.Consumed] = []
+    throttles: list[Throttle] = []
     room = BATCH_GET_BYTES_MAX
     for name, part in wanted.items():
         keys, projection = part["Keys"], projections[name]
         consistent = part.get("ConsistentRead", False)
         charge = units.Consumed(name)
         shown = responses[name] = []
-        found = await read_records(backend.store, tables[name], keys, consistent=consistent)
+        table, refused = tables[name], []
+        found = await read_records(backend.store, table, keys, consistent=consistent)
         for position, item_record in enumerate(found):
             size = record.size_of(item_record) if item_record is not None else 0
             if size > room:
-                unprocessed[name] = {**part, "Keys": keys[position:]}
+                refused += keys[position:]
                 room = 0
                 break
+            half_units = units.read_half_units(size, consistent=consistent)
+            throttle = try_charge_read(table, keys[position], half_units, consistent=consistent)
+            if throttle is not None:
+                throttles.append(throttle)
+                refused.append(keys[position])
+                continue
             room -= size
-            charge.table += units.read_half_units(size, consistent=consistent)
+            charge.table += half_units
             if item_record is not None:
                 shown.append(
                     record.json_of(item_record)
                     if projection is None
                     else projection.apply(record.decode(item_record))
                 )
+        if refused:
+            unprocessed[name] = {**part, "Keys": refused}
         consumed.append(charge)
+    if len(throttles) == sum(len(part["Keys"]) for part in wanted.values()):
+        raise batch_error(throttles)
     result: dict[str, Any] = {"Responses": responses, "UnprocessedKeys": unprocessed}
     detail = call.request.get("ReturnConsumedCapacity", "NONE")
     if detail != "NONE":

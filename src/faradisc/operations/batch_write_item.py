@@ -3,7 +3,8 @@
 Checks: shape of each request and its values -> size of the batch -> no key deleted twice -> tables
 -> keys and index keys -> no item twice -> sizes. Source: errors.md sections 4 and 6.7.
 
-All of a batch is written in one commit here: more than the service promises, never less.
+All of a batch that has units left is written in one commit: more than the service promises, never less.
+What has none comes back as UnprocessedItems (capacity.md section 2.11).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from faradisc.capacity import units
+from faradisc.capacity.throttle import Throttle, batch_error
 from faradisc.errors import ValidationException
 from faradisc.limits import BATCH_WRITE_REQUESTS_MAX
 from faradisc.operations.batch_get_item import DUPLICATE_KEYS, check_distinct
@@ -18,7 +20,7 @@ from faradisc.operations.call import Backend, Call
 from faradisc.operations.item_writes import add_collection_metrics
 from faradisc.tables.keys import check_batch_put_keys, check_index_keys, check_key
 from faradisc.tables.table import Table
-from faradisc.tables.writes import Change, Image, Outcome, apply_changes
+from faradisc.tables.writes import Change, Image, Outcome, apply_batch
 from faradisc.values.attribute import Item
 from faradisc.values.checks import SEVERAL_TYPES
 
@@ -43,9 +45,18 @@ async def batch_write_item(backend: Backend, call: Call) -> dict[str, Any]:
             names.append(name)
     if len({(change.part, change.row_key) for change in changes}) != len(changes):
         raise ValidationException(DUPLICATE_KEYS)
-    outcomes = await apply_changes(backend.store, changes)
-    result: dict[str, Any] = {"UnprocessedItems": {}}
-    _add_report(result, call, list(zip(names, outcomes, strict=True)))
+    answers = await apply_batch(backend.store, changes)
+    throttles = [answer for answer in answers if isinstance(answer, Throttle)]
+    if len(throttles) == len(answers):
+        raise batch_error(throttles)
+    unprocessed: dict[str, list[Any]] = {}
+    requests_in_order = [request for requests in wanted.values() for request in requests]
+    for name, request, answer in zip(names, requests_in_order, answers, strict=True):
+        if isinstance(answer, Throttle):
+            unprocessed.setdefault(name, []).append(request)
+    result: dict[str, Any] = {"UnprocessedItems": unprocessed}
+    outcomes = zip(names, answers, strict=True)
+    _add_report(result, call, [(name, each) for name, each in outcomes if isinstance(each, Outcome)])
     return result
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from faradisc.clock import Clock, Entropy
@@ -35,6 +35,8 @@ class Call:
     """Host header of the request, where one was sent."""
     wording: Wording = Wording.NEW
     """How the service words refusals of values in this operation; set from the registry."""
+    tables: list[Table] = field(default_factory=list)
+    """Those whose data it asked for, so far; for the metrics."""
 
     def check_values(self, values: dict[str, AttributeValue]) -> None:
         """The slow checks of attribute values, where the fast walk has found something.
@@ -63,7 +65,10 @@ class Backend:
 
     def table_for_data(self, call: Call, name_or_arn: str) -> Table:
         """A table to read or write. Raises ResourceNotFoundException unless it serves data."""
-        return self.catalog.for_data(name_or_arn, call.region, call.account)
+        table = self.catalog.for_data(name_or_arn, call.region, call.account)
+        if table not in call.tables:
+            call.tables.append(table)
+        return table
 
     def table_for_control(self, call: Call) -> Table:
         """The table of a control-plane request. Raises ResourceNotFoundException."""

@@ -9,12 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from faradisc.operations.call import Backend, Call
-from faradisc.tables.definition import (
-    checked_tags,
-    refuse_unsupported,
-    refuse_unsupported_index,
-    table_definition,
-)
+from faradisc.tables.definition import checked_tags, refuse_unsupported, table_definition
 from faradisc.tables.description import describe_table
 from faradisc.tables.vector_definition import add_vector_indexes
 
@@ -27,8 +22,6 @@ async def create_table(backend: Backend, call: Call) -> dict[str, Any]:
     definition = table_definition(request)
     add_vector_indexes(definition, request)
     refuse_unsupported(request)
-    for index in request.get("GlobalSecondaryIndexes", ()):
-        refuse_unsupported_index(index)
     settings: dict[str, Any] = {
         "deletion_protection": request.get("DeletionProtectionEnabled", False),
         "table_class": request.get("TableClass"),

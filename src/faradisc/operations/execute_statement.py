@@ -32,8 +32,9 @@ from faradisc.partiql import faults
 from faradisc.partiql.planner import Plan, check_key_types, plan_of
 from faradisc.partiql.syntax import Order, Select
 from faradisc.partiql.token import decode_token, encode_token
+from faradisc.tables.charging import PageMeter
 from faradisc.tables.keys import check_key
-from faradisc.tables.reads import Page, Stretch, read_page, read_record, shape_items
+from faradisc.tables.reads import Page, Stretch, read_charged, read_page, shape_items
 from faradisc.tables.table import Index, Table
 from faradisc.tables.writes import ConditionFailed
 from faradisc.values.attribute import AttributeValue, Item, compare
@@ -127,13 +128,11 @@ async def _get(
     check_key_types(key, table.key)
     check_key(key, table.key)
     consistent = call.request.get("ConsistentRead", False)
-    found = await read_record(backend.store, table, key, consistent=consistent)
+    found, half_units = await read_charged(backend.store, table, key, consistent=consistent, insightful=False)
     records = [found] if found is not None else []
     result: dict[str, Any] = {"Items": shape_items(records, rest, prepared.columns)}
     detail = call.request.get("ReturnConsumedCapacity", "NONE")
     if detail != "NONE":
-        size = record.size_of(found) if found is not None else 0
-        half_units = units.read_half_units(size, consistent=consistent)
         result["ConsumedCapacity"] = units.Consumed(prepared.table_name, half_units).describe(detail)
     return result
 
@@ -224,13 +223,21 @@ class _Reading:
                 visited = at + 1
         return sum(units.read_half_units(size, consistent=consistent) for size in sizes[:visited])
 
-    async def read(self, backend: Backend, stretches: list[Stretch], limit: int | None) -> Page:
+    async def read(
+        self,
+        backend: Backend,
+        stretches: list[Stretch],
+        limit: int | None,
+        meter: PageMeter | None = None,
+    ) -> Page:
         if self.merged:
-            return await self._read_merged(backend, stretches, limit)
+            return await self._read_merged(backend, stretches, limit, meter)
         in_order = stretches[::-1] if self.reverse else stretches
-        return await read_page(backend.store, in_order, limit=limit, reverse=self.reverse)
+        return await read_page(backend.store, in_order, limit=limit, reverse=self.reverse, meter=meter)
 
-    async def _read_merged(self, backend: Backend, stretches: list[Stretch], limit: int | None) -> Page:
+    async def _read_merged(
+        self, backend: Backend, stretches: list[Stretch], limit: int | None, meter: PageMeter | None
+    ) -> Page:
         """Rows of all partitions in the order of their sort keys.
 
         A partition is known as far as its own page reaches, so the first row that ends one ends this page.
@@ -238,7 +245,7 @@ class _Reading:
         """
         found: list[tuple[bytes, int, bytes, bool]] = []
         for at, stretch in enumerate(stretches):
-            page = await read_page(backend.store, (stretch,), limit=limit, reverse=self.reverse)
+            page = await read_page(backend.store, (stretch,), limit=limit, reverse=self.reverse, meter=meter)
             for payload in page.records:
                 row_key = self.placement.row_key(record.decode(payload))
                 ends = page.ended_by_bound and payload is page.records[-1]
@@ -302,7 +309,7 @@ async def _search(
         fetches_items=fetches_items,
         minimum_half_units=minimum * (2 if consistent else 1),
     )
-    page = await reading.read(backend, list(search.stretches), search.limit)
+    page = await reading.read(backend, list(search.stretches), search.limit, search.meter)
     if plan.conditions is not None and len(plan.conditions) > 1:
         search.minimum_half_units = reading.half_units(search.stretches, page, consistent=consistent)
     last: bytes | None = None

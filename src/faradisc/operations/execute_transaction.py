@@ -12,20 +12,27 @@ from __future__ import annotations
 
 from typing import Any
 
-from faradisc.capacity import units
-from faradisc.codec import record
 from faradisc.errors import ValidationException
 from faradisc.expressions import Condition
 from faradisc.limits import ITEM_SIZE_BYTES_MAX, TRANSACTION_BYTES_MAX
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.statements import Prepared, prepare, write_of
-from faradisc.operations.transact_write_items import DUPLICATE_TARGET, TOO_LARGE, write_transaction
+from faradisc.operations.transact_get_items import report_reads
+from faradisc.operations.transact_write_items import write_transaction
 from faradisc.partiql import faults
 from faradisc.partiql.syntax import Delete, Exists, Insert, Update
 from faradisc.tables.keys import check_key, has_empty_key
 from faradisc.tables.reads import shape_items
 from faradisc.tables.writes import PUT_TOO_LARGE
-from faradisc.transactions.writing import NO_REASON, Action, cancelled_by, validation_reason
+from faradisc.transactions.reading import read_items
+from faradisc.transactions.writing import (
+    DUPLICATE_TARGET,
+    NO_REASON,
+    TOO_LARGE,
+    Action,
+    cancelled_by,
+    validation_reason,
+)
 from faradisc.values.attribute import Item
 from faradisc.values.size import item_size
 
@@ -67,33 +74,16 @@ async def _read(backend: Backend, call: Call, statements: list[Prepared]) -> dic
             raise faults.in_transaction(at, faults.TRANSACTION_SELECT_WITHOUT_KEY)
         keys.append(one[0])
         conditions.append(one[1])
-    places: list[tuple[bytes, bytes]] = []
     for at, (prepared, key) in enumerate(zip(statements, keys, strict=True)):
         _check_read_key(prepared, key, at, len(statements))
-        row_key = prepared.table.placement.row_key(key)
-        places.append((prepared.table.placement.part_of(row_key), row_key))
-    if len(set(places)) != len(places):
-        raise ValidationException(DUPLICATE_TARGET)
-    if backend.conflicts is not None:
-        backend.conflicts.check_transaction(len(statements))
-    rows = await backend.store.read_many(places)
-    if sum(record.size_of(row[1]) for row in rows if row is not None) > TRANSACTION_BYTES_MAX:
-        raise ValidationException(TOO_LARGE)
+    targets = [(prepared.table, key) for prepared, key in zip(statements, keys, strict=True)]
+    found = await read_items(backend.store, targets, backend.conflicts, insightful=False)
     responses: list[dict[str, Any]] = []
-    consumed: dict[str, units.Consumed] = {}
-    for prepared, condition, row in zip(statements, conditions, rows, strict=True):
-        size = record.size_of(row[1]) if row is not None else 0
-        charge = consumed.setdefault(prepared.table_name, units.Consumed(prepared.table_name))
-        charge.table += 2 * units.read_half_units(size, consistent=True)
-        shown = shape_items([row[1]] if row is not None else [], condition, prepared.columns)
+    for prepared, condition, (item_record, _) in zip(statements, conditions, found, strict=True):
+        shown = shape_items([item_record] if item_record is not None else [], condition, prepared.columns)
         responses.append({"Item": shown[0]} if shown else {})
-    result: dict[str, Any] = {"Responses": responses}
-    detail = call.request.get("ReturnConsumedCapacity", "NONE")
-    if detail != "NONE":
-        result["ConsumedCapacity"] = [
-            charge.describe(detail, transaction="ReadCapacityUnits") for charge in consumed.values()
-        ]
-    return result
+    names = [prepared.table_name for prepared in statements]
+    return {"Responses": responses, **report_reads(call, names, [cost for _, cost in found])}
 
 
 def _check_read_key(prepared: Prepared, key: Item, at: int, count: int) -> None:

@@ -12,7 +12,7 @@ from faradisc.codec import record
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.clauses import bind_read_projection
 from faradisc.tables.keys import check_key
-from faradisc.tables.reads import read_record
+from faradisc.tables.reads import read_charged
 
 
 async def get_item(backend: Backend, call: Call) -> dict[str, Any]:
@@ -23,14 +23,13 @@ async def get_item(backend: Backend, call: Call) -> dict[str, Any]:
     table = backend.table_for_data(call, request["TableName"])
     check_key(key, table.key)
     consistent = request.get("ConsistentRead", False)
-    found = await read_record(backend.store, table, key, consistent=consistent)
+    found, half_units = await read_charged(backend.store, table, key, consistent=consistent)
     result: dict[str, Any] = {}
     if found is not None:
         shown = record.json_of(found) if projection is None else projection.apply(record.decode(found))
         result["Item"] = shown
     detail = request.get("ReturnConsumedCapacity", "NONE")
     if detail != "NONE":
-        size = record.size_of(found) if found is not None else 0
-        consumed = units.Consumed(request["TableName"], units.read_half_units(size, consistent=consistent))
+        consumed = units.Consumed(request["TableName"], half_units)
         result["ConsumedCapacity"] = consumed.describe(detail)
     return result

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from faradisc.capacity.partitions import ON_DEMAND_PARTITIONS_INITIAL, initial_partitions
 from faradisc.errors import ValidationException
 from faradisc.expressions import check_mixed
 from faradisc.operations.call import Backend, Call
@@ -109,9 +108,6 @@ def _behind(stretches: list[Stretch], part: bytes, row_key: bytes, segment: int,
 def partitions_of(table: Table, index: Index | None) -> int:
     """Partitions of the table or global index: each one visited costs at least a minimal read
     (capacity.md section 2.2)."""
-    if table.on_demand:
-        return ON_DEMAND_PARTITIONS_INITIAL
-    throughput = table.state.throughput
-    if index is not None and index.throughput is not None:
-        throughput = index.throughput
-    return initial_partitions(throughput.read_units, throughput.write_units)
+    if not table.meter.config.scan_minimum_per_partition:
+        return 1
+    return table.meter.partitions(index.name if index is not None and index.schema.is_global else None)

@@ -9,7 +9,7 @@ Source of the texts: errors.md section 6.5.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from faradisc.capacity import units
@@ -18,6 +18,7 @@ from faradisc.codec.keyspace import Placement
 from faradisc.errors import ValidationException
 from faradisc.expressions import Condition
 from faradisc.operations.call import Backend, Call
+from faradisc.tables.charging import PageMeter, charge_page, page_meter
 from faradisc.tables.definition import invalid
 from faradisc.tables.keys import KEY_MISMATCH
 from faradisc.tables.reads import Page, Stretch, read_page, read_records, shape_items
@@ -54,6 +55,10 @@ class Search:
     """A local index is read, and attributes it does not project are wanted."""
     minimum_half_units: int
     """Charged even when nothing was read."""
+    meter: PageMeter | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.meter = page_meter(self.table, self.index, consistent=self.consistent)
 
     @property
     def key(self) -> KeySchema:
@@ -165,14 +170,16 @@ def start_key_types(table: Table, index: Index | None) -> dict[str, Any]:
 
 async def run(backend: Backend, call: Call, search: Search) -> dict[str, Any]:
     """Read one page and answer it."""
-    page = await read_page(backend.store, search.stretches, limit=search.limit, reverse=search.reverse)
+    page = await read_page(
+        backend.store, search.stretches, limit=search.limit, reverse=search.reverse, meter=search.meter
+    )
     return await answer_page(backend, call, search, page, call.request["TableName"])
 
 
 async def answer_page(
     backend: Backend, call: Call, search: Search, page: Page, table_name: str
 ) -> dict[str, Any]:
-    """The answer for a page that was read; `table_name` as the request names the table."""
+    """The answer for a page that was read, and its charge; `table_name` as the request names the table."""
     shown_records: Sequence[bytes] = page.records
     fetched: list[int] = []
     if search.fetches_items:
@@ -191,9 +198,11 @@ async def answer_page(
         result["LastEvaluatedKey"] = {
             name: last[name] for name in start_key_names(search.table, search.index)
         }
+    consumed = _consumed(table_name, search, page, fetched)
+    charge_page(search.table, search.index, search.meter, consumed.total())
     detail = call.request.get("ReturnConsumedCapacity", "NONE")
     if detail != "NONE":
-        result["ConsumedCapacity"] = _consumed(table_name, search, page, fetched).describe(detail)
+        result["ConsumedCapacity"] = consumed.describe(detail)
     return result
 
 

@@ -207,18 +207,29 @@ def write_of(prepared: Prepared) -> Write:
         item = prepared.item
         assert item is not None
         check_item(item, table)
-        return Write(Change(table, item, lambda _: item, _ABSENT, too_large=PUT_TOO_LARGE), inserts=True)
+        return Write(
+            Change(table, item, lambda _: item, _ABSENT, too_large=PUT_TOO_LARGE, insightful=False),
+            inserts=True,
+        )
     key, rest = key_of_write(prepared)
     check_key(key, table.key)
     if isinstance(body, Update):
         step = UpdateStep(table, key, prepared.update)
         change = Change(
-            table, key, step, _present_and(rest), too_large=UPDATE_TOO_LARGE, keeps_attributes=True
+            table,
+            key,
+            step,
+            _present_and(rest),
+            too_large=UPDATE_TOO_LARGE,
+            keeps_attributes=True,
+            insightful=False,
         )
         return Write(change, returning=body.returning, step=step)
     if isinstance(body, Delete):
-        return Write(Change(table, key, _deleted, _absent_or(rest)), returning=body.returning)
-    return Write(Change(table, key, keep, _present_and(rest)))
+        return Write(
+            Change(table, key, _deleted, _absent_or(rest), insightful=False), returning=body.returning
+        )
+    return Write(Change(table, key, keep, _present_and(rest), insightful=False))
 
 
 def _deleted(_: object) -> None:

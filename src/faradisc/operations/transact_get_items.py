@@ -6,16 +6,16 @@ Source: errors.md sections 4 and 6.8; capacity.md section 2.2.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from faradisc.capacity import units
 from faradisc.codec import record
 from faradisc.errors import ValidationException
-from faradisc.limits import TRANSACTION_BYTES_MAX
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.clauses import PROJECTING, bind_read_projection
-from faradisc.operations.transact_write_items import DUPLICATE_TARGET, TOO_LARGE
 from faradisc.tables.keys import check_key, has_empty_key
+from faradisc.transactions.reading import read_items
 from faradisc.transactions.writing import NO_REASON, cancelled_by, validation_reason
 
 
@@ -27,7 +27,6 @@ async def transact_get_items(backend: Backend, call: Call) -> dict[str, Any]:
         projecting = {name: get[name] for name in PROJECTING if name in get}
         projections.append(bind_read_projection(call, projecting))
     tables = [backend.table_for_data(call, get["TableName"]) for get in gets]
-    places: list[tuple[bytes, bytes]] = []
     for position, (get, table) in enumerate(zip(gets, tables, strict=True)):
         try:
             check_key(get["Key"], table.key)
@@ -37,33 +36,31 @@ async def transact_get_items(backend: Backend, call: Call) -> dict[str, Any]:
             reasons = [NO_REASON] * len(gets)
             reasons[position] = validation_reason(refusal)
             raise cancelled_by(reasons) from None
-        row_key = table.placement.row_key(get["Key"])
-        places.append((table.placement.part_of(row_key), row_key))
-    if len(set(places)) != len(places):
-        raise ValidationException(DUPLICATE_TARGET)
-
-    if backend.conflicts is not None:
-        backend.conflicts.check_transaction(len(gets))
-    rows = await backend.store.read_many(places)
-    if sum(record.size_of(row[1]) for row in rows if row is not None) > TRANSACTION_BYTES_MAX:
-        raise ValidationException(TOO_LARGE)
+    targets = [(table, get["Key"]) for table, get in zip(tables, gets, strict=True)]
+    found = await read_items(backend.store, targets, backend.conflicts, insightful=True)
     responses: list[dict[str, Any]] = []
-    consumed: dict[str, units.Consumed] = {}
-    for get, projection, row in zip(gets, projections, rows, strict=True):
-        size = record.size_of(row[1]) if row is not None else 0
-        charge = consumed.setdefault(get["TableName"], units.Consumed(get["TableName"]))
-        charge.table += 2 * units.read_half_units(size, consistent=True)
-        if row is None:
+    for projection, (item_record, _) in zip(projections, found, strict=True):
+        if item_record is None:
             responses.append({})
         elif projection is None:
-            responses.append({"Item": record.json_of(row[1])})
+            responses.append({"Item": record.json_of(item_record)})
         else:
-            shown = projection.apply(record.decode(row[1]))
+            shown = projection.apply(record.decode(item_record))
             responses.append({"Item": shown} if shown else {})
-    result: dict[str, Any] = {"Responses": responses}
+    costs = [cost for _, cost in found]
+    return {"Responses": responses, **report_reads(call, [get["TableName"] for get in gets], costs)}
+
+
+def report_reads(call: Call, names: Sequence[str], half_units: Sequence[int]) -> dict[str, Any]:
+    """The ConsumedCapacity of the reads of a transaction, by table as named; {} when nobody asks."""
     detail = call.request.get("ReturnConsumedCapacity", "NONE")
-    if detail != "NONE":
-        result["ConsumedCapacity"] = [
+    if detail == "NONE":
+        return {}
+    consumed: dict[str, units.Consumed] = {}
+    for name, cost in zip(names, half_units, strict=True):
+        consumed.setdefault(name, units.Consumed(name)).table += cost
+    return {
+        "ConsumedCapacity": [
             charge.describe(detail, transaction="ReadCapacityUnits") for charge in consumed.values()
         ]
-    return result
+    }

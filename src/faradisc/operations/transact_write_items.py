@@ -25,16 +25,11 @@ from faradisc.tables.keys import check_key, has_empty_key
 from faradisc.tables.table import Table
 from faradisc.tables.writes import PUT_TOO_LARGE, UPDATE_TOO_LARGE, Change, Outcome, keep
 from faradisc.transactions.tokens import Token
-from faradisc.transactions.writing import Action, apply_transaction
+from faradisc.transactions.writing import DUPLICATE_TARGET, TOO_LARGE, Action, apply_transaction
 from faradisc.values.attribute import Item
 from faradisc.values.size import item_size
 
 KINDS = ("ConditionCheck", "Put", "Delete", "Update")
-TOO_LARGE = (
-    "Collection size of items exceeded, which can also be caused by the aggregate size of the items "
-    "in the transaction exceeding the 4MB limit"
-)
-DUPLICATE_TARGET = "Transaction request cannot include multiple operations on one item"
 
 
 async def transact_write_items(backend: Backend, call: Call) -> dict[str, Any]:

@@ -10,32 +10,18 @@ against what the table is now. Source of the texts: errors.md section 6.1.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from datetime import UTC, datetime
+from collections.abc import Mapping
 from typing import Any
 
 from faradisc.errors import LimitExceededException, ResourceNotFoundException, ValidationException
-from faradisc.limits import (
-    BILLING_MODE_SWITCHES_PER_DAY_MAX,
-    DECREASES_PER_DAY_INITIAL,
-    GSI_PER_TABLE_MAX,
-    TABLE_CLASS_CHANGES_PER_30_DAYS_MAX,
-)
+from faradisc.limits import GSI_PER_TABLE_MAX, TABLE_CLASS_CHANGES_PER_30_DAYS_MAX
 from faradisc.operations.call import Backend, Call
+from faradisc.operations.throughput_updates import IndexUpdate, ThroughputUpdate
 from faradisc.tables.catalog import stored_index, used_definitions
-from faradisc.tables.definition import (
-    checked_units,
-    global_index,
-    invalid,
-    refuse_unsupported,
-    refuse_unsupported_index,
-    required_view_type,
-)
+from faradisc.tables.definition import global_index, invalid, refuse_unsupported, required_view_type
 from faradisc.tables.description import describe_table
-from faradisc.tables.table import DAY_NS, TableState, Throughput
+from faradisc.tables.table import DAY_NS, TableState
 from faradisc.tables.vector_definition import (
-    ON_DEMAND_ONLY,
     change_vector_indexes,
     check_deletable,
     check_one_operation,
@@ -59,7 +45,6 @@ _CHANGES = (
     "DisassociationProtectionEnabled",
     "VectorIndexUpdates",
 )
-_HOUR_NS = 3_600 * 1_000_000_000
 _DAYS_30_NS = 30 * DAY_NS
 
 
@@ -70,36 +55,38 @@ async def update_table(backend: Backend, call: Call) -> dict[str, Any]:
             "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, "
             "GlobalSecondaryIndexUpdates or SSESpecification or ReplicaUpdates is required"
         )
-    index_units, created, deleted = _index_updates(request)
+    now_ns = backend.clock.now_ns()
+    index_updates, created, deleted = _index_updates(request)
+    throughput = ThroughputUpdate(request, index_updates, now_ns)
     vectors_created, vectors_deleted = vector_updates(request)
     refuse_unsupported(request)
-    now_ns = backend.clock.now_ns()
     table = backend.table_for_control(call)
     check_deletable(table, vectors_deleted)
+    warm = throughput.warm_raises(table)
 
     def change(state: TableState) -> bool:
         _change_table_class(state, request, now_ns)
         streamed = _change_stream(state, request)
         if "DeletionProtectionEnabled" in request:
             state.deletion_protection = request["DeletionProtectionEnabled"]
-        changed = _change_billing_mode(state, request, index_units, now_ns) or streamed
-        changed = _change_table_units(state, request, now_ns) or changed
-        changed = _change_index_units(state, index_units, now_ns) or changed
+        changed = throughput.change(state) or streamed
         changed = _change_indexes(state, request, created, deleted) or changed
         return change_vector_indexes(state, request, vectors_created, vectors_deleted) or changed
 
     updated = await backend.catalog.update(table, change)
+    for index, units in warm.items():
+        await backend.catalog.raise_warm(updated, index, units)
     return {"TableDescription": await describe_table(backend.store, updated, now_ns)}
 
 
 def _index_updates(
     request: Mapping[str, Any],
-) -> tuple[dict[str, tuple[int, int]], list[Mapping[str, Any]], list[str]]:
-    """Of GlobalSecondaryIndexUpdates: units by index name, indexes to create, names to delete.
+) -> tuple[dict[str, IndexUpdate], list[Mapping[str, Any]], list[str]]:
+    """Of GlobalSecondaryIndexUpdates: throughput by index name, indexes to create, names to delete.
 
     Raises ValidationException.
     """
-    units: dict[str, tuple[int, int]] = {}
+    updates: dict[str, IndexUpdate] = {}
     created: list[Mapping[str, Any]] = []
     deleted: list[str] = []
     seen: set[str] = set()
@@ -117,16 +104,13 @@ def _index_updates(
                 f"Only one global secondary index update per index is allowed simultaneously. Index: {name}"
             )
         seen.add(name)
-        refuse_unsupported_index(action)
         if kind == "Create":
             created.append(action)
         elif kind == "Delete":
             deleted.append(name)
-        elif "ProvisionedThroughput" not in action:
-            raise invalid(f"ProvisionedThroughput must be specified for index: {name}")
         else:
-            units[name] = checked_units(action["ProvisionedThroughput"], name)
-    return units, created, deleted
+            updates[name] = IndexUpdate.of(name, action)
+    return updates, created, deleted
 
 
 def _change_indexes(
@@ -194,113 +178,3 @@ def _change_table_class(state: TableState, request: Mapping[str, Any], now_ns: i
         )
     state.table_class = wanted
     state.table_class_changes_ns = [*recent, now_ns]
-
-
-def _change_billing_mode(
-    state: TableState, request: Mapping[str, Any], index_units: dict[str, tuple[int, int]], now_ns: int
-) -> bool:
-    wanted = request.get("BillingMode", state.billing_mode)
-    throughput = request.get("ProvisionedThroughput")
-    if wanted == "PAY_PER_REQUEST" and (throughput is not None or index_units):
-        raise invalid(
-            "Neither ReadCapacityUnits nor WriteCapacityUnits can be specified "
-            "when BillingMode is PAY_PER_REQUEST"
-        )
-    if wanted == state.billing_mode:
-        return False
-    if state.vector_indexes:
-        raise invalid(ON_DEMAND_ONLY)
-    state.pending["billing_mode"] = wanted
-    if wanted == "PAY_PER_REQUEST":
-        state.on_demand_switches_ns = _switched(state.on_demand_switches_ns, now_ns)
-        state.pending["ever_on_demand_ns"] = now_ns
-        state.pending["throughput"] = asdict(Throughput())
-        state.pending["index_throughput"] = {i["name"]: asdict(Throughput()) for i in state.global_indexes}
-        return True
-    if throughput is None:
-        raise invalid("ProvisionedThroughput must be specified when BillingMode is PROVISIONED")
-    for index in state.global_indexes:
-        if index["name"] not in index_units:
-            raise invalid(f"ProvisionedThroughput must be specified for index: {index['name']}")
-    return True
-
-
-def _switched(switches_ns: list[int], now_ns: int) -> list[int]:
-    """The switches to on-demand mode of the last 24 hours with one more now (capacity.md section 2.12).
-
-    Raises LimitExceededException.
-    """
-    recent = [at for at in switches_ns if now_ns - at < DAY_NS]
-    if len(recent) >= BILLING_MODE_SWITCHES_PER_DAY_MAX:
-        raise LimitExceededException(
-            "Subscriber limit exceeded: Update to PayPerRequest mode are limited to "
-            f"{BILLING_MODE_SWITCHES_PER_DAY_MAX} in 1 day(s). Last update at {_date(recent[-1])}. "
-            f"Next update can be made at {_date(recent[0] + DAY_NS)}"
-        )
-    return [*recent, now_ns]
-
-
-def _date(at_ns: int) -> str:
-    return datetime.fromtimestamp(at_ns // 1_000_000_000, UTC).strftime("%a %b %d %H:%M:%S UTC %Y")
-
-
-def _change_table_units(state: TableState, request: Mapping[str, Any], now_ns: int) -> bool:
-    if "ProvisionedThroughput" not in request:
-        return False
-    wanted = checked_units(request["ProvisionedThroughput"])
-    present = state.throughput
-    if wanted == (present.read_units, present.write_units) and "billing_mode" not in state.pending:
-        raise ValidationException(
-            "The provisioned throughput for the table will not change. The requested value equals the "
-            f"current value. Current ReadCapacityUnits provisioned for the table: {present.read_units}. "
-            f"Requested ReadCapacityUnits: {wanted[0]}. Current WriteCapacityUnits provisioned for the "
-            f"table: {present.write_units}. Requested WriteCapacityUnits: {wanted[1]}. Refer to the Amazon "
-            "DynamoDB Developer Guide for current limits and how to request higher limits."
-        )
-    state.pending["throughput"] = asdict(_changed_throughput(present, wanted, now_ns, "table"))
-    return True
-
-
-def _change_index_units(state: TableState, index_units: dict[str, tuple[int, int]], now_ns: int) -> bool:
-    if not index_units:
-        return False
-    by_name = {index["name"]: Throughput(**index["throughput"]) for index in state.global_indexes}
-    changed: dict[str, Any] = {}
-    for name, wanted in index_units.items():
-        if name not in by_name:
-            raise ValidationException(f"The table does not have the specified index: {name}")
-        changed[name] = asdict(_changed_throughput(by_name[name], wanted, now_ns, f"index {name}"))
-    state.pending["index_throughput"] = changed
-    return True
-
-
-def _changed_throughput(present: Throughput, wanted: tuple[int, int], now_ns: int, what: str) -> Throughput:
-    """The throughput after a change, its decreases counted against the daily quota.
-
-    Raises LimitExceededException.
-    """
-    lower = wanted[0] < present.read_units or wanted[1] < present.write_units
-    higher = wanted[0] > present.read_units or wanted[1] > present.write_units
-    decreases = present.decreases_today(now_ns)
-    if lower:
-        if not _may_decrease(decreases, now_ns):
-            raise LimitExceededException(
-                "Subscriber limit exceeded: Provisioned throughput decreases are limited within a given "
-                f"UTC day. After the first {DECREASES_PER_DAY_INITIAL} decreases, each subsequent decrease "
-                f"in the same UTC day can be performed at most once every 3600 seconds. Resource: {what}"
-            )
-        decreases = [*decreases, now_ns]
-    return Throughput(
-        *wanted,
-        last_increase_ns=now_ns if higher else present.last_increase_ns,
-        last_decrease_ns=now_ns if lower else present.last_decrease_ns,
-        decreases_ns=decreases,
-    )
-
-
-def _may_decrease(today: Sequence[int], now_ns: int) -> bool:
-    """Four decreases at any time of a UTC day, then one per hour since the last one.
-
-    The measured rule (capacity.md section 2.12 and V118).
-    """
-    return len(today) < DECREASES_PER_DAY_INITIAL or now_ns - max(today) >= _HOUR_NS

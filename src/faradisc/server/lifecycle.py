@@ -132,6 +132,8 @@ async def open_database(settings: ServerSettings, clock: Clock) -> Database:
                 shard_lifetime_s=settings.shard_lifetime_s,
                 conflict_rate=settings.conflict_rate,
                 conflict_seed=settings.conflict_seed,
+                throughput=settings.throughput,
+                throughput_tables=settings.throughput_tables,
             ),
             clock=clock,
             kinesis=_kinesis(settings),
@@ -184,8 +186,17 @@ def banner(settings: ServerSettings, port: int) -> str:
         f"  endpoint  {url}\n"
         f"  region    {settings.region} (account {settings.account}{apart})\n"
         f"  data      {data}\n"
+        f"  units     {_throughput(settings)}\n"
         f"  try       {any_key}aws dynamodb list-tables --region {settings.region} --endpoint-url {url}"
     )
+
+
+def _throughput(settings: ServerSettings) -> str:
+    """Whether anybody will be throttled."""
+    if settings.throughput == "off" and not settings.throughput_tables:
+        return "counted; nothing is throttled (--throughput aws enforces limits)"
+    enforced = ", ".join(filter(None, (settings.throughput, settings.throughput_tables)))
+    return f"counted and enforced: {enforced}"
 
 
 def _on_signals(call: Callable[[], None]) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, fields
 from typing import Any
+from faradisc.metering.settings import parse_throughput
 
 ENVIRONMENT_PREFIX = "FARADISC_"
 PORT_MAX = 65_535
@@ -63,6 +64,12 @@ class ServerSettings:
         0.0, "Share of writes and transactions to refuse with a conflict, 0 to 1, to test retries with."
     )
     conflict_seed: int = _setting(0, "Which of them: the same number gives the same sequence.")
+    throughput: str = _setting(
+        "off",
+        "Capacity profile to enforce: aws, documented, pessimistic, classic-2017 or off; aws:30/10 for "
+        "partitions of 30 read and 10 write units. Units are counted in any case.",
+    )
+    throughput_tables: str = _setting("", "Other profiles for single tables: Orders=aws:30/10,Logs=off.")
     auth: str = _setting("lenient", "lenient takes any well-formed signature, strict verifies each.")
     kinesis_endpoint_url: str = _setting("", "Kinesis endpoint that tables' Kinesis destinations deliver to.")
     s3_root: str = _setting(
@@ -92,6 +99,10 @@ class ServerSettings:
             raise SettingsError("The lifetime of a shard must be more than 0 seconds.")
         if not 0 <= self.conflict_rate <= 1:
             raise SettingsError(f"The conflict rate {self.conflict_rate} is not between 0 and 1.")
+        try:
+            parse_throughput(self.throughput, self.throughput_tables)
+        except ValueError as mistake:
+            raise SettingsError(f"The throughput cannot be used: {mistake}.") from mistake
         if self.auth not in ("lenient", "strict"):
             raise SettingsError(f"Authentication is lenient or strict, not {self.auth!r}.")
         if (self.auth == "strict") != bool(self.credentials_file):

@@ -26,9 +26,9 @@ import orjson
 from faradisc.codec import record
 from faradisc.codec.keyspace import JOBS_PART, job_key
 from faradisc.errors import ResourceNotFoundException
+from faradisc.limits import STORAGE_OVERHEAD_BYTES
 from faradisc.storage.api import Batch, Conflict, Row, Store
 from faradisc.tables.catalog import Catalog
-from faradisc.tables.indexes import STORAGE_OVERHEAD_BYTES
 from faradisc.tables.table import Index, Table, TableState
 from faradisc.values.size import item_size
 

@@ -22,6 +22,7 @@ from typing import Any
 
 import orjson
 
+from faradisc.capacity.account import Account
 from faradisc.clock import Clock, Entropy
 from faradisc.codec.keyspace import CATALOG_PART, EMBEDDED_SLOTS, JOBS_PART, job_keys_of
 from faradisc.errors import (
@@ -31,6 +32,8 @@ from faradisc.errors import (
     ValidationException,
 )
 from faradisc.limits import SHARD_LIFETIME_S, TABLES_MAX
+from faradisc.metering.meter import Meter
+from faradisc.metering.settings import ThroughputSettings
 from faradisc.storage.api import Batch, Conflict, Part, Store
 from faradisc.streams.capture import capture_of
 from faradisc.streams.reading import not_found, parse_arn
@@ -63,6 +66,7 @@ class Catalog:
         per_region: bool,
         transition_ms: int,
         shard_lifetime_s: float = SHARD_LIFETIME_S,
+        throughput: ThroughputSettings | None = None,
     ) -> None:
         self._store = store
         self._clock = clock
@@ -74,6 +78,7 @@ class Catalog:
             store, clock, entropy, transition_ns=self._transition_ns, shard_lifetime_s=shard_lifetime_s
         )
         self.vectors = Residents()
+        self.meter = Meter(store, clock, entropy, throughput)
         self.moments = Moments(clock)
         self._tables: dict[NsName, Table] = {}
         self._gone: dict[NsName, int] = {}
@@ -99,6 +104,7 @@ class Catalog:
     async def load(self) -> None:
         """Read every table; finish the deletions a crash may have interrupted."""
         await self.streams.load()
+        await self.meter.load()
         low: bytes | None = b""
         while low is not None:
             rows = await self._store.range(CATALOG_PART, low, None, limit=1000)
@@ -122,6 +128,10 @@ class Catalog:
 
     def _namespace(self, region: str, account: str) -> str:
         return f"{account}/{region}" if self._per_region else ""
+
+    def account_of(self, region: str, account: str) -> Account:
+        """The throughput and metrics of all tables that a client of this region and account sees."""
+        return self.meter.account(self._namespace(region, account))
 
     def resolve(self, name_or_arn: str, region: str, account: str) -> NsName:
         """Namespace and name of a table named by name or by ARN. Raises ValidationException."""
@@ -186,10 +196,11 @@ class Catalog:
         if state.status == "DELETING":
             self._tables.pop(place, None)
             self._gone[place] = table.version
+            self.meter.detach(state.table_id)
             return None
         for member, value in state.pending.items():
-            if member == "index_throughput":
-                state.set_index_throughput(value)
+            if member in ("index_throughput", "index_maximum"):
+                state.set_of_indexes(member, value)
             else:
                 setattr(state, member, Throughput(**value) if member == "throughput" else value)
         state.pending = {}
@@ -217,6 +228,7 @@ class Catalog:
     def _live(self, state: TableState, version: int) -> Table:
         """A table with what its writes need beside it: its stream, and its expiry index."""
         table = Table(state, version)
+        table.meter = self.meter.attach(state.table_id, state.namespace, state.name, table.provisions())
         if state.stream is not None:
             table.stream = self.streams.recorder(state.stream["resource"])
         for index in table.vector_indexes:
@@ -337,6 +349,8 @@ class Catalog:
             ever_on_demand_ns=now if definition.billing_mode == "PAY_PER_REQUEST" else None,
             on_demand_switches_ns=[now] if definition.billing_mode == "PAY_PER_REQUEST" else [],
             throughput=Throughput(*definition.units),
+            on_demand_maximum=definition.maximum,
+            warm=list(definition.warm) if definition.warm is not None else None,
             status="CREATING",
             status_until_ns=now + self._transition_ns,
             **settings,
@@ -388,6 +402,14 @@ class Catalog:
             if current.history is not None and updated.history is None:
                 await self._clear_parts(current.history.parts())
             return updated
+
+    async def raise_warm(self, table: Table, index: str | None, units: tuple[int, int]) -> None:
+        """Begin to raise the warm throughput of a table (None) or global index; it is there when the
+        transition time has passed, and the table is ACTIVE meanwhile."""
+        resource = table.meter.resource_of(index)
+        resource.raise_warm(*units, self._clock.now_ns() + self._transition_ns)
+        table.meter.account.changed(resource)
+        await self.meter.save(table.meter)
 
     def _open_stream(self, state: TableState, numbers: Iterator[int]) -> StreamState | None:
         """Give a table that is to have a stream, and has none yet, a new one; the stream's state."""
@@ -462,6 +484,7 @@ class Catalog:
                 await self._store.commit([batch, streams_batch])
             for table in tables:
                 await self._clear(table)
+                self.meter.detach(table.state.table_id)
             for part in streams_parts:
                 await self._store.clear(part)
 
@@ -529,8 +552,10 @@ class Catalog:
 
     def _take_back(self, place: NsName, before: Table | None) -> None:
         """A commit did nothing: the table is what it was before."""
-        del self._tables[place]
+        taken = self._tables.pop(place)
         self._expiries.pop(place, None)
+        if before is None or before.state.table_id != taken.state.table_id:
+            self.meter.detach(taken.state.table_id)
         if before is not None:
             self._tables[place] = self._live(before.state, before.version)
 
@@ -563,6 +588,8 @@ def stored_index(definition: IndexDefinition, resource: int | None) -> dict[str,
         "projection": definition.projection,
         "non_key_attributes": definition.non_key_attributes,
         "throughput": {"read_units": definition.units[0], "write_units": definition.units[1]},
+        "on_demand_maximum": definition.maximum,
+        "warm": definition.warm,
     }
 
 

@@ -20,6 +20,7 @@ from faradisc.limits import (
     TAGS_PER_RESOURCE_MAX,
     THROUGHPUT_NUMBER_MAX,
 )
+from faradisc.tables.throughput import NO_MAXIMUM, Maximum, checked_maximum, warm_of_definition
 
 Elements = list[tuple[str, str]]
 """(attribute name, HASH or RANGE) in order."""
@@ -38,6 +39,8 @@ class IndexDefinition:
     non_key_attributes: list[str]
     units: tuple[int, int] = (0, 0)
     """Provisioned read and write units; zeros for a local index or on demand."""
+    maximum: Maximum = field(default_factory=NO_MAXIMUM.copy)
+    warm: tuple[int, int] | None = None
 
 
 @dataclass(slots=True)
@@ -69,6 +72,10 @@ class TableDefinition:
     stream_view_type: str | None = None
     """None: no stream."""
     vector_indexes: list[VectorDefinition] = field(default_factory=list)
+    maximum: Maximum = field(default_factory=NO_MAXIMUM.copy)
+    """Configured on-demand maximum."""
+    warm: tuple[int, int] | None = None
+    """Warm throughput asked for."""
 
 
 _NOT_YET = {
@@ -79,12 +86,7 @@ _NOT_YET = {
     "GlobalTableWitnessUpdates": "global tables",
     "ReplicaUpdates": "global tables",
     "DisassociationProtectionEnabled": "global tables",
-    "WarmThroughput": "warm throughput",
-    "OnDemandThroughput": "on-demand maximum throughput",
 }
-
-
-_INDEX_NOT_YET = ("WarmThroughput", "OnDemandThroughput")
 
 
 def refuse_unsupported(request: Mapping[str, Any]) -> None:
@@ -94,11 +96,6 @@ def refuse_unsupported(request: Mapping[str, Any]) -> None:
         raise UnsupportedOperation(
             "SSESpecification: this version of Faradisc does not support customer managed encryption keys"
         )
-
-
-def refuse_unsupported_index(index: Mapping[str, Any]) -> None:
-    """The same for one index, or the update of one: only its own members count."""
-    _refuse_members(index, _INDEX_NOT_YET)
 
 
 def _refuse_members(given: Mapping[str, Any], members: Iterable[str]) -> None:
@@ -144,7 +141,15 @@ def table_definition(request: Mapping[str, Any]) -> TableDefinition:
     check_projected_total([*local_indexes, *global_indexes])
     view_type = _stream_view_type(request.get("StreamSpecification"))
     return TableDefinition(
-        definitions, key_schema, billing_mode, units, local_indexes, global_indexes, view_type
+        definitions,
+        key_schema,
+        billing_mode,
+        units,
+        local_indexes,
+        global_indexes,
+        view_type,
+        maximum=checked_maximum(request.get("OnDemandThroughput"), billing_mode, None),
+        warm=warm_of_definition(request, billing_mode, units),
     )
 
 
@@ -313,6 +318,8 @@ def global_index(
         raise invalid(f"ProvisionedThroughput must be specified for index: {definition.name}")
     else:
         definition.units = checked_units(throughput, definition.name)
+    definition.maximum = checked_maximum(index.get("OnDemandThroughput"), billing_mode, None, definition.name)
+    definition.warm = warm_of_definition(index, billing_mode, definition.units, definition.name)
     return definition
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from faradisc.clock import epoch_seconds
-from faradisc.limits import ON_DEMAND_READ_UNITS_INITIAL, ON_DEMAND_WRITE_UNITS_INITIAL
 from faradisc.storage.api import ReadOnlyStore
 from faradisc.streams.stream import stream_arn
 from faradisc.tables.table import Index, Table, Throughput
+from faradisc.tables.throughput import NO_MAXIMUM, describe_maximum
 from faradisc.values.schema import IndexSchema
 
 
@@ -65,7 +65,10 @@ async def describe_table(store: ReadOnlyStore, table: Table, now_ns: int) -> dic
     if state.table_class is not None:
         described["TableClassSummary"] = {"TableClass": state.table_class}
     described["DeletionProtectionEnabled"] = state.deletion_protection
-    described["WarmThroughput"] = _warm_throughput(table, state.throughput)
+    maximum = describe_maximum(state.on_demand_maximum)
+    if maximum is not None:
+        described["OnDemandThroughput"] = maximum
+    described["WarmThroughput"] = table.meter.describe_warm(None)
     return described
 
 
@@ -95,16 +98,6 @@ def _throughput(throughput: Throughput, now_ns: int) -> dict[str, Any]:
     return described
 
 
-def _warm_throughput(table: Table, throughput: Throughput) -> dict[str, Any]:
-    """What the resource carries without warning: its provisioned rate, or a new on-demand table's."""
-    on_demand = table.on_demand
-    return {
-        "ReadUnitsPerSecond": ON_DEMAND_READ_UNITS_INITIAL if on_demand else throughput.read_units,
-        "WriteUnitsPerSecond": ON_DEMAND_WRITE_UNITS_INITIAL if on_demand else throughput.write_units,
-        "Status": "ACTIVE",
-    }
-
-
 async def _index(
     store: ReadOnlyStore, table: Table, index: Index, elements: list[tuple[str, str]], now_ns: int
 ) -> dict[str, Any]:
@@ -124,7 +117,11 @@ async def _index(
             # The table is UPDATING while the index is set up, and ACTIVE again once filling begins.
             described["Backfilling"] = table.state.status == "ACTIVE"
         described["ProvisionedThroughput"] = _throughput(index.throughput, now_ns)
-        described["WarmThroughput"] = _warm_throughput(table, index.throughput)
+        stored = table.state.index(index.name)
+        maximum = describe_maximum(stored.get("on_demand_maximum", NO_MAXIMUM))
+        if maximum is not None:
+            described["OnDemandThroughput"] = maximum
+        described["WarmThroughput"] = table.meter.describe_warm(index.name)
     return described
 
 

@@ -13,12 +13,10 @@ from dataclasses import dataclass
 
 from faradisc.capacity import units
 from faradisc.codec import record
+from faradisc.limits import STORAGE_OVERHEAD_BYTES
 from faradisc.tables.table import Index
 from faradisc.values.attribute import Item
 from faradisc.values.size import item_size
-
-STORAGE_OVERHEAD_BYTES = 100
-"""Added per item and per index entry to TableSizeBytes and IndexSizeBytes (capacity.md 2.1)."""
 
 
 @dataclass(slots=True)

@@ -14,9 +14,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from faradisc.capacity import units
 from faradisc.codec import record
 from faradisc.limits import PAGE_BYTES_MAX
 from faradisc.storage.api import ReadOnlyStore
+from faradisc.tables.charging import PageMeter, admit_read, charge_read
 from faradisc.tables.table import Table
 from faradisc.values.attribute import Item
 
@@ -55,12 +57,22 @@ async def read_page(
     *,
     limit: int | None,
     reverse: bool = False,
+    meter: PageMeter | None = None,
 ) -> Page:
-    """Evaluate rows until a bound is reached. Cost: O(log n) per stretch plus the rows read."""
+    """Evaluate rows until a bound is reached, or a partition that has no units left.
+
+    Cost: O(log n) per stretch plus the rows read. Raises Throttled when nothing could be read.
+    """
     page = Page()
     records = page.records
     total = 0
+    if meter is not None:
+        stretches = meter.pieces(stretches)
     for stretch in reversed(stretches) if reverse else stretches:
+        if meter is not None and not meter.admit(stretch, len(records)):
+            page.ended_by_bound = True
+            break
+        before = total
         rest: Stretch | None = stretch
         while rest is not None:
             wanted = ROWS_PER_READ_MAX if limit is None else min(limit - len(records), ROWS_PER_READ_MAX)
@@ -80,11 +92,14 @@ async def read_page(
                 total += int.from_bytes(payload[1:5], "big")
                 records.append(payload)
             if len(records) == limit or total >= PAGE_BYTES_MAX:
-                page.size_bytes = total
                 page.ended_by_bound = True
-                return page
+                break
             exhausted = len(rows) < wanted and read_bytes <= budget
             rest = None if exhausted or not rows else rest.starting_after(rows[-1][0], reverse=reverse)
+        if meter is not None:
+            meter.read(total - before)
+        if page.ended_by_bound:
+            break
     page.size_bytes = total
     return page
 
@@ -110,13 +125,22 @@ def shape_items(records: Sequence[bytes], condition: Filter | None, projection: 
     return shown
 
 
-async def read_record(
-    store: ReadOnlyStore, table: Table, key: Item, *, consistent: bool
-) -> record.Record | None:
-    """The record of one item, or None."""
+async def read_charged(
+    store: ReadOnlyStore, table: Table, key: Item, *, consistent: bool, insightful: bool = True
+) -> tuple[record.Record | None, int]:
+    """The record of one item, or None, and the half units its read has cost. Raises Throttled.
+
+    insightful: counted by Contributor Insights; PartiQL is not.
+    """
     row_key = table.placement.row_key(key)
+    counted = key if insightful else None
+    admitted = admit_read(table, row_key, counted)
     (row,) = await store.get(table.placement.part_of(row_key), (row_key,), stale_ok=not consistent)
-    return row[1] if row is not None else None
+    found = row[1] if row is not None else None
+    size = record.size_of(found) if found is not None else 0
+    half_units = units.read_half_units(size, consistent=consistent)
+    charge_read(table, row_key, counted, half_units, admitted, consistent=consistent)
+    return found, half_units
 
 
 async def read_records(

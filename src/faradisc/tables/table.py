@@ -8,10 +8,11 @@ transition needs no background job, survives a restart, and follows a virtual cl
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from faradisc.codec.keyspace import Placement, parts_of
+from faradisc.metering.table import Provision, TableMeter
 from faradisc.streams.capture import Capture
 from faradisc.streams.records import Recorder
 from faradisc.tables.expiry import Expiry
@@ -107,14 +108,24 @@ class TableState:
     """Of a table being deleted: its rows outlive it, until its system backup is made of them."""
     filler: str | None = None
     """What fills the table, an import for one: it is CREATING and nobody's until that says it is done."""
+    on_demand_maximum: list[int | None] = field(default_factory=lambda: [None, None])
+    """Configured maximum of read and write units per second while on demand; None: none."""
+    warm: list[int] | None = None
+    """Warm throughput the table was created with."""
     pending: dict[str, Any] = field(default_factory=dict)
-    """Members of this class that take their new value when UPDATING ends, and `index_throughput`: that of
-    global indexes by name."""
+    """Members of this class that take their new value when UPDATING ends, and `index_throughput` and
+    `index_maximum`: those of global indexes by name."""
 
-    def set_index_throughput(self, by_name: Mapping[str, dict[str, Any]]) -> None:
+    def index(self, name: str) -> dict[str, Any]:
+        """What is stored of a global index. Raises StopIteration for none of that name."""
+        return next(index for index in self.global_indexes if index["name"] == name)
+
+    def set_of_indexes(self, member: str, by_name: Mapping[str, Any]) -> None:
+        """Give global indexes a pending `index_throughput` or `index_maximum`."""
+        stored = {"index_throughput": "throughput", "index_maximum": "on_demand_maximum"}[member]
         for index in self.global_indexes:
             if index["name"] in by_name:
-                index["throughput"] = by_name[index["name"]]
+                index[stored] = by_name[index["name"]]
 
     def online_indexes(self) -> list[dict[str, Any]]:
         """The indexes that come and go on a live table: global ones and vector indexes."""
@@ -153,6 +164,7 @@ class Table:
         "indexes",
         "key",
         "local_indexes",
+        "meter",
         "name",
         "placement",
         "schema",
@@ -192,6 +204,8 @@ class Table:
         self.expiry: Expiry | None = None
         self.history: History | None = None
         """What else writes keep up; set by the catalog."""
+        self.meter: TableMeter
+        """Its throughput; set by the catalog."""
 
     def _index(self, stored: dict[str, Any], types: dict[str, Any], *, is_global: bool) -> Index:
         key = _key_schema([(name, kind) for name, kind in stored["key_schema"]], types)
@@ -252,6 +266,44 @@ class Table:
         if self.history is not None:
             parts += self.history.parts()
         return parts
+
+    def provisions(self) -> dict[str | None, Provision]:
+        """What the table (None) and its global indexes are set to, by name."""
+        state = self.state
+        wanted: dict[str | None, Provision] = {
+            None: replace(
+                self._provision(state.throughput, state.on_demand_maximum, state.warm, self.placement),
+                arn=self.arn,
+                local_parts=tuple(part for each in self.local_indexes for part in each.placement.parts),
+            )
+        }
+        for index, stored in zip(self.global_indexes, state.global_indexes, strict=True):
+            assert index.throughput is not None
+            maximum, warm = stored.get("on_demand_maximum", [None, None]), stored.get("warm")
+            wanted[index.name] = replace(
+                self._provision(index.throughput, maximum, warm, index.placement),
+                arn=f"{self.arn}/index/{index.name}",
+            )
+        return wanted
+
+    def _provision(
+        self,
+        throughput: Throughput,
+        maximum: list[int | None],
+        warm: list[int] | None,
+        placement: Placement,
+    ) -> Provision:
+        return Provision(
+            arn="",
+            on_demand=self.on_demand,
+            read_units=throughput.read_units,
+            write_units=throughput.write_units,
+            max_read=maximum[0],
+            max_write=maximum[1],
+            composite=bool(placement.key.range),
+            warm=None if warm is None else (warm[0], warm[1]),
+            parts=placement.parts,
+        )
 
     @property
     def changing_index(self) -> Index | None:

@@ -3,8 +3,8 @@
 A `Change` says which item, what it is to become given what it is, and under which condition. One round
 for any number of changes:
 
-    read the old images -> condition -> new image -> size -> index entries -> stream record, expiry
-    -> item collections -> one atomic commit, checked against the versions that were read
+    read the old images -> condition -> new image -> size -> index entries -> throughput
+    -> stream record, expiry -> item collections -> one atomic commit, checked against the versions read
 
 A commit that meets a version it did not read (another process wrote in between) does nothing; the
 round starts again from fresh images. On an embedded store nothing runs between read and commit, so the
@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from faradisc.capacity import units
+from faradisc.capacity.throttle import Throttle
 from faradisc.codec import record
 from faradisc.errors import (
     ConditionalCheckFailedException,
@@ -31,11 +32,17 @@ from faradisc.errors import (
     ItemCollectionSizeLimitExceededException,
     ValidationException,
 )
-from faradisc.limits import ATTRIBUTE_NAME_BYTES_MAX, ITEM_COLLECTION_BYTES_MAX, ITEM_SIZE_BYTES_MAX
+from faradisc.limits import (
+    ATTRIBUTE_NAME_BYTES_MAX,
+    ITEM_COLLECTION_BYTES_MAX,
+    ITEM_SIZE_BYTES_MAX,
+    STORAGE_OVERHEAD_BYTES,
+)
 from faradisc.storage.api import Batch, Conflict, Row, Store
+from faradisc.tables.charging import charge_failed, charge_write, grow_partitions, try_charge_write
 from faradisc.tables.expiry import Expiry
 from faradisc.tables.history import change_key
-from faradisc.tables.indexes import STORAGE_OVERHEAD_BYTES, EntryChange, entry_change
+from faradisc.tables.indexes import EntryChange, entry_change
 from faradisc.tables.table import Table
 from faradisc.values.attribute import Item
 from faradisc.values.size import changed_item_size, item_size
@@ -102,12 +109,18 @@ class Change:
     """Size of the new item in bytes, where it is known beforehand."""
     by_service: bool = False
     """Not a client's change but the database's own: the stream says so."""
+    insightful: bool = True
+    """Counted by Contributor Insights; PartiQL is not."""
     part: bytes = field(init=False)
     row_key: bytes = field(init=False)
 
     def __post_init__(self) -> None:
         self.row_key = self.table.placement.row_key(self.key)
         self.part = self.table.placement.part_of(self.row_key)
+
+    @property
+    def checks_only(self) -> bool:
+        return self.become is keep
 
 
 class Outcome:
@@ -203,25 +216,54 @@ def _check_names(item: Item) -> None:
 async def apply_change(store: Store, change: Change) -> Outcome:
     """Make one change durable.
 
-    Raises what `evaluate` raises, and ItemCollectionSizeLimitExceededException.
+    Raises what `evaluate` raises, Throttled, and ItemCollectionSizeLimitExceededException.
     """
+    charged = False
     for _ in range(ROUNDS_MAX):
         (row,) = await store.get(change.part, (change.row_key,), for_update=True)
         old = Image(row)
         try:
             outcome = evaluate(change, old)
-        except (ConditionFailed, ValidationException):
+        except (ConditionFailed, ValidationException) as refusal:
+            if not charged:
+                charge_failed(change, old, condition=isinstance(refusal, ConditionFailed))
             await store.settle(old.version)
             raise
+        if not charged:
+            charge_write(outcome)
+            charged = True
         if await commit_outcomes(store, [outcome]):
             return outcome
     raise InternalServerError
 
 
-async def apply_changes(store: Store, changes: Sequence[Change]) -> list[Outcome]:
-    """Make several changes, of different items, durable in one commit.
+async def apply_batch(store: Store, changes: Sequence[Change]) -> list[Outcome | Throttle]:
+    """Make those of several changes, of different items, durable that have units left, in one commit.
 
-    Raises what `apply_change` raises; then nothing was written.
+    An answer per change, in order. Raises what `apply_change` raises but Throttled.
+    """
+    answers: list[Outcome | Throttle] = []
+    for attempt in range(ROUNDS_MAX):
+        images = await read_images(store, changes)
+        outcomes = [evaluate(change, old) for change, old in zip(changes, images, strict=True)]
+        if not attempt:
+            answers = [try_charge_write(outcome) or outcome for outcome in outcomes]
+        else:
+            answers = [
+                outcome if isinstance(before, Outcome) else before
+                for outcome, before in zip(outcomes, answers, strict=True)
+            ]
+        admitted = [answer for answer in answers if isinstance(answer, Outcome)]
+        if not admitted or await commit_outcomes(store, admitted):
+            return answers
+    raise InternalServerError
+
+
+async def apply_changes(store: Store, changes: Sequence[Change]) -> list[Outcome]:
+    """Make several changes, of different items, durable in one commit: the database's own, which no
+    throughput is asked for and none is charged.
+
+    Raises what `apply_change` raises but Throttled; then nothing was written.
     """
     for _ in range(ROUNDS_MAX):
         images = await read_images(store, changes)
@@ -297,7 +339,12 @@ async def commit_outcomes(
             resident.written(row_key)
     for expiry, key in batches.expiring:
         expiry.added(key)
-    return not isinstance(committed, Conflict)
+    if isinstance(committed, Conflict):
+        return False
+    for outcome in outcomes:
+        if outcome.change.table.meter.enforced:
+            grow_partitions(outcome)
+    return True
 
 
 def _add_item(batches: _Batches, outcome: Outcome, *, check_all: bool) -> None:

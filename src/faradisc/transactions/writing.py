@@ -12,9 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
+from faradisc.capacity.throttle import Throttle, transaction_refusal
 from faradisc.errors import (
+    ApiError,
     ConditionalCheckFailedException,
     DuplicateItemException,
     ItemCollectionSizeLimitExceededException,
@@ -22,9 +24,17 @@ from faradisc.errors import (
     ValidationException,
 )
 from faradisc.storage.api import Batch, Store
+from faradisc.tables.charging import charge_cancelled, charge_transaction
+from faradisc.tables.table import Table
 from faradisc.tables.writes import Change, ConditionFailed, Outcome, commit_outcomes, evaluate, read_images
 from faradisc.transactions.conflicts import ConflictDial, conflict_reason
 from faradisc.values.attribute import Item
+
+TOO_LARGE = (
+    "Collection size of items exceeded, which can also be caused by the aggregate size of the items "
+    "in the transaction exceeding the 4MB limit"
+)
+DUPLICATE_TARGET = "Transaction request cannot include multiple operations on one item"
 
 NO_REASON: dict[str, Any] = {"Code": "None"}
 
@@ -93,8 +103,10 @@ async def apply_transaction(
             await store.settle(0)
             raise cancelled_by(_only(position, len(actions), validation_reason(refusal))) from None
     if failed:
+        charge_cancelled(changes, images)
         await store.settle(0)
         raise cancelled_by(reasons)
+    _admit(outcomes)
     also = await token_batch(outcomes) if token_batch is not None else None
     try:
         committed = await commit_outcomes(store, outcomes, also=also, check_all=True)
@@ -104,6 +116,27 @@ async def apply_transaction(
     if not committed:
         raise cancelled_by([conflict_reason() for _ in actions])
     return outcomes
+
+
+def _admit(outcomes: Sequence[Outcome]) -> None:
+    """Admit and charge all actions. Raises TransactionCanceledException, or what the shortage of a whole
+    table is told; then nothing was charged."""
+    refusals = charge_transaction(outcomes)
+    if any(refused is not None for refused in refusals):
+        refuse_transaction(refusals, outcomes[0].change.table)
+
+
+def refuse_transaction(refusals: Sequence[Throttle | None], table: Table) -> NoReturn:
+    """Say that a transaction is refused for want of units (capacity.md section 2.11)."""
+    refusal = transaction_refusal(refusals, table.meter.config.transaction_style)
+    if isinstance(refusal, ApiError):
+        raise refusal
+    raise cancelled_by(
+        [
+            NO_REASON if refused is None else {"Code": code, "Message": refused.text}
+            for code, refused in zip(refusal, refusals, strict=True)
+        ]
+    )
 
 
 def _only(position: int, count: int, reason: dict[str, Any]) -> list[dict[str, Any]]:

@@ -1,0 +1,339 @@
+"""All tables' throughput: their resources over time, and what of them survives a restart.
+
+The capacity core is passive: it is told the time. Whoever reads the time here lets it catch up first, so a
+request sees the partitions and banks of its own moment; a job does the same where no request comes by, and
+writes down what has changed (partition maps, peaks, warm values, Contributor Insights that are on).
+
+Stored: one row per table in METER_PART, key the table's id, value JSON. Buckets are not in it: they begin
+anew (capacity.md section 2.16). Bytes of partitions that nobody counted, because nothing was enforced or
+rows came in by import, are taken from the table's usage and spread evenly.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import orjson
+
+from faradisc.capacity.account import Account
+from faradisc.capacity.events import Event, SplitDue, to_json
+from faradisc.capacity.insights import Insights
+from faradisc.capacity.resource import Resource
+from faradisc.capacity.topology import on_demand_partitions, reconcile
+from faradisc.clock import Clock, Entropy
+from faradisc.codec.keyspace import METER_PART
+from faradisc.limits import STORAGE_OVERHEAD_BYTES
+from faradisc.metering.settings import ThroughputSettings, parse_config
+from faradisc.metering.survey import survey
+from faradisc.metering.table import Provision, TableMeter
+from faradisc.storage.api import Batch, Conflict, Store
+
+log = logging.getLogger("faradisc.throughput")
+
+SAVE_INTERVAL_NS = 60 * 1_000_000_000
+SAVES_PER_STEP = 32
+EVENTS_KEPT = 1000
+
+Stored = dict[str, Any]
+
+
+class EntropyChance:
+    """Integers in a range, from the database's source of random bytes."""
+
+    def __init__(self, entropy: Entropy) -> None:
+        self._entropy = entropy
+
+    def randint(self, low: int, high: int) -> int:
+        return low + int.from_bytes(self._entropy.token_bytes(8), "big") % (high - low + 1)
+
+
+class AccountClock:
+    """The time, as the tables of one account see it: reading it lets their capacity catch up."""
+
+    __slots__ = ("account", "events", "read")
+
+    def __init__(self, account: Account, clock: Clock) -> None:
+        self.account = account
+        self.read = clock.now_ns
+        self.events: deque[Event] = deque()
+        """What has happened and was not handled yet."""
+
+    def now(self) -> int:
+        now = self.read()
+        if now >= self.account.due:
+            self.events.extend(self.account.advance(now))
+        return now
+
+
+class Meter:
+    """Throughput of every table, by account."""
+
+    def __init__(
+        self, store: Store, clock: Clock, entropy: Entropy, settings: ThroughputSettings | None = None
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._chance = EntropyChance(entropy)
+        self.settings = settings or ThroughputSettings()
+        self._clocks: dict[str, AccountClock] = {}
+        self._tables: dict[str, TableMeter] = {}
+        self._stored: dict[str, tuple[int, Stored]] = {}
+        """Rows read at the start, until their table asks for them."""
+        self._gone: list[str] = []
+        self._to_save: deque[str] = deque()
+        self._to_measure: deque[str] = deque()
+        self._next_save_ns = 0
+        self.recent: deque[dict[str, Any]] = deque(maxlen=EVENTS_KEPT)
+        """Splits, refusals to split and growth, for people."""
+
+    async def load(self) -> None:
+        """Read what was stored; before the first table is attached."""
+        low: bytes | None = b""
+        while low is not None:
+            rows = await self._store.range(METER_PART, low, None, limit=1000)
+            for key, (version, payload) in rows:
+                self._stored[key.decode()] = (version, orjson.loads(payload))
+            low = rows[-1][0] + b"\x00" if rows else None
+
+    # --- Accounts ---
+
+    def clock_of(self, namespace: str) -> AccountClock:
+        found = self._clocks.get(namespace)
+        if found is None:
+            account = Account(self.settings.default, self._clock.now_ns(), chance=self._chance)
+            found = self._clocks[namespace] = AccountClock(account, self._clock)
+        return found
+
+    def account(self, namespace: str) -> Account:
+        """The account whose tables are in a namespace of the catalog."""
+        return self.clock_of(namespace).account
+
+    def accounts(self) -> list[tuple[str, Account]]:
+        return [(namespace, clock.account) for namespace, clock in self._clocks.items()]
+
+    # --- Tables ---
+
+    def attach(
+        self, table_id: str, namespace: str, name: str, provisions: Mapping[str | None, Provision]
+    ) -> TableMeter:
+        """The meter of a table, brought to the settings the table has now."""
+        meter = self._tables.get(table_id)
+        if meter is None:
+            meter = self._new(table_id, namespace, name)
+        if provisions != meter.provisions:
+            self._provide(meter, namespace, provisions)
+        return meter
+
+    def _new(self, table_id: str, namespace: str, name: str) -> TableMeter:
+        clock = self.clock_of(namespace)
+        meter = TableMeter(table_id, name, clock, self.settings.of(name))
+        meter.account = clock.account
+        self._tables[table_id] = meter
+        if table_id in self._stored:
+            meter.saved_version, stored = self._stored[table_id]
+            if stored.get("override") is not None:
+                self._adopt_override(meter, stored["override"])
+        if meter.enforced:
+            self._to_measure.append(table_id)
+        return meter
+
+    def _adopt_override(self, meter: TableMeter, text: str | None) -> None:
+        meter.override = text
+        meter.config = self.settings.of(meter.name) if text is None else parse_config(text)
+        meter.enforced = meter.config.enforce
+
+    def _provide(self, meter: TableMeter, namespace: str, provisions: Mapping[str | None, Provision]) -> None:
+        clock = self.clock_of(namespace)
+        now = clock.now()
+        _, stored = self._stored.pop(meter.table_id, (0, {}))
+        kept: Mapping[str, Any] = stored.get("resources", {})
+        for index, provision in provisions.items():
+            before = meter.provisions.get(index)
+            if before is None:
+                self._add(meter, index, provision, kept.get(index or ""), now)
+            elif before != provision:
+                events = _change(meter.resource_of(index), before, provision, now)
+                clock.account.changed(meter.resource_of(index))
+                clock.events.extend(events)
+        for index in [index for index in meter.indexes if index not in provisions]:
+            clock.account.remove(meter.name, index)
+            del meter.indexes[index]
+            meter.insights.pop(index, None)
+        meter.provisions = dict(provisions)
+        for index_name, insights in stored.get("insights", {}).items():
+            self._watch(meter, index_name or None, Insights.from_json(insights))
+
+    def _add(
+        self,
+        meter: TableMeter,
+        index: str | None,
+        provision: Provision,
+        stored: Mapping[str, Any] | None,
+        now: int,
+    ) -> None:
+        resource = meter.account.add(
+            meter.name,
+            index,
+            provision.arn,
+            now,
+            config=meter.config,
+            read_units=provision.read_units,
+            write_units=provision.write_units,
+            on_demand=provision.on_demand,
+            max_read=provision.max_read,
+            max_write=provision.max_write,
+            composite=provision.composite,
+            local_indexes=bool(provision.local_parts),
+            partitions=None if provision.warm is None else on_demand_partitions(*provision.warm),
+            stored=stored,
+        )
+        if stored is None and provision.warm is not None:
+            resource.reach_warm(*provision.warm, now)
+        meter.adopt(index, resource)
+
+    def detach(self, table_id: str) -> None:
+        """A table is deleted. Its metrics stay."""
+        meter = self._tables.pop(table_id, None)
+        self._stored.pop(table_id, None)
+        if meter is not None:
+            if meter.account.resources.get((meter.name, None)) is meter.resource:
+                meter.account.remove(meter.name)
+            self._gone.append(table_id)
+
+    def tables(self) -> list[TableMeter]:
+        return list(self._tables.values())
+
+    async def configure(self, meter: TableMeter, profile: str | None) -> None:
+        """Give one table a profile of its own ("aws:30/10"); None: that of the server again.
+
+        Its partitions, peaks and warm values stay; its banks begin anew. Raises: ValueError.
+        """
+        self._adopt_override(meter, profile)
+        now = meter.now()
+        for index, provision in meter.provisions.items():
+            kept = meter.resource_of(index).to_json()
+            self._add(meter, index, replace(provision, warm=None), kept, now)
+        if meter.enforced:
+            await self._measure(meter)
+        await self.save(meter)
+
+    # --- Contributor Insights ---
+
+    async def watch(self, meter: TableMeter, index: str | None, insights: Insights | None) -> None:
+        """Switch Contributor Insights of a table or index on or (None) off."""
+        self._watch(meter, index, insights)
+        await self.save(meter)
+
+    def _watch(self, meter: TableMeter, index: str | None, insights: Insights | None) -> None:
+        if insights is None:
+            meter.insights.pop(index, None)
+            meter.account.insights.pop((meter.name, index), None)
+        else:
+            meter.insights[index] = meter.account.insights[(meter.name, index)] = insights
+
+    # --- Time and disk ---
+
+    async def step(self) -> bool:
+        """One bounded step: let time pass, split what is full, write down what changed."""
+        for clock in self._clocks.values():
+            clock.now()
+            while clock.events:
+                await self._handle(clock, clock.events.popleft())
+        if self._to_measure:
+            meter = self._tables.get(self._to_measure.popleft())
+            if meter is not None:
+                await self._measure(meter)
+        now = self._clock.now_ns()
+        if now >= self._next_save_ns:
+            self._next_save_ns = now + SAVE_INTERVAL_NS
+            self._to_save = deque(self._tables)
+        for _ in range(min(SAVES_PER_STEP, len(self._to_save))):
+            meter = self._tables.get(self._to_save.popleft())
+            if meter is not None:
+                await self.save(meter)
+        await self._forget_deleted()
+        return bool(self._to_save or self._to_measure)
+
+    async def _handle(self, clock: AccountClock, event: Event) -> None:
+        described = to_json(event)
+        self.recent.append(described)
+        log.info("%s", described)
+        for meter in self._tables.values():
+            for index, provision in meter.provisions.items():
+                if provision.arn != event.arn or meter.ticking is not clock:
+                    continue
+                if isinstance(event, SplitDue):
+                    await self._split(clock, meter, index, event)
+                else:
+                    self._to_save.append(meter.table_id)
+                return
+
+    async def _split(
+        self, clock: AccountClock, meter: TableMeter, index: str | None, event: SplitDue
+    ) -> None:
+        """Cut a partition that has outgrown its size at the middle of what it holds."""
+        resource = meter.resource_of(index)
+        part = resource.partitions.by_id(event.partition)
+        if part is None:
+            return
+        provision = meter.provisions[index]
+        found = await survey(self._store, provision.parts, provision.local_parts, part.low, part.high)
+        now = clock.now()
+        clock.events.extend(resource.split_by_size(part.id, found, now))
+        clock.account.changed(resource)
+
+    async def _measure(self, meter: TableMeter) -> None:
+        """Bring what the partitions are said to hold to what the table holds."""
+        for index, provision in meter.provisions.items():
+            items = size_bytes = 0
+            for part in (*provision.parts, *provision.local_parts):
+                part_items, part_bytes = await self._store.usage(part)
+                size_bytes += part_bytes - STORAGE_OVERHEAD_BYTES * part_items
+                items += part_items if part in provision.parts else 0
+            reconcile(meter.resource_of(index).partitions, size_bytes, items)
+
+    async def save(self, meter: TableMeter) -> None:
+        """Make what must survive a restart durable."""
+        if self._tables.get(meter.table_id) is not meter:
+            return
+        stored: Stored = {
+            "override": meter.override,
+            "resources": {index or "": meter.resource_of(index).to_json() for index in meter.provisions},
+            "insights": {index or "": found.to_json() for index, found in meter.insights.items()},
+        }
+        payload = orjson.dumps(stored)
+        if payload == meter.saved:
+            return
+        key = meter.table_id.encode()
+        committed = await self._store.commit([Batch(METER_PART, puts=[(key, payload)])])
+        if not isinstance(committed, Conflict):
+            meter.saved = payload
+
+    async def _forget_deleted(self) -> None:
+        gone, self._gone = self._gone, []
+        if gone:
+            await self._store.commit([Batch(METER_PART, deletes=[table_id.encode() for table_id in gone])])
+
+    async def close(self) -> None:
+        """Write down what the last minute has changed."""
+        for meter in self.tables():
+            await self.save(meter)
+        await self._forget_deleted()
+
+
+def _change(resource: Resource, before: Provision, after: Provision, now: int) -> list[Event]:
+    """Bring a resource from one set of settings to another."""
+    events: list[Event] = []
+    if after.on_demand and not before.on_demand:
+        events += resource.set_on_demand(now)
+    elif not after.on_demand and (
+        before.on_demand or (before.read_units, before.write_units) != (after.read_units, after.write_units)
+    ):
+        events += resource.set_provisioned(after.read_units, after.write_units, now)
+    if (before.max_read, before.max_write) != (after.max_read, after.max_write) and after.on_demand:
+        resource.set_maximum(after.max_read, after.max_write, now)
+    return events

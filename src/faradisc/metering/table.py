@@ -1,0 +1,126 @@
+"""One table's throughput as requests meet it: lanes to ask and to charge.
+
+Where nothing is enforced a request costs one dictionary update: its units are counted for the metrics, and
+nobody asks whether there are any left.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from faradisc.capacity.account import Account
+from faradisc.capacity.admission import Lane
+from faradisc.capacity.config import CapacityConfig
+from faradisc.capacity.insights import Insights
+from faradisc.capacity.resource import Resource
+from faradisc.capacity.throttle import Throttled
+
+
+@dataclass(frozen=True, slots=True)
+class Provision:
+    """What a table or a global index is set to."""
+
+    arn: str
+    on_demand: bool
+    read_units: int = 0
+    write_units: int = 0
+    max_read: int | None = None
+    max_write: int | None = None
+    composite: bool = True
+    """Whether there is a sort key."""
+    warm: tuple[int, int] | None = None
+    """Warm throughput it was created with."""
+    parts: tuple[bytes, ...] = ()
+    """Where its rows are."""
+    local_parts: tuple[bytes, ...] = ()
+    """Where the entries of a table's local indexes are."""
+
+
+class Ticking(Protocol):
+    """Where a meter gets the time: reading it lets the capacity model catch up."""
+
+    def now(self) -> int: ...
+
+
+class TableMeter:
+    """The resources of one table and its global indexes."""
+
+    __slots__ = (
+        "account",
+        "config",
+        "enforced",
+        "indexes",
+        "insights",
+        "name",
+        "override",
+        "provisions",
+        "reads",
+        "resource",
+        "saved",
+        "saved_version",
+        "table_id",
+        "ticking",
+        "writes",
+    )
+
+    def __init__(self, table_id: str, name: str, ticking: Ticking, config: CapacityConfig) -> None:
+        self.table_id = table_id
+        self.name = name
+        self.ticking = ticking
+        self.config = config
+        self.override: str | None = None
+        """A profile given to this table alone while the server runs; it outlives a restart."""
+        self.enforced = config.enforce
+        self.provisions: dict[str | None, Provision] = {}
+        self.indexes: dict[str, Resource] = {}
+        self.insights: dict[str | None, Insights] = {}
+        """Contributor Insights of the table (None) and of global indexes, where they are on."""
+        self.saved = b""
+        self.saved_version = 0
+        self.account: Account
+        self.resource: Resource
+        self.reads: Lane
+        self.writes: Lane
+
+    def adopt(self, index: str | None, resource: Resource) -> None:
+        """Take a resource as the table's own (None) or that of a global index."""
+        if index is not None:
+            self.indexes[index] = resource
+            return
+        self.resource = resource
+        self.reads, self.writes = resource.reads, resource.writes
+
+    def resource_of(self, index: str | None) -> Resource:
+        """That of a global index, or the table's. Raises KeyError."""
+        return self.resource if index is None else self.indexes[index]
+
+    def now(self) -> int:
+        return self.ticking.now()
+
+    def partitions(self, index: str | None) -> int:
+        """How many partitions the table or global index has."""
+        return len(self.resource_of(index).partitions)
+
+    # --- Reads ---
+
+    def admit_read(self, place: bytes) -> int:
+        """The moment of admission, for `charge_read`; 0 where nothing is enforced. Raises Throttled."""
+        if not self.enforced:
+            return 0
+        now = self.ticking.now()
+        if self.reads.admit(place, now) is None:
+            raise Throttled(self.reads.refuse(place, now))
+        return now
+
+    def charge_read(self, place: bytes, half_units: int, admitted: int, *, eventual: bool) -> None:
+        """Take what the read of one item has cost."""
+        reads = self.reads
+        if admitted:
+            reads.settle(reads.cell_of(place), place, half_units, admitted, eventual)
+        else:
+            reads.tally[half_units] += 1
+
+    def describe_warm(self, index: str | None) -> dict[str, Any]:
+        """The WarmThroughput member of a description."""
+        return self.resource_of(index).warm.describe()

@@ -1,0 +1,211 @@
+"""What UpdateTable changes of throughput: mode, provisioned units, on-demand maximum, warm throughput.
+
+All of a request or nothing of it: one part that is refused refuses the rest. Provisioned units, mode and
+maximum take effect when UPDATING ends; warm throughput is raised while the table stays ACTIVE.
+
+Source of rules and texts: capacity.md section 2.12 and errors.md section 6.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from faradisc.capacity.controlplane import (
+    DecreaseLog,
+    SwitchLog,
+    ThroughputChange,
+    check_changes,
+    is_decrease,
+)
+from faradisc.errors import LimitExceededException, ValidationException
+from faradisc.tables.definition import checked_units, invalid
+from faradisc.tables.table import Table, TableState, Throughput
+from faradisc.tables.throughput import NO_MAXIMUM, checked_maximum, checked_warm
+from faradisc.tables.vector_definition import ON_DEMAND_ONLY
+
+_MEMBERS = ("ProvisionedThroughput", "OnDemandThroughput", "WarmThroughput")
+
+
+@dataclass(slots=True)
+class IndexUpdate:
+    """What is asked of one global index."""
+
+    units: tuple[int, int] | None = None
+    maximum: Mapping[str, int] | None = None
+    warm: Mapping[str, int] | None = None
+
+    @classmethod
+    def of(cls, name: str, action: Mapping[str, Any]) -> IndexUpdate:
+        """Raises ValidationException."""
+        if not any(
+            member in action for member in ("ProvisionedThroughput", "OnDemandThroughput", "WarmThroughput")
+        ):
+            raise invalid(f"ProvisionedThroughput must be specified for index: {name}")
+        units = action.get("ProvisionedThroughput")
+        return cls(
+            None if units is None else checked_units(units, name),
+            action.get("OnDemandThroughput"),
+            action.get("WarmThroughput"),
+        )
+
+
+@dataclass(slots=True)
+class ThroughputUpdate:
+    """The throughput part of one UpdateTable request."""
+
+    request: Mapping[str, Any]
+    indexes: Mapping[str, IndexUpdate]
+    now_ns: int
+
+    @property
+    def index_units(self) -> dict[str, tuple[int, int]]:
+        return {name: each.units for name, each in self.indexes.items() if each.units is not None}
+
+    def change(self, state: TableState) -> bool:
+        """Enter the changes among what is pending; whether there are any.
+
+        Raises ValidationException, LimitExceededException.
+        """
+        self._check_indexes(state)
+        changed = self._change_mode(state)
+        changed = self._change_units(state) or changed
+        return self._change_maximum(state) or changed
+
+    def _check_indexes(self, state: TableState) -> None:
+        names = {index["name"] for index in state.global_indexes}
+        for name in self.indexes:
+            if name not in names:
+                raise ValidationException(f"The table does not have the specified index: {name}")
+
+    # --- Mode ---
+
+    def _change_mode(self, state: TableState) -> bool:
+        request = self.request
+        wanted = request.get("BillingMode", state.billing_mode)
+        if wanted == "PAY_PER_REQUEST" and ("ProvisionedThroughput" in request or self.index_units):
+            raise invalid(
+                "Neither ReadCapacityUnits nor WriteCapacityUnits can be specified "
+                "when BillingMode is PAY_PER_REQUEST"
+            )
+        if wanted == state.billing_mode:
+            return False
+        if state.vector_indexes:
+            raise invalid(ON_DEMAND_ONLY)
+        state.pending["billing_mode"] = wanted
+        if wanted == "PAY_PER_REQUEST":
+            self._leave_provisioned(state)
+            return True
+        if "ProvisionedThroughput" not in request:
+            raise invalid("ProvisionedThroughput must be specified when BillingMode is PROVISIONED")
+        for index in state.global_indexes:
+            if index["name"] not in self.index_units:
+                raise invalid(f"ProvisionedThroughput must be specified for index: {index['name']}")
+        state.pending["on_demand_maximum"] = NO_MAXIMUM
+        state.pending["index_maximum"] = {index["name"]: NO_MAXIMUM for index in state.global_indexes}
+        return True
+
+    def _leave_provisioned(self, state: TableState) -> None:
+        switches = SwitchLog(state.on_demand_switches_ns)
+        if not switches.allowed(self.now_ns):
+            raise LimitExceededException(switches.text(self.now_ns))
+        switches.accept(self.now_ns)
+        state.on_demand_switches_ns = switches.accepted_ns
+        state.pending["ever_on_demand_ns"] = self.now_ns
+        state.pending["throughput"] = asdict(Throughput())
+        state.pending["index_throughput"] = {i["name"]: asdict(Throughput()) for i in state.global_indexes}
+
+    # --- Provisioned units ---
+
+    def _change_units(self, state: TableState) -> bool:
+        changes: list[ThroughputChange] = []
+        by_name: dict[str | None, Throughput] = {}
+        if "ProvisionedThroughput" in self.request:
+            wanted = checked_units(self.request["ProvisionedThroughput"])
+            by_name[None] = state.throughput
+            if "billing_mode" not in state.pending:
+                _check_differs(state.throughput, wanted)
+            changes.append(_change_of("table", state.throughput, wanted))
+        for name, units in self.index_units.items():
+            by_name[name] = Throughput(**state.index(name)["throughput"])
+            changes.append(_change_of(f"index {name}", by_name[name], units))
+        refused = check_changes(changes, self.now_ns)
+        if refused is not None:
+            raise LimitExceededException(refused)
+        for (index, present), change in zip(by_name.items(), changes, strict=True):
+            self._enter(state, index, present, change)
+        return bool(changes)
+
+    def _enter(
+        self, state: TableState, name: str | None, present: Throughput, change: ThroughputChange
+    ) -> None:
+        """The new units wait for the end of UPDATING; when they were asked for shows at once (measured)."""
+        higher = change.wanted[0] > change.present[0] or change.wanted[1] > change.present[1]
+        if higher:
+            present.last_increase_ns = self.now_ns
+        if is_decrease(change.present, change.wanted):
+            present.last_decrease_ns = self.now_ns
+        after = Throughput(
+            *change.wanted,
+            last_increase_ns=present.last_increase_ns,
+            last_decrease_ns=present.last_decrease_ns,
+            decreases_ns=change.decreases.accepted_ns,
+        )
+        if name is None:
+            state.pending["throughput"] = asdict(after)
+        else:
+            state.index(name)["throughput"] = asdict(present)
+            state.pending.setdefault("index_throughput", {})[name] = asdict(after)
+
+    # --- On-demand maximum ---
+
+    def _change_maximum(self, state: TableState) -> bool:
+        mode = state.pending.get("billing_mode", state.billing_mode)
+        changed = False
+        if "OnDemandThroughput" in self.request:
+            state.pending["on_demand_maximum"] = checked_maximum(
+                self.request["OnDemandThroughput"], mode, state.on_demand_maximum
+            )
+            changed = True
+        for name, update in self.indexes.items():
+            if update.maximum is not None:
+                present = state.index(name).get("on_demand_maximum", NO_MAXIMUM)
+                maximum = checked_maximum(update.maximum, mode, present, name)
+                state.pending.setdefault("index_maximum", {})[name] = maximum
+                changed = True
+        return changed
+
+    # --- Warm throughput ---
+
+    def warm_raises(self, table: Table) -> dict[str | None, tuple[int, int]]:
+        """The warm throughput asked for, of the table (None) and of indexes. Raises ValidationException."""
+        asked: dict[str | None, Mapping[str, int]] = {
+            name: update.warm for name, update in self.indexes.items() if update.warm is not None
+        }
+        if "WarmThroughput" in self.request:
+            asked[None] = self.request["WarmThroughput"]
+        wanted: dict[str | None, tuple[int, int]] = {}
+        for name, given in asked.items():
+            if name is not None and name not in table.meter.indexes:
+                raise ValidationException(f"The table does not have the specified index: {name}")
+            warm = table.meter.resource_of(name).warm
+            wanted[name] = checked_warm(given, (warm.read_units, warm.write_units), name)
+        return wanted
+
+
+def _change_of(what: str, present: Throughput, wanted: tuple[int, int]) -> ThroughputChange:
+    units = (present.read_units, present.write_units)
+    return ThroughputChange(what, units, wanted, DecreaseLog(list(present.decreases_ns)))
+
+
+def _check_differs(present: Throughput, wanted: tuple[int, int]) -> None:
+    if wanted != (present.read_units, present.write_units):
+        return
+    raise ValidationException(
+        "The provisioned throughput for the table will not change. The requested value equals the "
+        f"current value. Current ReadCapacityUnits provisioned for the table: {present.read_units}. "
+        f"Requested ReadCapacityUnits: {wanted[0]}. Current WriteCapacityUnits provisioned for the "
+        f"table: {present.write_units}. Requested WriteCapacityUnits: {wanted[1]}. Refer to the Amazon "
+        "DynamoDB Developer Guide for current limits and how to request higher limits."
+    )

@@ -1,0 +1,109 @@
+"""The throughput members of table and index definitions: on-demand maximum and warm throughput.
+
+Sources: new-features.md sections 5 and 6; capacity.md section 2.8. Sentences marked "Assumed" are not
+captured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from faradisc.errors import ValidationException
+from faradisc.limits import (
+    ON_DEMAND_READ_UNITS_INITIAL,
+    ON_DEMAND_WRITE_UNITS_INITIAL,
+    TABLE_CAPACITY_UNITS_MAX,
+)
+
+Maximum = list[int | None]
+"""Read and write request units per second; None: no maximum."""
+NO_MAXIMUM: Maximum = [None, None]
+
+REMOVED = -1
+"""Asked for in an update, it takes a maximum away."""
+
+_MAXIMUM_MEMBERS = ("MaxReadRequestUnits", "MaxWriteRequestUnits")
+_WARM_MEMBERS = ("ReadUnitsPerSecond", "WriteUnitsPerSecond")
+
+
+def _invalid(text: str) -> ValidationException:
+    return ValidationException("One or more parameter values were invalid: " + text)
+
+
+def checked_maximum(
+    given: Mapping[str, int] | None, billing_mode: str, present: Maximum | None, index: str | None = None
+) -> Maximum:
+    """The on-demand maximum after a request that may name one direction or both.
+
+    present: what there is before an update; None: the resource is being created.
+    Raises ValidationException.
+    """
+    maximum = list(present or NO_MAXIMUM)
+    what = "table" if index is None else f"index {index}"
+    for direction, member in enumerate(_MAXIMUM_MEMBERS):
+        if given is None or member not in given:
+            continue
+        if billing_mode != "PAY_PER_REQUEST":
+            end = (
+                "table BillingMode is PROVISIONED."
+                if present is None
+                else "the table BillingMode is PROVISIONED"
+            )
+            raise _invalid(f"{member} for OnDemandThroughput cannot be specified when {end}")
+        units = given[member]
+        removes = units == REMOVED and present is not None
+        if not removes and not 1 <= units <= TABLE_CAPACITY_UNITS_MAX:
+            raise _invalid(f"Requested {member} for OnDemandThroughput for {what} is outside of valid range")
+        maximum[direction] = None if removes else units
+    return maximum
+
+
+def describe_maximum(maximum: Maximum) -> dict[str, int] | None:
+    """The OnDemandThroughput member of a description; None where nothing is set."""
+    described = {
+        member: units for member, units in zip(_MAXIMUM_MEMBERS, maximum, strict=True) if units is not None
+    }
+    return described or None
+
+
+def checked_warm(
+    given: Mapping[str, int], present: tuple[int, int], index: str | None = None
+) -> tuple[int, int]:
+    """The warm throughput a request asks for; a direction it does not name stays.
+
+    present: what there is, below which nothing can be asked for. Raises ValidationException.
+    """
+    wanted = []
+    what = "table" if index is None else f"index {index}"
+    for member, least in zip(_WARM_MEMBERS, present, strict=True):
+        units = given.get(member, least)
+        if units < least:
+            # Assumed: the sentence; that less is refused is measured (M2).
+            raise _invalid(
+                f"Requested {member} for WarmThroughput for {what} is lower than the current value. "
+                f"Requested: {units}. Current: {least}"
+            )
+        if units > TABLE_CAPACITY_UNITS_MAX:
+            raise _invalid(
+                f"Requested {member} for WarmThroughput for {what} is above the per table maximum of "
+                f"{TABLE_CAPACITY_UNITS_MAX}"
+            )
+        wanted.append(units)
+    return wanted[0], wanted[1]
+
+
+def warm_at_birth(billing_mode: str, units: tuple[int, int]) -> tuple[int, int]:
+    """What a new resource serves without being asked for warm throughput."""
+    if billing_mode == "PAY_PER_REQUEST":
+        return ON_DEMAND_READ_UNITS_INITIAL, ON_DEMAND_WRITE_UNITS_INITIAL
+    return units
+
+
+def warm_of_definition(
+    given: Mapping[str, Any], billing_mode: str, units: tuple[int, int], index: str | None = None
+) -> tuple[int, int] | None:
+    """The WarmThroughput of a table or index that is being created. Raises ValidationException."""
+    if "WarmThroughput" not in given:
+        return None
+    return checked_warm(given["WarmThroughput"], warm_at_birth(billing_mode, units), index)
