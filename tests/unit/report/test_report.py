@@ -1,0 +1,343 @@
+"""The report of a plan: what stands where, how large it is, and that no name breaks out of it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import pytest
+
+from faradisc.planner.outcome import EventRow, Outcome, Skipped, ThrottleSummary
+from faradisc.planner.report import PAGE_BYTES_MAX, render
+from unit.report.made_outcomes import (
+    KEY_RANGE,
+    empty,
+    hot_key,
+    lane,
+    outcome,
+    partition,
+    quiet_resource,
+    resource,
+    split_map,
+    totals,
+)
+
+
+def parsed(*outcomes: Outcome) -> ElementTree.Element:
+    return ElementTree.fromstring(render(outcomes).removeprefix("<!DOCTYPE html>\n"))
+
+
+def words(found: ElementTree.Element | None) -> str:
+    assert found is not None
+    return " ".join("".join(found.itertext()).split())
+
+
+def titles(page: ElementTree.Element) -> list[str]:
+    return [words(title) for title in page.iterfind(".//figcaption/b")]
+
+
+def captions(page: ElementTree.Element) -> list[str]:
+    return [words(caption) for caption in page.iterfind(".//caption")]
+
+
+def table(page: ElementTree.Element, caption: str) -> list[list[str]]:
+    """The body of the first table with this caption."""
+    found = next(each for each in page.iter("table") if words(each.find("caption")) == caption)
+    return [[words(cell) for cell in row] for row in found.iterfind("tbody/tr")]
+
+
+def plot(page: ElementTree.Element, title: str) -> ElementTree.Element:
+    """The element with the data of the first figure of this title."""
+    figure = next(each for each in page.iter("figure") if words(each.find("figcaption/b")) == title)
+    found = figure.find("div")
+    assert found is not None
+    return found
+
+
+# --- Structure ------------------------------------------------------------------------------------
+
+
+def test_the_parts_of_a_report_in_order() -> None:
+    page = parsed(outcome())
+    assert [words(heading) for heading in page.iter("h2")] == ["Table Orders", "Index by-status of Orders"]
+    assert titles(page) == [
+        "Writes: consumed against provisioned",
+        "Reads: consumed against provisioned",
+        "Refused requests by reason",
+        "Partition heat",
+        "Writes: burst balance",
+        "Reads: burst balance",
+        "Writes: auto scaling",
+        "Writes: consumed against provisioned",
+        "Partition heat",
+        "Writes: burst balance",
+    ]
+    assert captions(page)[:4] == [
+        "Budgets",
+        "Traffic",
+        "A month in each mode, if every day were like this run",
+        "The same by table and index",
+    ]
+    for caption in ("Writes: what auto scaling did", "Heaviest partition keys", "Partitions"):
+        assert caption in captions(page)
+    assert "profile aws" in words(page.find(".//main")).replace("profileaws", "profile aws")
+
+
+def test_every_figure_says_in_words_what_it_shows() -> None:
+    for svg in parsed(outcome()).iter("svg"):
+        if svg.get("aria-hidden") != "true":
+            assert svg.get("role") == "img"
+            assert len(svg.get("aria-label") or "") > 40
+
+
+def test_the_plots_of_a_resource_share_one_axis() -> None:
+    section = next(each for each in parsed(outcome()).iter("div") if each.get("class") == "together")
+    plots = [each for each in section.iter("div") if each.get("class") == "plot"]
+    assert len(plots) == 7
+    assert (
+        len({(each.get("data-span"), each.get("data-left"), each.get("data-inner")) for each in plots}) == 1
+    )
+
+
+@pytest.mark.parametrize(("broken", "start"), [(True, "Does not hold. 3.29 %"), (False, "Holds. 3.29 % of")])
+def test_the_headline_says_whether_the_budgets_hold(broken: bool, start: str) -> None:
+    made = outcome()
+    budgets = tuple(replace(each, holds=each.holds or not broken) for each in made.budgets)
+    page = parsed(replace(made, budgets=budgets))
+    verdict = next(each for each in page.iter("p") if (each.get("class") or "").startswith("verdict"))
+    assert words(verdict).startswith(start)
+    assert (verdict.get("class") or "").endswith("fails" if broken else "holds")
+    results = [row[3] for row in table(page, "Budgets")]
+    assert results == (["broken", "holds"] if broken else ["holds", "holds"])
+
+
+def test_without_budgets_nothing_holds_or_breaks() -> None:
+    page = parsed(outcome(budgets=()))
+    assert "Budgets" not in captions(page)
+    assert "olds." not in words(page.find(".//p"))
+
+
+def test_every_mode_has_its_price_and_the_cheapest_is_marked() -> None:
+    rows = table(parsed(outcome()), "A month in each mode, if every day were like this run")
+    assert [row[5] for row in rows] == ["$2,611", "$1,904", "$1,634", "$1,211", "$1,290"]
+    assert [row[0].endswith("cheapest") for row in rows] == [False, False, False, True, False]
+
+
+def test_hot_keys_come_with_verdict_and_arithmetic() -> None:
+    rows = table(parsed(outcome()), "Heaviest partition keys")
+    assert rows[0][0] == "2014-07-09"
+    assert rows[0][-1].startswith("shard 4 ways")
+    assert "3.6" in rows[0][-1]
+    assert [row[-1].split("busiest")[0].strip() for row in rows] == ["shard 4 ways", "near the limit", "fits"]
+
+
+def test_numbers_stand_on_the_right() -> None:
+    page = parsed(outcome())
+    for found in page.iter("table"):
+        for row in found.iterfind("tbody/tr"):
+            for cell in row:
+                if re.fullmatch(r"[\u2212$<> ]*[0-9][,.0-9]*( %)?", words(cell)):
+                    assert cell.get("class") == "n"
+
+
+# --- The heat map ---------------------------------------------------------------------------------
+
+
+def cells(page: ElementTree.Element) -> list[list[int | None]]:
+    rows = (plot(page, "Partition heat").get("data-cells") or "").split(" ")
+    return [
+        [None if row[i] == "-" else int(row[i : i + 2], 36) for i in range(0, len(row), 2)] for row in rows
+    ]
+
+
+def test_the_heat_map_has_a_row_for_each_partition_and_a_column_for_each_minute() -> None:
+    found = cells(parsed(outcome(samples=240)))
+    assert [len(row) for row in found] == [240] * 6
+    # Three rows come of the hot partition: the same until the split at 120, each its own afterwards.
+    assert found[2][:120] == found[3][:120] == found[4][:120]
+    assert found[2][120:] != found[3][120:]
+    refusing = [sum(1 for cell in row if cell is not None and cell > 647) for row in found]
+    assert refusing == [0, 0, 79, 79, 79, 0]
+
+
+def test_a_partition_is_coloured_by_the_direction_nearer_to_its_limit() -> None:
+    part = partition("shard-000000000", 3, read=(1500, 0, 3000), write=(100, 900, 0), gib=(1, 1, 1))
+    page = parsed(outcome(samples=3, resources=(resource(samples=3, partitions=(part,)),)))
+    assert cells(page) == [[50, 90, 100]]
+
+
+def test_a_limit_that_changes_is_the_limit_of_its_minute() -> None:
+    part = partition("shard-000000000", 2, write=(100, 100), write_limit=(1000, 200))
+    assert cells(parsed(outcome(samples=2, resources=(resource(samples=2, partitions=(part,)),)))) == [
+        [10, 50]
+    ]
+
+
+def test_a_long_run_keeps_its_hottest_minute() -> None:
+    writes = tuple(1000 if i == 5_003 else 1 for i in range(7_200))
+    part = partition("shard-000000000", 7_200, write=writes)
+    page = parsed(outcome(samples=7_200, resources=(resource(samples=7_200, partitions=(part,)),)))
+    [row] = cells(page)
+    assert len(row) == 360
+    assert [column for column, cell in enumerate(row) if cell == 100] == [5_003 * 360 // 7_200]
+
+
+# --- Hostile, empty and large runs ----------------------------------------------------------------
+
+HOSTILE = "</title><script>alert(1)</script>'\"&amp;\x00\u202e;,=\ud800"
+
+
+def test_no_name_breaks_out_of_the_page() -> None:
+    one = resource(f"{HOSTILE}/index/{HOSTILE}", 10)
+    event = EventRow(0, one.name, "split", HOSTILE, HOSTILE, HOSTILE, 2, HOSTILE)
+    named = replace(hot_key(HOSTILE), resource=one.name, words=HOSTILE)
+    made = outcome(
+        HOSTILE,
+        samples=10,
+        description=HOSTILE,
+        file=HOSTILE,
+        resources=(one,),
+        hot_keys=(named,),
+        events=(event,),
+        verdict=(HOSTILE,),
+        assumptions=(HOSTILE,),
+        flows=(totals(HOSTILE), totals(HOSTILE)),
+        skipped=Skipped(3, 5, (HOSTILE,)),
+    )
+    text = render([made, made])
+    assert text.count("<script>") == 1
+    assert "alert(1)</" not in text
+    page = ElementTree.fromstring(text.removeprefix("<!DOCTYPE html>\n"))
+    assert len(list(page.iter("script"))) == 1
+    assert "<script>alert(1)</script>" in words(page.find(".//h1"))
+
+
+def test_a_run_of_nothing_is_a_page_that_says_so() -> None:
+    page = parsed(empty())
+    assert words(page.find(".//p")).startswith("Nothing was asked for.")
+    assert titles(page) == []
+
+
+def test_a_table_that_nobody_used() -> None:
+    made = outcome(
+        samples=5,
+        resources=(
+            resource(samples=5, read=lane(5), write=lane(5), partitions=(), partition_count=(0,) * 5),
+        ),
+        scaling=(),
+        hot_keys=(),
+        events=(),
+    )
+    page = parsed(made)
+    assert "No writes and no reads." in words(page.find(".//main"))
+
+
+def test_one_sample() -> None:
+    page = parsed(outcome(samples=1))
+    assert (
+        plot(page, "Writes: consumed against provisioned")
+        .get("data-read", "")
+        .startswith("units/s;served=640;")
+    )
+    assert len(cells(page)[0]) == 1
+
+
+def test_a_run_in_which_everything_was_refused() -> None:
+    refused = replace(lane(4, refused={KEY_RANGE: (7, 9, 9, 9)}), offered=(10, 10, 10, 10))
+    one = resource(
+        samples=4,
+        write=refused,
+        read=lane(4),
+        partitions=(partition("shard-000000000", 4, heat=0, throttled=(7, 9, 9, 9)),),
+        throttle_summary=ThrottleSummary({f"W {KEY_RANGE}": 34}, 0, 60, 1, 240),
+    )
+    page = parsed(outcome(samples=4, resources=(one,)))
+    assert plot(page, "Refused requests by reason").get("data-read") == "per minute;hot partition=7,9,9,9"
+    assert cells(page) == [[648, 648, 648, 648]]
+
+
+def test_a_bucket_of_refusals_is_its_worst_minute_and_not_a_mixture() -> None:
+    ours = tuple(5 if i == 7 else 0 for i in range(720))
+    one = resource(samples=720, write=lane(720, busy=5, refused={KEY_RANGE: ours}))
+    page = parsed(outcome(samples=720, resources=(one,)))
+    values = (plot(page, "Refused requests by reason").get("data-read") or "").split("=")[1].split(",")
+    assert len(values) == 360
+    assert [at for at, value in enumerate(values) if value != "0"] == [3]
+
+
+def test_equal_outcomes_give_equal_bytes() -> None:
+    assert render([outcome(), outcome("b")], version="1") == render([outcome(), outcome("b")], version="1")
+
+
+def test_huge_runs_stay_small() -> None:
+    """Eight tables of 120 uneven partitions, thousands of keys and events with long names."""
+    samples = 360
+    parts = tuple(
+        partition(
+            f"shard-{i:09d}",
+            samples,
+            low=i / 120,
+            high=(i + 1) / 120,
+            write=tuple((i * j * 37) % 1001 for j in range(samples)),
+            throttled=tuple(int((i * j) % 7 == 1) for j in range(samples)),
+        )
+        for i in range(120)
+    )
+    tables = tuple(resource(f"T{i}", samples, partitions=parts) for i in range(8))
+    keys = tuple(replace(hot_key("k" * 2048), resource=f"T{i % 8}") for i in range(5000))
+    events = tuple(
+        EventRow(i, f"T{i % 8}", "split", "x" * 999, "heat", "y" * 999, i, "z" * 999) for i in range(5000)
+    )
+    text = render(
+        [
+            outcome(
+                samples=samples,
+                resources=tables,
+                hot_keys=keys,
+                events=events,
+                assumptions=("a" * 9999,) * 999,
+            )
+        ]
+    )
+    assert len(text.encode()) <= PAGE_BYTES_MAX
+    page = ElementTree.fromstring(text.removeprefix("<!DOCTYPE html>\n"))
+    assert titles(page).count("Partition heat") == 8
+    assert "more rows left out" in words(page.find(".//main"))
+
+
+# --- Several plans --------------------------------------------------------------------------------
+
+
+def test_several_plans_stand_beside_each_other() -> None:
+    page = parsed(outcome("plain"), outcome("cached", totals=totals(cached=400_000)))
+    assert "The plans beside each other" in [words(heading) for heading in page.iter("h2")]
+    rows = {row[0]: row[1:] for row in table(page, "In numbers")}
+    assert rows["answered by a cache"] == ["0", "400,000"]
+    assert rows["a month as planned"] == ["$1,290", "$1,290"]
+    assert titles(page)[:4] == [
+        "plain: busiest partition",
+        "plain: refused",
+        "cached: busiest partition",
+        "cached: refused",
+    ]
+    links = {each.get("href", "").removeprefix("#") for each in page.iter("a")}
+    assert links <= {each.get("id") for each in page.iter("h2")}
+    assert len(links) == 6
+
+
+def test_the_refusals_of_all_plans_are_on_one_scale() -> None:
+    calm = outcome("calm", resources=(quiet_resource("Orders", 240),), scaling=(), hot_keys=(), events=())
+    page = parsed(outcome("rough"), calm)
+    scales = [
+        [text.text for text in figure.iter("text") if text.get("class") == "tv"]
+        for figure in page.iter("figure")
+        if words(figure.find("figcaption/b")).endswith(": refused")
+    ]
+    assert len(scales) == 2
+    assert scales[0] == scales[1]
+
+
+def test_the_plan_of_a_split_table_is_what_the_builder_says() -> None:
+    """Guards the tests above: the made outcome has one split into three."""
+    assert [part.parent for part in split_map(240)].count("shard-000000002") == 3
