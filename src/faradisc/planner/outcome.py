@@ -139,11 +139,11 @@ class ThrottleSummary:
 
 @dataclass(frozen=True, slots=True)
 class EventRow:
-    """A split, a refusal to split, growth on demand, an adaptive boost."""
+    """A split, a refusal to split, growth on demand, an adaptive boost, a change the plan made."""
 
     at_s: Number
     resource: str
-    kind: Literal["split-started", "split", "split-refused", "grown", "boosted"]
+    kind: Literal["split-started", "split", "split-refused", "grown", "boosted", "changed"]
     partition: str | None
     """The parent of a split; None where the whole resource is meant."""
     reason: str | None

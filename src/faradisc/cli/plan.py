@@ -1,0 +1,150 @@
+"""`faradisc plan`: what a design would do, before anyone pays for it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+if TYPE_CHECKING:
+    from faradisc.planner.outcome import Outcome
+
+BUDGET_BROKEN = 1
+BAD_INPUT = 2
+
+
+@click.command()
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path))
+@click.option(
+    "--trace", type=click.Path(path_type=Path), help="Replay a recorded trace on the plan's tables."
+)
+@click.option(
+    "--engine",
+    type=click.Choice(["events", "fluid"]),
+    default=None,
+    help="Every request by itself, or one step per second; by default what the traffic allows.",
+)
+@click.option("--seed", type=click.IntRange(min=0), default=None, help="Of all chance; outranks the plan's.")
+@click.option("--html", type=click.Path(path_type=Path), help="Write a report, one page, to this file.")
+@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write all numbers to this file.")
+@click.option("--csv", "csv_dir", type=click.Path(path_type=Path), help="Write the tables to this directory.")
+@click.option("--quiet", is_flag=True, help="Print the budgets only.")
+def plan(
+    files: tuple[Path, ...],
+    *,
+    trace: Path | None,
+    engine: str | None,
+    seed: int | None,
+    html: Path | None,
+    json_file: Path | None,
+    csv_dir: Path | None,
+    quiet: bool,
+) -> None:
+    """Run plans in virtual time: throttles, hot keys, partitions, cost, before paying for them.
+
+    FILES are plans (docs/guide/planning.md, examples/plans). Exits 0 when every budget holds, 1 when one
+    is broken, 2 when the input cannot be used.
+    """
+    from faradisc.planner.mistakes import PlanError  # noqa: PLC0415 - the other commands need none of this
+
+    if not files and trace is None:
+        _fail("name a plan file, or a trace with --trace; examples are in examples/plans")
+    try:
+        outcomes = [_run(file, trace, engine, seed) for file in files or (None,)]
+    except PlanError as mistake:
+        _fail(str(mistake))
+    for outcome in outcomes:
+        _print(outcome, quiet=quiet)
+    try:
+        _write(outcomes, html, json_file, csv_dir)
+    except OSError as error:
+        _fail(f"{error.filename}: {error.strerror}. Name a place that can be written")
+    if not all(outcome.holds for outcome in outcomes):
+        raise SystemExit(BUDGET_BROKEN)
+
+
+def _run(file: Path | None, trace_file: Path | None, engine: str | None, seed: int | None) -> Outcome:
+    from faradisc.planner.loading import load_plan  # noqa: PLC0415
+    from faradisc.planner.run import run  # noqa: PLC0415
+    from faradisc.planner.trace import Trace  # noqa: PLC0415
+    from faradisc.planner.traced import plan_of_trace, with_trace  # noqa: PLC0415
+
+    trace = None
+    if trace_file is not None:
+        _read_some(trace_file)
+        trace = Trace.scan(str(trace_file), lambda: _lines(trace_file))
+    if file is None:
+        assert trace is not None
+        wanted = plan_of_trace(trace, seed=1 if seed is None else seed)
+    else:
+        wanted = load_plan(_text(file), str(file), seed=seed, traced=trace is not None)
+        if trace is not None:
+            wanted = with_trace(wanted, trace)
+    return run(wanted, engine=engine, trace=trace)  # type: ignore[arg-type]
+
+
+def _text(file: Path) -> str:
+    """Raises: PlanError."""
+    from faradisc.planner.mistakes import PlanError  # noqa: PLC0415
+
+    try:
+        return file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise PlanError(str(file), None, f"it cannot be read: {error.strerror}", "Check its name.") from None
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise PlanError(str(file), line, "this is not UTF-8", "Save the file as UTF-8 text.") from None
+
+
+def _read_some(file: Path) -> None:
+    """Raises: PlanError for a file that cannot be read."""
+    from faradisc.planner.mistakes import PlanError  # noqa: PLC0415
+
+    try:
+        with file.open("rb") as opened:
+            opened.read(1)
+    except OSError as error:
+        raise PlanError(str(file), None, f"it cannot be read: {error.strerror}", "Check its name.") from None
+
+
+def _lines(file: Path) -> Iterator[bytes]:
+    with file.open("rb") as opened:
+        yield from opened
+
+
+def _print(outcome: Outcome, *, quiet: bool) -> None:
+    from faradisc.planner.summary import summary  # noqa: PLC0415
+
+    if not quiet:
+        click.echo(summary(outcome))
+        return
+    for budget in outcome.budgets:
+        click.echo(f"{outcome.name}: {'ok' if budget.holds else 'BROKEN'}: {budget.words}")
+
+
+def _write(outcomes: list[Outcome], html: Path | None, json_file: Path | None, csv_dir: Path | None) -> None:
+    if html is not None:
+        from faradisc.planner.report import render  # noqa: PLC0415
+
+        html.write_text(render(outcomes), encoding="utf-8")
+    if json_file is not None:
+        # One plan is one document; several are a list of them.
+        documents = [outcome.to_json() for outcome in outcomes]
+        text = json.dumps(documents[0] if len(documents) == 1 else documents, indent=1, ensure_ascii=False)
+        json_file.write_text(text + "\n", encoding="utf-8")
+    if csv_dir is not None:
+        from faradisc.planner.tables import tables  # noqa: PLC0415
+
+        for number, outcome in enumerate(outcomes, 1):
+            directory = csv_dir if len(outcomes) == 1 else csv_dir / f"{number}-{Path(outcome.file).stem}"
+            directory.mkdir(parents=True, exist_ok=True)
+            for name, text in tables(outcome).items():
+                (directory / name).write_text(text, encoding="utf-8")
+
+
+def _fail(sentence: str) -> NoReturn:
+    click.echo(f"faradisc: {sentence}", err=True)
+    raise SystemExit(BAD_INPUT)

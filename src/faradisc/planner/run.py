@@ -1,0 +1,360 @@
+"""A plan in, an outcome out.
+
+Source: capacity.md sections 3.2 (drive), 3.4 (outputs).
+"""
+
+from __future__ import annotations
+
+from collections import Counter as Tally
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal
+
+from faradisc.capacity.config import UNIT
+from faradisc.planner import cost, verdicts
+from faradisc.planner.events import EventEngine, requests_of
+from faradisc.planner.fluid import FluidEngine
+from faradisc.planner.observe import FlowNote, LaneNote, Observer, PartitionTrack, ResourceNote
+from faradisc.planner.outcome import (
+    CAUSES,
+    AlarmState,
+    LaneSeries,
+    Number,
+    Outcome,
+    PartitionSeries,
+    ResourceOutcome,
+    ScalingTimeline,
+    Series,
+    Skipped,
+    ThrottleSummary,
+    Totals,
+    Waits,
+    number,
+)
+from faradisc.planner.plan import Plan
+from faradisc.planner.scaling import Scaler, scalers
+from faradisc.planner.story import event_rows
+from faradisc.planner.streams import Flow
+from faradisc.planner.trace import Trace, requests_of_trace
+from faradisc.planner.world import World
+
+Engine = Literal["events", "fluid"]
+SAMPLES_MAX = 4 * 1440
+"""Longer runs have samples of more than a minute."""
+EVENTS_ENGINE_MAX = 5_000_000
+"""Plans with more requests than this run fluid unless told otherwise: events would take minutes."""
+
+
+def choose_engine(plan: Plan) -> Engine:
+    """Events where they are affordable, which is where they show the most."""
+    most = sum(flow.rate.most * flow.share for flow in plan.traffic) * plan.duration_s / 1_000_000
+    return "events" if most <= EVENTS_ENGINE_MAX else "fluid"
+
+
+@dataclass
+class _Watched:
+    """What is followed over the samples beside the observer's own notes."""
+
+    scaler: Scaler
+    desired: list[int]
+    provisioned: list[int]
+    high: list[AlarmState]
+    low: list[AlarmState]
+
+
+def run(
+    plan: Plan,
+    *,
+    engine: Engine | None = None,
+    trace: Trace | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Outcome:
+    """Run a plan, or a trace on a plan's tables.
+
+    Equal plans and seeds give equal outcomes, byte for byte. `progress` is told the seconds that have run.
+    """
+    chosen: Engine = "events" if trace is not None else engine or choose_engine(plan)
+    world = World(plan)
+    step_s = 60 * max(1, -(-plan.duration_s // (60 * SAMPLES_MAX)))
+    observer = Observer(world, step_s)
+    loads = {note: cost.LaneLoad(note) for note in observer.lanes}
+    observer.before_second.extend(load.end_second for load in loads.values())
+    watched = [_Watched(scaler, [], [], [], []) for scaler in scalers(world)]
+    observer.on_sample.append(lambda: _sample_scaling(watched))
+    if progress is not None:
+        observer.on_sample.append(lambda: progress(observer.samples * step_s))
+    if trace is not None:
+        machine = EventEngine(world, observer, plan.seed)
+        requests = requests_of_trace(trace, world, observer, plan.retries)
+        duration_s = machine.run(requests, plan.duration_s)
+        flows: list[Flow] = []
+    elif chosen == "events":
+        machine = EventEngine(world, observer, plan.seed)
+        flows = [_flow(plan, position, observer) for position in range(len(plan.traffic))]
+        duration_s = machine.run(requests_of(plan, flows, world), plan.duration_s)
+    else:
+        fluid = FluidEngine(plan, world, observer)
+        flows = fluid.flows
+        duration_s = fluid.run(plan.duration_s)
+    if duration_s % step_s:
+        observer.end_sample(duration_s)
+    for load in loads.values():
+        load.finish()
+    return _outcome(_Finished(plan, chosen, observer, loads, watched, flows, duration_s, trace))
+
+
+def _flow(plan: Plan, position: int, observer: Observer) -> Flow:
+    flow = plan.traffic[position]
+    table = next(table for table in plan.tables if table.name == flow.table)
+    return Flow(flow, table, observer)
+
+
+def _sample_scaling(watched: list[_Watched]) -> None:
+    for each in watched:
+        high, low = each.scaler.alarms
+        each.desired.append(each.scaler.desired)
+        each.provisioned.append(each.scaler.present())
+        each.high.append(high)
+        each.low.append(low)
+
+
+# --- The outcome ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Finished:
+    """A run that is over, before it is told."""
+
+    plan: Plan
+    engine: Engine
+    observer: Observer
+    loads: dict[LaneNote, cost.LaneLoad]
+    watched: list[_Watched]
+    flows: list[Flow]
+    duration_s: int
+    trace: Trace | None
+
+
+def _outcome(done: _Finished) -> Outcome:
+    plan, observer, duration_s = done.plan, done.observer, done.duration_s
+    resources = tuple(_resource(note, observer, duration_s) for note in observer.resources)
+    parts = [_totals(note) for note in observer.flows]
+    totals = _totals(_all(observer.flows))
+    keys = verdicts.hot_keys(observer, done.flows, max(duration_s, 1))
+    refused = {note.member.name: sum(lane.refused_half for lane in note.lanes) for note in observer.resources}
+    money = cost.costs(observer.resources, done.loads, max(duration_s, 1), plan.prices, refused)
+    rows, left_out = event_rows(observer, plan)
+    return Outcome(
+        name=plan.name,
+        description=plan.description,
+        file=plan.file,
+        engine=done.engine,
+        profile=plan.profile,
+        seed=plan.seed,
+        start=datetime.fromtimestamp(plan.start_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        duration_s=duration_s,
+        step_s=observer.step_s,
+        samples=observer.samples,
+        assumptions=_assumptions(plan, done.engine, done.trace),
+        totals=totals,
+        flows=tuple(parts),
+        resources=resources,
+        events=rows,
+        events_left_out=left_out,
+        scaling=tuple(_timeline(each) for each in done.watched),
+        hot_keys=keys,
+        costs=money,
+        budgets=verdicts.judge_budgets(plan.budgets, totals, money, keys, resources),
+        verdict=verdicts.sum_up(totals, resources, keys, money),
+        skipped=_skipped(done.trace),
+    )
+
+
+def _skipped(trace: Trace | None) -> Skipped | None:
+    if trace is None:
+        return None
+    return Skipped(trace.skipped, trace.lines_read, tuple(trace.mistakes))
+
+
+def _resource(note: ResourceNote, observer: Observer, duration_s: int) -> ResourceOutcome:
+    member = note.member
+    lengths = _lengths(observer, duration_s)
+    tracks = tuple(_partition(track, lengths) for track in note.tracks.values())
+    return ResourceOutcome(
+        name=member.name,
+        table=member.table.name,
+        index=member.index.name if member.index is not None else None,
+        mode="PAY_PER_REQUEST" if member.resource.on_demand else "PROVISIONED",
+        read=_lane(note.lanes[0], lengths),
+        write=_lane(note.lanes[1], lengths),
+        partition_count=tuple(note.counts),
+        partitions=tracks,
+        partitions_left_out=note.left_out,
+        throttle_summary=_throttles(note),
+    )
+
+
+def _lengths(observer: Observer, duration_s: int) -> list[int]:
+    """Seconds of each sample; the last one may be shorter."""
+    lengths = [observer.step_s] * observer.samples
+    if duration_s % observer.step_s and lengths:
+        lengths[-1] = duration_s % observer.step_s
+    return lengths
+
+
+def _per_second(half_units: list[int], lengths: list[int]) -> Series:
+    return tuple(number(half / 2 / length) for half, length in zip(half_units, lengths, strict=True))
+
+
+def _lane(note: LaneNote, lengths: list[int]) -> LaneSeries:
+    maximum = note.lane.maximum
+    by_name = [{cause.value: count for cause, count in sample.items()} for sample in note.causes]
+    return LaneSeries(
+        offered=_per_second(note.series_offered, lengths),
+        consumed=_per_second(note.series_consumed, lengths),
+        consumed_peak=tuple(number(half / 2) for half in note.consumed_peak),
+        provisioned=tuple(note.provisioned),
+        throttled={cause: tuple(sample.get(cause, 0) for sample in by_name) for cause in CAUSES},
+        bank=tuple(None if held is None else number(held / UNIT) for held in note.bank),
+        bank_max=tuple(None if held is None else number(held / UNIT) for held in note.bank_max),
+        maximum=maximum.rate if maximum is not None else None,
+    )
+
+
+def _partition(track: PartitionTrack, lengths: list[int]) -> PartitionSeries:
+    low, high = track.bounds
+    mine = lengths[track.first : track.first + len(track.read)]
+    return PartitionSeries(
+        id=track.part.id,
+        parent=track.parent,
+        low=low,
+        high=high,
+        born_s=track.born_s,
+        retired_s=track.retired_s,
+        first=track.first,
+        read=_per_second(track.read, mine),
+        write=_per_second(track.write, mine),
+        read_limit=tuple(track.read_limit),
+        write_limit=tuple(track.write_limit),
+        throttled=tuple(track.throttled),
+        gib=tuple(track.gib),
+    )
+
+
+def _throttles(note: ResourceNote) -> ThrottleSummary:
+    events: dict[str, int] = {}
+    for lane, direction in zip(note.lanes, "RW", strict=True):
+        for cause in CAUSES:
+            count = sum(count for each, count in lane.events.items() if each.value == cause)
+            if count:
+                events[f"{direction} {cause}"] = count
+    firsts = [lane.first_s for lane in note.lanes if lane.first_s is not None]
+    worst = max(note.lanes, key=lambda lane: lane.worst_events)
+    return ThrottleSummary(
+        events=events,
+        first_s=min(firsts, default=None),
+        worst_second_s=worst.worst_s,
+        worst_second_events=worst.worst_events,
+        longest_stretch_s=max(lane.longest_s for lane in note.lanes),
+    )
+
+
+def _timeline(watched: _Watched) -> ScalingTimeline:
+    scaler = watched.scaler
+    decreases = scaler.member.decreases.accepted_ns
+    return ScalingTimeline(
+        resource=scaler.member.name,
+        direction=scaler.direction,
+        minimum=scaler.tracking.minimum,
+        maximum=scaler.tracking.maximum,
+        target_percent=number(scaler.settings.target_percent),
+        desired=tuple(watched.desired),
+        provisioned=tuple(watched.provisioned),
+        high_alarm=tuple(watched.high),
+        low_alarm=tuple(watched.low),
+        decreases_used=len(decreases),
+        events=tuple(scaler.events),
+    )
+
+
+# --- Totals ---------------------------------------------------------------------------------------------
+
+
+def _all(notes: list[FlowNote]) -> FlowNote:
+    total = FlowNote("all")
+    for note in notes:
+        for name in ("offered", "cached", "attempts", "admitted", "throttled", "lost"):
+            setattr(total, name, getattr(total, name) + getattr(note, name))
+        total.read_half += note.read_half
+        total.write_half += note.write_half
+        total.waits.update(note.waits)
+        total.at_attempt.update(note.at_attempt)
+    return total
+
+
+def _totals(note: FlowNote) -> Totals:
+    return Totals(
+        name=note.name,
+        offered=note.offered,
+        cached=note.cached,
+        attempts=note.attempts,
+        admitted=note.admitted,
+        throttled=note.throttled,
+        lost=note.lost,
+        read_units=number(note.read_half / 2),
+        write_units=number(note.write_half / 2),
+        throttled_percent=_percent(note.throttled, note.attempts),
+        lost_percent=_percent(note.lost, note.offered),
+        waits=_waits(note.waits, note.at_attempt),
+    )
+
+
+def _percent(part: int, whole: int) -> Number:
+    return number(100 * part / whole) if whole else 0
+
+
+def _waits(waits: Tally[int], at_attempt: Tally[int]) -> Waits:
+    total = waits.total()
+    ordered = sorted(waits.items())
+
+    def quantile(percent: int) -> Number:
+        seen = 0
+        for wait, count in ordered:
+            seen += count
+            if seen * 100 >= total * percent:
+                return wait
+        return 0
+
+    mean = sum(wait * count for wait, count in ordered) / total if total else 0
+    last = max((attempt for attempt, count in at_attempt.items() if count), default=0)
+    return Waits(
+        mean_ms=number(mean),
+        p50_ms=quantile(50),
+        p90_ms=quantile(90),
+        p99_ms=quantile(99),
+        max_ms=max((wait for wait, count in ordered if count), default=0),
+        attempts=tuple(at_attempt[attempt] for attempt in range(1, last + 1)),
+    )
+
+
+# --- What the reader must know --------------------------------------------------------------------------
+
+
+def _assumptions(plan: Plan, engine: Engine, trace: Trace | None) -> tuple[str, ...]:
+    said = [
+        f"Capacity follows the profile {plan.profile!r}; heat, splits and delays are models of what AWS does "
+        "not publish.",
+        f"Prices: {plan.prices.region}, {plan.prices.date}, {plan.prices.source}"
+        + (f"; set by the plan: {', '.join(plan.prices.overridden)}." if plan.prices.overridden else "."),
+        "A month is 730 hours like those of this run, with the data there is at its end.",
+    ]
+    if engine == "fluid":
+        said.append("Fluid: requests of one second are one quantity; waits are means per attempt.")
+    elif trace is None:
+        said.append("Requests of a stream are evenly spaced within each second.")
+    else:
+        said.append("Recorded requests are replayed at their recorded times, refused ones included.")
+    if trace is None:
+        said += [f"{flow.name}: {flow.keys.words}." for flow in plan.traffic]
+    return (*said, *plan.assumptions)

@@ -1,0 +1,210 @@
+"""Traffic of a plan as streams of equal requests: what each one charges, and how many there are per second.
+
+One flow of the plan (PutItem on a table with a sparse index, say) becomes a few *streams*, each of which
+makes the same charges with every request: those whose items are in the index and those whose items are not.
+Both engines run streams; the costs are the core's (capacity/units.py).
+
+Sources: capacity.md sections 2.2 (charges), 2.9 (indexes).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+
+from faradisc.capacity import units
+from faradisc.limits import PAGE_BYTES_MAX
+from faradisc.planner.keys import ONE, KeyModel, Shape
+from faradisc.planner.observe import FlowNote, LaneNote, Observer
+from faradisc.planner.plan import FlowPlan, IndexPlan, TablePlan
+from faradisc.planner.rates import Counter
+
+BILLION = 1_000_000_000
+_ANYWHERE = Shape((), ONE)
+"""Keys of an index that the plan does not describe, and of scans: as evenly spread as can be."""
+
+
+class _Anywhere:
+    words = "evenly spread"
+    ordered = False
+
+    def shape(self, second: int, first: int, count: int) -> Shape:
+        return _ANYWHERE
+
+
+ANYWHERE: KeyModel = _Anywhere()
+
+
+@dataclass(frozen=True, slots=True)
+class IndexCharge:
+    """What a write does to one global index."""
+
+    note: LaneNote
+    half_units: int
+    """0: the index is asked whether it admits the write, and charged nothing."""
+    keys: KeyModel
+    grows: int
+    """Bytes its partition gains per request."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    note: LaneNote
+    half_units: int
+    eventual: bool
+    indexes: tuple[IndexCharge, ...]
+    share: int
+    """Of the flow's requests, in billionths."""
+    grows: int
+    """Bytes the table's partition gains per request; negative when items are removed."""
+    items: int
+    """Items gained per request: 1, 0 or -1."""
+
+
+class Flow:
+    """The streams of one flow of the plan, and its count of requests."""
+
+    def __init__(self, plan: FlowPlan, table: TablePlan, observer: Observer) -> None:
+        self.plan = plan
+        self.keys = plan.keys if plan.operation != "Scan" else ANYWHERE
+        self.note: FlowNote = observer.flow(plan.name)
+        self.streams = compile_flow(plan, table, observer)
+        self.sequence = 0
+        """Requests so far, those a cache answered left out."""
+        self._counter = Counter(plan.rate)
+        self._share = int(plan.share * BILLION)
+        self._cache_left = 0
+        self._left = [0] * len(self.streams)
+        self._hits = int(plan.cache.hits * BILLION) if plan.cache is not None else 0
+
+    def take(self, second: int) -> tuple[int, list[int], Shape]:
+        """The requests of a second: how many reach the database, of each stream, and their keys."""
+        count = self._counter.take(second, self._share)
+        if self._hits and count:
+            count -= self._cached(second, count)
+        first = self.sequence
+        self.sequence += count
+        shape = self.keys.shape(second, first, count)
+        note = self.note
+        note.offered += count
+        note.peak = max(note.peak, count)
+        if len(self.streams) == 1:
+            return count, [count], shape
+        counts = []
+        rest = count
+        for position, stream in enumerate(self.streams[:-1]):
+            mine, self._left[position] = divmod(self._left[position] + count * stream.share, BILLION)
+            mine = min(mine, rest)
+            rest -= mine
+            counts.append(mine)
+        return count, [*counts, rest], shape
+
+    def _cached(self, second: int, count: int) -> int:
+        cache = self.plan.cache
+        assert cache is not None
+        hits = self._hits
+        if second < cache.warm_up_s:
+            hits = hits * second // cache.warm_up_s
+        cached, self._cache_left = divmod(self._cache_left + count * hits, BILLION)
+        self.note.cached += cached
+        return cached
+
+
+# --- Costs ----------------------------------------------------------------------------------------------
+
+
+def compile_flow(flow: FlowPlan, table: TablePlan, observer: Observer) -> list[Stream]:
+    """The streams of a flow."""
+    if not flow.writes:
+        return [_read(flow, table, observer)]
+    variants = _variants(flow, table)
+    total = sum(share for share, _, _ in variants)
+    return [
+        _write(flow, table, observer, share=int(share / total * BILLION), changed=changed, held=held)
+        for share, changed, held in variants
+    ]
+
+
+def _read(flow: FlowPlan, table: TablePlan, observer: Observer) -> Stream:
+    index = next((each for each in table.indexes if each.name == flow.index), None)
+    size = flow.item_bytes
+    if index is not None and index.entry_bytes is not None:
+        size = index.entry_bytes
+    if flow.operation == "Query":
+        half_units = units.read_half_units(size * flow.items, consistent=flow.consistent)
+    elif flow.operation == "Scan":
+        page = min(size * flow.items, PAGE_BYTES_MAX) if flow.items > 1 else PAGE_BYTES_MAX
+        half_units = units.read_half_units(page, consistent=flow.consistent)
+    elif flow.transaction:
+        half_units = 2 * units.read_half_units(size, consistent=True)
+    else:
+        half_units = units.read_half_units(size, consistent=flow.consistent)
+    where = index.name if index is not None and index.is_global else None
+    eventual = not flow.consistent and not flow.transaction
+    return Stream(observer.lane(table.name, where, writes=False), half_units, eventual, (), BILLION, 0, 0)
+
+
+Variant = tuple[Fraction, bool, frozenset[str]]
+"""Share of the requests; whether what indexes hold changes; the indexes the item is in."""
+
+
+def _variants(flow: FlowPlan, table: TablePlan) -> list[Variant]:
+    """The kinds of items a write may meet: in a sparse index or not, its entry changed or not."""
+    changes = [(Fraction(1), True)]
+    if flow.effect == "replace":
+        changes = [(flow.changes, True), (1 - flow.changes, False)]
+    choices = [[(index.share, index.name), (1 - index.share, "")] for index in table.indexes]
+    found: dict[tuple[bool, frozenset[str]], Fraction] = {}
+    for (share, changed), held in product(changes, product(*choices)):
+        weight = share
+        for part, _ in held:
+            weight *= part
+        if weight:
+            key = (changed, frozenset(name for _, name in held if name))
+            found[key] = found.get(key, Fraction(0)) + weight
+    return [(weight, changed, names) for (changed, names), weight in found.items()]
+
+
+def _write(
+    flow: FlowPlan,
+    table: TablePlan,
+    observer: Observer,
+    *,
+    share: int,
+    changed: bool,
+    held: frozenset[str],
+) -> Stream:
+    old = 0 if flow.effect == "add" else flow.old_bytes
+    new = 0 if flow.effect == "remove" else flow.item_bytes
+    cost = units.write_units(old, new) * (2 if flow.transaction else 1)
+    charges: list[IndexCharge] = []
+    for index in table.indexes:
+        if index.name not in held:
+            continue
+        index_cost, grows = _index_cost(flow, index, changed)
+        if not index.is_global:
+            cost += index_cost
+            continue
+        rule = table.config.index_precheck
+        if not index_cost and rule == "affected":
+            continue
+        note = observer.lane(table.name, index.name, writes=True)
+        charges.append(IndexCharge(note, 2 * index_cost, index.keys or ANYWHERE, grows))
+    items = {"add": 1, "remove": -1}.get(flow.effect, 0)
+    note = observer.lane(table.name, None, writes=True)
+    return Stream(note, 2 * cost, False, tuple(charges), share, new - old, items)
+
+
+def _index_cost(flow: FlowPlan, index: IndexPlan, changed: bool) -> tuple[int, int]:
+    """Write units of one index entry, and the bytes it gains."""
+
+    def entry(size: int) -> int:
+        return size if index.entry_bytes is None else index.entry_bytes
+
+    old = None if flow.effect == "add" else entry(flow.old_bytes)
+    new = None if flow.effect == "remove" else entry(flow.item_bytes)
+    grows = (new or 0) - (old or 0)
+    if not changed:
+        return 0, grows
+    return units.index_write_units(old, new, key_changed=False), grows

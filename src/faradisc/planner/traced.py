@@ -1,0 +1,84 @@
+"""A plan whose traffic is a trace: its tables from the plan file, or as the trace describes them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+from faradisc.capacity.config import CapacityConfig
+from faradisc.planner.loading import DURATION_MAX_S
+from faradisc.planner.mistakes import PlanError
+from faradisc.planner.plan import IndexPlan, Plan, Rates, TablePlan
+from faradisc.planner.trace import Described, Trace
+
+
+def plan_of_trace(trace: Trace, *, seed: int = 1) -> Plan:
+    """A plan with the trace's own tables; those it does not describe are on demand.
+
+    Raises: PlanError for a trace without requests.
+    """
+    _need_requests(trace)
+    names = [*trace.tables, *sorted(trace.mentioned - trace.tables.keys())]
+    missing = [name for name in names if name not in trace.tables]
+    assumed = (
+        (f"The trace does not describe {', '.join(missing)}: taken to be on demand.",) if missing else ()
+    )
+    return Plan(
+        name=f"Trace {trace.file.rsplit('/', 1)[-1]}",
+        description="Recorded traffic, replayed.",
+        file=trace.file,
+        start_s=trace.start_s,
+        duration_s=trace.duration_s,
+        seed=seed,
+        tables=tuple(
+            _table(trace.tables[name]) if name in trace.tables else _on_demand(name) for name in names
+        ),
+        assumptions=assumed,
+    )
+
+
+def with_trace(plan: Plan, trace: Trace) -> Plan:
+    """A plan that replays a trace: the trace's start, and its length unless the plan is shorter.
+
+    Raises: PlanError for a trace without requests.
+    """
+    _need_requests(trace)
+    duration_s = trace.duration_s if plan.duration_s == DURATION_MAX_S else plan.duration_s
+    return replace(plan, start_s=trace.start_s or plan.start_s, duration_s=duration_s)
+
+
+def _need_requests(trace: Trace) -> None:
+    if not trace.mentioned:
+        what = "there is no request in this trace"
+        if trace.mistakes:
+            what += f"; {trace.skipped} lines could not be read, the first: {trace.mistakes[0]}"
+        remedy = "Record one with faradisc serve --record-trace, or see docs/formats/trace.md."
+        raise PlanError(trace.file, None, what, remedy)
+
+
+def _on_demand(name: str) -> TablePlan:
+    return TablePlan(name, Rates(True), CapacityConfig(), True, (), 0, 1024, None, ())
+
+
+def _table(described: Described) -> TablePlan:
+    def rates(read: int, write: int) -> Rates:
+        if described.on_demand:
+            return Rates(True)
+        return Rates(False, read_units=max(read, 1), write_units=max(write, 1))
+
+    indexes = tuple(
+        IndexPlan(name, True, None, Fraction(1), rates(*pair), None, "spread")
+        for name, pair in described.indexes.items()
+    )
+    item_bytes = described.size_bytes // described.items if described.items else 1024
+    return TablePlan(
+        described.name,
+        rates(described.read_units, described.write_units),
+        CapacityConfig(),
+        described.sort_key,
+        indexes,
+        described.items,
+        item_bytes,
+        None,
+        (),
+    )

@@ -1,0 +1,221 @@
+"""The tables of a plan as resources of the capacity core, and everything slow that happens to them.
+
+An engine owns the clock: it calls `advance(now)` whenever `now >= due` and charges requests in between. A
+world lets the core take its steps, answers partitions that have outgrown their size, carries out the plan's
+own changes, and lets auto scaling (planner/scaling.py) act.
+
+Whoever watches is told at once: `on_event` of what the core reports, `on_change` of the plan's own changes.
+
+Sources: capacity.md sections 2.4 (topology), 2.12 (changes, decreases), 3.1 (virtual time).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from random import Random
+
+from faradisc.capacity import topology
+from faradisc.capacity.admission import Lane
+from faradisc.capacity.config import SECOND_NS
+from faradisc.capacity.controlplane import DecreaseLog, Durations, ThroughputChange, check_changes
+from faradisc.capacity.events import Event, SplitDue
+from faradisc.capacity.resource import MinuteUsage, Resource
+from faradisc.planner.plan import Change, IndexPlan, Plan, Rates, TablePlan
+
+DURATIONS = Durations()
+_ARN = "arn:aws:dynamodb:us-east-1:000000000000:table/"
+"""Nobody sees it; resources have names here."""
+
+
+@dataclass
+class Member:
+    """One table or global index of the plan."""
+
+    name: str
+    """"Orders" or "Orders/index/by-status"."""
+    table: TablePlan
+    index: IndexPlan | None
+    resource: Resource
+    decreases: DecreaseLog = field(default_factory=DecreaseLog)
+    was_on_demand: bool = False
+    on_minute: list[Callable[[MinuteUsage], None]] = field(default_factory=list)
+
+    @property
+    def rates(self) -> Rates:
+        return self.index.rates if self.index is not None else self.table.rates
+
+    def lane(self, writes: bool) -> Lane:
+        return self.resource.writes if writes else self.resource.reads
+
+
+class World:
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.start_ns = plan.start_s * SECOND_NS
+        self.chance = Random(plan.seed)
+        self.members: list[Member] = []
+        self.on_event: Callable[[Member, Event], None] = lambda member, event: None
+        self.on_change: Callable[[Member, int, str], None] = lambda member, at_ns, words: None
+        self._timers: list[tuple[int, int, Callable[[int], None]]] = []
+        self._timers_set = 0
+        for table in plan.tables:
+            self._add(table, None)
+            for index in table.globals:
+                self._add(table, index)
+            for change in table.changes:
+                self._schedule_change(table, change)
+        self.due = self.start_ns
+        self._find_due()
+
+    # --- What there is ------------------------------------------------------------------------
+
+    def member(self, table: str, index: str | None = None) -> Member:
+        """Raises: KeyError."""
+        for member in self.members:
+            if member.table.name == table and (member.index.name if member.index else None) == index:
+                return member
+        raise KeyError((table, index))
+
+    def _add(self, table: TablePlan, index: IndexPlan | None) -> None:
+        rates = index.rates if index is not None else table.rates
+        entry_bytes = index.entry_bytes if index is not None else None
+        item_bytes = table.item_bytes if entry_bytes is None else entry_bytes
+        items = table.items if index is None else int(table.items * index.share)
+        name = table.name if index is None else f"{table.name}/index/{index.name}"
+        listeners: list[Callable[[MinuteUsage], None]] = []
+
+        def tell(usage: MinuteUsage) -> None:
+            for listener in listeners:
+                listener(usage)
+
+        resource = Resource(
+            _ARN + name,
+            "Table" if index is None else "Index",
+            table.config,
+            self.start_ns,
+            read_units=rates.read_units,
+            write_units=rates.write_units,
+            on_demand=rates.on_demand,
+            max_read=rates.max_read,
+            max_write=rates.max_write,
+            composite=index is not None or table.sort_key,
+            local_indexes=index is None and bool(table.locals),
+            partitions=self._partitions(table, index, rates, items * item_bytes),
+            chance=self.chance,
+            on_minute=tell,
+        )
+        if rates.warm is not None:
+            resource.reach_warm(*rates.warm, self.start_ns)
+        _fill(resource, items, item_bytes)
+        self.members.append(
+            Member(name, table, index, resource, was_on_demand=rates.on_demand, on_minute=listeners)
+        )
+
+    @staticmethod
+    def _partitions(table: TablePlan, index: IndexPlan | None, rates: Rates, size_bytes: int) -> int:
+        """How many partitions a resource begins with: as the plan says, else what rates and size need."""
+        stated = index.partitions if index is not None else table.partitions
+        if stated is not None:
+            return stated
+        if rates.on_demand:
+            warm = rates.warm or (12_000, 4_000)
+            by_size = topology.needed_partitions(0, 0, size_bytes)
+            return max(topology.on_demand_partitions(max(warm[0], 12_000), max(warm[1], 4_000)), by_size)
+        return topology.needed_partitions(rates.read_units, rates.write_units, size_bytes)
+
+    # --- Time ---------------------------------------------------------------------------------
+
+    def at(self, moment_ns: int, action: Callable[[int], None]) -> None:
+        """Have something done at a moment; the action is given the moment."""
+        self._timers_set += 1
+        heappush(self._timers, (moment_ns, self._timers_set, action))
+        self.due = min(self.due, moment_ns)
+
+    def advance(self, now: int) -> None:
+        """Let time pass until `now`, everything in order of time; resources before timers."""
+        while self.due <= now:
+            moment = self.due
+            for member in self.members:
+                if member.resource.due <= moment:
+                    for event in member.resource.advance(moment):
+                        self._report(member, event)
+            while self._timers and self._timers[0][0] <= moment:
+                at_ns, _, action = heappop(self._timers)
+                action(at_ns)
+            self._find_due()
+
+    def _find_due(self) -> None:
+        moments = [member.resource.due for member in self.members]
+        if self._timers:
+            moments.append(self._timers[0][0])
+        self.due = min(moments)
+
+    def _report(self, member: Member, event: Event) -> None:
+        self.on_event(member, event)
+        if not isinstance(event, SplitDue):
+            return
+        part = member.resource.partitions.by_id(event.partition)
+        if part is not None:
+            survey = topology.EvenSurvey(part)
+            for answer in member.resource.split_by_size(part.id, survey, event.at_ns):
+                self.on_event(member, answer)
+
+    # --- Changes ------------------------------------------------------------------------------
+
+    def set_rates(self, member: Member, read_units: int, write_units: int, now: int) -> None:
+        """New provisioned rates take effect."""
+        member.was_on_demand = member.was_on_demand or member.resource.on_demand
+        for event in member.resource.set_provisioned(read_units, write_units, now):
+            self._report(member, event)
+        self.due = min(self.due, member.resource.due)
+
+    def _schedule_change(self, table: TablePlan, change: Change) -> None:
+        member = self.member(table.name, change.index)
+        self.at(self.start_ns + change.at_s * SECOND_NS, lambda now: self._call_update(member, change, now))
+
+    def _call_update(self, member: Member, change: Change, now: int) -> None:
+        """The plan calls UpdateTable; what it asks for takes effect when the update has settled."""
+        resource = member.resource
+        if change.to_on_demand:
+            ready = now + DURATIONS.ns(DURATIONS.to_on_demand, before=member.was_on_demand)
+            self.at(ready, lambda at: self._become_on_demand(member, at))
+            return
+        present = (resource.read_units, resource.write_units)
+        read = change.read_units or present[0] or 1
+        write = change.write_units or present[1] or 1
+        refused = check_changes(
+            [ThroughputChange(member.name, present, (read, write), member.decreases)], now
+        )
+        if refused is not None:
+            self.on_change(member, now, f"UpdateTable to {read:,} RCU and {write:,} WCU refused: {refused}")
+            return
+        settles = now + (
+            DURATIONS.ns(DURATIONS.to_provisioned, before=False)
+            if resource.on_demand
+            else DURATIONS.update_throughput * SECOND_NS
+        )
+        self.at(settles, lambda at: self._settle_update(member, read, write, at))
+
+    def _settle_update(self, member: Member, read: int, write: int, now: int) -> None:
+        self.set_rates(member, read, write, now)
+        count = len(member.resource.partitions)
+        words = f"UpdateTable: {read:,} RCU and {write:,} WCU from now on, over {count} partitions"
+        self.on_change(member, now, words)
+
+    def _become_on_demand(self, member: Member, now: int) -> None:
+        member.was_on_demand = True
+        for event in member.resource.set_on_demand(now):
+            self._report(member, event)
+        self.due = min(self.due, member.resource.due)
+        self.on_change(member, now, "UpdateTable: on demand from now on")
+
+
+def _fill(resource: Resource, items: int, item_bytes: int) -> None:
+    """Items that are there from the beginning, evenly over the partitions."""
+    parts = resource.partitions.partitions
+    each, rest = divmod(items, len(parts))
+    for position, part in enumerate(parts):
+        part.items = each + (position < rest)
+        part.bytes = part.items * item_bytes
