@@ -50,17 +50,22 @@ dl div{{max-width:100%}}
 dt{{font-size:.82rem;color:var(--soft)}}
 dd{{margin:0;font-variant-numeric:tabular-nums lining-nums;overflow-wrap:anywhere}}
 .wide{{overflow-x:auto;margin:.8rem 0 1.4rem}}
-table{{border-collapse:collapse;font-size:.88rem;line-height:1.35;min-width:50%}}
+table{{border-collapse:collapse;font-size:.88rem;line-height:1.35}}
 caption{{text-align:left;font-weight:600;padding:0 0 .3rem}}
 th,td{{padding:.22rem .9rem .22rem 0;vertical-align:baseline;
 border-bottom:1px solid var(--hair);font-weight:400}}
-thead th{{vertical-align:bottom;border-bottom:1px solid var(--rule);color:var(--soft);font-size:.82rem}}
+thead th{{padding-top:0;vertical-align:bottom;border-bottom:1px solid var(--rule);
+color:var(--soft);font-size:.82rem}}
 th small{{display:block;font-size:.74rem}}
 .n{{text-align:right;font-variant-numeric:tabular-nums lining-nums;white-space:nowrap}}
 .t{{text-align:left;overflow-wrap:break-word}}
 td.t{{max-width:28rem}}
 tr.best th,tr.best .n{{font-weight:600}}
 tr:not(.bad) b.mark{{color:inherit}}
+.over th,.over td{{border-bottom:0;padding-bottom:0}}
+.under td{{color:var(--soft);font-size:.82rem;padding-top:0}}
+td.t:last-child{{min-width:8rem}}
+.under td.t{{max-width:none}}
 .more{{color:var(--soft);font-style:italic}}
 figure{{margin:1.3rem 0;break-inside:avoid}}
 figcaption{{font-size:.88rem;line-height:1.35;margin:0 0 .15rem;min-height:1.35em}}
@@ -102,7 +107,10 @@ summary{{cursor:pointer;color:var(--soft);font-size:.9rem}}
 footer{{margin-top:3.5rem;padding-top:.7rem;border-top:1px solid var(--rule);
 font-size:.85rem;color:var(--soft)}}
 @media print{{body{{font-size:10.5pt}}main{{max-width:none;padding:0}}h2,h3,h4{{break-after:avoid}}
-tr{{break-inside:avoid}}nav,.reading{{display:none}}}}
+tr{{break-inside:avoid}}.over{{break-after:avoid}}
+.wide,.plot{{overflow:visible}}table{{font-size:.74rem}}
+th,td{{padding-right:.55rem}}td .spark{{display:none}}
+nav,.reading{{display:none}}}}
 @media print{{details:not([open])>*:not(summary){{display:block}}}}
 @media print{{details::details-content{{content-visibility:visible;height:auto}}}}
 """

@@ -21,6 +21,8 @@ class Column:
 class Row:
     cells: Sequence[Child]
     style: str | None = None
+    note: Child = None
+    """A sentence about the row, below it over all columns but the first."""
 
 
 def table(
@@ -33,7 +35,7 @@ def table(
 ) -> Markup:
     """A table. The first column names its rows. `left_out` rows are mentioned at the end, and `where`."""
     head = element("tr", [element("th", _headed(c), scope="col", class_=_style(c)) for c in columns])
-    body = [_row(columns, row if isinstance(row, Row) else Row(row)) for row in rows]
+    body = [part for row in rows for part in _rows(columns, row if isinstance(row, Row) else Row(row))]
     if left_out:
         said = f"{plural(left_out, 'more row')} left out{'; ' + where if where else ''}."
         body.append(element("tr", element("td", said, colspan=len(columns), class_="t more")))
@@ -52,12 +54,16 @@ def _style(column: Column) -> str:
     return "t" if column.words else "n"
 
 
-def _row(columns: Sequence[Column], row: Row) -> Markup:
+def _rows(columns: Sequence[Column], row: Row) -> list[Markup]:
     cells = [
         element("td" if position else "th", cell, class_=_style(column), scope=None if position else "row")
         for position, (column, cell) in enumerate(zip(columns, row.cells, strict=True))
     ]
-    return element("tr", cells, class_=row.style)
+    if not row.note:
+        return [element("tr", cells, class_=row.style)]
+    style = f"over {row.style}" if row.style else "over"
+    note = element("td", row.note, class_="t", colspan=len(columns) - 1)
+    return [element("tr", cells, class_=style), element("tr", element("td"), note, class_="under")]
 
 
 def pairs(facts: Iterable[tuple[str, Child]]) -> Markup:

@@ -120,16 +120,15 @@ def test_without_budgets_nothing_holds_or_breaks() -> None:
 
 def test_every_mode_has_its_price_and_the_cheapest_is_marked() -> None:
     rows = table(parsed(outcome()), "A month in each mode, if every day were like this run")
-    assert [row[5] for row in rows] == ["$2,611", "$1,904", "$1,634", "$1,211", "$1,290"]
-    assert [row[0].endswith("cheapest") for row in rows] == [False, False, False, True, False]
+    assert [row[5] for row in rows[::2]] == ["$2,611", "$1,904", "$1,634", "$1,211", "$1,290"]
+    assert [row[0].endswith("cheapest") for row in rows[::2]] == [False, False, False, True, False]
 
 
 def test_hot_keys_come_with_verdict_and_arithmetic() -> None:
     rows = table(parsed(outcome()), "Heaviest partition keys")
     assert rows[0][0] == "2014-07-09"
-    assert rows[0][-1].startswith("shard 4 ways")
-    assert "3.6" in rows[0][-1]
-    assert [row[-1].split("busiest")[0].strip() for row in rows] == ["shard 4 ways", "near the limit", "fits"]
+    assert [row[-1] for row in rows[::2]] == ["shard 4 ways", "near the limit", "fits"]
+    assert rows[1] == ["", "busiest second 3,600 WCU/s over 1,000 per partition is 3.6: shard 4 ways"]
 
 
 def test_numbers_stand_on_the_right() -> None:

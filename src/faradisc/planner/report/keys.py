@@ -50,9 +50,10 @@ def hot_keys(outcome: Outcome, resource: ResourceOutcome, detail: Detail) -> Mar
                 units(key.limit_units),
                 count(key.offered),
                 count(key.throttled),
-                [element("b", verdict(key), class_="mark"), element("br"), cut(key.words, detail)],
+                element("b", verdict(key), class_="mark"),
             ),
             "bad" if key.verdict == "shard" else None,
+            cut(key.words, detail),
         )
         for key in keys[: detail.rows]
     ]

@@ -145,7 +145,6 @@ def costs(outcome: Outcome, detail: Detail) -> Markup | None:
                 Column("total", "USD"),
                 Column("of it indexes", "USD"),
                 Column("refused", "of the units"),
-                Column("how", words=True),
             ),
             [_mode(mode, _dearest(found.modes), detail) for mode in found.modes],
         ),
@@ -162,7 +161,7 @@ def _mode(mode: ModeCost, dearest: float, detail: Detail) -> Row:
     style = "bar best" if mode.cheapest else "bar"
     return Row(
         (
-            [mode.title, element("small", "cheapest") if mode.cheapest else None],
+            f"{mode.title}, cheapest" if mode.cheapest else mode.title,
             money(mode.read_usd),
             money(mode.write_usd),
             money(mode.storage_usd),
@@ -170,9 +169,9 @@ def _mode(mode: ModeCost, dearest: float, detail: Detail) -> Row:
             [money(mode.total_usd), bar(mode.total_usd / dearest if dearest else 0, style=style, width=90)],
             money(mode.index_usd),
             percent(mode.throttled_percent),
-            cut(mode.words, detail),
         ),
         "best" if mode.cheapest else None,
+        cut(mode.words, detail),
     )
 
 
