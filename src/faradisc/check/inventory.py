@@ -14,13 +14,15 @@ import orjson
 
 from faradisc.check.faults import LOST, Fault, Mend, Report
 from faradisc.check.reading import pages
-from faradisc.codec.keyspace import CATALOG_PART, STREAMS_PART
+from faradisc.codec.keyspace import CATALOG_PART, JOBS_PART, STREAMS_PART, TOKENS_PART
 from faradisc.storage.api import Part, ReadOnlyStore
 from faradisc.streams.stream import StreamState
 from faradisc.tables.table import Table, TableState
 
 LAST_RESOURCE_KEY = b"\xff"
 SYSTEM_RESOURCE = 0
+SYSTEM_PREFIX = bytes(4)
+_READ_ELSEWHERE = (CATALOG_PART, STREAMS_PART, TOKENS_PART, JOBS_PART)
 
 State = TypeVar("State", TableState, StreamState)
 
@@ -81,6 +83,9 @@ async def take_inventory(store: ReadOnlyStore, report: Report) -> Inventory:
         for key, payload in rows:
             report.rows += 1
             _add_stream(inventory, key, payload, report)
+    for part in inventory.parts:
+        if part[:4] == SYSTEM_PREFIX and part not in _READ_ELSEWHERE:
+            await _add_mentioned(store, inventory, part, report)
     inventory.tables.sort(key=lambda table: (table.state.namespace, table.name))
     _check_numbers(inventory, report)
     _check_links(inventory, report)
@@ -112,6 +117,19 @@ def _add_stream(inventory: Inventory, key: bytes, payload: bytes, report: Report
         report.add(Fault("catalog", "the row of a stream stands under another number", LOST, key.hex()))
     inventory.streams[state.resource] = state
     _own(inventory, stream_name(state), {"resource": state.resource}, state.slots, report)
+
+
+async def _add_mentioned(store: ReadOnlyStore, inventory: Inventory, part: Part, report: Report) -> None:
+    """Backups, imports and whatever else the system keeps: what they name is theirs too."""
+    async for rows in pages(store, part):
+        report.rows += len(rows)
+        for _, payload in rows:
+            try:
+                stored = orjson.loads(payload)
+            except ValueError:
+                continue
+            for path, resource in resources_in(stored):
+                inventory.owners.setdefault(resource, (f"{path} of the system's part {part.hex()}", 256))
 
 
 def _state(kind: type[State], payload: bytes) -> State | None:

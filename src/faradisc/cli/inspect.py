@@ -1,0 +1,276 @@
+"""`faradisc inspect`: print what is stored, every key and record, readably; nothing is touched."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+
+from faradisc.server.settings import ENVIRONMENT_PREFIX
+
+if TYPE_CHECKING:
+    from faradisc.check.explain import Explainer, Fields
+    from faradisc.check.inventory import Inventory
+    from faradisc.storage.api import Part, ReadOnlyStore
+    from faradisc.tables.table import Table
+
+LIMIT = 20
+
+
+@click.command()
+@click.argument(
+    "directory", type=click.Path(path_type=Path), envvar=ENVIRONMENT_PREFIX + "DATA_DIR", required=False
+)
+@click.option("--table", "table_name", metavar="NAME", help="Only what belongs to this table.")
+@click.option(
+    "--key",
+    "key_text",
+    metavar="JSON",
+    help="Only what is stored of the item with this key, plain or in DynamoDB JSON; needs --table.",
+)
+@click.option(
+    "--part",
+    "part_text",
+    metavar="HEX",
+    help="Rows and log of one part: resource and slot as in the overview, 0000000103.",
+)
+@click.option("--limit", type=click.IntRange(1), default=LIMIT, show_default=True, help="Rows per part.")
+@click.option("--raw", is_flag=True, help="The bytes of every field beside its meaning.")
+def inspect(
+    directory: Path | None,
+    *,
+    table_name: str | None,
+    key_text: str | None,
+    part_text: str | None,
+    limit: int,
+    raw: bool,
+) -> None:
+    """Print what is stored in DIRECTORY, ./faradisc-data if not given.
+
+    Without an option: every part, what it is and how much it holds. A server may be running on the directory;
+    what is shown is its state of this moment. The layouts are those of docs/formats.
+    """
+    from faradisc.errors import StorageError  # noqa: PLC0415 - `serve` needs none of this
+    from faradisc.storage import format as data_format  # noqa: PLC0415
+    from faradisc.storage.rocks_reading import read_only_rocks  # noqa: PLC0415
+
+    if key_text is not None and table_name is None:
+        _fail("--key says which item, --table has to say of which table.")
+    directory = directory or Path("faradisc-data")
+    try:
+        version = data_format.found(directory)
+        with read_only_rocks(directory) as store:
+            look = _Look(store, limit=limit, raw=raw)
+            if part_text is not None:
+                lines = look.part(_part(part_text))
+            elif key_text is not None:
+                lines = look.item(look.table(table_name or ""), key_text)
+            elif table_name is not None:
+                lines = look.whole_table(look.table(table_name))
+            else:
+                lines = look.overview(f"{directory}, storage format {version}")
+            for line in lines:
+                click.echo(line)
+    except StorageError as error:
+        _fail(str(error))
+
+
+class _Look:
+    """One store, and the words for what is in it."""
+
+    def __init__(self, store: ReadOnlyStore, *, limit: int, raw: bool) -> None:
+        from faradisc.check.explain import Explainer  # noqa: PLC0415
+        from faradisc.check.faults import Report  # noqa: PLC0415
+        from faradisc.check.inventory import take_inventory  # noqa: PLC0415
+        from faradisc.storage.immediate import run  # noqa: PLC0415
+
+        self._run = run
+        self._store = store
+        self._limit = limit
+        self._raw = raw
+        self._inventory: Inventory = run(take_inventory(store, Report()))
+        self._explainer: Explainer = Explainer(self._inventory)
+
+    # --- What is asked for ---
+
+    def table(self, name: str) -> Table:
+        for table in self._inventory.tables:
+            if table.name == name:
+                return table
+        names = ", ".join(table.name for table in self._inventory.tables) or "none"
+        _fail(f"There is no table {name}; there are: {names}.")
+
+    def overview(self, title: str) -> Iterator[str]:
+        yield title
+        for part, last in self._inventory.parts.items():
+            items, size = self._run(self._store.usage(part))
+            counted = f"{items:,} rows counted, {size:,} bytes" if items or size else ""
+            logged = f"log up to {last:,}" if last else ""
+            details = ", ".join(filter(None, (counted, logged)))
+            yield f"{part.hex():18} {self._explainer.layout(part).what}{f' ({details})' if details else ''}"
+
+    def whole_table(self, table: Table) -> Iterator[str]:
+        """The catalog's row of a table, and some rows of each of its parts."""
+        from faradisc.codec.keyspace import CATALOG_PART  # noqa: PLC0415
+
+        key = table.state.namespace.encode() + b"\x00" + table.name.encode()
+        yield from self._rows(CATALOG_PART, [key])
+        wanted = {resource for _, resource in _resources(table)}
+        for part in self._inventory.parts:
+            if int.from_bytes(part[:4], "big") in wanted:
+                yield from self.part(part)
+
+    def part(self, part: Part) -> Iterator[str]:
+        """Some rows and log entries of one part."""
+        layout = self._explainer.layout(part)
+        yield from self._heading(part)
+        rows = self._run(self._store.range(part, None, None, limit=self._limit + 1))
+        for key, (version, payload) in rows[: self._limit]:
+            yield from self._row(f"row, version {version}", [*layout.key(key), *layout.payload(payload)])
+        if len(rows) > self._limit:
+            yield f"  more rows follow; --limit shows more than {self._limit}"
+        entries = self._run(self._store.log(part, 0, self._limit + 1))
+        for sequence, entry in entries[: self._limit]:
+            yield from self._row(f"log entry {sequence}", layout.entry(entry))
+        if len(entries) > self._limit:
+            yield f"  more log entries follow; --limit shows more than {self._limit}"
+
+    def item(self, table: Table, key_text: str) -> Iterator[str]:
+        """Everything that is stored of one item."""
+        from faradisc.check.derived import derived_of  # noqa: PLC0415
+        from faradisc.check.items import read_item  # noqa: PLC0415
+
+        row_key = table.placement.row_key(_key(table, key_text))
+        part = table.placement.part_of(row_key)
+        yield from self._rows(part, [row_key])
+        (row,) = self._run(self._store.get(part, (row_key,)))
+        item = read_item(row[1]) if row is not None else None
+        if row is not None and item is not None:
+            for derived in derived_of(table, 0):
+                expected = derived.row_of(item, row_key, row[1])
+                if expected is not None:
+                    yield from self._rows(expected.part, [expected.key])
+        if table.collections is not None:
+            collection = table.collections.row_key(_key(table, key_text))
+            yield from self._rows(table.collections.part_of(collection), [collection])
+        for past in self._history_parts(table, part[4]):
+            rows = self._run(self._store.range(past, row_key, row_key + b"\xff", limit=self._limit))
+            yield from self._rows(past, [key for key, _ in rows])
+        yield from self._records(table, row_key, part[4])
+
+    # --- Lines ---
+
+    def _heading(self, part: Part) -> Iterator[str]:
+        from faradisc.check.explain import lines, part_name  # noqa: PLC0415
+
+        yield ""
+        yield f"part {part.hex()}: {self._explainer.layout(part).what}"
+        if self._raw:
+            yield from lines(part_name(part), raw=True)
+
+    def _rows(self, part: Part, keys: Iterable[bytes]) -> Iterator[str]:
+        """Rows of one part; also those that are not there are said."""
+        layout = self._explainer.layout(part)
+        keys = list(keys)
+        if not keys:
+            return
+        yield from self._heading(part)
+        for key, row in zip(keys, self._run(self._store.get(part, keys)), strict=True):
+            fields = layout.key(key)
+            if row is None:
+                yield from self._row("no row", fields)
+            else:
+                yield from self._row(f"row, version {row[0]}", [*fields, *layout.payload(row[1])])
+
+    def _row(self, title: str, fields: Fields) -> Iterator[str]:
+        from faradisc.check.explain import lines  # noqa: PLC0415
+
+        yield f"  {title}"
+        yield from lines(fields, raw=self._raw)
+
+    def _history_parts(self, table: Table, slot: int) -> list[Part]:
+        if table.state.pitr is None:
+            return []
+        prefix = table.state.pitr["resource"].to_bytes(4, "big") + bytes([slot])
+        return [part for part in self._inventory.parts if part[:5] == prefix and len(part) > len(prefix)]
+
+    def _records(self, table: Table, row_key: bytes, slot: int) -> Iterator[str]:
+        """The records of one item in the streams of its table."""
+        from faradisc.check.reading import log_pages  # noqa: PLC0415
+        from faradisc.streams.records import take_apart  # noqa: PLC0415
+
+        place = (table.state.namespace, table.name)
+        for stream in self._inventory.streams.values():
+            if (stream.namespace, stream.table_name) != place:
+                continue
+            part = stream.resource.to_bytes(4, "big") + bytes([slot])
+            layout = self._explainer.layout(part)
+
+            async def of_item(part: Part = part) -> list[tuple[int, bytes]]:
+                matching: list[tuple[int, bytes]] = []
+                async for entries in log_pages(self._store, part):
+                    matching += [pair for pair in entries if _is_about(pair[1], row_key, take_apart)]
+                    del matching[self._limit :]
+                return matching
+
+            for number, (sequence, entry) in enumerate(self._run(of_item())):
+                if not number:
+                    yield from self._heading(part)
+                yield from self._row(f"log entry {sequence}", layout.entry(entry))
+
+
+def _is_about(entry: bytes, row_key: bytes, take_apart: Any) -> bool:
+    try:
+        return bool(take_apart(entry).row_key == row_key)
+    except ValueError:
+        return False
+
+
+def _resources(table: Table) -> Iterator[tuple[str, int]]:
+    from faradisc.check.inventory import resources_in  # noqa: PLC0415
+
+    return resources_in(table.state.to_json())
+
+
+def _part(text: str) -> bytes:
+    try:
+        part = bytes.fromhex(text)
+    except ValueError:
+        part = b""
+    if not part:
+        _fail(f"{text!r} is no part: they are written as hex digits, such as 0000000103.")
+    return part
+
+
+def _key(table: Table, text: str) -> dict[str, Any]:
+    """A key of the table, from plain or DynamoDB JSON."""
+    from faradisc.values.checks import canonicalise  # noqa: PLC0415
+
+    try:
+        given = json.loads(text)
+    except ValueError as error:
+        _fail(f"--key is no JSON: {error}.")
+    names = table.key.names
+    if not isinstance(given, dict) or set(given) != set(names):
+        _fail(f"--key has to name the key of {table.name}: {', '.join(names)}.")
+    key = {name: _value(given[name], table.key.types[name]) for name in names}
+    for name, value in key.items():
+        if table.key.types[name] not in value or not canonicalise(value):
+            _fail(f"--key: {name} has to be of type {table.key.types[name]}.")
+    return key
+
+
+def _value(given: object, kind: str) -> dict[str, Any]:
+    if isinstance(given, dict):
+        return given
+    if kind == "N" and isinstance(given, int | float) and not isinstance(given, bool):
+        return {"N": str(given)}
+    return {kind: given}
+
+
+def _fail(sentence: str) -> NoReturn:
+    click.echo(f"faradisc: {sentence}", err=True)
+    raise SystemExit(2)
