@@ -7,9 +7,8 @@ import click
 from faradisc import __version__
 from faradisc.cli.check import check
 from faradisc.cli.credentials import credentials
+from faradisc.cli.inspect import inspect
 from faradisc.cli.plan import plan
-from faradisc.cli.inspect import inspect
-from faradisc.cli.inspect import inspect
 from faradisc.cli.serving import serve
 from faradisc.cli.streams import streams
 from faradisc.cli.waiting import wait
@@ -33,7 +32,6 @@ def version() -> None:
 cli.add_command(check)
 cli.add_command(credentials)
 cli.add_command(plan)
-cli.add_command(inspect)
 cli.add_command(inspect)
 cli.add_command(serve)
 cli.add_command(streams)
