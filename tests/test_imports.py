@@ -22,14 +22,14 @@ ROWS = (
     ("errors", "clock", "charts"),
     ("values",),
     ("codec", "expressions", "capacity", "auth", "storage", "consumers", "workers"),
-    ("partiql", "vectors", "planner"),
+    ("partiql", "vectors", "planner", "console"),
     ("streams", "metering"),
     ("tables",),
     ("backups",),
     ("exchange",),
     ("transactions", "ttl", "kinesis"),
     ("operations", "check"),
-    ("protocol",),
+    ("protocol", "administration"),
     ("monitoring",),
     ("scaling",),
     ("neighbours",),
@@ -43,7 +43,7 @@ know nothing of each other. A new package gets a place here before anything else
 
 RANK = {name: rank for rank, row in enumerate(ROWS) for name in row}
 
-PURE = ("values", "codec", "expressions", "capacity", "auth", "partiql", "charts")
+PURE = ("values", "codec", "expressions", "capacity", "auth", "partiql", "charts", "console")
 """No I/O, no clock, no `await` (design.md section 3)."""
 
 IMPURE_MODULES = frozenset(

@@ -1,0 +1,116 @@
+"""Whole pages: the list of tables, one table, a mistake; and which table a path means.
+
+Links are relative, so the pages may be mounted anywhere: the list at a path that ends with "/", a table at
+"tables/<name>" below it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import quote, unquote
+
+from faradisc.charts.markup import Child, Markup, element
+from faradisc.charts.page import page, paragraphs
+from faradisc.charts.script import CURSOR
+from faradisc.charts.tables import Column, pairs, table
+from faradisc.charts.words import count, moment, units
+from faradisc.console import parts
+from faradisc.console.history import History
+from faradisc.console.refresh import REFRESH
+
+CONTENT_TYPE = "text/html; charset=utf-8"
+_TABLES = "tables/"
+
+
+def table_of(path: str) -> str | None:
+    """The table a path below the mount means ("tables/Orders"); None for the list and anything else."""
+    name = path.removeprefix(_TABLES)
+    return unquote(name) if name != path and name and "/" not in name else None
+
+
+def index_page(tables: Sequence[Mapping[str, Any]]) -> bytes:
+    """All tables, as the admin API lists them."""
+    rows = [_listed(each) for each in tables]
+    columns = (
+        Column("table", words=True),
+        Column("status", words=True),
+        Column("mode", words=True),
+        Column("throughput", words=True),
+        Column("partitions"),
+        Column("indexes", words=True),
+    )
+    listed = table("Tables", columns, rows) if rows else paragraphs("There is no table yet.")
+    return _page("Throughput, live", listed)
+
+
+def _listed(described: Mapping[str, Any]) -> list[Child]:
+    name = described["table"]
+    indexes = (f"{index} ({count(number)})" for index, number in described["indexes"].items())
+    return [
+        element("a", name, href=f"{_TABLES}{quote(name, safe='')}"),
+        described["status"].lower(),
+        _mode(described["mode"]),
+        "enforced" if described["enforced"] else "metered only",
+        count(described["partitions"]),
+        ", ".join(indexes),
+    ]
+
+
+def _mode(mode: str) -> str:
+    return "provisioned" if mode == "PROVISIONED" else "on demand"
+
+
+def table_page(described: Mapping[str, Any], history: History) -> bytes:
+    """One table, as the admin API describes its capacity. Adds what it says to the history."""
+    history.observe(described)
+    enforced = "enforced" if described["enforced"] else "metered only: nothing is refused"
+    return _page(
+        f"Throughput, live: {described['table']}",
+        element("p", element("a", "All tables", href="../"), class_="soft"),
+        pairs(
+            [
+                ("profile", described["profile"]),
+                ("throughput", enforced),
+                ("as of", moment(described["now_ns"] / parts.SECOND_NS)),
+            ]
+        ),
+        [_resource(described, index, history) for index in described["resources"]],
+    )
+
+
+def _resource(described: Mapping[str, Any], index: str, history: History) -> Markup:
+    resource = described["resources"][index]
+    title = f"Index {index}" if index else f"Table {described['table']}"
+    return element(
+        "section",
+        element("h2", title),
+        pairs(_facts(resource)),
+        parts.lanes(resource),
+        element("div", parts.heat(described, index, history), class_="together"),
+        parts.hot_keys(resource),
+        parts.partitions(resource, described["now_ns"]),
+        parts.insights(described["insights"].get(index, {})),
+        parts.splits(resource),
+    )
+
+
+def _facts(resource: Mapping[str, Any]) -> list[tuple[str, Child]]:
+    warm = resource["warm"]
+    return [
+        ("mode", _mode(resource["mode"])),
+        ("partitions", count(len(resource["partitions"]))),
+        ("items", count(sum(part["items"] for part in resource["partitions"]))),
+        ("warm throughput", f"{units(warm['ReadUnitsPerSecond'])} / {units(warm['WriteUnitsPerSecond'])}"),
+    ]
+
+
+def error_page(text: str) -> bytes:
+    """One sentence that says what cannot be shown."""
+    return _page("Throughput, live", paragraphs(text), element("p", element("a", "All tables", href="../")))
+
+
+def _page(title: str, *body: Child) -> bytes:
+    note = "This page renews itself every two seconds while you look at it."
+    live = element("footer", element("span", note, class_="live"))
+    return page(title, element("h1", title), *body, live, script=CURSOR + REFRESH, connect="'self'").encode()

@@ -1,0 +1,236 @@
+"""The live pages, drawn from what the capacity core itself says of a resource under load."""
+
+from __future__ import annotations
+
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from faradisc.capacity.config import SECOND_NS, profile
+from faradisc.capacity.inspect import describe
+from faradisc.capacity.resource import Resource
+from faradisc.console import History, error_page, index_page, table_of, table_page
+from faradisc.console.history import PARTITIONS_MAX, RESOURCES_MAX, SLOT_S, SLOTS
+from unit.capacity.worlds import START, load, place, table
+
+HOSTILE = "<script>alert('x')</script>\x00"
+
+
+def described(resource: Resource, at_s: float, **changes: Any) -> dict[str, Any]:
+    """A table of one resource as the admin API describes it (administration/throughput.py)."""
+    now = START + int(at_s * SECOND_NS)
+    return {
+        "table": "Orders",
+        "now_ns": now,
+        "profile": "aws:30/10",
+        "enforced": True,
+        "resources": {"": describe(resource, now)},
+        "insights": {},
+        **changes,
+    }
+
+
+def small() -> Resource:
+    """Four partitions of 30 reads and 10 writes a second."""
+    resource = table(config=profile("aws").with_partition_caps(30, 10), read_units=60, write_units=20)
+    resource.set_partitions(4, START)
+    return resource
+
+
+def parsed(page: bytes) -> ElementTree.Element:
+    return ElementTree.fromstring(page.decode().removeprefix("<!DOCTYPE html>\n"))
+
+
+def words(found: ElementTree.Element | None) -> str:
+    assert found is not None
+    return " ".join("".join(found.itertext()).split())
+
+
+def rows(page: ElementTree.Element, caption: str) -> list[list[str]]:
+    found = next(each for each in page.iter("table") if words(each.find("caption")) == caption)
+    return [[words(cell) for cell in row] for row in found.iterfind("tbody/tr")]
+
+
+def cells(page: ElementTree.Element) -> list[list[int | None]]:
+    written = next(each.get("data-cells") for each in page.iter("div") if each.get("data-cells"))
+    assert written is not None
+    return [
+        [None if row[i] == "-" else int(row[i : i + 2], 36) for i in range(0, len(row), 2)]
+        for row in written.split(" ")
+    ]
+
+
+# --- One table ------------------------------------------------------------------------------------
+
+
+def test_a_table_under_load() -> None:
+    """One key written at three times what a partition serves: refusals, heat, a split log at last."""
+    resource, history = small(), History()
+    for step in range(0, 60, 2):
+        load(resource, [(place("hot"), 30)], 2, start_s=step)
+        table_page(described(resource, step + 2), history)
+    page = parsed(table_page(described(resource, 60), history))
+    assert [words(heading) for heading in page.iter("h2")] == ["Table Orders"]
+    reads, writes = rows(page, "Rates and banks")
+    assert reads[:3] == ["reads", "0", "60"]
+    assert writes[2:5] == ["20", "6,000", "6,000"]
+    refused = sum(part.writes.throttled_total for part in resource.partitions.partitions)
+    assert int(writes[-1].replace(",", "")) == refused > 0
+    listed = rows(page, "Partitions")
+    assert len(listed) == len(resource.partitions) == 4
+    assert [row[1] for row in listed][::3] == ["0.000 to 25.000", "75.000 to 100.000"]
+    found = cells(page)
+    assert len(found) == 4
+    hot = [row for row in found if any(cell is not None and cell > 647 for cell in row)]
+    assert len(hot) == 1
+
+
+def test_splits_are_told_the_latest_first() -> None:
+    resource = small()
+    load(resource, [(place("hot"), 30), (place("warm"), 1)], 900)
+    log = rows(
+        parsed(table_page(described(resource, 900), History())), "Splits, and why others were not made"
+    )
+    assert [row[1] for row in log] == [
+        {"SplitStarted": "split begins", "Split": "split", "SplitRefused": "not split"}[event["event"]]
+        for event in reversed(resource.splitting.log)
+    ]
+    assert "split" in [row[1] for row in log]
+
+
+def test_keys_that_make_a_partition_hot_and_contributor_insights() -> None:
+    shown = described(small(), 1)
+    part = shown["resources"][""]["partitions"][1]
+    part["hot_keys"] = [{"direction": "write", "key": HOSTILE, "sort_key": None, "percent": 93.1}]
+    shown["insights"] = {"": {"PKC": [{"key": ["a", "b"], "score": 180_000.0}], "PKT": []}}
+    page = parsed(table_page(shown, History()))
+    [row] = rows(page, "Keys that make partitions hot")
+    assert row[3:] == ["write", "93.1 %"]
+    assert "<script>alert('x')</script>" in row[0]
+    assert len(list(page.iter("script"))) == 1
+    assert rows(page, "Contributor Insights: partition keys, by units") == [["a, b", "180,000"]]
+
+
+def test_an_on_demand_table_has_no_bank() -> None:
+    resource = table(on_demand=True)
+    page = parsed(table_page(described(resource, 1, enforced=False), History()))
+    assert rows(page, "Rates and banks")[0] == ["reads", "0", "12,000", "", "", "", "0"]
+    assert "metered only: nothing is refused" in words(page.find(".//dl"))
+
+
+def test_indexes_have_sections_of_their_own() -> None:
+    shown = described(small(), 1)
+    shown["resources"]["by-status"] = describe(small(), shown["now_ns"])
+    headings = [words(each) for each in parsed(table_page(shown, History())).iter("h2")]
+    assert headings == ["Table Orders", "Index by-status"]
+
+
+def test_of_very_many_partitions_the_busiest_are_listed() -> None:
+    resource = table(read_units=3000 * 500, write_units=1)
+    page = parsed(table_page(described(resource, 1), History()))
+    listed = rows(page, "The busiest partitions")
+    assert len(listed) == 65
+    assert "more rows left out" in listed[-1][0].replace("\u00a0", " ")
+    assert not any(each.get("data-cells") for each in page.iter("div"))
+
+
+# --- History --------------------------------------------------------------------------------------
+
+
+def test_what_nobody_looked_at_is_unknown() -> None:
+    resource, history = small(), History()
+    history.observe(described(resource, 0))
+    history.observe(described(resource, 5 * SLOT_S))
+    lives, slots = history.lives("Orders", "")
+    assert slots == 6
+    assert [life.used for life in lives] == [[0, -1, -1, -1, -1, 0]] * 4
+
+
+def test_a_refusal_is_shown_in_the_look_after_it_and_in_no_other() -> None:
+    resource, history = small(), History()
+    for step in range(4):
+        if step == 2:
+            load(resource, [(place("hot"), 60)], 1, start_s=3)
+        history.observe(described(resource, step * SLOT_S))
+    refused = [list(life.refused) for life in history.lives("Orders", "")[0]]
+    assert sorted(refused)[-1] == [0, 0, 1, 0]
+    assert sorted(refused)[0] == [0, 0, 0, 0]
+
+
+def test_children_stand_where_their_parent_was() -> None:
+    resource, history = small(), History()
+    history.observe(described(resource, 0))
+    resource.set_partitions(5, START + SECOND_NS)
+    history.observe(described(resource, SLOT_S))
+    lives, _ = history.lives("Orders", "")
+    assert len(lives) == 6
+    parents = [life.parent for life in lives if life.first == 1]
+    [parent] = [life for life in lives if life.first == 0 and len(life.used) == 1]
+    assert parents == [parent.name] * 2
+    places = [life.name for life in lives]
+    assert all(abs(places.index(parent.name) - places.index(life.name)) <= 2 for life in lives if life.first)
+
+
+def test_the_past_is_bounded_in_slots_in_tables_and_in_partitions() -> None:
+    history = History()
+    resource = small()
+    for look in range(SLOTS + 50):
+        history.observe(described(resource, look * SLOT_S))
+    lives, slots = history.lives("Orders", "")
+    assert slots == SLOTS
+    assert {len(life.used) for life in lives} == {SLOTS}
+    for number in range(RESOURCES_MAX):
+        history.observe(described(resource, 1, table=f"T{number}"))
+    assert history.lives("Orders", "") == ([], 0)
+    wide = table(read_units=3000 * (PARTITIONS_MAX + 1), write_units=1)
+    history.observe(described(wide, 1))
+    assert history.lives("Orders", "") == ([], 0)
+
+
+def test_a_long_pause_leaves_only_what_is_recent() -> None:
+    resource, history = small(), History()
+    history.observe(described(resource, 0))
+    history.observe(described(resource, 10 * SLOTS * SLOT_S))
+    assert history.lives("Orders", "")[1] == 1
+
+
+def test_a_clock_that_was_set_back_begins_a_new_past() -> None:
+    resource, history = small(), History()
+    history.observe(described(resource, 1000))
+    history.observe(described(resource, 10))
+    assert history.lives("Orders", "")[1] == 1
+
+
+# --- The list, paths, mistakes --------------------------------------------------------------------
+
+LISTED = {
+    "status": "ACTIVE",
+    "mode": "PROVISIONED",
+    "enforced": True,
+    "partitions": 4,
+    "indexes": {"by-day": 1},
+}
+
+
+def test_the_list_leads_to_the_tables() -> None:
+    page = parsed(index_page([{"table": "Orders", **LISTED}, {"table": "a.b-c_d", **LISTED}]))
+    links = [each.get("href") for each in page.iter("a")]
+    assert links == ["tables/Orders", "tables/a.b-c_d"]
+    assert [table_of(link or "") for link in links] == ["Orders", "a.b-c_d"]
+    assert rows(page, "Tables")[0] == ["Orders", "active", "provisioned", "enforced", "4", "by-day (1)"]
+
+
+def test_a_database_without_tables() -> None:
+    assert "There is no table yet." in words(parsed(index_page([])).find(".//main"))
+
+
+@pytest.mark.parametrize("path", ["", "tables", "tables/", "tables/a/b", "elsewhere"])
+def test_other_paths_mean_no_table(path: str) -> None:
+    assert table_of(path) is None
+
+
+def test_a_mistake_is_a_sentence_and_nothing_else() -> None:
+    page = parsed(error_page(f"There is no table {HOSTILE}."))
+    assert len(list(page.iter("script"))) == 1
+    assert "alert('x')" in words(page.find(".//p"))
