@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 
 from faradisc.charts.markup import Markup, element, join
-from faradisc.charts.words import SPACE, elapsed, short
+from faradisc.charts.words import SPACE, duration, elapsed, short
 
 WIDTH = 900
 LEFT = 64
@@ -83,17 +83,24 @@ class Frame:
         return round(self.left + self.inner * bucket / max(count, 1), 1)
 
 
-def time_axis(frame: Frame, *, labels: bool = True) -> Markup:
-    """Ticks and moments below, with seconds only where ticks are closer than a minute."""
+def time_axis(frame: Frame, *, ago: bool = False) -> Markup:
+    """Ticks and moments below, with seconds only where ticks are closer than a minute.
+
+    `ago`: the right end is now, and moments say how long ago they were.
+    """
     marks = time_ticks(frame.span_s)
     fine = len(marks) > 1 and marks[1] - marks[0] < 60
-    # A moment that would run into the margin's own text is left out.
-    shown = [at for at in marks if frame.x(at) <= frame.left + frame.inner]
-    path = "".join(f"M{frame.x(at):g} {frame.floor:g}v4" for at in shown)
+    places = [(frame.x(frame.span_s - at if ago else at), at) for at in marks]
+    path = "".join(f"M{x:g} {frame.floor:g}v4" for x, _ in places)
     texts = [
-        element("text", elapsed(at, with_seconds=fine), x=frame.x(at), y=frame.floor + 16, class_="tm")
-        for at in shown
-        if labels
+        element(
+            "text",
+            ("now" if not at else f"{duration(at)} ago") if ago else elapsed(at, with_seconds=fine),
+            x=x,
+            y=frame.floor + 16,
+            class_="tm",
+        )
+        for x, at in places
     ]
     return join(element("path", d=path, class_="tick"), texts)
 

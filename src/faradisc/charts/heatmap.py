@@ -16,7 +16,6 @@ from dataclasses import dataclass
 
 from faradisc.charts.axes import Frame, time_axis
 from faradisc.charts.markup import Markup, element, join, number
-from faradisc.charts.plots import Mark, marks
 from faradisc.charts.words import SPACE
 
 LEVELS = 9
@@ -153,10 +152,8 @@ def _fill(
             refused[row][column] = True
 
 
-def heatmap(
-    found: Grid, span_s: float, *, splits: Sequence[Mark] = (), ground: str = "time"
-) -> tuple[Frame, Markup]:
-    """The drawing and its frame. `ground` "time" puts moments below; anything else leaves them out."""
+def heatmap(found: Grid, span_s: float, *, ago: bool = False) -> tuple[Frame, Markup]:
+    """The drawing and its frame. `ago`: the right end is now."""
     tall = min(18.0, max(2.0, round(220 / found.rows, 1)))
     frame = Frame(span_s, found.rows, height=max(round(tall * found.rows, 1), 64))
     tall = frame.height / found.rows
@@ -165,8 +162,7 @@ def heatmap(
         _cells(found, frame, tall),
         _divides(found, frame, tall),
         _names(found, frame, tall),
-        marks(frame, splits),
-        time_axis(frame) if ground == "time" else None,
+        time_axis(frame, ago=ago),
         key(frame),
     )
 

@@ -61,7 +61,7 @@ def heat(described: Described, index: str, history: History) -> Markup | None:
         return None
     found = grid(lives, slots, slots, 120)
     span_s = slots * SLOT_S
-    frame, drawing = heatmap(found, span_s)
+    frame, drawing = heatmap(found, span_s, ago=True)
     highest = max(busiest(part) for part in described["resources"][index]["partitions"])
     return figure(
         Figure(
@@ -72,6 +72,7 @@ def heat(described: Described, index: str, history: History) -> Markup | None:
             f"The last {duration(span_s)} in which this page was open. Each row is a partition, in order of "
             "keys; a row that divides is a split. Colour: the larger of reads and writes, over a minute.",
             extra=(
+                ("data_ago", ""),
                 ("data_cells", cells_attribute(found)),
                 ("data_parts", parts_attribute(found)),
                 ("data_top", number(frame.top)),
