@@ -24,7 +24,8 @@ const names=plot.dataset.parts.split(';').map(p=>p.split(',')).filter(p=>
 c>=+p[1]&&p[2]>c&&r>=+p[3]&&p[4]>r).map(p=>p[0]);
 return names.slice(0,3).join(', ')+(names.length>3?' and '+(names.length-3)+' more':'')+'  '+v+' %'+
 (no?', refusing':'')};
-const say=(plot,f,y)=>{const ago=plot.dataset.ago!==undefined,at=clock((ago?1-f:f)*plot.dataset.span)+(ago?' ago':'');
+const say=(plot,f,y)=>{const ago=plot.dataset.ago!==undefined,
+at=clock((ago?1-f:f)*plot.dataset.span)+(ago?' ago':'');
 if(plot.dataset.cells!==undefined)return y===null?'':at+'  '+cell(plot,f,y);
 const {unit,series}=plot.parsed||(plot.parsed=parse(plot));
 return at+'  '+series.map(s=>{const v=s.values[Math.min(s.values.length-1,Math.floor(f*s.values.length))];
