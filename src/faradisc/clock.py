@@ -10,7 +10,7 @@ import os
 import random
 import time
 import uuid
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 
 class Clock(Protocol):
@@ -33,6 +33,29 @@ class SystemClock:
             return self._last_ns
         self._last_ns = now
         return now
+
+
+@runtime_checkable
+class MovableClock(Protocol):
+    """A clock that whoever holds it moves forward."""
+
+    def now_ns(self) -> int: ...
+
+    def advance(self, seconds: float) -> None: ...
+
+
+class ScaledClock:
+    """The machine's clock, `factor` times as fast from its beginning on."""
+
+    __slots__ = ("_began_ns", "_clock", "_factor")
+
+    def __init__(self, clock: Clock, factor: float) -> None:
+        self._clock = clock
+        self._factor = factor
+        self._began_ns = clock.now_ns()
+
+    def now_ns(self) -> int:
+        return self._began_ns + int((self._clock.now_ns() - self._began_ns) * self._factor)
 
 
 class ManualClock:

@@ -6,6 +6,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from faradisc.administration.desk import Desk
+from faradisc.capacity.account import Account
 from faradisc.capacity.throttle import Throttled
 from faradisc.check.online import OnlineCheck
 from faradisc.clock import Clock, Entropy, SystemClock, SystemEntropy
@@ -75,6 +77,8 @@ class Database:
             execute=self.execute,
         )
         self._sweeper = Sweeper(store, catalog, backend.clock, delay_s=settings.ttl_delay_s)
+        self.desk = Desk(backend, self._sweeper, self.work)
+        """What an administrator can ask."""
         self.checks = OnlineCheck(store, backend.clock)
         """Of the whole database, while it goes on serving; `faradisc check --endpoint` asks for them."""
         self._workers = Workers(
@@ -151,6 +155,10 @@ class Database:
     async def expire_now(self) -> int:
         """Delete every item that has expired by the clock, whatever `ttl_delay_s` says; their number."""
         return await self._sweeper.expire_now()
+
+    def accounts(self) -> list[tuple[str, Account]]:
+        """Throughput and metrics by namespace of the catalog."""
+        return self._backend.catalog.meter.accounts()
 
     @property
     def store(self) -> Store:

@@ -261,8 +261,8 @@ def test_settings_without_behaviour_are_refused_rather_than_ignored(
 ) -> None:
     """Decision of the project: no silent degradation (users.md section 4, class 9)."""
     for settings in (
-        {"OnDemandThroughput": {"MaxReadRequestUnits": 5}},
-        {"WarmThroughput": {"ReadUnitsPerSecond": 20_000, "WriteUnitsPerSecond": 5_000}},
+        {"ResourcePolicy": "{}"},
+        {"SSESpecification": {"Enabled": True}},
     ):
         with invalid():
             dynamodb.create_table(TableName=new_name(), **schema("p:S"), **settings)

@@ -34,7 +34,8 @@ def set_gates(resource: Resource, now: int, *, initial: bool = False) -> None:
             else None
         )
         lane.maximum = (
-            _rated(lane.maximum, maximum, config, now, banked_s)
+            # A maximum begins like a new resource's bank, whenever it is set.
+            _rated(lane.maximum, maximum, config, now, config.initial_burst_s)
             if maximum is not None and resource.on_demand
             else None
         )

@@ -239,6 +239,10 @@ class OperationMeter:
     """Numbers of items returned (Query, Scan, ExecuteStatement)."""
     throttled: int = 0
     system_errors: int = 0
+    _ended: dict[int, int] = field(default_factory=dict)
+    """Latencies of ended minutes: how many were at most so many microseconds, a power of two, and more than
+    half of it."""
+    _ended_micros: int = 0
 
     def succeeded(self, latency_ns: int) -> None:
         micros = latency_ns // 1000
@@ -253,9 +257,19 @@ class OperationMeter:
             store.add("ThrottledRequests", tuple(sorted(which + self.extra)), minute_ns, 1, self.throttled)
         if self.system_errors:
             store.add("SystemErrors", which, minute_ns, 1, self.system_errors)
+        self._ended_micros, self._ended = self.lifetime()
         self.latency.clear()
         self.returned.clear()
         self.throttled = self.system_errors = 0
+
+    def lifetime(self) -> tuple[int, dict[int, int]]:
+        """Since the beginning: microseconds in sum, and how often by power of two."""
+        micros, counts = self._ended_micros, dict(self._ended)
+        for latency, count in self.latency.items():
+            micros += latency * count
+            bound = 1 << max(latency - 1, 0).bit_length()
+            counts[bound] = counts.get(bound, 0) + count
+        return micros, counts
 
 
 class Requests:
@@ -279,6 +293,9 @@ class Requests:
         if found is None:
             found = self._meters[key] = OperationMeter(table, operation, extra)
         return found
+
+    def meters(self) -> list[OperationMeter]:
+        return list(self._meters.values())
 
     def flush(self, store: MetricStore, minute_ns: int) -> None:
         """End a minute: publish what was counted in it and begin anew."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from faradisc.capacity.account import Account
 from faradisc.clock import Clock, Entropy
 from faradisc.database import Database, Settings
 from faradisc.exchange.desk import directories
@@ -134,12 +135,7 @@ class LocalDatabase:
         Raises: RuntimeError when the database is closed.
         """
         with self._lock:
-            database = self._open()
-            # Background work is done here, all that is due, before each request: so a test that moves the
-            # clock or adds an index finds the outcome at once, and no thread runs behind its back.
-            while run(database.work()):
-                pass
-            return run(answer(database, request))
+            return run(answer(self._worked(), request))
 
     # --- Life ------------------------------------------------------------------------------------
 
@@ -157,12 +153,43 @@ class LocalDatabase:
         with self._lock:
             return run(self._open().expire_now())
 
+    # --- Throughput and time ---------------------------------------------------------------------
+
+    def capacity(self, table: str) -> dict[str, Any]:
+        """Rates, banks, partitions, heat and splits of a table and its global indexes (""): plain data.
+
+        Raises: AdminError when there is no such table.
+        """
+        with self._lock:
+            database = self._worked()
+            return database.desk.capacity(table, self.region, database.account)
+
+    def change_capacity(self, table: str, wanted: dict[str, Any]) -> dict[str, Any]:
+        """Pull the levers of a table: {"partitions": 4}, {"balance": {"write": 0}} and the others of
+        administration/throughput.py; its capacity afterwards. Raises: AdminError."""
+        with self._lock:
+            database = self._worked()
+            return run(database.desk.change_capacity(table, self.region, database.account, wanted))
+
+    def accounts(self) -> list[tuple[str, Account]]:
+        """Metrics and throughput of all tables, by namespace; one, ("", account), unless per_region."""
+        with self._lock:
+            return self._worked().accounts()
+
     def close(self) -> None:
         """Release the directory, or the memory. Clients of this database then refuse every request."""
         with self._lock:
             database, self._database = self._database, None
             if database is not None:
                 run(database.close())
+
+    def _worked(self) -> Database:
+        """The database, with all background work done that is due: so a test that moves the clock or adds an
+        index finds the outcome at once, and no thread runs behind its back."""
+        database = self._open()
+        while run(database.work()):
+            pass
+        return database
 
     def _open(self) -> Database:
         if self._database is None:

@@ -21,7 +21,7 @@ from botocore.config import Config
 
 from faradisc.local.transport import ENDPOINT_URL
 
-SERVICES = ("dynamodb", "dynamodbstreams")
+SERVICES = ("dynamodb", "dynamodbstreams", "application-autoscaling", "cloudwatch")
 
 _AT_HOME = Config(
     use_fips_endpoint=False,  # refuses a fixed endpoint
@@ -50,7 +50,7 @@ def make_resource(service_name: str, region_name: str, options: dict[str, Any]) 
 
 def _check(service_name: str, known: tuple[str, ...]) -> None:
     if service_name not in known:
-        raise ValueError(f"Faradisc offers {' and '.join(known)} here, not {service_name!r}")
+        raise ValueError(f"Faradisc offers {', '.join(known)} here, not {service_name!r}")
 
 
 def _shared_session() -> boto3.session.Session:

@@ -17,10 +17,15 @@ from faradisc.errors import LimitExceededException, ResourceNotFoundException, V
 from faradisc.limits import GSI_PER_TABLE_MAX, TABLE_CLASS_CHANGES_PER_30_DAYS_MAX
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.throughput_updates import IndexUpdate, ThroughputUpdate
-from faradisc.tables.catalog import stored_index, used_definitions
-from faradisc.tables.definition import global_index, invalid, refuse_unsupported, required_view_type
+from faradisc.tables.definition import (
+    global_index,
+    invalid,
+    refuse_unsupported,
+    required_view_type,
+    stored_index,
+)
 from faradisc.tables.description import describe_table
-from faradisc.tables.table import DAY_NS, TableState
+from faradisc.tables.table import DAY_NS, TableState, used_definitions
 from faradisc.tables.vector_definition import (
     change_vector_indexes,
     check_deletable,
@@ -76,7 +81,14 @@ async def update_table(backend: Backend, call: Call) -> dict[str, Any]:
     updated = await backend.catalog.update(table, change)
     for index, units in warm.items():
         await backend.catalog.raise_warm(updated, index, units)
-    return {"TableDescription": await describe_table(backend.store, updated, now_ns)}
+    described = await describe_table(backend.store, updated, now_ns)
+    if "OnDemandThroughput" in request:
+        # What was asked for is echoed, a -1 too (captured).
+        described["OnDemandThroughput"] = {
+            **described.get("OnDemandThroughput", {}),
+            **request["OnDemandThroughput"],
+        }
+    return {"TableDescription": described}
 
 
 def _index_updates(

@@ -3,8 +3,9 @@
     GET /health/live     200 {"status":"live"} as long as the process answers at all
     GET /health/ready    200 {"status":"ready"}, or 503 with "starting" or "draining"
 
-Every other request is the database's (`protocol/front.py`, which also answers `GET /` as the service
-does). Until the database is open such a request gets 503, which every SDK retries.
+`/_faradisc/...` and `/metrics` are the administrator's (server/admin.py). Every other request is the
+database's (`protocol/front.py`, which also answers `GET /` as the service does). Until the database is open
+such a request gets 503, which every SDK retries.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from collections.abc import Coroutine
 from typing import Any
 
 from faradisc.auth.sigv4 import Authenticator, lenient
-from faradisc.protocol.front import Executor, answer
+from faradisc.database import Database
+from faradisc.protocol.front import answer
 from faradisc.protocol.http import HttpRequest, HttpResponse
+from faradisc.server.admin import METRICS_PATH, PREFIX, AdminPages
 
 LIVE_PATH = b"/health/live"
 READY_PATH = b"/health/ready"
@@ -23,22 +26,31 @@ READY_PATH = b"/health/ready"
 class Site:
     """Routes a request. `executor` is None until the database is open."""
 
-    __slots__ = ("_authenticate", "draining", "executor")
+    __slots__ = ("_authenticate", "_pages", "draining", "executor")
 
-    def __init__(self, authenticate: Authenticator = lenient) -> None:
+    def __init__(self, authenticate: Authenticator = lenient, pages: AdminPages | None = None) -> None:
+        """pages: the administrator's; None: there are none."""
         self._authenticate = authenticate
-        self.executor: Executor | None = None
+        self._pages = pages
+        self.executor: Database | None = None
         self.draining = False
 
     def handle(self, request: HttpRequest) -> Coroutine[Any, Any, HttpResponse]:
         executor = self.executor
         if executor is None or len(request.target) > 1:
             path = request.target.partition(b"?")[0]
+            if path == METRICS_PATH or path.startswith(PREFIX):
+                return self._administration(request)
             if path in (LIVE_PATH, READY_PATH) and request.method in ("GET", "HEAD"):
                 return _page(*self._status(path))
             if executor is None:
                 return _unavailable()
         return answer(executor, request, self._authenticate)
+
+    def _administration(self, request: HttpRequest) -> Coroutine[Any, Any, HttpResponse]:
+        if self._pages is None:
+            return _page(404, "administration is off; --admin on allows it beyond this machine")
+        return _unavailable() if self.executor is None else self._pages.answer(self.executor, request)
 
     def _status(self, path: bytes) -> tuple[int, str]:
         if path == LIVE_PATH:

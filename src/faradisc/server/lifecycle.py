@@ -21,11 +21,12 @@ from typing import TextIO
 
 from faradisc import __version__
 from faradisc.auth.sigv4 import Authenticator, lenient
-from faradisc.clock import Clock, SystemClock
+from faradisc.clock import Clock, ManualClock, ScaledClock, SystemClock
 from faradisc.database import Database, Settings
 from faradisc.exchange.desk import Places, directories
 from faradisc.kinesis.sender import Sender
 from faradisc.server.addresses import AddressError, bind, is_loopback, resolve, url_of
+from faradisc.server.admin import AdminPages
 from faradisc.server.background import keep_working
 from faradisc.server.health import Site
 from faradisc.server.listener import Listener
@@ -56,7 +57,8 @@ def serve(settings: ServerSettings, *, out: TextIO = sys.stdout) -> None:
             "--trust-network if that is intended."
         )
     clock = SystemClock()
-    site = Site(_authenticator(settings, clock))
+    authenticate = _authenticator(settings, clock)
+    site = Site(authenticate, _admin_pages(settings, addresses, authenticate))
     sockets = bind(settings.host, addresses, settings.port)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     _raise_open_files_limit()
@@ -82,6 +84,22 @@ def _authenticator(settings: ServerSettings, clock: Clock) -> Authenticator:
     return StrictAuthenticator(keyring, clock, region=None if settings.per_region else settings.region)
 
 
+def _admin_pages(
+    settings: ServerSettings, addresses: Sequence[tuple[int, str]], authenticate: Authenticator
+) -> AdminPages | None:
+    local = all(is_loopback(each) for each in addresses)
+    if settings.admin == "off" or (settings.admin == "auto" and not local):
+        return None
+    return AdminPages(authenticate if settings.auth == "strict" and not local else None)
+
+
+def _data_clock(settings: ServerSettings, clock: Clock) -> Clock:
+    """The time that data lives in; signatures and HTTP stay on the machine's."""
+    if settings.virtual_clock:
+        return ManualClock(clock.now_ns() / 1e9)
+    return clock if settings.time_scale == 1 else ScaledClock(clock, settings.time_scale)
+
+
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
     try:
         import uvloop  # noqa: PLC0415 - absent on Windows
@@ -99,7 +117,7 @@ async def _run(
     stop = asyncio.Event()
     _on_signals(lambda: listener.cut() if stop.is_set() else stop.set())
     await listener.start(sockets)
-    database = await open_database(settings, clock)
+    database = await open_database(settings, _data_clock(settings, clock))
     try:
         site.executor = database
         _settle_collector()

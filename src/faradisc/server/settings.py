@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, fields
 from typing import Any
+
 from faradisc.metering.settings import parse_throughput
 
 ENVIRONMENT_PREFIX = "FARADISC_"
@@ -79,6 +80,14 @@ class ServerSettings:
         "", "S3 endpoint, or `aws` for Amazon's, whose buckets take the place of directories."
     )
     credentials_file: str = _setting("", "Access keys for strict, made by `faradisc credentials add`.")
+    admin: str = _setting(
+        "auto",
+        "Serve /_faradisc and /metrics: on, off, or auto: where nobody but this machine reaches them.",
+    )
+    virtual_clock: bool = _setting(
+        False, "Time stands still but for POST /_faradisc/clock, so that tests pass a day in a call."
+    )
+    time_scale: float = _setting(1.0, "How many times as fast as the machine's the database's clock goes.")
     trust_network: bool = _setting(
         False, "Listen beyond this machine although nobody's signature is verified."
     )
@@ -103,6 +112,14 @@ class ServerSettings:
             parse_throughput(self.throughput, self.throughput_tables)
         except ValueError as mistake:
             raise SettingsError(f"The throughput cannot be used: {mistake}.") from mistake
+        if self.admin not in ("auto", "on", "off"):
+            raise SettingsError(f"Administration is auto, on or off, not {self.admin!r}.")
+        if not self.time_scale > 0:
+            raise SettingsError("The time scale must be more than 0.")
+        if self.virtual_clock and self.time_scale != 1:
+            raise SettingsError(
+                "A virtual clock stands still: --virtual-clock and --time-scale exclude each other."
+            )
         if self.auth not in ("lenient", "strict"):
             raise SettingsError(f"Authentication is lenient or strict, not {self.auth!r}.")
         if (self.auth == "strict") != bool(self.credentials_file):

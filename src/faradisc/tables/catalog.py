@@ -16,33 +16,36 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 import orjson
 
 from faradisc.capacity.account import Account
 from faradisc.clock import Clock, Entropy
-from faradisc.codec.keyspace import CATALOG_PART, EMBEDDED_SLOTS, JOBS_PART, job_keys_of
+from faradisc.codec.keyspace import CATALOG_PART, EMBEDDED_SLOTS
 from faradisc.errors import (
     LimitExceededException,
     ResourceInUseException,
     ResourceNotFoundException,
+    StorageError,
     ValidationException,
 )
 from faradisc.limits import SHARD_LIFETIME_S, TABLES_MAX
 from faradisc.metering.meter import Meter
 from faradisc.metering.settings import ThroughputSettings
-from faradisc.storage.api import Batch, Conflict, Part, Store
+from faradisc.storage.api import Batch, Conflict, Store
 from faradisc.streams.capture import capture_of
 from faradisc.streams.reading import not_found, parse_arn
 from faradisc.streams.registry import StreamedTable, Streams
 from faradisc.streams.stream import Stream, StreamState
-from faradisc.tables.definition import IndexDefinition, TableDefinition
+from faradisc.tables.clearing import clear_parts
+from faradisc.tables.definition import TableDefinition, stored_index
 from faradisc.tables.expiry import Expiry, expiry_of
 from faradisc.tables.history import History, Moments, history_of
-from faradisc.tables.table import Table, TableState, Throughput
+from faradisc.tables.table import Table, TableState, Throughput, used_definitions
 from faradisc.vectors.resident import Residents
 
 _LAST_RESOURCE_KEY = b"\xff"
@@ -117,9 +120,7 @@ class Catalog:
                 self._tables[(table.state.namespace, table.name)] = table
             low = rows[-1][0] + b"\x00" if rows else None
         for table in list(self._tables.values()):
-            leaving = table.changing_index
-            if leaving is not None and leaving.status == "DELETING":
-                await self._clear_parts(leaving.placement.parts)
+            await clear_parts(self._store, table.leaving_parts(), if_held=True)
             if table.state.status == "DELETING":
                 await self._clear(table)
                 self._settled(table)
@@ -205,8 +206,7 @@ class Catalog:
                 setattr(state, member, Throughput(**value) if member == "throughput" else value)
         state.pending = {}
         state.status = "ACTIVE"
-        settled = self._tables[place] = self._live(state, table.version)
-        return self._without_deleted_indexes(settled)
+        return self._without_deleted_indexes(self._replace(self._live(state, table.version)))
 
     def _without_deleted_indexes(self, table: Table) -> Table:
         """The table without the indexes whose DELETING state has ended, and the definitions only they
@@ -219,11 +219,23 @@ class Catalog:
         gone = [i for i in state.online_indexes() if i.get("status") == "DELETING" and now >= i["until_ns"]]
         if not gone:
             return table
-        state.global_indexes = [i for i in state.global_indexes if i not in gone]
-        state.vector_indexes = [i for i in state.vector_indexes if i not in gone]
+        # A new state: whoever is describing the table has the old one in hand.
+        state = replace(
+            state,
+            global_indexes=[i for i in state.global_indexes if i not in gone],
+            vector_indexes=[i for i in state.vector_indexes if i not in gone],
+        )
         state.definitions = used_definitions(state)
-        settled = self._tables[(state.namespace, state.name)] = self._live(state, table.version)
-        return settled
+        return self._replace(self._live(state, table.version))
+
+    def _replace(self, table: Table) -> Table:
+        """Put a table in the place of what it was; who holds that is led to it."""
+        place = (table.state.namespace, table.name)
+        before = self._tables.get(place)
+        if before is not None and before.state.table_id == table.state.table_id:
+            before.successor = table
+        self._tables[place] = table
+        return table
 
     def _live(self, state: TableState, version: int) -> Table:
         """A table with what its writes need beside it: its stream, and its expiry index."""
@@ -395,12 +407,12 @@ class Catalog:
             updated = await self._commit_with_stream(current, state, opened, next(numbers) - 1)
             leaving = updated.changing_index
             if leaving is not None and leaving.status == "DELETING":
-                await self._clear_parts(leaving.placement.parts)
+                await clear_parts(self._store, leaving.placement.parts)
                 self.vectors.forget(leaving.placement.resource)
             if current.expiry is not None and updated.expiry is not current.expiry:
-                await self._clear_parts(current.expiry.parts)
+                await clear_parts(self._store, current.expiry.parts)
             if current.history is not None and updated.history is None:
-                await self._clear_parts(current.history.parts())
+                await clear_parts(self._store, current.history.parts())
             return updated
 
     async def raise_warm(self, table: Table, index: str | None, units: tuple[int, int]) -> None:
@@ -476,6 +488,8 @@ class Catalog:
         async with self._changing:
             batch = Batch(CATALOG_PART, deletes=[_row_key(place) for place in {*self._tables, *self._gone}])
             tables, self._tables, self._gone = list(self._tables.values()), {}, {}
+            for table in tables:
+                table.successor = Table(replace(table.state, status="DELETING"), 0)
             self._expiries.clear()
             self._captured.clear()
             self._recovered.clear()
@@ -497,20 +511,9 @@ class Catalog:
         return settled
 
     async def _clear(self, table: Table) -> None:
-        await self._clear_parts(table.parts())
+        await clear_parts(self._store, table.parts())
         for index in table.vector_indexes:
             self.vectors.forget(index.placement.resource)
-
-    async def _clear_parts(self, parts: Iterable[Part]) -> None:
-        """Delete all rows of whole resources, and how far background jobs have come with them."""
-        job_keys: dict[bytes, None] = {}
-        for part in parts:
-            await self._store.clear(part)
-            job_keys.update(dict.fromkeys(job_keys_of(part)))
-        rows = await self._store.get(JOBS_PART, list(job_keys))
-        present = [key for key, row in zip(job_keys, rows, strict=True) if row is not None]
-        if present:
-            await self._store.commit([Batch(JOBS_PART, deletes=present)])
 
     async def _commit(
         self, state: TableState, version: int, *, last_resource: int, stream: StreamState | None = None
@@ -533,45 +536,42 @@ class Catalog:
             self.streams.put(stream)
         # In memory first: on an event loop another request may run while this commit reaches the disk.
         table_before = self._tables.get(place)
-        table = self._tables[place] = self._live(state, 0)
+        table = self._replace(self._live(state, 0))
         forgotten, self._gone = self._gone, {}
         before, self._last_resource = self._last_resource, last_resource
-        if isinstance(await self._store.commit(batches), Conflict):
+        failure: Exception | None = None
+        try:
+            if isinstance(await self._store.commit(batches), Conflict):
+                failure = ResourceInUseException(IN_USE.format("updated", state.name))
+        except StorageError as error:
+            failure = error  # nobody knows whether it was made: what was before is all that can be told
+        if failure is not None:
             self._gone = forgotten
             self._last_resource = before
             if stream is not None:
                 self.streams.take_back(stream.resource, stream_before)
             self._take_back(place, table_before)
-            raise ResourceInUseException(
-                f"Attempt to change a resource which is still in use: Table is being updated: {state.name}"
-            )
+            raise failure
         table.version = await self._version(key)
         if last_resource != before:
             self._last_resource_version = max(self._last_resource_version, table.version)
         return table
 
     def _take_back(self, place: NsName, before: Table | None) -> None:
-        """A commit did nothing: the table is what it was before."""
+        """A commit did nothing, or failed: the table is what it was before, as far as anyone is told."""
         taken = self._tables.pop(place)
         self._expiries.pop(place, None)
         if before is None or before.state.table_id != taken.state.table_id:
             self.meter.detach(taken.state.table_id)
         if before is not None:
-            self._tables[place] = self._live(before.state, before.version)
+            self._tables[place] = taken.successor = self._live(before.state, before.version)
 
     async def _version(self, key: bytes) -> int:
         (row,) = await self._store.get(CATALOG_PART, (key,))
         return row[0] if row is not None else 0
 
 
-def used_definitions(state: TableState) -> list[tuple[str, str]]:
-    """The attribute definitions that some key of the table or of its indexes needs."""
-    used = {name for name, _ in state.key_schema}
-    for index in state.local_indexes + state.global_indexes:
-        used.update(name for name, _ in index["key_schema"])
-    for index in state.vector_indexes:
-        used.update(name for name, _ in index["search_schema"])
-    return [(name, kind) for name, kind in state.definitions if name in used]
+IN_USE = "Attempt to change a resource which is still in use: Table is being {}: {}"
 
 
 def _row_key(place: NsName) -> bytes:
@@ -579,25 +579,9 @@ def _row_key(place: NsName) -> bytes:
     return namespace.encode() + b"\x00" + name.encode()
 
 
-def stored_index(definition: IndexDefinition, resource: int | None) -> dict[str, Any]:
-    """An index as TableState keeps it. Without a resource number it gets one in `Catalog.update`."""
-    return {
-        "name": definition.name,
-        "resource": resource,
-        "key_schema": definition.key_schema,
-        "projection": definition.projection,
-        "non_key_attributes": definition.non_key_attributes,
-        "throughput": {"read_units": definition.units[0], "write_units": definition.units[1]},
-        "on_demand_maximum": definition.maximum,
-        "warm": definition.warm,
-    }
-
-
 def check_not_in_use(table: Table) -> None:
     """Control-plane calls wait for each other. Raises ResourceInUseException."""
     status = table.state.status
     doing = {"CREATING": "created", "UPDATING": "updated", "DELETING": "deleted"}.get(status)
     if doing is not None:
-        raise ResourceInUseException(
-            f"Attempt to change a resource which is still in use: Table is being {doing}: {table.name}"
-        )
+        raise ResourceInUseException(IN_USE.format(doing, table.name))

@@ -387,3 +387,17 @@ def checked_tags(tags: Sequence[Mapping[str, str]], present: Mapping[str, str]) 
     if len(merged) > TAGS_PER_RESOURCE_MAX:
         raise invalid(f"The number of tags exceeds the limit of {TAGS_PER_RESOURCE_MAX} per resource")
     return merged
+
+
+def stored_index(definition: IndexDefinition, resource: int | None) -> dict[str, Any]:
+    """An index as TableState keeps it. Without a resource number it gets one in `Catalog.update`."""
+    return {
+        "name": definition.name,
+        "resource": resource,
+        "key_schema": definition.key_schema,
+        "projection": definition.projection,
+        "non_key_attributes": definition.non_key_attributes,
+        "throughput": {"read_units": definition.units[0], "write_units": definition.units[1]},
+        "on_demand_maximum": definition.maximum,
+        "warm": definition.warm,
+    }

@@ -17,6 +17,7 @@ from faradisc.values.schema import IndexSchema
 
 
 async def describe_table(store: ReadOnlyStore, table: Table, now_ns: int) -> dict[str, Any]:
+    table = table.newest  # what was deleted meanwhile has no throughput any more that could be told
     state = table.state
     items, size_bytes = await _usage(store, table.placement.parts)
     described: dict[str, Any] = {

@@ -95,7 +95,8 @@ class TableState:
     """Of the stream the table has, or had last."""
     ttl: dict[str, Any] | None = None
     """Time to live, once it was switched on: `attribute`; `enabled`; `changed_ns`; `resource` of the expiry
-    index while it is on, given by the catalog; `filled` once that knows of every item."""
+    index while it is on, given by the catalog; `filled` once that knows of every item; `left`, the resource
+    of the expiry index there was before."""
     kinesis: list[dict[str, Any]] = field(default_factory=list)
     """The Kinesis destination that is on, if one is, and those there were; kinesis/destinations.py."""
     vector_indexes: list[dict[str, Any]] = field(default_factory=list)
@@ -170,6 +171,7 @@ class Table:
         "schema",
         "state",
         "stream",
+        "successor",
         "vector_indexes",
         "version",
     )
@@ -178,6 +180,9 @@ class Table:
         self.state = state
         self.version = version
         """Version of the catalog row this was read from or written as."""
+        self.successor: Table | None = None
+        """The same table after a change of its state; set by the catalog. Who has waited since a table was
+        looked up follows it, or would write without an index or a stream that has come meanwhile."""
         self.name = state.name
         self.arn = f"arn:aws:dynamodb:{state.region}:{state.account}:table/{state.name}"
         types = dict(state.definitions)
@@ -206,6 +211,23 @@ class Table:
         """What else writes keep up; set by the catalog."""
         self.meter: TableMeter
         """Its throughput; set by the catalog."""
+
+    @property
+    def newest(self) -> Table:
+        """This table as it is now."""
+        table = self
+        while table.successor is not None:
+            table = table.successor
+        return table
+
+    def leaving_parts(self) -> list[bytes]:
+        """The parts of what was last deleted or switched off. They are cleared at once, but a crash may
+        have come first."""
+        index, ttl = self.changing_index, self.state.ttl
+        parts = list(index.placement.parts) if index is not None and index.status == "DELETING" else []
+        if ttl is not None and ttl.get("left") is not None:
+            parts += parts_of(ttl["left"], self.state.slots)
+        return parts
 
     def _index(self, stored: dict[str, Any], types: dict[str, Any], *, is_global: bool) -> Index:
         key = _key_schema([(name, kind) for name, kind in stored["key_schema"]], types)
@@ -316,3 +338,13 @@ class Table:
     @property
     def on_demand(self) -> bool:
         return self.state.billing_mode == "PAY_PER_REQUEST"
+
+
+def used_definitions(state: TableState) -> list[tuple[str, str]]:
+    """The attribute definitions that some key of the table or of its indexes needs."""
+    used = {name for name, _ in state.key_schema}
+    for index in state.local_indexes + state.global_indexes:
+        used.update(name for name, _ in index["key_schema"])
+    for index in state.vector_indexes:
+        used.update(name for name, _ in index["search_schema"])
+    return [(name, kind) for name, kind in state.definitions if name in used]

@@ -15,6 +15,8 @@ Invariants:
    collection sizes, history) or nothing.
 2. A refusal is answered only after the image it rests on is on disk.
 3. A change that leaves the stored bytes as they are writes nothing.
+4. A change is made to the table as it is at that moment: whatever waits between looking a table up and
+   writing to it, an index or a stream that has come meanwhile gets its part.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from faradisc.errors import (
     ConditionalCheckFailedException,
     InternalServerError,
     ItemCollectionSizeLimitExceededException,
+    ResourceNotFoundException,
     ValidationException,
 )
 from faradisc.limits import (
@@ -121,6 +124,16 @@ class Change:
     @property
     def checks_only(self) -> bool:
         return self.become is keep
+
+    def follow_table(self) -> None:
+        """Write to the table as it is now, which is not always as it was when the request was read.
+
+        Raises ResourceNotFoundException when it was deleted.
+        """
+        table = self.table.newest
+        if table.state.status == "DELETING":
+            raise ResourceNotFoundException
+        self.table = table
 
 
 class Outcome:
@@ -216,10 +229,13 @@ def _check_names(item: Item) -> None:
 async def apply_change(store: Store, change: Change) -> Outcome:
     """Make one change durable.
 
-    Raises what `evaluate` raises, Throttled, and ItemCollectionSizeLimitExceededException.
+    Raises what `evaluate` raises, Throttled, ItemCollectionSizeLimitExceededException, and
+    ResourceNotFoundException for a table that was deleted meanwhile.
     """
     charged = False
     for _ in range(ROUNDS_MAX):
+        if change.table.successor is not None:
+            change.follow_table()
         (row,) = await store.get(change.part, (change.row_key,), for_update=True)
         old = Image(row)
         try:
@@ -278,9 +294,14 @@ async def apply_changes(store: Store, changes: Sequence[Change]) -> list[Outcome
 
 
 async def read_images(store: Store, changes: Sequence[Change]) -> list[Image]:
-    """The old images in the order of the changes, read part by part."""
+    """The old images in the order of the changes, read part by part.
+
+    Raises ResourceNotFoundException for a table that was deleted meanwhile.
+    """
     by_part: dict[bytes, list[int]] = {}
     for position, change in enumerate(changes):
+        if change.table.successor is not None:
+            change.follow_table()
         by_part.setdefault(change.part, []).append(position)
     images: list[Image | None] = [None] * len(changes)
     for part, positions in by_part.items():

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 
 from faradisc.clock import Clock
 from faradisc.codec.keyspace import key_of_row
+from faradisc.errors import ResourceNotFoundException
 from faradisc.storage.api import Batch, Part, Store
 from faradisc.tables.catalog import Catalog
 from faradisc.tables.expiry import NEVER_S, Expiry, expires_s, split_index_key
@@ -52,8 +54,10 @@ class Sweeper:
         until_s = until_ns // 1_000_000_000
         for table, expiry in self._catalog.expiring():
             if expiry.soonest_s <= until_s:
+                found = 0
                 async with self._working:
-                    found = await self._sweep(table, expiry, until_s)
+                    with suppress(ResourceNotFoundException):  # deleted meanwhile
+                        found = await self._sweep(table, expiry, until_s)
                 if found:
                     return found
         return 0
@@ -88,6 +92,8 @@ class Sweeper:
             if not keys:
                 return 0, split_index_key(rows[0][0])[0] if rows else NEVER_S
             outcomes = await apply_changes(self._store, [_expire(table, expiry, key) for key in keys])
+            expired = sum(outcome.new_record is None and outcome.old.exists for outcome in outcomes)
+            table.meter.account.requests.expired[table.name] += expired
             await self._forget_strays(part, keys, outcomes)
             floor = keys[-1]
             return len(keys), until_s

@@ -173,6 +173,8 @@ def test_transact_write(shop: Shop) -> None:
     shop.table.set_on_demand(START)
     assert shop.transact_write(keys, START) == ["ThrottlingError" if same else "None", "ThrottlingError"]
     shop.table.set_maximum(None, 1, START)
+    assert shop.table.writes.maximum is not None
+    shop.table.writes.maximum.set_balance(START, 0)
     with pytest.raises(ThrottlingException):
         shop.transact_write(keys, START)
 

@@ -1,0 +1,96 @@
+"""The metrics as Prometheus reads them.
+
+Counters and gauges are those CloudWatch has (capacity/metric_catalog.py), under names in Prometheus's manner:
+ConsumedReadCapacityUnits of a table becomes faradisc_consumed_read_capacity_units_total{table=...}. They are
+as old as the last full minute; latencies are as of now.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+from prometheus_client.registry import Collector
+
+from faradisc.capacity.account import Account
+from faradisc.capacity.metrics import Dimensions
+
+CONTENT_TYPE: Final = b"text/plain; version=0.0.4; charset=utf-8"
+
+_LABELS: Final = {
+    "TableName": "table",
+    "GlobalSecondaryIndexName": "index",
+    "Operation": "operation",
+    "StreamLabel": "stream",
+    "Source": "source",
+    "Verb": "verb",
+    "OperationType": "operation_type",
+}
+_LABEL_NAMES: Final = ("namespace", *_LABELS.values())
+_GAUGES: Final = re.compile(
+    r"Provisioned(Read|Write)CapacityUnits|OnDemandMax.*|Account.*|MaxProvisioned.*|.*Progress"
+)
+_LATENCY: Final = "SuccessfulRequestLatency"
+
+
+def exposition(accounts: Iterable[tuple[str, Account]]) -> bytes:
+    """Everything there is of these accounts, by namespace."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Accounts(list(accounts)))
+    text: bytes = generate_latest(registry)
+    return text
+
+
+class _Accounts(Collector):
+    def __init__(self, accounts: list[tuple[str, Account]]) -> None:
+        self._accounts = accounts
+
+    def collect(self) -> Iterator[Metric]:
+        families: dict[str, CounterMetricFamily | GaugeMetricFamily] = {}
+        for namespace, account in self._accounts:
+            for (name, which), series in account.metrics.series.items():
+                if name == _LATENCY or not series.points:
+                    continue
+                gauge = _GAUGES.fullmatch(name) is not None
+                family = families.get(name)
+                if family is None:
+                    kind = GaugeMetricFamily if gauge else CounterMetricFamily
+                    family = families[name] = kind(_snake(name), f"CloudWatch's {name}.", labels=_LABEL_NAMES)
+                value = series.points[-1][1].maximum if gauge else series.total
+                family.add_metric(_labels(namespace, which), value)
+        yield from families.values()
+        yield self._latency()
+
+    def _latency(self) -> HistogramMetricFamily:
+        family = HistogramMetricFamily(
+            "faradisc_request_latency_seconds",
+            "Successful requests, from their arrival at the operation to its answer.",
+            labels=("namespace", "table", "operation"),
+        )
+        for namespace, account in self._accounts:
+            for meter in account.requests.meters():
+                micros, counts = meter.lifetime()
+                below, buckets = 0, []
+                for bound, count in sorted(counts.items()):
+                    below += count
+                    buckets.append((f"{bound / 1e6:g}", below))
+                buckets.append(("+Inf", below))
+                family.add_metric((namespace, meter.table, meter.operation), buckets, micros / 1e6)
+        return family
+
+
+def _snake(name: str) -> str:
+    return "faradisc_" + re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+
+
+def _labels(namespace: str, which: Dimensions) -> list[str]:
+    given = {_LABELS[name]: value for name, value in which if name in _LABELS}
+    return [namespace, *(given.get(label, "") for label in _LABELS.values())]
