@@ -12,6 +12,7 @@ pytest_plugins = [
     "fixtures.buckets",
     "fixtures.served",
     "fixtures.streamed",
+    "fixtures.neighbours",
 ]
 
 

@@ -23,6 +23,9 @@ from faradisc.errors import (
     MissingAuthenticationTokenException,
 )
 
+DYNAMODB = "dynamodb"
+"""The signing name of the service."""
+
 _SIGNATURE = b"Signature="
 _HEADER_PARAMETERS = ("Credential", "Signature", "SignedHeaders")
 _QUERY_PARAMETERS = (
@@ -60,8 +63,10 @@ class SignedRequest(Protocol):
 class Authenticator(Protocol):
     """Says who sent a request, or refuses it."""
 
-    def __call__(self, request: SignedRequest, /) -> Credential:
-        """Raises: MissingAuthenticationTokenException, IncompleteSignatureException,
+    def __call__(self, request: SignedRequest, service: str = DYNAMODB, /) -> Credential:
+        """`service`: the signing name of the one that the request is for.
+
+        Raises: MissingAuthenticationTokenException, IncompleteSignatureException,
         InvalidSignatureException, UnrecognizedClientException, ExpiredTokenException."""
 
 
@@ -96,8 +101,8 @@ class Parts:
 _remembered: dict[bytes, Credential] = {}
 
 
-def lenient(request: SignedRequest) -> Credential:
-    """The authenticator that takes any well-formed signature."""
+def lenient(request: SignedRequest, service: str = DYNAMODB, /) -> Credential:
+    """The authenticator that takes any well-formed signature, whatever service it names."""
     return credential_of(request.headers, request.target)
 
 

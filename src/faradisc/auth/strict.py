@@ -43,7 +43,14 @@ from faradisc.auth.signature import (
     signing_key,
     string_to_sign,
 )
-from faradisc.auth.sigv4 import Credential, Parts, SignedRequest, is_whole_before_signature, parts_of
+from faradisc.auth.sigv4 import (
+    DYNAMODB,
+    Credential,
+    Parts,
+    SignedRequest,
+    is_whole_before_signature,
+    parts_of,
+)
 from faradisc.clock import Clock
 from faradisc.errors import (
     ExpiredTokenException,
@@ -57,7 +64,6 @@ _SKEW_S: Final = SKEW_MINUTES * 60
 PRESIGNED_S_MAX: Final = 604_800
 """Longest life of a presigned request: seven days, AWS's general bound."""
 
-SERVICE: Final = "dynamodb"
 UNSIGNED_PAYLOAD: Final = "UNSIGNED-PAYLOAD"
 
 MISMATCH: Final = (
@@ -117,7 +123,7 @@ class StrictAuthenticator:
         self._generation = keyring.generation
         self._refresh_at_ns = 0
 
-    def __call__(self, request: SignedRequest) -> Credential:
+    def __call__(self, request: SignedRequest, service: str = DYNAMODB, /) -> Credential:
         """Raises: what `sigv4.Authenticator` names."""
         now_ns = self._clock.now_ns()
         keyring = self._keyring
@@ -132,22 +138,24 @@ class StrictAuthenticator:
         if header is not None and request.target == b"/":
             cut = header.rfind(_SIGNATURE)
             signer = self._signers.get(header[:cut]) if cut > 0 else None
-            if signer is not None and request.method == "POST":
+            if signer is not None and request.method == "POST" and signer.credential.service == service:
                 given = header[cut + len(_SIGNATURE) :]
                 verdict = _verify_known(signer, request, given, now_ns // 1_000_000_000) if given else None
                 if verdict is not None:
                     if not verdict:
                         raise InvalidSignatureException(MISMATCH)
                     return signer.credential
-        return self._verify(request, header, now_ns)
+        return self._verify(request, service, header, now_ns)
 
-    def _verify(self, request: SignedRequest, header: bytes | None, now_ns: int) -> Credential:
+    def _verify(
+        self, request: SignedRequest, service: str, header: bytes | None, now_ns: int
+    ) -> Credential:
         headers = request.headers
         parts = parts_of(headers, request.target)
         _check_algorithm(parts)
         _check_signed_headers(parts, headers)
         timestamp = _timestamp(parts)
-        _check_scope(parts, timestamp, self._region)
+        _check_scope(parts, timestamp, self._region, service)
         _check_clock(parts, timestamp, now_ns // 1_000_000_000)
         key = self._keyring.find(parts.credential.access_key_id)
         if key is None:
@@ -279,13 +287,13 @@ def _timestamp(parts: Parts) -> str:
     return _basic(signed_s)
 
 
-def _check_scope(parts: Parts, timestamp: str, only_region: str | None) -> None:
+def _check_scope(parts: Parts, timestamp: str, only_region: str | None, wanted: str) -> None:
     date, region, service, terminator = parts.scope
     complaint = ""
     if not parts.credential.region or (only_region is not None and region != only_region):
         complaint += f"Credential should be scoped to a valid region, not '{region}'. "
-    if service != SERVICE:
-        complaint += f"Credential should be scoped to correct service: '{SERVICE}'. "
+    if service != wanted:
+        complaint += f"Credential should be scoped to correct service: '{wanted}'. "
     if terminator != TERMINATOR:
         complaint += (
             f"Credential should be scoped with a valid terminator: '{TERMINATOR}', not '{terminator}'. "

@@ -17,19 +17,28 @@ from __future__ import annotations
 import gzip
 import logging
 import re
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 from zlib import crc32
 
 import orjson
 
 from faradisc.auth.sigv4 import Authenticator, lenient
-from faradisc.errors import ApiError, InternalServerError, UnsupportedOperation
+from faradisc.errors import (
+    ApiError,
+    InternalServerError,
+    UnknownOperationException,
+    UnsupportedOperation,
+)
 from faradisc.limits import REQUEST_BODY_BYTES_MAX
 from faradisc.operations.call import Call
 from faradisc.protocol.body import BodyTooLarge, read_object, unpack
 from faradisc.protocol.http import HttpRequest, HttpResponse, RequestIds
+from faradisc.protocol.neighbours.recognise import visit_of
 from faradisc.protocol.shapes import CheckedShape
 from faradisc.protocol.target import operation_of
+
+if TYPE_CHECKING:
+    from faradisc.protocol.neighbours.answering import Neighbour
 
 log = logging.getLogger("faradisc.protocol")
 
@@ -68,6 +77,9 @@ class Executor(Protocol):
     async def execute(self, call: Call) -> dict[str, Any]:
         """The answer's members; may hold `orjson.Fragment`. Raises: ApiError."""
 
+    def neighbour(self, service: str) -> Neighbour:
+        """Who answers for another service on this port, by botocore's name of it."""
+
 
 async def answer(
     executor: Executor, request: HttpRequest, authenticate: Authenticator = lenient
@@ -80,11 +92,19 @@ async def answer(
         content_type = _content_type_of(headers)
     extra = _cors(request) if b"origin" in headers else ()
     if content_type is None or request.method != "POST":
-        return _no_call(executor, request, request_id, extra)
+        return await _stranger(executor, request, authenticate, extra) or _no_call(
+            executor, request, request_id, extra
+        )
     status = 200
     try:
         call = _call_of(executor, request, authenticate)
         body = orjson.dumps(await executor.execute(call))
+    except UnknownOperationException as error:
+        other = await _stranger(executor, request, authenticate, extra)
+        if other is not None:
+            return other
+        status = error.status
+        body = orjson.dumps(error.body())
     except ApiError as error:
         status = error.status
         body = orjson.dumps(error.body())
@@ -139,6 +159,18 @@ def _compile(target: bytes | None) -> CheckedShape:
     operation = operation_of(target)
     shape = _checked_shapes[operation.target] = CheckedShape(operation)
     return shape
+
+
+async def _stranger(
+    executor: Executor, request: HttpRequest, authenticate: Authenticator, extra: Headers
+) -> HttpResponse | None:
+    """The answer to a request for another service; None when it is for none."""
+    visit = visit_of(request)
+    if visit is None:
+        return None
+    from faradisc.protocol.neighbours.answering import answer_visit  # noqa: PLC0415 - few servers see one
+
+    return await answer_visit(executor, request, authenticate, visit, extra)
 
 
 # --- Requests that are no calls ------------------------------------------------------------------

@@ -21,6 +21,8 @@ import orjson
 
 API_VERSION = "2012-08-10"
 SERVICES = ("dynamodb", "dynamodbstreams")
+NEIGHBOUR_VERSIONS = {"application-autoscaling": "2016-02-06", "cloudwatch": "2010-08-01"}
+"""Of the other services on this port (protocol/neighbours), whose models are read when they are asked for."""
 
 
 class ServiceModelMissing(RuntimeError):
@@ -112,9 +114,10 @@ def operation_named(name: str) -> Operation | None:
 
 
 def _read(service: str) -> dict[str, Any]:
+    version = NEIGHBOUR_VERSIONS.get(service, API_VERSION)
     spec = find_spec("botocore")
     for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
-        path = Path(folder, "data", service, API_VERSION, "service-2.json.gz")
+        path = Path(folder, "data", service, version, "service-2.json.gz")
         if path.is_file():
             document: dict[str, Any] = orjson.loads(gzip.decompress(path.read_bytes()))
             return document
@@ -123,7 +126,7 @@ def _read(service: str) -> dict[str, Any]:
             document = orjson.loads(path.read_bytes())
             return document
     raise ServiceModelMissing(
-        f"botocore's model of {service} {API_VERSION} was not found; install botocore 1.44.5 or later"
+        f"botocore's model of {service} {version} was not found; install botocore 1.44.5 or later"
     )
 
 

@@ -54,10 +54,14 @@ _FRONT_END = {
 _TEXTLESS = frozenset({"UnknownOperationException", "SerializationException"})
 
 
-def check_output(operation: str, body: Any) -> list[str]:
-    """Deviations of a successful answer from the operation's output shape; [] when there are none."""
+def check_output(operation: str, body: Any, service: str | None = None) -> list[str]:
+    """Deviations of a successful answer from the operation's output shape; [] when there are none.
+
+    `service`: one of the other services on the port, which share names of operations with DynamoDB.
+    """
     found: list[str] = []
-    _check(_operation(operation).output, body, operation, found)
+    asked = _operation(operation) if service is None else load(service).operations[operation]
+    _check(asked.output, body, operation, found)
     return found
 
 

@@ -1,0 +1,88 @@
+"""Metrics that clients put (PutMetricData): in memory, by the minute, bounded in number and in time.
+
+Points may come in any order of time, so they are kept by minute and not in a row, as those of tables are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from faradisc.capacity.config import MINUTE_NS, SECOND_NS
+from faradisc.capacity.metrics import Dimensions, Statistic
+
+SERIES_MAX: Final = 10_000
+POINTS_MAX: Final = 15 * 24 * 60
+"""Of one series: the minutes of 15 days, as the service keeps them."""
+
+Name = tuple[str, str, str, Dimensions]
+"""Place, namespace, metric, dimensions."""
+
+
+class TooManySeries(Exception):
+    """More metrics than are kept here."""
+
+
+@dataclass(slots=True)
+class CustomSeries:
+    minutes: dict[int, Statistic] = field(default_factory=dict)
+    unit: str = "None"
+    """Of the last point put. Assumed: one metric has one unit."""
+
+
+class CustomMetrics:
+    def __init__(self) -> None:
+        self._series: dict[Name, CustomSeries] = {}
+
+    def add(self, name: Name, at_ns: int, statistic: Statistic, unit: str) -> None:
+        """Put values into the minute of a moment. Raises: TooManySeries."""
+        series = self._series.get(name)
+        if series is None:
+            if len(self._series) >= SERIES_MAX:
+                raise TooManySeries
+            series = self._series[name] = CustomSeries()
+        series.unit = unit
+        minute_ns = at_ns - at_ns % MINUTE_NS
+        present = series.minutes.get(minute_ns)
+        if present is None:
+            series.minutes[minute_ns] = statistic
+            if len(series.minutes) > POINTS_MAX:
+                del series.minutes[min(series.minutes)]
+        else:
+            # Percentiles need every value: with a set of statistics among them, there are none.
+            with_values = present.values is not None and statistic.values is not None
+            present.merge(statistic)
+            if not with_values:
+                present.values = None
+
+    def get(self, name: Name, start_ns: int, end_ns: int, period_s: int) -> list[tuple[int, Statistic]]:
+        """As MetricStore.get."""
+        series = self._series.get(name)
+        if series is None:
+            return []
+        period_ns = period_s * SECOND_NS
+        points: dict[int, Statistic] = {}
+        without_values = set()
+        for at, statistic in sorted(series.minutes.items()):
+            if start_ns <= at < end_ns:
+                period = at - at % period_ns
+                points.setdefault(period, Statistic()).merge(statistic)
+                if statistic.values is None:
+                    without_values.add(period)
+        for period in without_values:
+            points[period].values = None
+        return list(points.items())
+
+    def unit(self, name: Name) -> str | None:
+        series = self._series.get(name)
+        return None if series is None else series.unit
+
+    def listed(self, place: str) -> Iterator[tuple[Name, int]]:
+        """The series of a place, with the beginning of their last minute."""
+        for name, series in self._series.items():
+            if name[0] == place:
+                yield name, max(series.minutes)
+
+    def clear(self) -> None:
+        self._series.clear()

@@ -1,0 +1,88 @@
+"""GetMetricData: many series at once, and expressions over them.
+
+Pages: at most MaxDatapoints values per answer. Every answer names every query; where values of one are still
+to come, its StatusCode is PartialData.
+"""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from typing import Any, Final
+
+from faradisc.clock import epoch_seconds
+from faradisc.errors import ValidationException
+from faradisc.monitoring.arithmetic import Series
+from faradisc.monitoring.errors import InvalidNextToken
+from faradisc.monitoring.operations.moments import moment_ns
+from faradisc.monitoring.queries import Query, evaluate, queries_of
+from faradisc.monitoring.service import Monitoring
+from faradisc.operations.call import Call
+
+DATAPOINTS_MAX: Final = 100_800
+RANGE_NS_MAX: Final = 455 * 86_400 * 1_000_000_000
+"""What the service keeps: 15 months."""
+PERIODS_MAX: Final = 100_800
+"""Of one series, empty periods included."""
+
+
+async def get_metric_data(monitoring: Monitoring, call: Call) -> dict[str, Any]:
+    request = call.request
+    start_ns, end_ns = moment_ns(request["StartTime"], "StartTime"), moment_ns(request["EndTime"], "EndTime")
+    if start_ns >= end_ns:
+        raise ValidationException("The parameter EndTime must be greater than StartTime")
+    size = request.get("MaxDatapoints", DATAPOINTS_MAX)
+    if not 1 <= size <= DATAPOINTS_MAX:
+        raise ValidationException(f"MaxDatapoints must be between 1 and {DATAPOINTS_MAX}, not {size}")
+    if "LabelOptions" in request:
+        raise ValidationException("LabelOptions are not offered by this version of Faradisc.")
+    queries = queries_of(request["MetricDataQueries"], monitoring.place(call))
+    # Nothing is older than what is kept, so a range of years need not be walked.
+    start_ns = max(start_ns, min(end_ns - 1, monitoring.clock.now_ns() - RANGE_NS_MAX))
+    shortest_ns = (
+        min((query.period_s for query in queries if query.metric is not None), default=60) * 1_000_000_000
+    )
+    if (end_ns - start_ns) // shortest_ns > PERIODS_MAX:
+        raise ValidationException(f"The time range has more than {PERIODS_MAX} periods")
+    found = evaluate(monitoring.sources, queries, start_ns, end_ns)
+    newest_first = request.get("ScanBy", "TimestampDescending") == "TimestampDescending"
+    listed = {query["Id"]: place for place, query in enumerate(request["MetricDataQueries"])}
+    returned = sorted((query for query in queries if query.returned), key=lambda query: listed[query.id])
+    return _page(returned, found, newest_first, size, request.get("NextToken"))
+
+
+def _page(
+    queries: list[Query], found: dict[str, Series], newest_first: bool, size: int, token: str | None
+) -> dict[str, Any]:
+    """Values number `skipped` and following, all series in a row."""
+    skipped = 0 if token is None else _read(token)
+    room, before, results = size, 0, []
+    for query in queries:
+        points = sorted(found[query.id].items(), reverse=newest_first)
+        begin = min(max(skipped - before, 0), len(points))
+        part = points[begin : begin + room]
+        room -= len(part)
+        before += len(points)
+        whole = begin + len(part) == len(points)
+        results.append(
+            {
+                "Id": query.id,
+                "Label": query.label,
+                "Timestamps": [epoch_seconds(at) for at, _ in part],
+                "Values": [value for _, value in part],
+                "StatusCode": "Complete" if whole else "PartialData",
+            }
+        )
+    answer: dict[str, Any] = {"MetricDataResults": results, "Messages": []}
+    if skipped + size < before:
+        answer["NextToken"] = urlsafe_b64encode(str(skipped + size).encode()).decode()
+    return answer
+
+
+def _read(token: str) -> int:
+    try:
+        text = urlsafe_b64decode(token).decode()
+    except ValueError:
+        raise InvalidNextToken from None
+    if not text.isascii() or not text.isdigit() or len(text) > 12:
+        raise InvalidNextToken
+    return int(text)

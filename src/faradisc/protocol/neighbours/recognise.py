@@ -1,0 +1,62 @@
+"""Whether a request is for a neighbour, which operation it names, and how it is written.
+
+    JSON     X-Amz-Target: <prefix>.<Operation>              boto3, AWS CLI, most SDKs
+    CBOR     POST /service/<prefix>/operation/<Operation>    SDKs for Go, Java, JavaScript, Rust
+    query    a form with Action and Version                  SDKs of before 2024
+
+Source: botocore's serializers `json`, `smithy-rpc-v2-cbor` and `query`; its model of CloudWatch lists them.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from faradisc.protocol.http import HttpRequest
+from faradisc.protocol.neighbours.services import BY_PREFIX, CLOUDWATCH, Service
+
+Way = Literal["json", "cbor", "query"]
+
+_JSON_TYPES: Final = (b"application/x-amz-json-1.0", b"application/x-amz-json-1.1", b"application/json")
+_CBOR_PATH: Final = re.compile(rb"/service/([A-Za-z0-9]+)/operation/([A-Za-z0-9]+)", re.ASCII)
+_FORM: Final = b"application/x-www-form-urlencoded"
+_VERSION: Final = f"Version={CLOUDWATCH.api_version}".encode()
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A request that is a neighbour's."""
+
+    service: Service
+    operation: str
+    """As named; perhaps not one of the service's. "" where the form itself names it."""
+    way: Way
+    content_type: bytes
+    """Without parameters."""
+
+
+def visit_of(request: HttpRequest) -> Visit | None:
+    """None for a request that is nobody's, or DynamoDB's."""
+    if request.method != "POST":
+        return None
+    headers = request.headers
+    content_type = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+    path = request.target.partition(b"?")[0]
+    if content_type in _JSON_TYPES:
+        prefix, _, operation = headers.get(b"x-amz-target", b"").decode("latin-1").partition(".")
+        service = BY_PREFIX.get(prefix)
+        return None if service is None else Visit(service, operation, "json", content_type)
+    if match := _CBOR_PATH.fullmatch(path):
+        service = BY_PREFIX.get(match[1].decode())
+        # A request without members may come without a body, and then without a content type.
+        if service is not None and content_type in (b"application/cbor", b""):
+            return Visit(service, match[2].decode(), "cbor", content_type)
+    elif content_type == _FORM and path == b"/" and _may_name_version(request):
+        return Visit(CLOUDWATCH, "", "query", content_type)
+    return None
+
+
+def _may_name_version(request: HttpRequest) -> bool:
+    """Whether a form can be CloudWatch's. A compressed one has to be unpacked to say."""
+    return _VERSION in request.body or b"content-encoding" in request.headers

@@ -1,0 +1,33 @@
+"""Application Auto Scaling's exceptions, as its model names them."""
+
+from __future__ import annotations
+
+from faradisc.protocol.neighbours.wire import NeighbourError
+
+
+class ScalingError(NeighbourError):
+    text_member = "Message"
+
+
+class ValidationException(ScalingError):
+    pass
+
+
+class ObjectNotFoundException(ScalingError):
+    pass
+
+
+class LimitExceededException(ScalingError):
+    pass
+
+
+class InvalidNextTokenException(ScalingError):
+    default_text = "The next token supplied was invalid"
+
+
+class ResourceNotFoundException(ScalingError):
+    pass
+
+
+class TooManyTagsException(ScalingError):
+    pass

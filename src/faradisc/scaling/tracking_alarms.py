@@ -1,0 +1,120 @@
+"""The four CloudWatch alarms of a target tracking policy, named and set as the service names and sets them.
+
+AlarmHigh and AlarmLow drive the policy; their states are the policy's own (capacity/autoscaling.py). The
+other two watch for changes of capacity by somebody else and follow their metric like any alarm.
+
+Source: capacity.md section 2.13; V120.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from faradisc.capacity.alarms import State
+from faradisc.capacity.config import MINUTE_NS, SECOND_NS
+from faradisc.capacity.metric_catalog import NAMESPACE
+from faradisc.clock import Entropy
+from faradisc.monitoring.alarm import Alarm
+from faradisc.monitoring.alarms import Alarms
+from faradisc.monitoring.reasons import reason, reason_data
+from faradisc.scaling.target import ScalingPolicy, Target
+
+HIGH: Final = "AlarmHigh"
+LOW: Final = "AlarmLow"
+CAPACITY_HIGH: Final = "ProvisionedCapacityHigh"
+CAPACITY_LOW: Final = "ProvisionedCapacityLow"
+KINDS: Final = (HIGH, LOW, CAPACITY_HIGH, CAPACITY_LOW)
+
+_MAINTENANCE: Final = {"Statistic": "Average", "Period": 300, "EvaluationPeriods": 3}
+
+
+def new_ids(entropy: Entropy) -> dict[str, str]:
+    return {kind: entropy.uuid() for kind in KINDS}
+
+
+def alarm_name(target: Target, policy: ScalingPolicy, kind: str) -> str:
+    return f"TargetTracking-{target.resource_id}-{kind}-{policy.alarm_ids[kind]}"
+
+
+def references(target: Target, policy: ScalingPolicy) -> list[dict[str, str]]:
+    """The alarms as Application Auto Scaling tells of them."""
+    names = [alarm_name(target, policy, kind) for kind in KINDS]
+    arn = f"arn:aws:cloudwatch:{target.region}:{target.account}:alarm"
+    return [{"AlarmName": name, "AlarmARN": f"{arn}:{name}"} for name in names]
+
+
+async def sync(alarms: Alarms, target: Target, now_ns: int) -> None:
+    """Make the alarms in CloudWatch what the target's policy has them be. Writes only what differs."""
+    policy = target.policy
+    if policy is None or not policy.tracking.drawn_for:
+        return
+    for kind, settings in _settings(target, policy):
+        name = alarm_name(target, policy, kind)
+        alarm = alarms.find(target.place, name)
+        if alarm is None or alarm.settings != settings:
+            driven = kind in (HIGH, LOW)
+            arn = target.policy_arn(policy)
+            made = Alarm(
+                target.place,
+                target.region,
+                target.account,
+                name,
+                settings,
+                now_ns,
+                now_ns,
+                now_ns,
+                owner=arn,
+                driven=driven,
+            )
+            await alarms.put(made)
+    tracking = policy.tracking
+    for kind, state in ((HIGH, tracking.high_state), (LOW, tracking.low_state)):
+        alarm = alarms.find(target.place, alarm_name(target, policy, kind))
+        # Redrawing an alarm leaves its state, until the first new points decide.
+        if alarm is not None and alarm.state != state != "INSUFFICIENT_DATA":
+            await _move(alarms, alarm, state, policy)
+
+
+async def _move(alarms: Alarms, alarm: Alarm, state: State, policy: ScalingPolicy) -> None:
+    tracking = policy.tracking
+    rule = alarm.rule
+    count = len(tracking.points)
+    points = [
+        (tracking.looked_ns - (count - place) * MINUTE_NS, point)
+        for place, point in enumerate(tracking.points)
+    ][-rule.periods :]
+    looked_ns = tracking.looked_ns + tracking.timing.metric_delay_s * SECOND_NS
+    why = reason(rule, points, alarm.state, state)
+    await alarms.move(alarm, state, why, reason_data(rule, points, looked_ns, "Sum", None), looked_ns)
+
+
+async def remove(alarms: Alarms, target: Target, policy: ScalingPolicy) -> None:
+    found = (alarms.find(target.place, alarm_name(target, policy, kind)) for kind in KINDS)
+    await alarms.delete(alarm for alarm in found if alarm is not None)
+
+
+def _settings(target: Target, policy: ScalingPolicy) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each alarm's members of PutMetricAlarm."""
+    scaled, capacity = target.scaled, policy.tracking.drawn_for
+    arn = target.policy_arn(policy)
+    common = {
+        "AlarmDescription": f"DO NOT EDIT OR DELETE. For TargetTrackingScaling policy {arn}.",
+        "ActionsEnabled": True,
+        "AlarmActions": [arn],
+        "Namespace": NAMESPACE,
+        "Dimensions": [{"Name": name, "Value": value} for name, value in reversed(scaled.metric_dimensions)],
+    }
+    for kind, rule in zip((HIGH, LOW), policy.tracking.rules(), strict=True):
+        driving = {
+            "MetricName": scaled.consumed_metric,
+            "Statistic": "Sum",
+            "Period": rule.period_s,
+            "EvaluationPeriods": rule.periods,
+            "Threshold": float(rule.threshold),
+            "ComparisonOperator": rule.comparison,
+        }
+        yield kind, {**common, **driving}
+    for kind, comparison in ((CAPACITY_HIGH, "GreaterThanThreshold"), (CAPACITY_LOW, "LessThanThreshold")):
+        watching = {"MetricName": scaled.provisioned_metric, "Threshold": float(capacity)}
+        yield kind, {**common, **_MAINTENANCE, **watching, "ComparisonOperator": comparison}
