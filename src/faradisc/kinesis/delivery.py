@@ -191,8 +191,13 @@ class KinesisDelivery:
             flow.failures += 1
 
     async def _finish(self, table: Table, destination: dict[str, Any]) -> bool:
-        """A destination that was switched off has got everything: forget its log."""
+        """A destination that was switched off has got everything: forget its log.
+
+        The log first: nothing is captured any more, and a crash in between leaves nothing unowned behind.
+        """
         resource = destination["resource"]
+        for part in parts_of(resource, table.state.slots):
+            await self._store.clear(part)
 
         def change(state: TableState) -> bool:
             for each in state.kinesis:
@@ -204,6 +209,4 @@ class KinesisDelivery:
             await self._catalog.update(table, change, while_in_use=True)
         except ApiError:
             return False  # the table has gone, or is being changed: the next step sees
-        for part in parts_of(resource, table.state.slots):
-            await self._store.clear(part)
         return True

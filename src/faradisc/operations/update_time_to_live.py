@@ -31,6 +31,7 @@ async def update_time_to_live(backend: Backend, call: Call) -> dict[str, Any]:
             "changed_ns": now_ns,
             "resource": None,
             "filled": False,
+            "left": state.ttl["resource"] if state.ttl is not None else None,
         }
         return False
 

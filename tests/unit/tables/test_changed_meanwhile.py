@@ -1,0 +1,202 @@
+"""A table that changes while somebody holds it, and changes whose commit fails or is the last before a crash.
+
+What it proves: a write lands in the table as it is then, with indexes and streams that came after its request
+was read, and never in a deleted one; a description is of one state; a change of a table that the disk refused
+was never told; what a crash leaves behind a deletion is cleared by the next start. Why so: the simulation
+(tests/simulation) has met each of these; here they are without chance.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from faradisc.check import Check
+from faradisc.clock import ManualClock, SeededEntropy
+from faradisc.database import Database, Settings
+from faradisc.errors import ResourceNotFoundException, StorageError
+from faradisc.operations.call import Call
+from faradisc.storage.immediate import run
+from faradisc.tables.description import describe_table
+from faradisc.tables.table import Table
+from faradisc.tables.writes import Change, apply_change, apply_changes
+from faradisc.testing.faulty_store import NO_FAULTS, Faults, FaultyDisk
+from faradisc.testing.seeded_loop import SeededLoop
+from fixtures.in_process import InProcess
+from fixtures.schemas import item, schema
+
+KEY = item(p="a")
+
+
+def held(raw: InProcess) -> Table:
+    """The table as a request finds it."""
+    return raw.local._open()._backend.catalog.for_data("table", "us-east-1", "000000000000")
+
+
+def add_index(raw: InProcess) -> None:
+    members = schema("p:S", gsi={"late": ("g:S", "", "ALL")})
+    raw.call(
+        "UpdateTable",
+        TableName="table",
+        AttributeDefinitions=members["AttributeDefinitions"],
+        GlobalSecondaryIndexUpdates=[{"Create": members["GlobalSecondaryIndexes"][0]}],
+    )
+    raw.call("ListTables")  # the index is filled before any request
+
+
+@pytest.mark.parametrize("write", [apply_change, lambda store, change: apply_changes(store, [change])])
+def test_a_write_keeps_up_an_index_that_came_after_its_request(raw: InProcess, write: Any) -> None:
+    raw.call("CreateTable", TableName="table", **schema("p:S"))
+    new = item(p="a", g="x")
+    change = Change(held(raw), KEY, lambda _: new)
+    add_index(raw)
+    run(write(raw.store, change))
+    assert raw.call("Scan", TableName="table", IndexName="late")["Items"] == [new]
+
+
+def test_a_write_is_in_a_stream_that_came_after_its_request(raw: InProcess) -> None:
+    raw.call("CreateTable", TableName="table", **schema("p:S"))
+    change = Change(held(raw), KEY, lambda _: KEY)
+    raw.call(
+        "UpdateTable",
+        TableName="table",
+        StreamSpecification={"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"},
+    )
+    run(apply_change(raw.store, change))
+    stream = held(raw).state.stream
+    assert stream is not None
+    logs = [sum(last for part, last in run(raw.store.parts()) if part[:4] == stream["resource"].to_bytes(4))]
+    assert logs == [1]
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_write_to_a_deleted_table_is_refused(raw: InProcess, again: bool) -> None:
+    """Also when a table of the same name has come since."""
+    raw.call("CreateTable", TableName="table", **schema("p:S"))
+    change = Change(held(raw), KEY, lambda _: KEY)
+    raw.call("DeleteTable", TableName="table")
+    if again:
+        raw.call("CreateTable", TableName="table", **schema("p:S"))
+    with pytest.raises(ResourceNotFoundException):
+        run(apply_change(raw.store, change))
+    report = run(Check(raw.store, ManualClock()).finish())
+    assert report.sentences() == []
+
+
+def test_a_write_after_a_reset_is_refused(raw: InProcess) -> None:
+    raw.call("CreateTable", TableName="table", **schema("p:S"))
+    change = Change(held(raw), KEY, lambda _: KEY)
+    raw.local.reset()
+    with pytest.raises(ResourceNotFoundException):
+        run(apply_change(raw.store, change))
+
+
+def test_a_table_is_described_as_it_is_not_as_it_was(raw: InProcess) -> None:
+    raw.call("CreateTable", TableName="table", **schema("p:S", gsi={"late": ("g:S", "", "ALL")}))
+    before = held(raw)
+    update = {"Delete": {"IndexName": "late"}}
+    raw.call("UpdateTable", TableName="table", GlobalSecondaryIndexUpdates=[update])
+    raw.call("DescribeTable", TableName="table")
+    described = run(describe_table(raw.store, before, 0))
+    assert "GlobalSecondaryIndexes" not in described
+
+
+# --- Disks that fail -----------------------------------------------------------------------------
+
+
+class World:
+    """A database on a faulty disk, asked one request after the other."""
+
+    def __init__(self) -> None:
+        self.chance = random.Random(1)
+        self.disk = FaultyDisk(self.chance)
+        self.clock = ManualClock()
+
+    async def open(self, faults: Faults = NO_FAULTS) -> Database:
+        settings = Settings(transition_ms=0, ttl_change_interval_s=0)
+        store = self.disk.open(faults)
+        return await Database.open(store, settings=settings, clock=self.clock, entropy=SeededEntropy(1))
+
+
+async def ask(database: Database, operation: str, **request: Any) -> dict[str, Any]:
+    return await database.execute(Call(operation, request, True, "us-east-1", "000000000000"))
+
+
+STREAM = {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}
+
+
+@pytest.mark.parametrize(
+    "faults", [Faults(fail_before_write=1), Faults(fail_after_write=1), Faults(fail_sync=1)]
+)
+def test_a_change_that_the_disk_refused_is_not_told(faults: Faults) -> None:
+    world = World()
+
+    async def play() -> None:
+        database = await world.open()
+        await ask(database, "CreateTable", TableName="table", **schema("p:S"))
+        await database.close()
+        database = await world.open(faults)
+        with pytest.raises(StorageError):
+            await ask(database, "UpdateTable", TableName="table", StreamSpecification=STREAM)
+        described = await ask(database, "DescribeTable", TableName="table")
+        assert "StreamSpecification" not in described["Table"]
+        assert (await ask(database, "ListStreams"))["Streams"] == []
+        with pytest.raises(StorageError):
+            await ask(database, "CreateTable", TableName="other", **schema("p:S"))
+        assert (await ask(database, "ListTables"))["TableNames"] == ["table"]
+
+    with SeededLoop(world.chance) as loop:
+        loop.run("play", play())
+
+
+async def switch_ttl(database: Database, on: bool) -> None:
+    specification = {"Enabled": on, "AttributeName": "exp"}
+    await ask(database, "UpdateTimeToLive", TableName="table", TimeToLiveSpecification=specification)
+
+
+async def drop_index(database: Database) -> None:
+    update = {"Delete": {"IndexName": "late"}}
+    await ask(database, "UpdateTable", TableName="table", GlobalSecondaryIndexUpdates=[update])
+
+
+@pytest.mark.parametrize("leave", [lambda database: switch_ttl(database, False), drop_index])
+def test_what_a_crash_leaves_of_a_deletion_is_cleared_at_the_next_start(
+    leave: Callable[[Database], Any],
+) -> None:
+    """Crashes after every number of steps; what is left has an owner, or is gone after the start."""
+    crashed_in_between = 0
+    for steps in range(1, 60):
+        world = World()
+
+        async def prepare(world: World = world) -> Database:
+            database = await world.open()
+            members = schema("p:S", gsi={"late": ("g:S", "", "ALL")})
+            await ask(database, "CreateTable", TableName="table", **members)
+            await switch_ttl(database, True)
+            for number in range(8):
+                new = item(p=str(number), g="x", exp=2_000_000_000)
+                await ask(database, "PutItem", TableName="table", Item=new)
+            while await database.work():
+                pass
+            return database
+
+        with SeededLoop(world.chance) as loop:
+            database = loop.run("prepare", prepare())
+            strand = loop.start("leave", leave(database))
+            for _ in range(steps):
+                loop.step()
+            has_ended = strand.done
+        world.disk.crash(lose=0.0)
+        report = run(Check(world.disk.synced, world.clock).finish())
+        crashed_in_between += not report.clean
+        with SeededLoop(world.chance) as loop:
+            database = loop.run("open", world.open())
+            report = loop.run("check", Check(database.store, world.clock).finish())
+        assert report.sentences() == []
+        if has_ended:
+            break
+    assert has_ended
+    assert crashed_in_between or leave is drop_index, "an index on its way out is owned until it is gone"
