@@ -193,6 +193,14 @@ class DuplicateItemException(ModelledError):
     default_text = "Duplicate primary key exists in table"
 
 
+class TableNotFoundException(ModelledError):
+    pass
+
+
+class PointInTimeRecoveryUnavailableException(ModelledError):
+    pass
+
+
 class ExportConflictException(ModelledError):
     default_text = "The client token was already used for an export with other parameters."
 

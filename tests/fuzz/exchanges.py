@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from random import Random
 from typing import Any
+
+from fixtures.buckets import recoverable
+from fixtures.in_process import InProcess
 
 from .tables import TABLES
 
@@ -19,9 +21,13 @@ _begun: dict[str, str] = {}
 """ARNs of the tasks that every world begins with, by kind."""
 
 
-def begin_tasks(call: Callable[..., dict[str, Any]]) -> None:
-    """One of each kind, in the buckets of a new world."""
-    begun = call(
+def begin_tasks(process: InProcess) -> None:
+    """One of each kind, in the buckets of a new world, whose tables have a past from now on."""
+    for table in TABLES:
+        recoverable(process, table.name)
+    begun = process.call("ExportTableToPointInTime", TableArn=_ARN + TABLES[0].name, S3Bucket=BUCKETS[0])
+    _begun["export"] = begun["ExportDescription"]["ExportArn"]
+    begun = process.call(
         "ImportTable",
         S3BucketSource={"S3Bucket": BUCKETS[0]},
         InputFormat="DYNAMODB_JSON",
@@ -72,5 +78,35 @@ def describe_import(rng: Random) -> Request:
 
 def list_imports(rng: Random) -> Request:
     return _maybe(rng, 0.5, PageSize=rng.choice((1, 25))) | _maybe(
+        rng, 0.3, TableArn=_ARN + rng.choice(TABLES).name
+    )
+
+
+def export_table(rng: Random) -> Request:
+    incremental = rng.random() < 0.3
+    window = {"ExportFromTime": 1_700_000_000, "ExportViewType": "NEW_IMAGE"}
+    wanted = {
+        "FilterExpression": "attribute_exists(n) AND n > :n",
+        "ProjectionExpression": "n",
+        "ExpressionAttributeValues": {":n": {"N": "1"}},
+    }
+    return {
+        "TableArn": _ARN + rng.choice(TABLES).name,
+        "S3Bucket": rng.choice(BUCKETS),
+        **_maybe(rng, 0.4, S3Prefix=rng.choice(PREFIXES)),
+        **_maybe(rng, 0.5, ExportFormat=rng.choice(("DYNAMODB_JSON", "ION"))),
+        **_maybe(rng, 0.3, ClientToken=rng.choice("ab")),
+        **_maybe(rng, 0.2, FilterSpecification=wanted),
+        **({"ExportType": "INCREMENTAL_EXPORT"} if incremental else {}),
+        **({"IncrementalExportSpecification": window} if incremental else {}),
+    }
+
+
+def describe_export(rng: Random) -> Request:
+    return {"ExportArn": _arn(rng, "export")}
+
+
+def list_exports(rng: Random) -> Request:
+    return _maybe(rng, 0.5, MaxResults=rng.choice((1, 25))) | _maybe(
         rng, 0.3, TableArn=_ARN + rng.choice(TABLES).name
     )

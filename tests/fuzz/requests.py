@@ -13,7 +13,14 @@ from typing import Any
 from faradisc.operations.registry import OPERATIONS
 from faradisc.protocol.service_model import operation_named
 
-from .exchanges import describe_import, import_table, list_imports
+from .exchanges import (
+    describe_export,
+    describe_import,
+    export_table,
+    import_table,
+    list_exports,
+    list_imports,
+)
 from .expressions import Expressions
 from .statements import Statement, a_read, a_write, any_statement
 from .streams import stream
@@ -490,6 +497,9 @@ _MAKERS: dict[str, Maker] = {
     "ExecuteTransaction": execute_transaction,
     "UpdateTimeToLive": update_time_to_live,
     "DescribeTimeToLive": describe_table,
+    "ExportTableToPointInTime": export_table,
+    "DescribeExport": describe_export,
+    "ListExports": list_exports,
     "ImportTable": import_table,
     "DescribeImport": describe_import,
     "ListImports": list_imports,

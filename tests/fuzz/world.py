@@ -59,7 +59,7 @@ class World:
         lines.write_bytes(LINES)
         self._process = InProcess(transition_ms=TRANSITION_MS, s3_root=root)
         found(self._process)
-        begin_tasks(self._process.call)
+        begin_tasks(self._process)
 
     def send(self, request: HttpRequest) -> HttpResponse:
         """Send one request and check its answer. Raises Broken, or whatever escaped."""

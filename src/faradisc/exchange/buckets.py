@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import md5
 from pathlib import Path
@@ -62,8 +62,30 @@ class Object:
     """Bytes as stored, compressed or not."""
 
 
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What a request says of a bucket beside its name."""
+
+    owner: str | None = None
+    """Account that the bucket must belong to."""
+    sse_algorithm: str | None = None
+    """AES256 or KMS, of objects that are written."""
+    sse_key: str | None = None
+
+
+def access_of(asked: Mapping[str, str]) -> Access:
+    return Access(asked.get("S3BucketOwner"), asked.get("S3SseAlgorithm"), asked.get("S3SseKmsKeyId"))
+
+
 class Buckets(Protocol):
     """All methods raise BucketError."""
+
+    encrypts: bool
+    """Whether objects can be encrypted under a key that is named."""
+
+    def opened(self, access: Access) -> Buckets:
+        """The same buckets, used as a request says."""
+        ...
 
     async def objects(self, bucket: str, prefix: str) -> list[Object]:
         """The objects whose keys begin with `prefix`, by key."""
@@ -95,10 +117,15 @@ class Buckets(Protocol):
 
 
 class DirectoryBuckets:
-    """Buckets that are directories: <root>/<bucket>/<key>."""
+    """Buckets that are directories: <root>/<bucket>/<key>. They belong to whoever owns the disk."""
+
+    encrypts = False
 
     def __init__(self, root: Path | str) -> None:
         self.root = Path(root).absolute()
+
+    def opened(self, access: Access) -> Buckets:
+        return self
 
     async def objects(self, bucket: str, prefix: str) -> list[Object]:
         directory = self._bucket(bucket)
@@ -125,7 +152,7 @@ class DirectoryBuckets:
     def discard(self, draft: BinaryIO) -> None:
         with _translated(draft.name):
             draft.close()
-            os.unlink(draft.name)
+            Path(draft.name).unlink(missing_ok=True)
 
     async def store(self, bucket: str, key: str, draft: BinaryIO) -> str:
         path = self._path(bucket, key)
@@ -142,9 +169,13 @@ class DirectoryBuckets:
 
     async def put(self, bucket: str, key: str, content: bytes) -> str:
         draft = self.draft(bucket, md5(key.encode(), usedforsecurity=False).hexdigest())
-        with _translated(key):
-            draft.write(content)
-        return await self.store(bucket, key, draft)
+        try:
+            with _translated(key):
+                draft.write(content)
+            return await self.store(bucket, key, draft)
+        except BaseException:
+            self.discard(draft)
+            raise
 
     async def remove(self, bucket: str, key: str) -> None:
         with _translated(key):

@@ -6,14 +6,15 @@ nothing starts without them.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from faradisc.clock import Clock, Entropy
 from faradisc.exchange.buckets import Buckets, DirectoryBuckets
-from faradisc.exchange.ledger import IMPORT, Ledger
+from faradisc.exchange.ledger import EXPORT, IMPORT, Ledger
 from faradisc.storage.api import Store
 from faradisc.tables.catalog import Catalog
 
@@ -28,6 +29,16 @@ class Places:
     buckets: Buckets
     logs: Path
     """Directory of the error logs; made when there is something to write."""
+
+
+class Job(Protocol):
+    async def step(self) -> bool:
+        """A bounded piece of the oldest task. False when there is none."""
+        ...
+
+    def close(self) -> None:
+        """Release what a task under way holds; it goes on later."""
+        ...
 
 
 def directories(root: Path | str | PathLike[str], logs: Path | None) -> Places:
@@ -46,7 +57,7 @@ class Exchange:
         self._catalog = catalog
         self.places = places
         self.ledger = Ledger(store, clock, entropy)
-        self._importing: Importing | None = None
+        self._jobs: dict[str, Job] = {}
 
     async def load(self) -> None:
         await self.ledger.load()
@@ -56,16 +67,33 @@ class Exchange:
     async def step(self) -> bool:
         """A bounded piece of every kind of work. False when there is none."""
         busy = False
-        if self.places is not None and next(self.ledger.running(IMPORT), None) is not None:
-            busy = await self._importer(self.places).step()
+        for kind in self._running():
+            busy = await self._job(kind).step() or busy
         return await self.ledger.forget_old() or busy
 
-    def _importer(self, places: Places) -> Importing:
-        if self._importing is None:
-            from faradisc.exchange.importing import Importing  # noqa: PLC0415 - only those that import
+    def _running(self) -> Iterator[str]:
+        """The kinds of which something is under way."""
+        if self.places is not None:
+            yield from (kind for kind in (EXPORT, IMPORT) if next(self.ledger.running(kind), None))
 
-            self._importing = Importing(self._store, self._catalog, self.ledger, places.buckets, places.logs)
-        return self._importing
+    def _job(self, kind: str) -> Job:
+        if kind not in self._jobs:
+            self._jobs[kind] = self._made(kind)
+        return self._jobs[kind]
+
+    def _made(self, kind: str) -> Job:
+        places = self.places
+        assert places is not None
+        if kind == EXPORT:
+            from faradisc.exchange.exporting import Exporting  # noqa: PLC0415 - only those that export
+
+            return Exporting(self._store, self._catalog, self.ledger, places.buckets)
+        return self._importer(places)
+
+    def _importer(self, places: Places) -> Importing:
+        from faradisc.exchange.importing import Importing  # noqa: PLC0415 - only those that import
+
+        return Importing(self._store, self._catalog, self.ledger, places.buckets, places.logs)
 
     async def drop_all(self) -> None:
         """Forget every task. Objects in buckets stay."""
@@ -74,5 +102,5 @@ class Exchange:
 
     def close(self) -> None:
         """Release the files of jobs under way; they go on when the database is opened again."""
-        if self._importing is not None:
-            self._importing.close()
+        for job in self._jobs.values():
+            job.close()

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from faradisc.errors import ResourceNotFoundException, ValidationException
-from faradisc.exchange.buckets import BucketError, Buckets
+from faradisc.exchange.buckets import BucketError, Buckets, access_of
 from faradisc.exchange.checking import checked_item
 from faradisc.exchange.compression import Damaged, Unavailable
 from faradisc.exchange.error_log import ErrorLog
@@ -65,6 +65,7 @@ class _Run:
         self.task = task
         self.table = table
         place = shown["S3BucketSource"]
+        buckets = buckets.opened(access_of(place))
         self.bucket: str = place["S3Bucket"]
         self.intake = Intake(
             buckets, (self.bucket, place.get("S3KeyPrefix", "")), source_of(shown), table, progress

@@ -116,8 +116,7 @@ class Intake:
             return
         if chosen.key != key:
             records = 0
-        file = await self._buckets.fetch(self._bucket, chosen.key)
-        self._file = await self._manifests.checked(chosen.key, file)
+        self._file = await self._manifests.fetch(chosen.key)
         self._reading = Reading(self._file, self._source, self._table)
         self._records = self._reading.records
         self._counted = 0

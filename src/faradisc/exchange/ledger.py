@@ -11,7 +11,6 @@ Source: limits.md section 8 (tokens); the model's ListExports, ListImports, List
 
 from __future__ import annotations
 
-from base64 import b32encode
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
@@ -98,10 +97,6 @@ class Ledger:
         now_ms = max(self._clock.now_ns() // 1_000_000, self._last_id_ms + 1)
         self._last_id_ms = now_ms
         return f"{now_ms:014d}-{self._entropy.token_bytes(4).hex()}"
-
-    def new_name(self) -> str:
-        """Of a data file: 26 letters and digits."""
-        return b32encode(self._entropy.token_bytes(16)).decode().rstrip("=").lower()
 
     def begun_with(self, kind: str, home: str, token: str, fingerprint: str) -> Task | None:
         """The task that this token began before, if its window has not ended. Raises TokenMismatch."""

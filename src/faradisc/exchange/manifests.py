@@ -15,7 +15,7 @@ directory, from listings of real exports, as recalled. A reader also takes `.che
 from __future__ import annotations
 
 import posixpath
-from base64 import b64encode
+from base64 import b32encode, b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import md5
@@ -56,6 +56,12 @@ def export_directory(prefix: str | None, export_id: str) -> str:
     return posixpath.join(prefix or "", ROOT, export_id)
 
 
+def data_file_name(seed: str) -> str:
+    """26 letters and digits, like those the service gives its data files."""
+    digest = md5(seed.encode(), usedforsecurity=False).digest()
+    return b32encode(digest).decode().rstrip("=").lower()
+
+
 def checksum(content: bytes) -> str:
     return b64encode(md5(content, usedforsecurity=False).digest()).decode()
 
@@ -86,8 +92,8 @@ class Manifests:
             await self._read(directory)
         return data
 
-    async def checked(self, key: str, file: BinaryIO) -> BinaryIO:
-        """The file, or where a manifest knows the object, one that is held against it while it is read.
+    async def fetch(self, key: str) -> BinaryIO:
+        """The object as a file; where a manifest knows it, one that is held against that while it is read.
 
         Raises: Damaged, BucketError.
         """
@@ -95,6 +101,7 @@ class Manifests:
         if posixpath.basename(directory) == "data":
             await self._read(posixpath.dirname(directory))
         expected = self._checksums.get(key)
+        file = await self._buckets.fetch(self._bucket, key)
         return file if expected is None else Summed(file, expected)  # type: ignore[return-value]
 
     async def _read(self, directory: str) -> None:

@@ -16,9 +16,11 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 from faradisc.exchange.buckets import (
+    Access,
     AccessDenied,
     BucketError,
     BucketFailed,
+    Buckets,
     InvalidKey,
     NoSuchBucket,
     NoSuchKey,
@@ -28,6 +30,7 @@ from faradisc.exchange.desk import Places
 
 T = TypeVar("T")
 AWS = "aws"
+_ALGORITHMS = {"AES256": "AES256", "KMS": "aws:kms"}
 _CODES: dict[str, type[BucketError]] = {
     "NoSuchBucket": NoSuchBucket,
     "NoSuchKey": NoSuchKey,
@@ -43,15 +46,16 @@ def endpoint(url: str, logs: Path | None) -> Places:
     return Places(S3Buckets(url), logs or Path(tempfile.mkdtemp(prefix="faradisc-logs-")))
 
 
-class S3Buckets:
-    def __init__(self, url: str, *, options: dict[str, Any] | None = None) -> None:
-        """url: of the endpoint, or `aws`; options: further ones of boto3's client."""
-        self._url = None if url == AWS else url
-        self._options = options or {}
+class _Connection:
+    """A client, made when first needed, and shared by all uses of an endpoint."""
+
+    def __init__(self, url: str | None, options: dict[str, Any]) -> None:
+        self._url = url
+        self._options = options
         self._made: Any = None
 
     @property
-    def _client(self) -> Any:
+    def client(self) -> Any:
         """Raises: BucketFailed when boto3 is not installed."""
         if self._made is None:
             try:
@@ -61,9 +65,38 @@ class S3Buckets:
             self._made = boto3.client("s3", endpoint_url=self._url, **self._options)
         return self._made
 
+
+class S3Buckets:
+    encrypts = True
+
+    def __init__(self, url: str, *, options: dict[str, Any] | None = None) -> None:
+        """url: of the endpoint, or `aws`; options: further ones of boto3's client."""
+        self._connection = _Connection(None if url == AWS else url, options or {})
+        self._reading: dict[str, str] = {}
+        """Parameters of every request."""
+        self._writing: dict[str, str] = {}
+        """Further ones of requests that write objects."""
+
+    def opened(self, access: Access) -> Buckets:
+        opened = S3Buckets("")
+        opened._connection = self._connection
+        if access.owner is not None:
+            opened._reading["ExpectedBucketOwner"] = access.owner
+        if access.sse_algorithm is not None:
+            opened._writing["ServerSideEncryption"] = _ALGORITHMS[access.sse_algorithm]
+        if access.sse_key is not None:
+            opened._writing["SSEKMSKeyId"] = access.sse_key
+        return opened
+
+    @property
+    def _client(self) -> Any:
+        return self._connection.client
+
     async def objects(self, bucket: str, prefix: str) -> list[Object]:
         def listed() -> list[Object]:
-            pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
+            pages = self._client.get_paginator("list_objects_v2").paginate(
+                Bucket=bucket, Prefix=prefix, **self._reading
+            )
             return [Object(each["Key"], each["Size"]) for page in pages for each in page.get("Contents", ())]
 
         return sorted(await _in_thread(listed), key=lambda found: found.key)
@@ -72,7 +105,7 @@ class S3Buckets:
         def fetched() -> BinaryIO:
             file = self.draft(bucket, key)
             try:
-                self._client.download_fileobj(bucket, key, file)
+                self._client.download_fileobj(bucket, key, file, ExtraArgs=self._reading)
                 file.seek(0)
             except BaseException:
                 file.close()
@@ -92,20 +125,22 @@ class S3Buckets:
             with draft:
                 draft.seek(0)
                 # `upload_fileobj` closes what it is given, and sends large files in parts.
-                self._client.upload_fileobj(draft, bucket, key)
-            tag: str = self._client.head_object(Bucket=bucket, Key=key)["ETag"]
+                self._client.upload_fileobj(draft, bucket, key, ExtraArgs={**self._reading, **self._writing})
+            tag: str = self._client.head_object(Bucket=bucket, Key=key, **self._reading)["ETag"]
             return tag.strip('"')
 
         return await _in_thread(stored)
 
     async def put(self, bucket: str, key: str, content: bytes) -> str:
-        tag: str = (await _in_thread(lambda: self._client.put_object(Bucket=bucket, Key=key, Body=content)))[
-            "ETag"
-        ]
-        return tag.strip('"')
+        def put() -> str:
+            more = {**self._reading, **self._writing}
+            tag: str = self._client.put_object(Bucket=bucket, Key=key, Body=content, **more)["ETag"]
+            return tag.strip('"')
+
+        return await _in_thread(put)
 
     async def remove(self, bucket: str, key: str) -> None:
-        await _in_thread(lambda: self._client.delete_object(Bucket=bucket, Key=key))
+        await _in_thread(lambda: self._client.delete_object(Bucket=bucket, Key=key, **self._reading))
 
 
 async def _in_thread(call: Callable[[], T]) -> T:

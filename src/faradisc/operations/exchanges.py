@@ -28,6 +28,22 @@ def places_of(backend: Backend) -> Places:
     return backend.exchange.places
 
 
+def check_encryption(places: Places, asked: dict[str, Any]) -> None:
+    """The members of a request that say how objects are to be encrypted.
+
+    Raises: UnsupportedOperation where objects are files, which only the disk can encrypt;
+    ValidationException for a key without its algorithm.
+    """
+    algorithm, key = asked.get("S3SseAlgorithm"), asked.get("S3SseKmsKeyId")
+    if key is not None and algorithm != "KMS":
+        raise ValidationException("S3SseKmsKeyId can only be specified when S3SseAlgorithm is KMS")
+    if algorithm == "KMS" and not places.buckets.encrypts:
+        raise UnsupportedOperation(
+            "S3SseAlgorithm: this version of Faradisc does not support KMS keys for buckets that are "
+            "directories; encrypt the disk"
+        )
+
+
 def home_of(backend: Backend, call: Call) -> str:
     """The namespace of the caller: tasks are listed in it."""
     namespace, _ = backend.catalog.resolve("-", call.region, call.account)
@@ -59,7 +75,15 @@ _PATHS = {EXPORT: "export", IMPORT: "import", BULK: "bulk-operation"}
 """What stands between the table's ARN and the id. Assumed for bulk operations: the model shows no ARN."""
 
 
-async def begin(backend: Backend, call: Call, kind: str, table_arn: str, shown: dict[str, Any]) -> Task:
+async def begin(
+    backend: Backend,
+    call: Call,
+    kind: str,
+    table_arn: str,
+    shown: dict[str, Any],
+    *,
+    progress: dict[str, Any] | None = None,
+) -> Task:
     """A task that has begun: in the ledger, and stored."""
     task_id = backend.exchange.ledger.new_id()
     task = Task(
@@ -72,6 +96,7 @@ async def begin(backend: Backend, call: Call, kind: str, table_arn: str, shown: 
         shown,
         call.request.get("ClientToken"),
         fingerprint(call.request),
+        progress=progress or {},
     )
     backend.exchange.ledger.add(task)
     await backend.exchange.ledger.save(task)

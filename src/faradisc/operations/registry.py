@@ -14,6 +14,7 @@ from faradisc.operations.create_table import create_table
 from faradisc.operations.delete_item import delete_item
 from faradisc.operations.delete_table import delete_table
 from faradisc.operations.describe_endpoints import describe_endpoints
+from faradisc.operations.describe_export import describe_export
 from faradisc.operations.describe_import import describe_import
 from faradisc.operations.describe_kinesis_streaming_destination import describe_kinesis_streaming_destination
 from faradisc.operations.describe_limits import describe_limits
@@ -24,10 +25,12 @@ from faradisc.operations.disable_kinesis_streaming_destination import disable_ki
 from faradisc.operations.enable_kinesis_streaming_destination import enable_kinesis_streaming_destination
 from faradisc.operations.execute_statement import execute_statement
 from faradisc.operations.execute_transaction import execute_transaction
+from faradisc.operations.export_table_to_point_in_time import export_table_to_point_in_time
 from faradisc.operations.get_item import get_item
 from faradisc.operations.get_records import get_records
 from faradisc.operations.get_shard_iterator import get_shard_iterator
 from faradisc.operations.import_table import import_table
+from faradisc.operations.list_exports import list_exports
 from faradisc.operations.list_imports import list_imports
 from faradisc.operations.list_streams import list_streams
 from faradisc.operations.list_tables import list_tables
@@ -93,6 +96,9 @@ _LIST = (
     Operation("UpdateTimeToLive", update_time_to_live),
     Operation("DescribeTimeToLive", describe_time_to_live),
     # Exports and imports
+    Operation("ExportTableToPointInTime", export_table_to_point_in_time),
+    Operation("DescribeExport", describe_export),
+    Operation("ListExports", list_exports),
     Operation("ImportTable", import_table),
     Operation("DescribeImport", describe_import),
     Operation("ListImports", list_imports),

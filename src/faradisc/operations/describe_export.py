@@ -1,0 +1,18 @@
+"""DescribeExport: how far an export has come, or how it ended."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from faradisc.errors import ExportNotFoundException
+from faradisc.exchange.ledger import EXPORT
+from faradisc.operations.call import Backend, Call
+from faradisc.operations.export_table_to_point_in_time import describe
+
+
+async def describe_export(backend: Backend, call: Call) -> dict[str, Any]:
+    arn = call.request["ExportArn"]
+    task = backend.exchange.ledger.find(EXPORT, arn)
+    if task is None:
+        raise ExportNotFoundException(f"Export not found: {arn}")
+    return {"ExportDescription": describe(task)}

@@ -1,0 +1,160 @@
+"""ExportTableToPointInTime: a table as it was, or what changed between two moments, into a bucket.
+
+Checks: the database has buckets -> client token -> table -> point-in-time recovery -> members that exclude
+each other -> moments -> filter -> encryption -> exports under way. What is wrong with the bucket is found by
+the job (exchange/exporting.py), and told by DescribeExport.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from faradisc.clock import epoch_seconds
+from faradisc.errors import (
+    ExportConflictException,
+    InvalidExportTimeException,
+    PointInTimeRecoveryUnavailableException,
+    ResourceNotFoundException,
+    TableNotFoundException,
+    ValidationException,
+)
+from faradisc.exchange.ledger import EXPORT, Task
+from faradisc.limits import (
+    EXPORTS_RUNNING_MAX,
+    INCREMENTAL_EXPORT_S_MAX,
+    INCREMENTAL_EXPORT_S_MIN,
+)
+from faradisc.operations.call import Backend, Call
+from faradisc.operations.echo import FILTER, echoed
+from faradisc.operations.exchanges import begin, begun_before, check_encryption, check_running, places_of
+from faradisc.tables.table import Table
+from faradisc.values.schema import KeySchema
+
+_SECOND_NS = 1_000_000_000
+_SECONDS_MAX = 1 << 40
+_ECHOED = ("S3Bucket", "S3BucketOwner", "S3Prefix", "S3SseAlgorithm", "S3SseKmsKeyId")
+_OUTSIDE = "The specified ExportTime is outside of the point in time recovery window."
+
+
+async def export_table_to_point_in_time(backend: Backend, call: Call) -> dict[str, Any]:
+    request = call.request
+    places = places_of(backend)
+    before = begun_before(backend, call, EXPORT, ExportConflictException)
+    if before is not None:
+        return {"ExportDescription": describe(before)}
+    table = _table_of(backend, call)
+    shown: dict[str, Any] = {
+        "TableId": table.state.table_id,
+        **{name: request[name] for name in _ECHOED if name in request},
+        "ExportFormat": request.get("ExportFormat", "DYNAMODB_JSON"),
+        "ExportType": request.get("ExportType", "FULL_EXPORT"),
+    }
+    progress = _window(backend, table, request, shown)
+    if "FilterSpecification" in request:
+        shown["FilterSpecification"] = _checked_filter(call, table.key)
+    check_encryption(places, request)
+    check_running(backend, EXPORT, EXPORTS_RUNNING_MAX)
+    # No later change may fall into the moment that is exported.
+    backend.catalog.moments.seal(progress["to_ns"])
+    task = await begin(backend, call, EXPORT, table.arn, shown, progress=progress)
+    return {"ExportDescription": describe(task)}
+
+
+def _table_of(backend: Backend, call: Call) -> Table:
+    """Raises TableNotFoundException, PointInTimeRecoveryUnavailableException."""
+    arn = call.request["TableArn"]
+    try:
+        table = backend.catalog.for_control(arn, call.region, call.account, describing=True)
+    except ResourceNotFoundException:
+        raise TableNotFoundException(f"Table not found: {arn}") from None
+    if table.state.status in ("CREATING", "DELETING"):
+        raise TableNotFoundException(f"Table not found: {arn}")
+    if table.history is None:
+        raise PointInTimeRecoveryUnavailableException(
+            f"Point in time recovery is not enabled for table '{table.name}'"
+        )
+    return table
+
+
+def _window(backend: Backend, table: Table, request: dict[str, Any], shown: dict[str, Any]) -> dict[str, Any]:
+    """The moments to export, in nanoseconds; what is to be shown of them is added to `shown`.
+
+    Raises: ValidationException, InvalidExportTimeException.
+    """
+    now_ns = backend.catalog.moments.now_ns()
+    specification = request.get("IncrementalExportSpecification")
+    if shown["ExportType"] == "FULL_EXPORT":
+        if specification is not None:
+            raise ValidationException(
+                "IncrementalExportSpecification can only be specified when ExportType is INCREMENTAL_EXPORT"
+            )
+        at_ns = _moment(request.get("ExportTime"), now_ns)
+        at_ns = _inside(table, at_ns, now_ns)
+        shown["ExportTime"] = epoch_seconds(at_ns)
+        return {"to_ns": at_ns}
+    if specification is None or "ExportFromTime" not in specification:
+        raise ValidationException(
+            "IncrementalExportSpecification with ExportFromTime is required when ExportType is "
+            "INCREMENTAL_EXPORT"
+        )
+    if "ExportTime" in request:
+        raise ValidationException("ExportTime can only be specified when ExportType is FULL_EXPORT")
+    from_ns = _moment(specification["ExportFromTime"], now_ns)
+    to_ns = _moment(specification.get("ExportToTime"), now_ns)
+    from_ns, to_ns = _inside(table, from_ns, now_ns), _inside(table, to_ns, now_ns)
+    length_s = (to_ns - from_ns) / _SECOND_NS
+    if not INCREMENTAL_EXPORT_S_MIN <= length_s <= INCREMENTAL_EXPORT_S_MAX:
+        raise InvalidExportTimeException(
+            "The export period must be at least 15 minutes and at most 24 hours long"
+        )
+    shown["IncrementalExportSpecification"] = {
+        "ExportFromTime": epoch_seconds(from_ns),
+        "ExportToTime": epoch_seconds(to_ns),
+        "ExportViewType": specification.get("ExportViewType", "NEW_AND_OLD_IMAGES"),
+    }
+    return {"from_ns": from_ns, "to_ns": to_ns}
+
+
+def _moment(seconds: float | None, now_ns: int) -> int:
+    """Epoch seconds in nanoseconds, to the millisecond; now where nothing was said."""
+    if seconds is None:
+        return now_ns
+    if not math.isfinite(seconds) or abs(seconds) > _SECONDS_MAX:
+        raise InvalidExportTimeException(_OUTSIDE)
+    return round(seconds * 1000) * 1_000_000
+
+
+def _inside(table: Table, at_ns: int, now_ns: int) -> int:
+    """A moment that can be read. Raises InvalidExportTimeException.
+
+    Clients are told the earliest moment to the millisecond, so what they name may lie a little before it.
+    """
+    assert table.history is not None
+    earliest_ns = table.history.earliest_ns(now_ns)
+    if not earliest_ns // 1_000_000 * 1_000_000 <= at_ns <= now_ns:
+        raise InvalidExportTimeException(_OUTSIDE)
+    return max(at_ns, earliest_ns)
+
+
+def _checked_filter(call: Call, key: KeySchema) -> dict[str, Any]:
+    """The filter as it is stored and shown. Raises ValidationException."""
+    from faradisc.exchange.filtering import bind_filter  # noqa: PLC0415 - few exports have one
+
+    specification: dict[str, Any] = echoed(call.request["FilterSpecification"], FILTER)
+    call.check_values(specification.get("ExpressionAttributeValues", {}))
+    bind_filter(specification, key)
+    return specification
+
+
+def describe(task: Task) -> dict[str, Any]:
+    """ExportDescription."""
+    token = {"ClientToken": task.token} if task.token is not None else {}
+    return {
+        "ExportArn": task.arn,
+        "ExportStatus": task.status,
+        "TableArn": task.table_arn,
+        **token,
+        **task.shown,
+        **task.times(),
+    }
