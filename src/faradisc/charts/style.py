@@ -45,10 +45,10 @@ nav ul{{list-style:none;padding:0;columns:2}}nav li{{margin:0}}
 code,.key{{font:.86em/1.4 ui-monospace,"DejaVu Sans Mono",Menlo,Consolas,monospace;
 overflow-wrap:break-word}}
 .key{{display:block;width:max-content;max-width:16rem}}
-dl{{display:flex;flex-wrap:wrap;gap:.4rem 1.9rem;margin:.8rem 0 1.2rem}}
+dl{{display:flex;flex-wrap:wrap;gap:.4rem 1.6rem;margin:.8rem 0 1.2rem}}
 dl div{{max-width:100%}}
 dt{{font-size:.82rem;color:var(--soft)}}
-dd{{margin:0;font-variant-numeric:tabular-nums lining-nums;overflow-wrap:anywhere}}
+dd{{margin:0;font-size:.95rem;font-variant-numeric:tabular-nums lining-nums;overflow-wrap:anywhere}}
 .wide{{overflow-x:auto;margin:.8rem 0 1.4rem}}
 table{{border-collapse:collapse;font-size:.88rem;line-height:1.35}}
 caption{{text-align:left;font-weight:600;padding:0 0 .3rem}}
@@ -58,6 +58,7 @@ thead th{{padding-top:0;vertical-align:bottom;border-bottom:1px solid var(--rule
 color:var(--soft);font-size:.82rem}}
 th small{{display:block;font-size:.74rem}}
 .n{{text-align:right;font-variant-numeric:tabular-nums lining-nums;white-space:nowrap}}
+thead .n{{white-space:normal;max-width:9rem}}
 .t{{text-align:left;overflow-wrap:break-word}}
 td.t{{max-width:28rem}}
 tr.best th,tr.best .n{{font-weight:600}}

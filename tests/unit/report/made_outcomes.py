@@ -282,7 +282,7 @@ def outcome(name: str = "date-key", samples: int = 240, **changes: Any) -> Outco
             BudgetResult(
                 "throttled_percent", 1, 3.288, False, "3.29 % of the attempts were refused; 1 % were allowed"
             ),
-            BudgetResult("monthly_usd", 2000, 1290, True, "$1,290 a month, at most $2,000"),
+            BudgetResult("monthly_cost", 2000, 1290, True, "$1,290 a month, at most $2,000"),
         ),
         verdict=(
             "3.29 % of the attempts were refused, most of them because one key needs four partitions.",

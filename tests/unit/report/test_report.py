@@ -8,8 +8,17 @@ from xml.etree import ElementTree
 
 import pytest
 
-from faradisc.planner.outcome import EventRow, Outcome, Skipped, ThrottleSummary
+from faradisc.planner.outcome import (
+    AlarmState,
+    EventRow,
+    Outcome,
+    ScalingEvent,
+    Skipped,
+    ThrottleSummary,
+)
 from faradisc.planner.report import PAGE_BYTES_MAX, render
+from faradisc.planner.report.detail import COLUMNS_MAX
+from faradisc.planner.report.overview import because, headline
 from unit.report.made_outcomes import (
     KEY_RANGE,
     empty,
@@ -19,6 +28,7 @@ from unit.report.made_outcomes import (
     partition,
     quiet_resource,
     resource,
+    scaling,
     split_map,
     totals,
 )
@@ -100,7 +110,10 @@ def test_the_plots_of_a_resource_share_one_axis() -> None:
     )
 
 
-@pytest.mark.parametrize(("broken", "start"), [(True, "Does not hold. 3.29 %"), (False, "Holds. 3.29 % of")])
+@pytest.mark.parametrize(
+    ("broken", "start"),
+    [(True, "Does not hold. 3.3 % of the attempts were refused"), (False, "Holds. 3.29 % of")],
+)
 def test_the_headline_says_whether_the_budgets_hold(broken: bool, start: str) -> None:
     made = outcome()
     budgets = tuple(replace(each, holds=each.holds or not broken) for each in made.budgets)
@@ -110,6 +123,18 @@ def test_the_headline_says_whether_the_budgets_hold(broken: bool, start: str) ->
     assert (verdict.get("class") or "").endswith("fails" if broken else "holds")
     results = [row[3] for row in table(page, "Budgets")]
     assert results == (["broken", "holds"] if broken else ["holds", "holds"])
+
+
+def test_the_headline_names_the_key_that_was_refused_most() -> None:
+    _, word, rest = headline(outcome())
+    assert word == "Does not hold."
+    assert rest.endswith("The key '2014-07-09' of Orders alone needs 4\u00a0partitions.")
+
+
+def test_without_such_a_key_the_headline_names_the_limit_that_refused_most() -> None:
+    assert because(outcome(hot_keys=())) == "Most was refused at Orders: a partition was at its limit."
+    calm = outcome(hot_keys=(), resources=(quiet_resource("Orders", 240),))
+    assert because(calm) == ""
 
 
 def test_without_budgets_nothing_holds_or_breaks() -> None:
@@ -138,6 +163,51 @@ def test_numbers_stand_on_the_right() -> None:
             for cell in row:
                 if re.fullmatch(r"[\u2212$<> ]*[0-9][,.0-9]*( %)?", words(cell)):
                     assert cell.get("class") == "n"
+
+
+# --- Auto scaling ---------------------------------------------------------------------------------
+
+
+def scaled(*events: ScalingEvent) -> ElementTree.Element:
+    """The section of a table whose capacity was 1,000 for ten minutes, under these events."""
+    ok: tuple[AlarmState, ...] = ("OK",) * 10
+    target = replace(scaling(10), provisioned=(1000,) * 10, high_alarm=ok, low_alarm=ok, events=events)
+    return parsed(outcome(samples=10, scaling=(target,)))
+
+
+def strip(page: ElementTree.Element, style: str) -> str:
+    figure = next(f for f in page.iter("figure") if words(f.find("figcaption/b")) == "Writes: auto scaling")
+    *_, found = [path.get("d") or "" for path in figure.iter("path") if path.get("class") == style]
+    return found
+
+
+def test_an_alarm_that_was_redrawn_within_its_minute_is_shown() -> None:
+    page = scaled(
+        ScalingEvent(180, "alarm", "high alarm: OK to ALARM", 1000),
+        ScalingEvent(180, "decision", "more is wanted", 1000, 1500),
+        ScalingEvent(300, "decision", "the minimum was raised", 1500, 1600),
+    )
+    # One minute of ten, the fourth; a decision without an alarm raises none.
+    inner, left = 900 - 64 - 130, 64
+    begin, end = left + inner * 3 / 10, left + inner * 4 / 10
+    assert strip(page, "no") == f"M64 160V160H{begin:.1f}V152H{end:.1f}V160H770V160z"
+
+
+def test_changes_point_up_or_down() -> None:
+    page = scaled(
+        ScalingEvent(60, "decision", "more", 1000, 1500),
+        ScalingEvent(90, "update", "up", 1500, 1500),
+        ScalingEvent(200, "update", "down", 1200, 1200),
+    )
+    flags = [path.get("class") for path in page.iter("path") if "flag" in (path.get("class") or "")]
+    assert flags == ["flag up", "flag down"]
+
+
+def test_many_steps_are_folded_away_without_the_alarms() -> None:
+    many = [ScalingEvent(30 * i, "alarm" if i % 2 else "update", "x", 1, i) for i in range(40)]
+    page = scaled(*many)
+    folded = next(each for each in page.iter("details") if "every step" in words(each.find("summary")))
+    assert len(folded.findall(".//tbody/tr")) == 20
 
 
 # --- The heat map ---------------------------------------------------------------------------------
@@ -178,8 +248,8 @@ def test_a_long_run_keeps_its_hottest_minute() -> None:
     part = partition("shard-000000000", 7_200, write=writes)
     page = parsed(outcome(samples=7_200, resources=(resource(samples=7_200, partitions=(part,)),)))
     [row] = cells(page)
-    assert len(row) == 360
-    assert [column for column, cell in enumerate(row) if cell == 100] == [5_003 * 360 // 7_200]
+    assert len(row) == COLUMNS_MAX
+    assert [column for column, cell in enumerate(row) if cell == 100] == [5_003 * COLUMNS_MAX // 7_200]
 
 
 # --- Hostile, empty and large runs ----------------------------------------------------------------
@@ -257,11 +327,11 @@ def test_a_run_in_which_everything_was_refused() -> None:
 
 
 def test_a_bucket_of_refusals_is_its_worst_minute_and_not_a_mixture() -> None:
-    ours = tuple(5 if i == 7 else 0 for i in range(720))
-    one = resource(samples=720, write=lane(720, busy=5, refused={KEY_RANGE: ours}))
-    page = parsed(outcome(samples=720, resources=(one,)))
+    ours = tuple(5 if i == 7 else 0 for i in range(960))
+    one = resource(samples=960, write=lane(960, busy=5, refused={KEY_RANGE: ours}))
+    page = parsed(outcome(samples=960, resources=(one,)))
     values = (plot(page, "Refused requests by reason").get("data-read") or "").split("=")[1].split(",")
-    assert len(values) == 360
+    assert len(values) == COLUMNS_MAX
     assert [at for at, value in enumerate(values) if value != "0"] == [3]
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-COLUMNS_MAX = 360
-"""Points of a chart over time: two pixels each."""
+COLUMNS_MAX = 480
+"""Points of a chart over time: a day in stretches of three minutes."""
 _HEAT_ROWS_MAX = 120
 _ROWS_MAX = 100
 _TEXT_MAX = 300

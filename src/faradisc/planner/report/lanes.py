@@ -18,10 +18,10 @@ OFF_SCALE = 4
 """A line this many times above everything that happened would flatten it; it is then told, not drawn."""
 
 CAUSE_NAMES = {
-    "AccountLimitExceeded": "account limit",
-    "MaxOnDemandThroughputExceeded": "on-demand maximum",
-    "ProvisionedThroughputExceeded": "table or index out of units",
-    "KeyRangeThroughputExceeded": "one partition at its limit",
+    "AccountLimitExceeded": "the account was at its limit",
+    "MaxOnDemandThroughputExceeded": "the configured maximum was reached",
+    "ProvisionedThroughputExceeded": "the table or index was out of units",
+    "KeyRangeThroughputExceeded": "a partition was at its limit",
 }
 _SHORT_NAMES = ("account", "maximum", "out of units", "hot partition")
 """In the order of `CAUSES`."""
@@ -67,8 +67,9 @@ def consumption(
     note = _grain(outcome, detail)
     if not drawn_limit and max(allowed, default=0) > 0:
         note += f" The limit, {units(max(allowed))} units/s, is far above and not drawn."
-    if drawn_asked and wanted > scale[-1]:
-        note += f" Up to {units(wanted)} units/s were asked for, more than the chart shows."
+    if drawn_asked:
+        note += " Dotted: asked for, retries included"
+        note += f", at most {units(wanted)}, more than is shown." if wanted > scale[-1] else "."
     if lane.maximum is not None:
         note += f" A maximum of {units(lane.maximum)} units/s is configured."
     return figure(
@@ -90,7 +91,7 @@ def _grain(outcome: Outcome, detail: Detail) -> str:
     if grain <= 1:
         return f"Dark: average of each {each}. Pale: the busiest second in it."
     return (
-        f"Dark: the highest average over {each}. Pale: the busiest second. "
+        f"Dark: the highest {each} average. Pale: the busiest second. "
         f"Each column is the largest value in {duration(grain * outcome.step_s)}."
     )
 
@@ -138,7 +139,7 @@ def refusals(outcome: Outcome, resource: ResourceOutcome, detail: Detail) -> Mar
         middle = below + float(each.values[tallest] or 0) / 2
         labels.append((middle, each.name, each.style))
         below += float(each.values[tallest] or 0)
-    sums = [f"{count(sum(both[cause]))} for {CAUSE_NAMES[cause]}" for _, cause, _ in drawn]
+    sums = [f"{count(sum(both[cause]))} since {CAUSE_NAMES[cause]}" for _, cause, _ in drawn]
     per = words.each(outcome.step_s)
     grain = width(outcome.samples, detail.columns) * outcome.step_s
     note = "Refused: " + ", ".join(sums) + "."
@@ -184,9 +185,12 @@ def bank(outcome: Outcome, lane: LaneSeries, what: str, detail: Detail) -> Marku
     frame = Frame(outcome.duration_s, scale[-1], height=70)
     empty = [frame.high if value <= 0 else 0 for value in lowest]
     poor = sum(1 for value, cap in zip(held, full, strict=True) if cap and value < cap / 10)
-    note = f"Below a tenth of the full bank for {duration(poor * outcome.step_s)}"
     spent = sum(1 for value in held if value <= 0)
-    note += f", of it empty for {duration(spent * outcome.step_s)} (red)." if spent else ", never empty."
+    if poor:
+        note = f"Below a tenth of the full bank for {duration(poor * outcome.step_s)}"
+        note += f", of it empty for {duration(spent * outcome.step_s)} (red)." if spent else ", never empty."
+    else:
+        note = "Never below a tenth of the full bank."
     series = Series("banked", lowest, "bank")
     return figure(
         Figure(

@@ -2,27 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from faradisc.charts.markup import Child, Markup, element, join
 from faradisc.charts.page import paragraphs
 from faradisc.charts.plots import bar
 from faradisc.charts.tables import Column, Row, pairs, table
-from faradisc.charts.words import count, duration, moment, money, percent, plural, units
-from faradisc.planner.outcome import ModeCost, Outcome, Totals
+from faradisc.charts.words import SPACE, count, duration, moment, money, percent, plural, units
+from faradisc.planner.outcome import BudgetResult, ModeCost, Outcome, Totals
 from faradisc.planner.report.detail import Detail, cut
+from faradisc.planner.report.lanes import CAUSE_NAMES
 
 
 def headline(outcome: Outcome) -> tuple[str, str, str]:
     """The verdict: (style, the word, the rest of the sentence)."""
-    broken = [budget.words for budget in outcome.budgets if not budget.holds]
-    first = outcome.verdict[0] if outcome.verdict else "Nothing was asked for."
+    broken = [told(budget) for budget in outcome.budgets if not budget.holds]
+    first = _sentence(outcome.verdict[0] if outcome.verdict else "Nothing was asked for.")
     if broken:
-        return "fails", "Does not hold.", " ".join(_sentence(words) for words in broken)
+        return "fails", "Does not hold.", " ".join([*map(_sentence, broken), because(outcome)]).strip()
     if outcome.budgets:
-        return "holds", "Holds.", _sentence(first)
-    return "open", "", _sentence(first)
+        return "holds", "Holds.", first
+    return "open", "", first
+
+
+_BUDGETS: dict[str, tuple[str, Callable[[float], str]]] = {
+    "throttled_percent": ("{} of the attempts were refused, {} at most were to be", percent),
+    "lost_percent": ("{} of the requests were lost, {} at most were to be", percent),
+    "p99_wait_ms": (
+        "one request in a hundred waited {} or longer, {} was the most",
+        lambda ms: f"{units(ms)}{SPACE}ms",
+    ),
+    "monthly_cost": ("a month costs {}, {} was the most", money),
+    "keys_to_shard": (
+        "{} were more than a partition can carry, {} at most were to be",
+        lambda n: plural(round(n), "key"),
+    ),
+    "partitions": ("a table or index came to {}, {} was the most", lambda n: plural(round(n), "partition")),
+}
+"""What each budget of a plan file (planner/plan.py, `BUDGETS`) means: a sentence of what was found and what
+was allowed, and how both are written."""
+
+
+def told(budget: BudgetResult) -> str:
+    """A budget as a sentence."""
+    if budget.name not in _BUDGETS:
+        return budget.words
+    sentence, written = _BUDGETS[budget.name]
+    return sentence.format(written(budget.value), written(budget.limit))
+
+
+def because(outcome: Outcome) -> str:
+    """The first thing to change: the key that was refused most and fits no partition, or the limit that
+    refused most. Empty where nothing was refused."""
+    keys = [key for key in outcome.hot_keys if key.verdict == "shard" and key.ways]
+    if keys:
+        worst = max(keys, key=lambda key: key.throttled)
+        return (
+            f"The key {worst.key!r} of {worst.resource} alone needs {plural(worst.ways or 0, 'partition')}."
+        )
+    causes = [
+        (events, resource.name, cause.split()[-1])
+        for resource in outcome.resources
+        for cause, events in resource.throttle_summary.events.items()
+        if events
+    ]
+    if not causes:
+        return ""
+    _, name, cause = max(causes, key=lambda each: each[0])
+    return f"Most was refused at {name}: {CAUSE_NAMES.get(cause, cause)}."
 
 
 def _sentence(words: str) -> str:
@@ -57,7 +105,7 @@ def _totals(outcome: Outcome) -> list[tuple[str, Child]]:
         ("requests", count(totals.offered)),
         ("attempts refused", f"{count(totals.throttled)} ({percent(totals.throttled_percent)})"),
         ("requests lost", f"{count(totals.lost)} ({percent(totals.lost_percent)})"),
-        ("wait, 99th percentile", f"{units(totals.waits.p99_ms)}\u00a0ms"),
+        ("wait, 99th percentile", f"{units(totals.waits.p99_ms)}{SPACE}ms"),
         ("read units", count(totals.read_units)),
         ("write units", count(totals.write_units)),
     ]
@@ -73,10 +121,10 @@ def budgets(outcome: Outcome, detail: Detail) -> Markup | None:
         Row(
             (
                 budget.name.replace("_", " "),
-                units(budget.limit),
-                units(budget.value),
+                _written(budget, budget.limit),
+                _written(budget, budget.value),
                 element("b", "holds" if budget.holds else "broken", class_="ok" if budget.holds else "mark"),
-                cut(_sentence(budget.words), detail),
+                cut(_sentence(told(budget)), detail),
             ),
             None if budget.holds else "bad",
         )
@@ -90,6 +138,10 @@ def budgets(outcome: Outcome, detail: Detail) -> Markup | None:
         Column("in words", words=True),
     )
     return table("Budgets", columns, rows)
+
+
+def _written(budget: BudgetResult, value: float) -> str:
+    return _BUDGETS[budget.name][1](value) if budget.name in _BUDGETS else units(value)
 
 
 def flows(outcome: Outcome, detail: Detail) -> Markup | None:
