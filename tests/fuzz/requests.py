@@ -418,6 +418,28 @@ def describe_table(rng: Random) -> Request:
     return {"TableName": _any_table_name(rng)}
 
 
+def update_contributor_insights(rng: Random) -> Request:
+    modes = ("ACCESSED_AND_THROTTLED_KEYS", "THROTTLED_KEYS")
+    return {
+        "TableName": _any_table_name(rng),
+        "ContributorInsightsAction": rng.choice(("ENABLE", "DISABLE")),
+        **_maybe(rng, 0.3, ContributorInsightsMode=rng.choice(modes)),
+        **_maybe(rng, 0.2, IndexName=rng.choice(("index", "g1", "by-rank"))),
+    }
+
+
+def describe_contributor_insights(rng: Random) -> Request:
+    return {"TableName": _any_table_name(rng), **_maybe(rng, 0.2, IndexName="index")}
+
+
+def list_contributor_insights(rng: Random) -> Request:
+    return {
+        **_maybe(rng, 0.3, TableName=_any_table_name(rng)),
+        **_maybe(rng, 0.3, MaxResults=rng.choice((-1, 0, 1, 100, 101))),
+        **_maybe(rng, 0.2, NextToken=rng.choice(("MQ==", "x", "LTE="))),
+    }
+
+
 def list_tables(rng: Random) -> Request:
     return _maybe(rng, 0.5, Limit=rng.choice((1, 2, 100))) | _maybe(
         rng, 0.3, ExclusiveStartTableName=_any_table_name(rng)
@@ -489,6 +511,9 @@ _MAKERS: dict[str, Maker] = {
     "DeleteTable": delete_table,
     "DescribeTable": describe_table,
     "ListTables": list_tables,
+    "UpdateContributorInsights": update_contributor_insights,
+    "DescribeContributorInsights": describe_contributor_insights,
+    "ListContributorInsights": list_contributor_insights,
     "TagResource": tag_resource,
     "UntagResource": untag_resource,
     "ListTagsOfResource": list_tags_of_resource,

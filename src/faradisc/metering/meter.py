@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import orjson
@@ -29,7 +29,7 @@ from faradisc.codec.keyspace import METER_PART
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
 from faradisc.metering.settings import ThroughputSettings, parse_config
 from faradisc.metering.survey import survey
-from faradisc.metering.table import Provision, TableMeter
+from faradisc.metering.table import InsightsSetting, Provision, TableMeter
 from faradisc.storage.api import Batch, Conflict, Store
 
 log = logging.getLogger("faradisc.throughput")
@@ -163,9 +163,12 @@ class Meter:
             clock.account.remove(meter.name, index)
             del meter.indexes[index]
             meter.insights.pop(index, None)
+            meter.insights_settings.pop(index, None)
         meter.provisions = dict(provisions)
         for index_name, insights in stored.get("insights", {}).items():
             self._watch(meter, index_name or None, Insights.from_json(insights))
+        for index_name, setting in stored.get("insights_settings", {}).items():
+            meter.insights_settings[index_name or None] = InsightsSetting(**setting)
 
     def _add(
         self,
@@ -223,8 +226,11 @@ class Meter:
 
     # --- Contributor Insights ---
 
-    async def watch(self, meter: TableMeter, index: str | None, insights: Insights | None) -> None:
+    async def watch(
+        self, meter: TableMeter, index: str | None, setting: InsightsSetting, insights: Insights | None
+    ) -> None:
         """Switch Contributor Insights of a table or index on or (None) off."""
+        meter.insights_settings[index] = setting
         self._watch(meter, index, insights)
         await self.save(meter)
 
@@ -304,6 +310,9 @@ class Meter:
             "override": meter.override,
             "resources": {index or "": meter.resource_of(index).to_json() for index in meter.provisions},
             "insights": {index or "": found.to_json() for index, found in meter.insights.items()},
+            "insights_settings": {
+                index or "": asdict(setting) for index, setting in meter.insights_settings.items()
+            },
         }
         payload = orjson.dumps(stored)
         if payload == meter.saved:

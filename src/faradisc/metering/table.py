@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from faradisc.capacity.account import Account
 from faradisc.capacity.admission import Lane
 from faradisc.capacity.config import CapacityConfig
-from faradisc.capacity.insights import Insights
+from faradisc.capacity.insights import Insights, Mode
 from faradisc.capacity.resource import Resource
 from faradisc.capacity.throttle import Throttled
 
@@ -37,6 +37,19 @@ class Provision:
     """Where the entries of a table's local indexes are."""
 
 
+@dataclass(frozen=True, slots=True)
+class InsightsSetting:
+    """Contributor Insights of a table or index, since it was first switched on."""
+
+    mode: Mode
+    changed_ns: int
+    enabled: bool
+
+    def status(self, *, settled: bool) -> str:
+        """ENABLING or DISABLING until the change has settled."""
+        return ("ENABL" if self.enabled else "DISABL") + ("ED" if settled else "ING")
+
+
 class Ticking(Protocol):
     """Where a meter gets the time: reading it lets the capacity model catch up."""
 
@@ -52,6 +65,7 @@ class TableMeter:
         "enforced",
         "indexes",
         "insights",
+        "insights_settings",
         "name",
         "override",
         "provisions",
@@ -76,6 +90,7 @@ class TableMeter:
         self.indexes: dict[str, Resource] = {}
         self.insights: dict[str | None, Insights] = {}
         """Contributor Insights of the table (None) and of global indexes, where they are on."""
+        self.insights_settings: dict[str | None, InsightsSetting] = {}
         self.saved = b""
         self.saved_version = 0
         self.account: Account

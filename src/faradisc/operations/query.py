@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from faradisc.capacity.throttle import Throttled
 from faradisc.codec.keyspace import Placement
 from faradisc.codec.sortkey import after_prefix, encode_component, encode_prefix
 from faradisc.errors import ValidationException
@@ -29,6 +30,7 @@ from faradisc.operations.search import (
     start_key_types,
     start_position,
 )
+from faradisc.tables.charging import note_query
 from faradisc.tables.keys import check_searched_key
 from faradisc.tables.reads import Stretch
 from faradisc.values.attribute import Item
@@ -87,7 +89,22 @@ async def query(backend: Backend, call: Call) -> dict[str, Any]:
         fetches_items=fetches_items,
         minimum_half_units=0,
     )
-    return await run(backend, call, search)
+    if not table.meter.insights:
+        return await run(backend, call, search)
+    return await _run_noted(
+        backend, call, search, dict(zip(key.hash, key_condition.hash_values, strict=True))
+    )
+
+
+async def _run_noted(backend: Backend, call: Call, search: Search, hash_key: Item) -> dict[str, Any]:
+    """Read one page, and count its partition key for Contributor Insights."""
+    try:
+        answer = await run(backend, call, search)
+    except Throttled:
+        note_query(search.table, search.index, hash_key, None)
+        raise
+    note_query(search.table, search.index, hash_key, search.charged)
+    return answer
 
 
 def key_stretch(placement: Placement, condition: KeyCondition) -> Stretch:

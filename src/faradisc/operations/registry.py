@@ -10,6 +10,11 @@ from faradisc.operations.batch_execute_statement import batch_execute_statement
 from faradisc.operations.batch_get_item import batch_get_item
 from faradisc.operations.batch_write_item import batch_write_item
 from faradisc.operations.call import Backend, Call
+from faradisc.operations.contributor_insights import (
+    describe_contributor_insights,
+    list_contributor_insights,
+    update_contributor_insights,
+)
 from faradisc.operations.create_table import create_table
 from faradisc.operations.delete_item import delete_item
 from faradisc.operations.delete_table import delete_table
@@ -75,6 +80,9 @@ _LIST = (
     Operation("UntagResource", untag_resource),
     Operation("ListTagsOfResource", list_tags_of_resource),
     Operation("DescribeLimits", describe_limits),
+    Operation("UpdateContributorInsights", update_contributor_insights),
+    Operation("DescribeContributorInsights", describe_contributor_insights),
+    Operation("ListContributorInsights", list_contributor_insights),
     Operation("DescribeEndpoints", describe_endpoints),
     # Items
     Operation("PutItem", put_item, wording=Wording.NEW, enveloped=True),

@@ -56,6 +56,8 @@ class Search:
     minimum_half_units: int
     """Charged even when nothing was read."""
     meter: PageMeter | None = field(init=False)
+    charged: int = field(init=False, default=0)
+    """Half units of the page, once it is answered."""
 
     def __post_init__(self) -> None:
         self.meter = page_meter(self.table, self.index, consistent=self.consistent)
@@ -199,7 +201,8 @@ async def answer_page(
             name: last[name] for name in start_key_names(search.table, search.index)
         }
     consumed = _consumed(table_name, search, page, fetched)
-    charge_page(search.table, search.index, search.meter, consumed.total())
+    search.charged = consumed.total()
+    charge_page(search.table, search.index, search.meter, search.charged)
     detail = call.request.get("ReturnConsumedCapacity", "NONE")
     if detail != "NONE":
         result["ConsumedCapacity"] = consumed.describe(detail)

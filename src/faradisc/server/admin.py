@@ -1,6 +1,6 @@
 """The administrator's pages: `/_faradisc/...` and `/metrics`. Documented in docs/guide/administration.md.
 
-    GET  /_faradisc/                     the console, for a browser
+    GET  /_faradisc/                     for a browser: all tables;  /_faradisc/tables/TABLE  one, live
     GET  /_faradisc/tables               all tables, a line each
     GET  /_faradisc/capacity/TABLE       rates, banks, partitions, heat, splits of a table and its indexes
     POST /_faradisc/capacity/TABLE       pull its levers (administration/throughput.py)
@@ -19,7 +19,7 @@ a foreign Origin is refused, and so is a POST that is not declared JSON.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qs, unquote
 
 import orjson
@@ -30,10 +30,12 @@ from faradisc.database import Database
 from faradisc.errors import ApiError
 from faradisc.protocol.http import HttpRequest, HttpResponse
 
+if TYPE_CHECKING:
+    from faradisc.console import History
+
 PREFIX: Final = b"/_faradisc"
 METRICS_PATH: Final = b"/metrics"
 _JSON: Final = b"application/json"
-_HTML: Final = b"text/html; charset=utf-8"
 
 Page = Callable[["Visit"], Awaitable[HttpResponse]]
 
@@ -41,9 +43,10 @@ Page = Callable[["Visit"], Awaitable[HttpResponse]]
 class Visit:
     """One request of an administrator."""
 
-    __slots__ = ("account", "database", "name", "query", "region", "request")
+    __slots__ = ("account", "database", "name", "pages", "query", "region", "request")
 
-    def __init__(self, database: Database, request: HttpRequest, name: str) -> None:
+    def __init__(self, pages: AdminPages, database: Database, request: HttpRequest, name: str) -> None:
+        self.pages = pages
         self.database = database
         self.request = request
         self.name = name
@@ -67,11 +70,21 @@ class Visit:
 class AdminPages:
     """Answers what lies under PREFIX, and METRICS_PATH."""
 
-    __slots__ = ("_authenticate",)
+    __slots__ = ("_authenticate", "_history")
 
     def __init__(self, authenticate: Authenticator | None) -> None:
         """authenticate: verifies signatures; None: whoever reaches the address is trusted."""
         self._authenticate = authenticate
+        self._history: History | None = None
+
+    @property
+    def history(self) -> History:
+        """What the console has seen of tables so far."""
+        if self._history is None:
+            from faradisc.console import History  # noqa: PLC0415 - drawing is for the few who look
+
+            self._history = History()
+        return self._history
 
     async def answer(self, database: Database, request: HttpRequest) -> HttpResponse:
         refusal = _foreign(request)
@@ -83,15 +96,17 @@ class AdminPages:
             except ApiError as error:
                 return _failure(403, error.message or error.wire_name())
         path = unquote(request.target.partition(b"?")[0].decode("latin-1"))
+        if path == PREFIX.decode():
+            return HttpResponse(301, b"", None, None, None, ((b"Location", PREFIX + b"/"),))
         word, _, name = path.removeprefix(PREFIX.decode()).strip("/").partition("/")
-        methods = _PAGES.get(word)
-        if methods is None or bool(name) != (word in _NAMED):
-            return _failure(404, "There is no such page; GET /_faradisc/ has links to all of them.")
+        methods = _PAGES.get(f"{word}/" if name else word)
+        if methods is None:
+            return _failure(404, "There is no such page; docs/guide/administration.md lists those there are.")
         page = methods.get("GET" if request.method == "HEAD" else request.method)
         if page is None:
             return _failure(405, f"This page takes {' and '.join(methods)}.")
         try:
-            return await page(Visit(database, request, name))
+            return await page(Visit(self, database, request, name))
         except AdminError as mistake:
             return _failure(400, str(mistake))
 
@@ -117,13 +132,18 @@ def _failure(status: int, sentence: str) -> HttpResponse:
 
 
 async def _console(visit: Visit) -> HttpResponse:
-    from faradisc.console import page  # noqa: PLC0415 - drawing is for the few who look
+    from faradisc import console  # noqa: PLC0415 - drawing is for the few who look
 
-    desk = visit.database.desk
-    if not visit.name:
-        return HttpResponse(200, page.tables(desk.tables(visit.region, visit.account)), _HTML, None, None)
-    shown = desk.capacity(visit.name, visit.region, visit.account)
-    return HttpResponse(200, page.table(shown), _HTML, None, None)
+    desk, status = visit.database.desk, 200
+    try:
+        if visit.name:
+            shown = desk.capacity(visit.name, visit.region, visit.account)
+            body = console.table_page(shown, visit.pages.history)
+        else:
+            body = console.index_page(desk.tables(visit.region, visit.account))
+    except AdminError as mistake:
+        status, body = 404, console.error_page(str(mistake))
+    return HttpResponse(status, body, console.CONTENT_TYPE.encode(), None, None)
 
 
 async def _tables(visit: Visit) -> HttpResponse:
@@ -176,9 +196,9 @@ async def _metrics(visit: Visit) -> HttpResponse:
 
 _PAGES: Final[dict[str, dict[str, Page]]] = {
     "": {"GET": _console},
-    "table": {"GET": _console},
     "tables": {"GET": _tables},
-    "capacity": {"GET": _capacity, "POST": _change_capacity},
+    "tables/": {"GET": _console},
+    "capacity/": {"GET": _capacity, "POST": _change_capacity},
     "events": {"GET": _events},
     "clock": {"GET": _clock, "POST": _advance},
     "jobs": {"GET": _jobs},
@@ -186,5 +206,4 @@ _PAGES: Final[dict[str, dict[str, Page]]] = {
     "check": {"GET": _check, "POST": _begin_check},
     "metrics": {"GET": _metrics},
 }
-_NAMED: Final = frozenset({"table", "capacity"})
-"""The pages of one table, whose name follows."""
+"""By the word of the path; one that ends in "/" is followed by the name of a table."""

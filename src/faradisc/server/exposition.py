@@ -30,7 +30,6 @@ _LABELS: Final = {
     "GlobalSecondaryIndexName": "index",
     "Operation": "operation",
     "StreamLabel": "stream",
-    "Source": "source",
     "Verb": "verb",
     "OperationType": "operation_type",
 }
@@ -38,6 +37,8 @@ _LABEL_NAMES: Final = ("namespace", *_LABELS.values())
 _GAUGES: Final = re.compile(
     r"Provisioned(Read|Write)CapacityUnits|OnDemandMax.*|Account.*|MaxProvisioned.*|.*Progress"
 )
+_BOUNDS: Final = [1 << exponent for exponent in range(4, 25)]
+"""Microseconds: from 16 us to 17 s."""
 _LATENCY: Final = "SuccessfulRequestLatency"
 
 
@@ -57,8 +58,8 @@ class _Accounts(Collector):
         families: dict[str, CounterMetricFamily | GaugeMetricFamily] = {}
         for namespace, account in self._accounts:
             for (name, which), series in account.metrics.series.items():
-                if name == _LATENCY or not series.points:
-                    continue
+                if name == _LATENCY or not series.points or ("Source", "Customer") in which:
+                    continue  # the last is the same series once more
                 gauge = _GAUGES.fullmatch(name) is not None
                 family = families.get(name)
                 if family is None:
@@ -78,11 +79,11 @@ class _Accounts(Collector):
         for namespace, account in self._accounts:
             for meter in account.requests.meters():
                 micros, counts = meter.lifetime()
-                below, buckets = 0, []
-                for bound, count in sorted(counts.items()):
-                    below += count
+                buckets = []
+                for bound in _BOUNDS:
+                    below = sum(count for upto, count in counts.items() if upto <= bound)
                     buckets.append((f"{bound / 1e6:g}", below))
-                buckets.append(("+Inf", below))
+                buckets.append(("+Inf", sum(counts.values())))
                 family.add_metric((namespace, meter.table, meter.operation), buckets, micros / 1e6)
         return family
 
