@@ -9,6 +9,7 @@ pytest_plugins = [
     "fixtures.in_process",
     "fixtures.clients",
     "fixtures.schemas",
+    "fixtures.stepped",
     "fixtures.buckets",
     "fixtures.served",
     "fixtures.streamed",

@@ -42,7 +42,7 @@ Every refusal is HTTP 400 with a JSON object: `__type` (namespace, `#`, name), a
 """
 
 _PACKAGES = ("auth", "protocol", "values", "expressions", "partiql", "tables", "transactions", "operations")
-_PACKAGES += ("streams",)
+_PACKAGES += ("streams", "backups")
 
 
 def render() -> str:

@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from faradisc.administration.desk import Desk
+from faradisc.backups.periods import Periods
+from faradisc.backups.registry import Backups
+from faradisc.backups.restoring import Restores
+from faradisc.backups.shelf import MemoryShelf, Shelf
 from faradisc.capacity.account import Account
 from faradisc.capacity.throttle import Throttled
 from faradisc.check.online import OnlineCheck
@@ -55,6 +59,8 @@ class Settings:
     """Capacity profile whose limits are enforced, with partition caps or without: "aws", "aws:30/10"."""
     throughput_tables: str = ""
     """Other profiles for single tables: "Orders=aws:30/10,Logs=off"."""
+    restorable_lag_s: float = 0.0
+    """How far LatestRestorableDateTime is behind the clock; about 5 minutes in the service."""
 
 
 class Database:
@@ -93,6 +99,9 @@ class Database:
                 *self.neighbours.jobs,
                 Job("exports and imports", backend.exchange.step),
                 Job("check", self.checks.step),
+                Job("backups", backend.backups.step),
+                Job("restores", backend.restores.step),
+                Job("recovery periods", backend.periods.step),
             )
         )
 
@@ -106,9 +115,11 @@ class Database:
         entropy: Entropy | None = None,
         kinesis: Sender | None = None,
         places: Places | None = None,
+        shelf: Shelf | None = None,
     ) -> Database:
         """Open the database in a store. Raises StorageError.
 
+        shelf: where backups are kept; in memory without one.
         kinesis: delivers to Kinesis destinations, and is closed with the database; without one, none can
         be switched on.
         places: where exports go to and imports come from; without them there are none.
@@ -128,6 +139,9 @@ class Database:
         await catalog.load()
         exchange = Exchange(store, catalog, clock, entropy, places)
         await exchange.load()
+        backups = Backups(store, catalog, clock, entropy, shelf or MemoryShelf())
+        await backups.load()
+        restores = Restores(store, catalog, backups)
         rate, seed = settings.conflict_rate, settings.conflict_seed
         backend = Backend(
             store,
@@ -137,6 +151,9 @@ class Database:
             Tokens(store),
             KinesisDelivery(store, catalog, clock, entropy, kinesis),
             exchange,
+            backups,
+            restores,
+            Periods(store, catalog, restores, lag_s=settings.restorable_lag_s),
             ConflictDial(rate, seed) if rate else None,
             ttl_change_interval_s=settings.ttl_change_interval_s,
         )
@@ -201,9 +218,10 @@ class Database:
         return result
 
     async def reset(self) -> None:
-        """Drop every table at once, protected or not."""
+        """Drop every table at once, protected or not, and every backup."""
         await self._backend.exchange.drop_all()
         await self._backend.catalog.drop_all()
+        await self._backend.backups.drop_all()
         await self.neighbours.drop_all()
 
     async def close(self) -> None:
@@ -212,4 +230,5 @@ class Database:
         self._backend.exchange.close()
         with suppress(StorageError):
             await self._backend.catalog.meter.close()
+        await self._backend.backups.close()
         await self._backend.store.close()

@@ -193,14 +193,6 @@ class DuplicateItemException(ModelledError):
     default_text = "Duplicate primary key exists in table"
 
 
-class TableNotFoundException(ModelledError):
-    pass
-
-
-class PointInTimeRecoveryUnavailableException(ModelledError):
-    pass
-
-
 class ExportConflictException(ModelledError):
     default_text = "The client token was already used for an export with other parameters."
 
@@ -218,6 +210,38 @@ class ImportConflictException(ModelledError):
 
 
 class ImportNotFoundException(ModelledError):
+    pass
+
+
+class TableNotFoundException(ModelledError):
+    """What backups, restores and exports say where others say ResourceNotFoundException."""
+
+
+class TableAlreadyExistsException(ModelledError):
+    pass
+
+
+class TableInUseException(ModelledError):
+    pass
+
+
+class BackupNotFoundException(ModelledError):
+    pass
+
+
+class BackupInUseException(ModelledError):
+    pass
+
+
+class ContinuousBackupsUnavailableException(ModelledError):
+    pass
+
+
+class PointInTimeRecoveryUnavailableException(ModelledError):
+    pass
+
+
+class InvalidRestoreTimeException(ModelledError):
     pass
 
 

@@ -68,6 +68,13 @@ TAGS_PER_RESOURCE_MAX = 50
 ITEM_COLLECTION_BYTES_MAX = 10 * 1024 * MB
 """Only on tables with a local secondary index."""
 
+# --- Backups (limits.md section 10) -------------------------------------------------------------
+
+RECOVERY_PERIOD_DAYS_DEFAULT = 35
+SYSTEM_BACKUP_LIFETIME_S = 35 * 86_400
+RESTORES_AT_ONCE_MAX = 50
+LIST_BACKUPS_PAGE_MAX = 100
+
 # --- Throughput (limits.md section 6, capacity.md 2.0) ------------------------------------------
 
 READ_UNIT_BYTES = 4096

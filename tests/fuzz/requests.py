@@ -13,6 +13,7 @@ from typing import Any
 from faradisc.operations.registry import OPERATIONS
 from faradisc.protocol.service_model import operation_named
 
+from . import backups
 from .exchanges import (
     describe_export,
     describe_import,
@@ -532,6 +533,7 @@ _MAKERS: dict[str, Maker] = {
     "DescribeStream": describe_stream,
     "GetShardIterator": get_shard_iterator,
     "GetRecords": get_records,
+    **backups.MAKERS,
     "DescribeLimits": _empty,
     "DescribeEndpoints": _empty,
 }

@@ -40,6 +40,9 @@ HEADERS = {
 }
 TRANSITION_MS = 2
 ITEMS_PER_TABLE = 12
+BACKUP_NAME = "Standing"
+BACKUPS = 8
+"""Requests delete them, and others want one to be there."""
 FUSE_S = 30
 _CANARY_ITEM = {"id": {"S": "sings"}, "n": {"N": "38"}}
 
@@ -94,6 +97,8 @@ def found(process: InProcess) -> None:
     process.call("PutItem", TableName=CANARY, Item=_CANARY_ITEM)
     expiry = {"Enabled": True, "AttributeName": "n"}
     process.call("UpdateTimeToLive", TableName="Binary", TimeToLiveSpecification=expiry)
+    for _ in range(BACKUPS):
+        process.call("CreateBackup", TableName=TABLES[0].name, BackupName=BACKUP_NAME)
 
 
 def check(request: HttpRequest, answer: HttpResponse) -> None:

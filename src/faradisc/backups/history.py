@@ -34,7 +34,7 @@ beginning of another."""
 
 
 class Cursor(NamedTuple):
-    """How far a walk has come. JSON takes it as a list of a number and a string."""
+    """How far a walk has come. `list(cursor)` is JSON, and `Cursor(*that)` the cursor again."""
 
     slot: int = 0
     after: str = ""

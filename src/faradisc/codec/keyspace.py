@@ -13,8 +13,8 @@ seen to scan (design.md section 4). The key itself follows the hash, so two keys
 A global index with several HASH attributes hashes their components one after another.
 
 Resource 0 is the system's own: the catalog (tables/catalog.py), the idempotency tokens
-(transactions/tokens.py), the progress of background jobs (workers.py) and the streams
-(streams/registry.py). A stream is a resource too, of logs without rows.
+(transactions/tokens.py), the progress of background jobs (workers.py), the streams
+(streams/registry.py) and the backups (backups/registry.py). A stream is a resource too, of logs without rows.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ METER_PART = b"\x00\x00\x00\x00\x04"
 BACKUPS_PART = b"\x00\x00\x00\x00\x05"
 EXCHANGE_PART = b"\x00\x00\x00\x00\x06"
 EMBEDDED_SLOTS = 4
-_JOB_KINDS = (b"backfill", b"ttl")
+_JOB_KINDS = (b"backfill", b"ttl", b"restore")
 
 
 def hash_of(data: bytes) -> bytes:

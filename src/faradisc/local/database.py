@@ -8,6 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from faradisc.backups.shelf import SHELF, DirectoryShelf
 from faradisc.capacity.account import Account
 from faradisc.clock import Clock, Entropy
 from faradisc.database import Database, Settings
@@ -44,6 +45,7 @@ class LocalDatabase:
         throughput_tables: str = "",
         kinesis_endpoint_url: str | None = None,
         s3_root: str | os.PathLike[str] | None = None,
+        restorable_lag_s: float = 0.0,
         clock: Clock | None = None,
         entropy: Entropy | None = None,
     ) -> None:
@@ -60,6 +62,7 @@ class LocalDatabase:
         "aws:30/10"; throughput_tables: other profiles for single tables, "Orders=aws:30/10,Logs=off".
         kinesis_endpoint_url: where Kinesis destinations deliver to, before the request that follows a change.
         s3_root: directory whose directories are the buckets of exports and imports; `s3` in `path` without it.
+        restorable_lag_s: how far the latest moment a table can be restored to is behind the clock.
         clock, entropy: for tests that move time or need the same identifiers on every run.
 
         Raises: StorageError when the directory cannot be used; ValueError for a rate or a profile that is none.
@@ -80,6 +83,7 @@ class LocalDatabase:
             conflict_seed=conflict_seed,
             throughput=throughput,
             throughput_tables=throughput_tables,
+            restorable_lag_s=restorable_lag_s,
         )
         if s3_root is None and self.path is not None:
             s3_root = self.path / "s3"
@@ -94,6 +98,7 @@ class LocalDatabase:
                     entropy=entropy,
                     kinesis=InlineSender(kinesis_endpoint_url) if kinesis_endpoint_url else None,
                     places=directories(s3_root, logs) if s3_root is not None else None,
+                    shelf=None if self.path is None else DirectoryShelf(self.path / SHELF, blocking=False),
                 )
             )
         except BaseException:
@@ -144,7 +149,7 @@ class LocalDatabase:
         return self._database is None
 
     def reset(self) -> None:
-        """Drop every table at once, protected or not."""
+        """Drop every table at once, protected or not, and every backup."""
         with self._lock:
             run(self._open().reset())
 

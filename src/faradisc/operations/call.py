@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from faradisc.backups.periods import Periods
+from faradisc.backups.registry import Backups
+from faradisc.backups.restoring import Restores
 from faradisc.clock import Clock, Entropy
+from faradisc.errors import TableNotFoundException
 from faradisc.exchange.desk import Exchange
 from faradisc.kinesis.delivery import KinesisDelivery
 from faradisc.limits import TTL_CHANGE_INTERVAL_S
@@ -59,6 +63,9 @@ class Backend:
     tokens: Tokens
     kinesis: KinesisDelivery
     exchange: Exchange
+    backups: Backups
+    restores: Restores
+    periods: Periods
     conflicts: ConflictDial | None = None
     """Makes conflicts for programs under test; None: there are none but real ones."""
     ttl_change_interval_s: float = TTL_CHANGE_INTERVAL_S
@@ -73,3 +80,10 @@ class Backend:
     def table_for_control(self, call: Call) -> Table:
         """The table of a control-plane request. Raises ResourceNotFoundException."""
         return self.catalog.for_control(call.request["TableName"], call.region, call.account)
+
+    def table_for_backup(self, call: Call, name_or_arn: str) -> Table:
+        """The table of a request for backups. Raises TableNotFoundException."""
+        table = self.catalog.find(name_or_arn, call.region, call.account)
+        if table is None:
+            raise TableNotFoundException(f"Table not found: {name_or_arn}")
+        return table

@@ -1,16 +1,18 @@
 """DeleteTable: a table with everything in it.
 
-Checks: table exists -> not in use -> not protected.
+Checks: table exists -> not in use -> not protected -> no restore reads its past. With point-in-time recovery
+it leaves a system backup, for 35 days. Source: limits.md section 10.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from faradisc.errors import ValidationException
+from faradisc.errors import ResourceInUseException, ValidationException
 from faradisc.operations.call import Backend, Call
 from faradisc.tables.catalog import check_not_in_use
 from faradisc.tables.description import describe_table
+from faradisc.tables.table import Table
 
 
 async def delete_table(backend: Backend, call: Call) -> dict[str, Any]:
@@ -21,9 +23,23 @@ async def delete_table(backend: Backend, call: Call) -> dict[str, Any]:
             "Resource cannot be deleted as it is currently protected against deletion. "
             "Disable deletion protection first."
         )
-    deleting = await backend.catalog.delete(table)
+    if backend.restores.reads_past_of(table):
+        raise ResourceInUseException(
+            "Attempt to change a resource which is still in use: Another table is being restored from: "
+            f"{table.name}"
+        )
+    deleting = await _delete(backend, table)
     description = await describe_table(backend.store, deleting, backend.clock.now_ns())
     return {"TableDescription": {name: description[name] for name in _SHOWN if name in description}}
+
+
+async def _delete(backend: Backend, table: Table) -> Table:
+    if table.history is None:
+        return await backend.catalog.delete(table)
+    backup = await backend.backups.of_deleted(table)
+    deleting = await backend.catalog.delete(table, heir=backend.backups.batch_of(backup))
+    backend.backups.put(backup)
+    return deleting
 
 
 _SHOWN = (

@@ -15,9 +15,13 @@ from faradisc.operations.contributor_insights import (
     list_contributor_insights,
     update_contributor_insights,
 )
+from faradisc.operations.create_backup import create_backup
 from faradisc.operations.create_table import create_table
+from faradisc.operations.delete_backup import delete_backup
 from faradisc.operations.delete_item import delete_item
 from faradisc.operations.delete_table import delete_table
+from faradisc.operations.describe_backup import describe_backup
+from faradisc.operations.describe_continuous_backups import describe_continuous_backups
 from faradisc.operations.describe_endpoints import describe_endpoints
 from faradisc.operations.describe_export import describe_export
 from faradisc.operations.describe_import import describe_import
@@ -35,17 +39,21 @@ from faradisc.operations.get_item import get_item
 from faradisc.operations.get_records import get_records
 from faradisc.operations.get_shard_iterator import get_shard_iterator
 from faradisc.operations.import_table import import_table
+from faradisc.operations.list_backups import list_backups
 from faradisc.operations.list_exports import list_exports
 from faradisc.operations.list_imports import list_imports
 from faradisc.operations.list_streams import list_streams
 from faradisc.operations.list_tables import list_tables
 from faradisc.operations.put_item import put_item
 from faradisc.operations.query import query
+from faradisc.operations.restore_table_from_backup import restore_table_from_backup
+from faradisc.operations.restore_table_to_point_in_time import restore_table_to_point_in_time
 from faradisc.operations.scan import scan
 from faradisc.operations.search_vectors import search_vectors
 from faradisc.operations.tag_resource import list_tags_of_resource, tag_resource, untag_resource
 from faradisc.operations.transact_get_items import transact_get_items
 from faradisc.operations.transact_write_items import transact_write_items
+from faradisc.operations.update_continuous_backups import update_continuous_backups
 from faradisc.operations.update_item import update_item
 from faradisc.operations.update_kinesis_streaming_destination import update_kinesis_streaming_destination
 from faradisc.operations.update_table import update_table
@@ -110,6 +118,15 @@ _LIST = (
     Operation("ImportTable", import_table),
     Operation("DescribeImport", describe_import),
     Operation("ListImports", list_imports),
+    # Backups
+    Operation("CreateBackup", create_backup),
+    Operation("DescribeBackup", describe_backup),
+    Operation("ListBackups", list_backups),
+    Operation("DeleteBackup", delete_backup),
+    Operation("RestoreTableFromBackup", restore_table_from_backup),
+    Operation("UpdateContinuousBackups", update_continuous_backups),
+    Operation("DescribeContinuousBackups", describe_continuous_backups),
+    Operation("RestoreTableToPointInTime", restore_table_to_point_in_time),
     # Kinesis
     Operation("EnableKinesisStreamingDestination", enable_kinesis_streaming_destination),
     Operation("DisableKinesisStreamingDestination", disable_kinesis_streaming_destination),

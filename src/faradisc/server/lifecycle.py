@@ -21,6 +21,7 @@ from typing import TextIO
 
 from faradisc import __version__
 from faradisc.auth.sigv4 import Authenticator, lenient
+from faradisc.backups.shelf import SHELF, DirectoryShelf, MemoryShelf, Shelf
 from faradisc.clock import Clock, ManualClock, ScaledClock, SystemClock
 from faradisc.database import Database, Settings
 from faradisc.exchange.desk import Places, directories
@@ -152,10 +153,12 @@ async def open_database(settings: ServerSettings, clock: Clock) -> Database:
                 conflict_seed=settings.conflict_seed,
                 throughput=settings.throughput,
                 throughput_tables=settings.throughput_tables,
+                restorable_lag_s=settings.restorable_lag_s,
             ),
             clock=clock,
             kinesis=_kinesis(settings),
             places=_places(settings),
+            shelf=_shelf(settings),
         )
     except BaseException:
         await store.close()
@@ -180,6 +183,12 @@ def _places(settings: ServerSettings) -> Places | None:
     if settings.memory and not settings.s3_root:
         return None
     return directories(settings.s3_root or Path(settings.data_dir, "s3"), logs)
+
+
+def _shelf(settings: ServerSettings) -> Shelf:
+    if settings.memory:
+        return MemoryShelf()
+    return DirectoryShelf(Path(settings.data_dir) / SHELF, blocking=True)
 
 
 async def _open_store(settings: ServerSettings) -> Store:

@@ -71,6 +71,9 @@ class ServerSettings:
         "partitions of 30 read and 10 write units. Units are counted in any case.",
     )
     throughput_tables: str = _setting("", "Other profiles for single tables: Orders=aws:30/10,Logs=off.")
+    restorable_lag_s: float = _setting(
+        0.0, "How far the latest moment that a table can be restored to is behind the clock, in seconds."
+    )
     auth: str = _setting("lenient", "lenient takes any well-formed signature, strict verifies each.")
     kinesis_endpoint_url: str = _setting("", "Kinesis endpoint that tables' Kinesis destinations deliver to.")
     s3_root: str = _setting(
@@ -106,6 +109,8 @@ class ServerSettings:
             raise SettingsError("The delay of time to live cannot be negative; 0 deletes items at once.")
         if self.shard_lifetime_s <= 0:
             raise SettingsError("The lifetime of a shard must be more than 0 seconds.")
+        if self.restorable_lag_s < 0:
+            raise SettingsError("The lag of point-in-time recovery cannot be negative.")
         if not 0 <= self.conflict_rate <= 1:
             raise SettingsError(f"The conflict rate {self.conflict_rate} is not between 0 and 1.")
         try:

@@ -4,9 +4,6 @@ The catalog is one part of the store (resource 0): a row per table, key `namespa
 table's state as JSON; and one row, key FF, with the last resource number given out. All of it is held
 in memory too; every change is committed first, checked against the version in memory.
 
-Names live in namespaces. By default there is one, whatever region or access key a request is signed
-with; with `per_region` each account and region has its own (design.md section 6).
-
 A deleted table's rows are cleared when its deletion is accepted; its catalog row goes with the next
 commit of the catalog after the DELETING state has ended, or at the next start. Its stream stays
 (streams/registry.py): it is switched off in the same commit.
@@ -15,7 +12,6 @@ commit of the catalog after the DELETING state has ended, or at the next start. 
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import replace
@@ -31,7 +27,6 @@ from faradisc.errors import (
     ResourceInUseException,
     ResourceNotFoundException,
     StorageError,
-    ValidationException,
 )
 from faradisc.limits import SHARD_LIFETIME_S, TABLES_MAX
 from faradisc.metering.meter import Meter
@@ -45,18 +40,16 @@ from faradisc.tables.clearing import clear_parts
 from faradisc.tables.definition import TableDefinition, stored_index
 from faradisc.tables.expiry import Expiry, expiry_of
 from faradisc.tables.history import History, Moments, history_of
+from faradisc.tables.names import Names, NsName, row_key
 from faradisc.tables.table import Table, TableState, Throughput, used_definitions
 from faradisc.vectors.resident import Residents
 
 _LAST_RESOURCE_KEY = b"\xff"
-_ARN = re.compile(r"arn:aws[a-z-]*:dynamodb:([a-z0-9-]+):([0-9]{12}):table/([A-Za-z0-9_.-]+)")
 
 HURRIED_TRANSITION_MS_MAX = 50
 """Transitions no longer than this are finished by the first data call that meets a table still being
 created, and by DescribeTable: SDK waiters look at once and then sleep for 20 seconds. Whoever sets a
 delay that can be noticed sees the service's states and errors (docs/decisions/0006)."""
-
-NsName = tuple[str, str]
 
 
 class Catalog:
@@ -74,7 +67,10 @@ class Catalog:
         self._store = store
         self._clock = clock
         self._entropy = entropy
-        self._per_region = per_region
+        names = Names(per_region=per_region)
+        self.namespace = names.namespace
+        self.resolve = names.resolve
+        self._apart = per_region
         self._transition_ns = transition_ms * 1_000_000
         self._hurry = transition_ms <= HURRIED_TRANSITION_MS_MAX
         self.streams = Streams(
@@ -127,28 +123,13 @@ class Catalog:
 
     # --- Finding tables ---
 
-    def _namespace(self, region: str, account: str) -> str:
-        return f"{account}/{region}" if self._per_region else ""
-
     def account_of(self, region: str, account: str) -> Account:
         """The throughput and metrics of all tables that a client of this region and account sees."""
-        return self.meter.account(self._namespace(region, account))
-
-    def resolve(self, name_or_arn: str, region: str, account: str) -> NsName:
-        """Namespace and name of a table named by name or by ARN. Raises ValidationException."""
-        if not name_or_arn.startswith("arn:"):
-            return self._namespace(region, account), name_or_arn
-        match = _ARN.fullmatch(name_or_arn)
-        if match is None:
-            raise ValidationException(
-                f"Invalid TableArn: Invalid ResourceArn provided as input {name_or_arn}"
-            )
-        arn_region, arn_account, name = match.groups()
-        return self._namespace(arn_region, arn_account), name
+        return self.meter.account(self.namespace(region, account))
 
     def for_data(self, name_or_arn: str, region: str, account: str) -> Table:
         """A table that can be read and written. Raises ResourceNotFoundException."""
-        if self._per_region or name_or_arn.startswith("arn:"):
+        if self._apart or name_or_arn.startswith("arn:"):
             table = self._tables.get(self.resolve(name_or_arn, region, account))
         else:
             table = self._tables.get(("", name_or_arn))
@@ -175,9 +156,17 @@ class Catalog:
             raise ResourceNotFoundException(f"Requested resource not found: Table: {name} not found")
         return table
 
+    def find(self, name_or_arn: str, region: str, account: str) -> Table | None:
+        """A table in whatever state, if there is one. Raises ValidationException."""
+        return self.at(self.resolve(name_or_arn, region, account))
+
+    def at(self, place: NsName) -> Table | None:
+        table = self._tables.get(place)
+        return None if table is None else self._settled(table, at_once=self._hurry)
+
     def names(self, region: str, account: str) -> list[str]:
         """Names of all tables of a namespace, sorted."""
-        namespace = self._namespace(region, account)
+        namespace = self.namespace(region, account)
         for table in list(self._tables.values()):
             self._settled(table)
         return sorted(name for space, name in self._tables if space == namespace)
@@ -267,14 +256,14 @@ class Catalog:
     def stream(self, arn: str) -> Stream:
         """The stream of that ARN. Raises ValidationException, ResourceNotFoundException."""
         arn_region, arn_account, table_name, label = parse_arn(arn)
-        stream = self.streams.find(self._namespace(arn_region, arn_account), table_name, label)
+        stream = self.streams.find(self.namespace(arn_region, arn_account), table_name, label)
         if stream is None:
             raise not_found(arn)
         return stream
 
     def streams_of(self, table_name: str | None, region: str, account: str) -> list[Stream]:
         """The streams of a namespace, or of the tables of one name, by ARN."""
-        return self.streams.listed(self._namespace(region, account), table_name)
+        return self.streams.listed(self.namespace(region, account), table_name)
 
     def expiring(self) -> Iterator[tuple[Table, Expiry]]:
         """The tables whose time to live is on."""
@@ -325,7 +314,7 @@ class Catalog:
         """
         async with self._changing:
             return await self._create(
-                (self._namespace(region, account), name), region, account, definition, settings
+                (self.namespace(region, account), name), region, account, definition, settings
             )
 
     async def _create(
@@ -442,7 +431,12 @@ class Catalog:
         return opened
 
     async def _commit_with_stream(
-        self, current: Table, state: TableState, opened: StreamState | None, last_resource: int
+        self,
+        current: Table,
+        state: TableState,
+        opened: StreamState | None,
+        last_resource: int,
+        also: Batch | None = None,
     ) -> Table:
         """Commit a changed state, together with the end of the table's stream if it loses it."""
         before = current.state.stream
@@ -450,7 +444,9 @@ class Catalog:
         stream = self.streams.stream(before["resource"]) if before is not None and ends else None
         async with stream.rolling if stream is not None else nullcontext():
             changed = self.streams.ending(stream) if stream is not None else opened
-            return await self._commit(state, current.version, last_resource=last_resource, stream=changed)
+            return await self._commit(
+                state, current.version, last_resource=last_resource, stream=changed, also=also
+            )
 
     def being_filled(self, filler: str) -> list[Table]:
         """The tables that wait for `filler` to say that they are complete."""
@@ -465,9 +461,10 @@ class Catalog:
 
         await self.update(table, complete, while_in_use=True)
 
-    async def delete(self, table: Table, *, while_in_use: bool = False) -> Table:
+    async def delete(self, table: Table, *, while_in_use: bool = False, heir: Batch | None = None) -> Table:
         """Begin to delete a table: it is DELETING, and its rows are gone at once.
 
+        heir: committed with it; takes over the table's own rows, which then stay.
         Raises: ResourceInUseException while the table is not ACTIVE, unless `while_in_use`.
         """
         async with self._changing:
@@ -476,17 +473,18 @@ class Catalog:
                 check_not_in_use(current)
             state = TableState.from_json(current.state.to_json())
             state.filler = None
+            state.kept_rows = heir is not None
             state.status = "DELETING"
             state.status_until_ns = self._clock.now_ns() + self._transition_ns
             state.stream = None
-            deleting = await self._commit_with_stream(current, state, None, self._last_resource)
+            deleting = await self._commit_with_stream(current, state, None, self._last_resource, heir)
             await self._clear(deleting)
             return deleting
 
     async def drop_all(self) -> None:
         """Forget every table at once, whatever its state or protection."""
         async with self._changing:
-            batch = Batch(CATALOG_PART, deletes=[_row_key(place) for place in {*self._tables, *self._gone}])
+            batch = Batch(CATALOG_PART, deletes=[row_key(place) for place in {*self._tables, *self._gone}])
             tables, self._tables, self._gone = list(self._tables.values()), {}, {}
             for table in tables:
                 table.successor = Table(replace(table.state, status="DELETING"), 0)
@@ -516,19 +514,25 @@ class Catalog:
             self.vectors.forget(index.placement.resource)
 
     async def _commit(
-        self, state: TableState, version: int, *, last_resource: int, stream: StreamState | None = None
+        self,
+        state: TableState,
+        version: int,
+        *,
+        last_resource: int,
+        stream: StreamState | None = None,
+        also: Batch | None = None,
     ) -> Table:
-        """Commit a table's state, with the state of the stream that begins or ends with it."""
+        """Commit a table's state, with the state of the stream that begins or ends with it, and `also`."""
         place = (state.namespace, state.name)
-        key = _row_key(place)
+        key = row_key(place)
         batch = Batch(CATALOG_PART, checks=[(key, version)], puts=[(key, orjson.dumps(state.to_json()))])
         if last_resource != self._last_resource:
             batch.checks.append((_LAST_RESOURCE_KEY, self._last_resource_version))
             batch.puts.append((_LAST_RESOURCE_KEY, last_resource.to_bytes(4, "big")))
         for gone in self._gone:
             if gone != place:
-                batch.deletes.append(_row_key(gone))
-        batches = [batch]
+                batch.deletes.append(row_key(gone))
+        batches = [batch] if also is None else [batch, also]
         stream_before = None
         if stream is not None:
             batches.append(await self.streams.batch_for(stream))
@@ -572,11 +576,6 @@ class Catalog:
 
 
 IN_USE = "Attempt to change a resource which is still in use: Table is being {}: {}"
-
-
-def _row_key(place: NsName) -> bytes:
-    namespace, name = place
-    return namespace.encode() + b"\x00" + name.encode()
 
 
 def check_not_in_use(table: Table) -> None:

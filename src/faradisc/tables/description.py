@@ -6,6 +6,7 @@ own about every six hours (docs/differences.md).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from faradisc.clock import epoch_seconds
@@ -65,12 +66,25 @@ async def describe_table(store: ReadOnlyStore, table: Table, now_ns: int) -> dic
         described["LatestStreamArn"] = stream_arn(state.region, state.account, state.name, label)
     if state.table_class is not None:
         described["TableClassSummary"] = {"TableClass": state.table_class}
+    if state.restored is not None:
+        described["RestoreSummary"] = _restore_summary(state.restored, in_progress=state.filler is not None)
     described["DeletionProtectionEnabled"] = state.deletion_protection
     maximum = describe_maximum(state.on_demand_maximum)
     if maximum is not None:
         described["OnDemandThroughput"] = maximum
     described["WarmThroughput"] = table.meter.describe_warm(None)
     return described
+
+
+def _restore_summary(restored: Mapping[str, Any], *, in_progress: bool) -> dict[str, Any]:
+    summary = {
+        "SourceTableArn": restored["source_arn"],
+        "RestoreDateTime": epoch_seconds(restored["at_ns"]),
+        "RestoreInProgress": in_progress,
+    }
+    if restored.get("backup_arn") is not None:
+        summary["SourceBackupArn"] = restored["backup_arn"]
+    return summary
 
 
 async def _usage(store: ReadOnlyStore, parts: tuple[bytes, ...]) -> tuple[int, int]:

@@ -1,0 +1,137 @@
+"""Point-in-time recovery: on and off, how far it reaches back, and forgetting what lies before that.
+
+The history itself is written with the items (tables/history.py) and read page by page (backups/history.py).
+Here is its period: what clients are told of it, which moments can be restored, and a job that clears the days
+behind it. What is cleared is a whole day of a slot; a day that a restore still reads stays.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from faradisc.backups.restoring import Restores
+from faradisc.clock import epoch_seconds
+from faradisc.errors import InvalidRestoreTimeException, PointInTimeRecoveryUnavailableException
+from faradisc.storage.api import Store
+from faradisc.tables.catalog import Catalog
+from faradisc.tables.history import DAY_NS, History
+from faradisc.tables.table import Table, TableState
+
+log = logging.getLogger("faradisc.backups")
+
+_SECOND_NS = 1_000_000_000
+
+
+class Periods:
+    def __init__(self, store: Store, catalog: Catalog, restores: Restores, *, lag_s: float) -> None:
+        """lag_s: how far the latest moment that can be restored is behind the clock."""
+        self._store = store
+        self._catalog = catalog
+        self._restores = restores
+        self._lag_ns = int(lag_s * _SECOND_NS)
+
+    # --- On and off ---
+
+    async def enable(self, table: Table, period_days: int) -> Table:
+        """Switch point-in-time recovery on, or change its period."""
+        now_ns = self._catalog.moments.now_ns()
+
+        def change(state: TableState) -> bool:
+            if state.pitr is None:
+                state.pitr = {"resource": None, "enabled_ns": now_ns, "first_day": now_ns // DAY_NS}
+            state.pitr["period_days"] = period_days
+            return False
+
+        return await self._catalog.update(table, change, while_in_use=True)
+
+    async def disable(self, table: Table) -> Table:
+        """Switch it off, and forget the history."""
+
+        def change(state: TableState) -> bool:
+            state.pitr = None
+            return False
+
+        return await self._catalog.update(table, change, while_in_use=True)
+
+    # --- What can be restored ---
+
+    def description(self, table: Table) -> dict[str, Any]:
+        """ContinuousBackupsDescription."""
+        history = table.history
+        described: dict[str, Any] = {"PointInTimeRecoveryStatus": "DISABLED"}
+        if history is not None:
+            described = {
+                "PointInTimeRecoveryStatus": "ENABLED",
+                "RecoveryPeriodInDays": history.period_days,
+                "EarliestRestorableDateTime": epoch_seconds(self._earliest_ns(history)),
+                "LatestRestorableDateTime": epoch_seconds(self._latest_ns(history)),
+            }
+        return {"ContinuousBackupsStatus": "ENABLED", "PointInTimeRecoveryDescription": described}
+
+    def latest(self, table: Table) -> int:
+        """The latest moment that can be restored. Raises PointInTimeRecoveryUnavailableException."""
+        return self._latest_ns(self._history(table))
+
+    def checked(self, table: Table, seconds: float) -> int:
+        """The moment that a client means by a number of seconds since the epoch.
+
+        Raises: PointInTimeRecoveryUnavailableException, InvalidRestoreTimeException.
+        """
+        history = self._history(table)
+        at_ns = round(seconds * 1000) * 1_000_000
+        if not self._earliest_ns(history) <= at_ns <= self._latest_ns(history):
+            raise InvalidRestoreTimeException(
+                "An invalid restore time was specified. RestoreDateTime must be between "
+                "EarliestRestorableDateTime and LatestRestorableDateTime."
+            )
+        return max(at_ns, history.earliest_ns(self._catalog.moments.now_ns()))
+
+    def _history(self, table: Table) -> History:
+        if table.history is None:
+            raise PointInTimeRecoveryUnavailableException(
+                f"Point in time recovery is not enabled for table '{table.name}'"
+            )
+        return table.history
+
+    def _earliest_ns(self, history: History) -> int:
+        """Shown in whole seconds, since that is all that clients send back; the part of the second before
+        the recovery was switched on counts as the moment when it was."""
+        earliest_ns = history.earliest_ns(self._catalog.moments.now_ns())
+        return earliest_ns - earliest_ns % _SECOND_NS
+
+    def _latest_ns(self, history: History) -> int:
+        return max(history.enabled_ns, self._catalog.moments.now_ns() - self._lag_ns)
+
+    # --- Forgetting ---
+
+    async def usage(self, history: History) -> tuple[int, int]:
+        """(changes, bytes) that the history of a table has."""
+        used = [await self._store.usage(part) for part in history.parts()]
+        return sum(changes for changes, _ in used), sum(size for _, size in used)
+
+    async def step(self) -> bool:
+        """Clear one day of one table's history that lies before its period. False when there is none."""
+        for table, history in self._catalog.recoverable():
+            needed_ns = self._restores.oldest_needed_ns(table)
+            keep_ns = history.earliest_ns(self._catalog.moments.now_ns())
+            keep_day = min(keep_ns, keep_ns if needed_ns is None else needed_ns) // DAY_NS
+            if history.first_day < keep_day:
+                await self._clear_day(table, history)
+                return True
+        return False
+
+    async def _clear_day(self, table: Table, history: History) -> None:
+        day = history.first_day
+        for part in history.parts(until_day=day + 1):
+            await self._store.clear(part)
+
+        def forget(state: TableState) -> bool:
+            if state.pitr is not None and state.pitr["resource"] == history.resource:
+                state.pitr["first_day"] = day + 1
+            return False
+
+        updated = await self._catalog.update(table, forget, while_in_use=True)
+        if updated.history is not None:
+            changes, size = await self.usage(updated.history)
+            log.info("history of table %s: %d changes, %d bytes", table.name, changes, size)

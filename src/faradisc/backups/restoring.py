@@ -1,0 +1,285 @@
+"""Tables made from a backup, or from another table's past: begun by a request, filled by a job.
+
+A table being restored is CREATING, and nobody's, until it is complete. It is filled through the one write
+path, a block or a page at a time, so its indexes, counters and collections are what writes would have made
+of the same items. How far it has come is stored in the commit of the items: after a crash the next step goes
+on where the last one ended, and no item is written twice.
+
+A backup is verified before its table is begun, and each block again when it is read. What turns out to be
+damaged then, between the two, leaves no table.
+
+`TableState.restored` holds what clients are shown (`backup_arn`, `source_arn`, `at_ns`), and what the job
+reads: `backup`, an id; or `source`, namespace and name of the table whose past it is.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+import orjson
+
+from faradisc.backups.backup import Backup
+from faradisc.backups.files import (
+    HEAD_BYTES,
+    MAGIC,
+    Damaged,
+    body_bytes,
+    read_manifest,
+    records_of,
+)
+from faradisc.backups.history import Cursor, page_at
+from faradisc.backups.registry import Backups
+from faradisc.backups.shelf import Shelf, ShelfFailed, aside
+from faradisc.codec import record
+from faradisc.codec.keyspace import JOBS_PART, job_key
+from faradisc.codec.record import Record
+from faradisc.errors import (
+    LimitExceededException,
+    ResourceInUseException,
+    TableAlreadyExistsException,
+    TableInUseException,
+    ValidationException,
+)
+from faradisc.limits import RESTORES_AT_ONCE_MAX
+from faradisc.storage.api import Batch, Store
+from faradisc.tables.catalog import Catalog
+from faradisc.tables.definition import TableDefinition
+from faradisc.tables.table import Table
+from faradisc.tables.writes import Change, Image, commit_outcomes, evaluate
+
+log = logging.getLogger("faradisc.backups")
+
+FILLER = "restore"
+_READ_BYTES = 1024 * 1024
+
+
+class Target(NamedTuple):
+    """The table to be made."""
+
+    name: str
+    region: str
+    account: str
+
+
+class Restores:
+    def __init__(self, store: Store, catalog: Catalog, backups: Backups) -> None:
+        self._store = store
+        self._catalog = catalog
+        self._backups = backups
+
+    # --- Beginning ---
+
+    async def from_backup(self, target: Target, backup: Backup, definition: TableDefinition) -> Table:
+        """Begin to make a table of a backup.
+
+        Raises: TableAlreadyExistsException, TableInUseException; LimitExceededException when too many are
+        under way or there is no room; ValidationException when the backup is damaged.
+        """
+        self._check_room(backup.size_bytes)
+        try:
+            await aside(self._backups.shelf, verify, self._backups.shelf, backup.id)
+        except (Damaged, ShelfFailed) as error:
+            raise ValidationException(f"Backup {backup.arn} is damaged: {error}") from error
+        restored = {
+            "backup": backup.id,
+            "backup_arn": backup.arn,
+            "source_arn": backup.table_arn,
+            "at_ns": backup.created_ns,
+        }
+        return await self._begin(target, definition, restored)
+
+    async def from_past(
+        self, target: Target, source: Table, at_ns: int, definition: TableDefinition
+    ) -> Table:
+        """Begin to make a table of the items that another one had at a moment.
+
+        Requires: the source's history knows the moment. Raises what `from_backup` raises.
+        """
+        used = [await self._store.usage(part) for part in source.placement.parts]
+        self._check_room(sum(size for _, size in used))
+        self._catalog.moments.seal(at_ns)
+        restored = {
+            "source": [source.state.namespace, source.name],
+            "source_arn": source.arn,
+            "at_ns": at_ns,
+        }
+        return await self._begin(target, definition, restored)
+
+    def check_target(self, target: Target) -> None:
+        """Raises TableAlreadyExistsException, TableInUseException unless a name is free."""
+        present = self._catalog.find(*target)
+        if present is None:
+            return
+        doing = {"CREATING": "created", "DELETING": "deleted"}.get(present.state.status)
+        if doing is not None:
+            raise TableInUseException(f"Table is being {doing}: {target.name}")
+        raise TableAlreadyExistsException(f"Table already exists: {target.name}")
+
+    def _check_room(self, size_bytes: int) -> None:
+        """The rows are written twice: to the log of the store, and to its files."""
+        free = self._backups.shelf.free_bytes()
+        if free is not None and free < 2 * size_bytes:
+            raise LimitExceededException(
+                f"No room for the table: its items have {size_bytes} bytes, the disk has {free} left"
+            )
+
+    async def _begin(self, target: Target, definition: TableDefinition, restored: dict[str, Any]) -> Table:
+        if len(self._catalog.being_filled(FILLER)) >= RESTORES_AT_ONCE_MAX:
+            raise LimitExceededException(
+                f"Subscriber limit exceeded: Only {RESTORES_AT_ONCE_MAX} restores can run at a time"
+            )
+        settings = {"filler": FILLER, "restored": restored}
+        try:
+            return await self._catalog.create(*target, definition, settings)
+        except ResourceInUseException:  # somebody was faster
+            raise TableAlreadyExistsException(f"Table already exists: {target.name}") from None
+
+    def reads_past_of(self, table: Table) -> bool:
+        """Whether a table is being made from this one's past: then its history has to stay."""
+        return self.oldest_needed_ns(table) is not None
+
+    def oldest_needed_ns(self, table: Table) -> int | None:
+        """The oldest moment of this table that a restore reads."""
+        place = [table.state.namespace, table.name]
+        moments = [
+            each.state.restored["at_ns"]
+            for each in self._catalog.being_filled(FILLER)
+            if each.state.restored is not None and each.state.restored.get("source") == place
+        ]
+        return min(moments, default=None)
+
+    # --- Filling ---
+
+    async def step(self) -> bool:
+        """Write one block or page of some table being restored. False when there is none."""
+        for table in self._catalog.being_filled(FILLER):
+            if table.version:
+                await self._fill(table)
+                return True
+        return False
+
+    async def _fill(self, table: Table) -> None:
+        key = job_key(b"restore", table.state.resource)
+        (row,) = await self._store.get(JOBS_PART, (key,), for_update=True)
+        progress = _Progress.of(row[1] if row is not None else None)
+        try:
+            records, following = await self._records(table, progress)
+        except (Damaged, ShelfFailed) as error:
+            await self._drop(table, str(error))
+            return
+        if table not in self._catalog.being_filled(FILLER):
+            return  # dropped, or changed, while its records were read: the next step sees
+        if following is not None:
+            moved = Batch(
+                JOBS_PART,
+                checks=[(key, row[0] if row is not None else 0)],
+                puts=[(key, following.stored())],
+            )
+            await write_new(self._store, table, records, also=moved)
+            return
+        await self._catalog.filled(table)
+        await self._store.commit([Batch(JOBS_PART, deletes=[key])])
+        log.info("table %s is restored: %d items", table.name, progress.items)
+
+    async def _records(self, table: Table, progress: _Progress) -> tuple[list[Record], _Progress | None]:
+        """The next records, and what is to be read after them; None: the table is complete.
+
+        Raises: Damaged, ShelfFailed.
+        """
+        restored = table.state.restored
+        assert restored is not None, "a table being restored says from what"
+        if restored.get("backup") is None:
+            return await self._past_records(restored, progress)
+        return await aside(self._backups.shelf, _block_at, self._backups.shelf, restored["backup"], progress)
+
+    async def _past_records(
+        self, restored: dict[str, Any], progress: _Progress
+    ) -> tuple[list[Record], _Progress | None]:
+        if progress.cursor is None:
+            return [], None
+        source = self._catalog.at(tuple(restored["source"]))
+        if source is None or source.history is None:
+            raise Damaged(f"the history of {restored['source_arn']} is gone")
+        items, cursor = await page_at(self._store, source, restored["at_ns"], progress.cursor)
+        return [item.record for item in items], _Progress(0, progress.items + len(items), cursor)
+
+    async def _drop(self, table: Table, reason: str) -> None:
+        log.error("table %s cannot be restored, and is removed: %s", table.name, reason)
+        await self._catalog.delete(table, while_in_use=True)
+
+
+class _Progress:
+    """How far a restore has come."""
+
+    __slots__ = ("at", "cursor", "items")
+
+    def __init__(self, at: int, items: int, cursor: Cursor | None) -> None:
+        self.at = at
+        """Bytes of the backup's rows that are done."""
+        self.items = items
+        self.cursor = cursor
+        """Where the walk over the past goes on; None: it has ended."""
+
+    @classmethod
+    def of(cls, stored: bytes | None) -> _Progress:
+        if stored is None:
+            return cls(0, 0, Cursor())
+        at, items, cursor = orjson.loads(stored)
+        return cls(at, items, Cursor(*cursor) if cursor is not None else None)
+
+    def stored(self) -> bytes:
+        return orjson.dumps([self.at, self.items, None if self.cursor is None else list(self.cursor)])
+
+
+async def write_new(store: Store, table: Table, records: Sequence[Record], *, also: Batch) -> bool:
+    """Write items that are new to a table which is nobody's yet, in one commit with `also`.
+
+    No capacity is charged. False: `also` was not as it was read, and nothing is written.
+    """
+    outcomes = []
+    for payload in records:
+        item = record.decode(payload)
+        change = Change(table, table.key.key_of(item), lambda _, item=item: item)  # type: ignore[misc]
+        outcomes.append(evaluate(change, Image(None)))
+    return await commit_outcomes(store, outcomes, also=also)
+
+
+# --- Reading a backup ----------------------------------------------------------------------------
+
+
+def verify(shelf: Shelf, name: str) -> None:
+    """Read a whole backup and hold it against its checksums. Raises Damaged, ShelfFailed."""
+    manifest = read_manifest(shelf.manifest(name))
+    promised = manifest["rows"]
+    digest = sha256()
+    at = 0
+    while data := shelf.read(name, at, _READ_BYTES):
+        digest.update(data)
+        at += len(data)
+    if at != promised["bytes"]:
+        raise Damaged(f"rows has {at} bytes instead of {promised['bytes']}")
+    if digest.hexdigest() != promised["sha256"]:
+        raise Damaged("rows does not match its checksum")
+    if manifest["backup"]["id"] != name:
+        raise Damaged(f"manifest.json belongs to {manifest['backup']['id']}")
+
+
+def _block_at(shelf: Shelf, name: str, progress: _Progress) -> tuple[list[Record], _Progress | None]:
+    """The records of the next block, and what comes after it; None: that was all. Raises Damaged."""
+    promised = read_manifest(shelf.manifest(name))["rows"]
+    at = progress.at
+    if at == 0:
+        at = len(MAGIC)
+        if shelf.read(name, 0, at) != MAGIC:
+            raise Damaged("rows does not begin as it should")
+    if at == promised["bytes"]:
+        if progress.items != promised["records"]:
+            raise Damaged(f"rows has {progress.items} items instead of {promised['records']}")
+        return [], None
+    head = shelf.read(name, at, HEAD_BYTES)
+    length = body_bytes(head)
+    records = records_of(head, shelf.read(name, at + HEAD_BYTES, length))
+    return records, _Progress(at + HEAD_BYTES + length, progress.items + len(records), None)

@@ -1,0 +1,27 @@
+"""RestoreTableFromBackup: a new table with the items and indexes of a backup.
+
+Checks: ARN -> backup exists -> it is complete -> the target's name is free -> overrides -> room -> the files
+of the backup match their checksums. The answer shows the table CREATING. Assumed: the texts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from faradisc.backups.definitions import restored_definition
+from faradisc.backups.restoring import Target
+from faradisc.errors import BackupInUseException
+from faradisc.operations.call import Backend, Call
+from faradisc.tables.description import describe_table
+
+
+async def restore_table_from_backup(backend: Backend, call: Call) -> dict[str, Any]:
+    request = call.request
+    backup = backend.backups.find(request["BackupArn"])
+    if backend.backups.status(backup) != "AVAILABLE":
+        raise BackupInUseException(f"Backup is being created: {backup.arn}")
+    target = Target(request["TargetTableName"], call.region, call.account)
+    backend.restores.check_target(target)
+    definition = restored_definition(backup.state, request)
+    table = await backend.restores.from_backup(target, backup, definition)
+    return {"TableDescription": await describe_table(backend.store, table, backend.clock.now_ns())}
