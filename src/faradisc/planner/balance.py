@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _TURNS_MAX = 60
 _CLOSE = 1e-6
+_BINDING = 0.999
 
 
 class LaneGate:
@@ -44,6 +45,11 @@ class LaneGate:
         self.load = 0.0
         self.ratio = 1.0
         self.asked_ns = -1
+
+    @property
+    def binds(self) -> bool:
+        """Whether it is charged all it has: then it is what stops requests, perhaps with others that are."""
+        return self.available is not None and self.load >= self.available * _BINDING
 
     @property
     def cause(self) -> Cause:
@@ -178,25 +184,15 @@ def _is_short(gate: LaneGate) -> bool:
 
 def balance(demands: list[Demand]) -> None:
     """Set the ratio of every gate these demands meet."""
-    lanes: dict[int, LaneGate] = {}
-    cells: dict[int, CellGate] = {}
-    for demand in demands:
-        lanes[id(demand.gate)] = demand.gate
-        for share, _ in demand.portions:
-            cells[id(share.gate)] = share.gate
-        for index in demand.indexes:
-            lanes[id(index.gate)] = index.gate
-            for share in index.shares:
-                cells[id(share.gate)] = share.gate
-    limited = [gate for gate in lanes.values() if gate.available is not None]
-    groups: tuple[list[Gate], list[Gate]] = (list(cells.values()), list(limited))
-    for gate in (*groups[0], *groups[1]):
-        gate.ratio = 1.0 if gate.available else 0.0
+    groups = _groups(demands)
+    gates = [gate for group in groups for gate in group]
+    for gate in gates:
+        gate.ratio = 1.0 if gate.available or gate.available is None else 0.0
     for _ in range(_TURNS_MAX):
         moved = 0.0
-        for gates in groups:
-            _load(demands, lanes, cells)
-            for gate in gates:
+        for group in groups:
+            _load(demands, gates)
+            for gate in group:
                 ratio = _fitting(gate)
                 moved = max(moved, abs(ratio - gate.ratio))
                 gate.ratio = ratio
@@ -204,8 +200,29 @@ def balance(demands: list[Demand]) -> None:
             break
 
 
+def _groups(demands: list[Demand]) -> list[list[Gate]]:
+    """The gates in groups of which a request meets one at most: only those may be set at the same time."""
+    cells: dict[int, Gate] = {}
+    lanes: dict[int, Gate] = {}
+    indexes: dict[int, tuple[list[Gate], dict[int, Gate]]] = {}
+    for demand in demands:
+        lanes[id(demand.gate)] = demand.gate
+        for share, _ in demand.portions:
+            cells[id(share.gate)] = share.gate
+        for index in demand.indexes:
+            _, mine = indexes.setdefault(id(index.gate), ([index.gate], {}))
+            for share in index.shares:
+                mine[id(share.gate)] = share.gate
+    groups = [list(cells.values()), list(lanes.values())]
+    for gate, mine in indexes.values():
+        groups += [list(mine.values()), gate]
+    return groups
+
+
 def _fitting(gate: Gate) -> float:
     """The ratio at which a gate is charged what it has, everything else being as it is."""
+    if gate.available is None:
+        return 1.0
     if not gate.available:
         return 0.0
     if not gate.load:
@@ -213,12 +230,10 @@ def _fitting(gate: Gate) -> float:
     return min(1.0, gate.ratio * gate.available / gate.load)
 
 
-def _load(demands: list[Demand], lanes: dict[int, LaneGate], cells: dict[int, CellGate]) -> None:
+def _load(demands: list[Demand], gates: list[Gate]) -> None:
     """What is charged to every gate at the present ratios."""
-    for gate in lanes.values():
+    for gate in gates:
         gate.load = 0.0
-    for cell_gate in cells.values():
-        cell_gate.load = 0.0
     for demand in demands:
         through = demand.index_ratio()
         retries = demand.state.retries

@@ -2,9 +2,10 @@
 
 Requests come from the streams of a plan or from a recorded trace; both are `Request` objects here. A request
 asks for admission with all its charges, is charged or refused, and, refused, comes back later if its client
-retries. Arrivals of a stream are evenly spaced, and keys are drawn by a sequence that fills every stretch of
-the distribution evenly (steps of an irrational number), so that a run shows the design and not the dice;
-what is random (waits of retries, delays of adaptive capacity) comes from the plan's seed.
+retries. The requests of a stream come at random moments of their second, as those of many clients do; how
+many they are and which keys they ask for is not left to chance (keys are drawn by steps of an irrational
+number, which fill every stretch of the distribution evenly), so that a run shows the design and not the
+dice. All chance comes from the plan's seed.
 
 Cost: about ten microseconds per request.
 """
@@ -18,15 +19,13 @@ from random import Random
 from faradisc.capacity.admission import Charge, admit, settle
 from faradisc.capacity.config import HALF_UNIT, SECOND_NS
 from faradisc.capacity.throttle import Cause, Throttle
-from faradisc.planner.keys import ONE, KeyModel, Shape
+from faradisc.planner.keys import GOLDEN, ONE, Shape
 from faradisc.planner.observe import FlowNote, LaneNote, Observer
 from faradisc.planner.plan import Plan
 from faradisc.planner.retries import Retries
-from faradisc.planner.streams import Flow, Stream
+from faradisc.planner.streams import Flow
 from faradisc.planner.world import World
 
-_GOLDEN = 679_535_556_991
-"""ONE divided by the golden ratio, odd: its multiples fill 0..ONE more evenly than any other's."""
 _SILVER = 455_432_628_211
 """ONE times the fractional part of the square root of 2, odd, for what must not move in step with keys."""
 MILLI_NS = 1_000_000
@@ -224,46 +223,56 @@ class _Maker:
 
     def __init__(self, flow: Flow, seed: int, number: int) -> None:
         self._flow = flow
-        start = Random(f"{seed}/{number}")
-        self._point = start.randrange(ONE)
-        self._sort_point = start.randrange(ONE)
-        self._index_points = [start.randrange(ONE) for stream in flow.streams for _ in stream.indexes]
-        self._phase = start.randrange(1, SECOND_NS)
+        self._random = Random(f"{seed}/{number}")
+        self._point = self._random.randrange(ONE)
+        self._sort_point = self._random.randrange(ONE)
+        self._index_points = [
+            [self._random.randrange(ONE) for _ in stream.indexes] for stream in flow.streams
+        ]
         self._made = 0
 
     def fill(self, batch: list[Request], second: int, begin_ns: int) -> None:
-        _, counts, shape = self._flow.take(second)
-        index_position = 0
-        for stream, count in zip(self._flow.streams, counts, strict=True):
-            for number in range(count):
-                at_ns = begin_ns + (number * SECOND_NS + self._phase) // count
-                in_order = number * ONE // count
-                batch.append(self._request(stream, shape, second, at_ns, (in_order, index_position)))
-            index_position += len(stream.indexes)
-
-    def _request(
-        self, stream: Stream, shape: Shape, second: int, at_ns: int, where: tuple[int, int]
-    ) -> Request:
-        """`where`: the point of an ordered model, and which of the index points are this stream's."""
+        """Add the requests of a second, in order of time."""
         flow = self._flow
-        in_order, index_position = where
+        count, counts, shape = flow.take(second)
+        if not count:
+            return
+        random = self._random
+        # Evenly spaced requests would fall into step with a bucket that refills evenly, and with each
+        # other, and one stream would get what another is refused.
+        times = sorted(random.randrange(SECOND_NS) for _ in range(count))
+        streams = [number for number, mine in enumerate(counts) for _ in range(mine)]
+        if len(counts) > 1:
+            random.shuffle(streams)
+        for at, number, point in zip(times, streams, self._points(count), strict=True):
+            parts = self._parts(number, shape, second, point)
+            batch.append(Request(begin_ns + at, flow.note, flow.plan.retries, parts))
+
+    def _points(self, count: int) -> list[int]:
+        """Where in the distribution of keys the requests of a second lie."""
+        if self._flow.keys.ordered:
+            return [number * ONE // count for number in range(count)]
+        first = self._point
+        self._point = (first + count * GOLDEN) % ONE
+        points = [(first + number * GOLDEN) % ONE for number in range(count)]
+        self._random.shuffle(points)
+        return points
+
+    def _parts(self, number: int, shape: Shape, second: int, point: int) -> list[Part]:
+        stream = self._flow.streams[number]
         self._made += 1
-        self._point = (self._point + _GOLDEN) % ONE
-        point = in_order if flow.keys.ordered else self._point
         parts = [self._part(stream.note, stream.half_units, stream.eventual, shape, point)]
         parts[0].grows, parts[0].items = stream.grows, stream.items
-        for offset, index in enumerate(stream.indexes):
-            position = index_position + offset
+        points = self._index_points[number]
+        for position, index in enumerate(stream.indexes):
             # Each index takes steps of its own, lest its keys follow the table's.
             step = (_SILVER + 2 * position * 7_919_000_017) % ONE
-            self._index_points[position] = (self._index_points[position] + step) % ONE
-            index_point = self._index_points[position]
-            keys: KeyModel = index.keys
-            index_shape = keys.shape(second, self._made, 1)
-            part = self._part(index.note, index.half_units, False, index_shape, index_point)
+            points[position] = (points[position] + step) % ONE
+            index_shape = index.keys.shape(second, self._made, 1)
+            part = self._part(index.note, index.half_units, False, index_shape, points[position])
             part.grows = index.grows
             parts.append(part)
-        return Request(at_ns, flow.note, flow.plan.retries, parts)
+        return parts
 
     def _part(self, note: LaneNote, half_units: int, eventual: bool, shape: Shape, point: int) -> Part:
         if shape.sort == "rising":

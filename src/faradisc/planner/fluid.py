@@ -5,7 +5,7 @@ Each second the requests of every stream are divided over the partitions by the 
 the fraction that its units allow (planner/balance.py), refusals are blamed on the gate that stopped them, in
 the service's order, and refused requests come back in later steps if their clients retry.
 
-Counts are integers: what a division leaves over waits for the next second, so that nothing is lost in a day.
+Counts are integers, and no division loses any of them.
 Charging is the core's own (`Lane.settle_many`), at the beginning of the second and with the second's income
 included, which is what a bucket can serve in it.
 
@@ -15,123 +15,23 @@ overdrafts by single requests that cost more than their bucket holds. Source: ca
 
 from __future__ import annotations
 
-from faradisc.capacity.admission import Lane
 from faradisc.capacity.config import HALF_UNIT, SECOND_NS
 from faradisc.capacity.partitions import Cell, Partition
 from faradisc.capacity.throttle import Cause
-from faradisc.planner.balance import CellGate, Demand, IndexDemand, LaneGate, balance
-from faradisc.planner.keys import ONE, Key, Shape
+from faradisc.planner.balance import Demand, IndexDemand, balance
+from faradisc.planner.keys import ONE, Shape
 from faradisc.planner.observe import FlowNote, LaneNote, Observer
 from faradisc.planner.plan import Plan
 from faradisc.planner.retries import ONE as CERTAIN
 from faradisc.planner.retries import Retries
+from faradisc.planner.shares import BITS, Division, Gates, Share
 from faradisc.planner.streams import Flow, Stream
 from faradisc.planner.world import World
 
-_BITS = 40
 _MASK = ONE - 1
-_FEW_KEYS = 8
-"""Keys per stream and second that are followed by name; the heaviest ones."""
 _WATCHED_PLACES = 16
 """Places by which the tail of a watched partition is represented."""
 RATIO = 1 << 30
-assert ONE == 1 << _BITS
-
-
-class Share:
-    """What part of a stream goes to one partition, and what divisions have left over there."""
-
-    __slots__ = ("carry", "cell", "gate", "hot", "keys", "left", "refused_left", "weight")
-
-    def __init__(self, cell: Cell, weight: int, shape: Shape, gate: CellGate) -> None:
-        part = cell.partition
-        self.cell = cell
-        self.gate = gate
-        self.weight = weight
-        self.carry = 0
-        self.left: list[int] = []
-        """Per attempt, of admitted requests."""
-        self.refused_left = [0, 0]
-        self.keys: list[tuple[Key, int]] = []
-        """Named keys here and their weights of all requests."""
-        for key in shape.keys:
-            mine = shape.share_of_key(key, part.low, part.high)
-            if mine:
-                self.keys.append((key, mine))
-        heaviest = sorted(self.keys, key=lambda pair: (-pair[1], pair[0].name))[:_FEW_KEYS]
-        self.hot = [(key.name, mine) for key, mine in heaviest]
-
-    def take(self, count: int) -> int:
-        """This partition's part of a second's requests."""
-        total = self.carry + count * self.weight
-        self.carry = total & _MASK
-        return total >> _BITS
-
-
-class Few:
-    """One of the few keys that are followed by name."""
-
-    __slots__ = ("left", "name", "weight")
-
-    def __init__(self, key: Key) -> None:
-        self.name = key.name
-        self.weight = key.weight
-        self.left = ONE >> 1
-
-
-class Division:
-    """A lane's partitions under one shape of keys. Rebuilt when keys or partitions change."""
-
-    __slots__ = ("few", "shape", "shares", "version")
-
-    def __init__(self) -> None:
-        self.shape: Shape | None = None
-        self.version = -1
-        self.shares: list[Share] = []
-        self.few: list[Few] = []
-
-    def of(self, shape: Shape, note: LaneNote, gates: Gates) -> list[Share]:
-        version = note.member.resource.partitions.next_number
-        if shape is self.shape and version == self.version:
-            return self.shares
-        carried = sum(share.carry for share in self.shares)
-        self.shape, self.version = shape, version
-        self.shares = []
-        for cell in note.lane.cells:
-            part = cell.partition
-            weight = shape.weight_between(part.low, part.high)
-            if weight:
-                self.shares.append(Share(cell, weight, shape, gates.cell(cell)))
-        self.shares[0].weight += ONE - sum(share.weight for share in self.shares)
-        self.shares[0].carry = carried
-        heaviest = sorted(shape.keys, key=lambda key: (-key.weight, key.name))[:_FEW_KEYS]
-        self.few = [Few(key) for key in heaviest]
-        return self.shares
-
-
-class Gates:
-    """The gates of all lanes, as the present second finds them."""
-
-    def __init__(self) -> None:
-        self._lanes: dict[Lane, LaneGate] = {}
-        self._cells: dict[Cell, CellGate] = {}
-        self._versions: dict[Lane, int] = {}
-
-    def lane(self, note: LaneNote) -> LaneGate:
-        gate = self._lanes.get(note.lane)
-        if gate is None:
-            gate = self._lanes[note.lane] = LaneGate(note)
-        return gate
-
-    def cell(self, cell: Cell) -> CellGate:
-        gate = self._cells.get(cell)
-        if gate is None:
-            gate = self._cells[cell] = CellGate(cell)
-        return gate
-
-    def forget_retired(self) -> None:
-        """Gates of partitions that have split are of no use any more."""
-        self._cells = {cell: gate for cell, gate in self._cells.items() if cell.partition.state != "retired"}
 
 
 class StreamState:
@@ -228,7 +128,7 @@ class FluidEngine:
         shares = state.division.of(shape, stream.note, self._gates)
         if count:
             _offer(stream.note, state.division, stream.half_units, count, stream.eventual)
-        portions = [(share, share.take(count)) for share in shares]
+        portions = list(zip(shares, state.division.divide(count), strict=True))
         demand = Demand(state, portions, stream.half_units, state.gate)
         if back:
             _return(demand, back, shares, self._gates, shape)
@@ -297,9 +197,9 @@ class FluidEngine:
         last = len(index.shares) - 1
         for position, (share, ratio) in enumerate(zip(index.shares, passing, strict=True)):
             part = int(share.weight * ratio / total * RATIO)
-            count = (share.carry + admitted * part) // RATIO
-            count = rest if position == last else min(count, rest)
-            share.carry = share.carry + admitted * part - count * RATIO
+            owed = share.owed + admitted * part
+            count = rest if position == last else min(owed // RATIO, rest)
+            share.owed = owed - count * RATIO
             rest -= count
             if not count:
                 continue
@@ -346,7 +246,8 @@ class FluidEngine:
             index.charge.note.second_offered += attempts_total * index.charge.half_units
             passing = [share.gate.ratio for share in index.shares]
             self._charge_index(state, index, admitted_total, now, passing)
-            self._blame_index(index, attempts_total)
+            through_all = admitted_total / attempts_total if attempts_total else 1.0
+            self._blame_index(index, attempts_total, through_all)
 
     def _attempts(self, demand: Demand, position: int, ratio: float, second: int) -> tuple[int, int]:
         """All attempts of one portion in this second: how many there are, how many are admitted."""
@@ -402,11 +303,8 @@ class FluidEngine:
     def _blame(demand: Demand, share: Share, attempts: int, admitted: int, base: float) -> None:
         """Refusals of the table itself, by gate; those of indexes are counted there."""
         note = demand.state.stream.note
-        refused = min(attempts - admitted, round(attempts * (1 - base)))
-        if demand.indexes and base < 1:
-            refused = round(attempts * (1 - base))
-        elif not demand.indexes:
-            refused = attempts - admitted
+        # Without indexes whoever is not admitted was refused here; with them, whom the table's gates stop.
+        refused = round(attempts * (1 - base)) if demand.indexes else attempts - admitted
         if refused:
             whole = 0.0 if base >= 1 else (1 - demand.gate.ratio) / (1 - base)
             first, share.refused_left[0] = divmod(share.refused_left[0] + refused * int(whole * RATIO), RATIO)
@@ -426,9 +324,12 @@ class FluidEngine:
                     note.book.throttle(name, count)
 
     @staticmethod
-    def _blame_index(index: IndexDemand, attempts: int) -> None:
+    def _blame_index(index: IndexDemand, attempts: int, through_all: float) -> None:
+        """Refusals of an index. One that is out of units together with its table is out of them whenever
+        the table is."""
         note = index.charge.note
-        whole = round(attempts * (1 - index.gate.ratio))
+        ratio = min(index.gate.ratio, through_all) if index.gate.binds else index.gate.ratio
+        whole = round(attempts * (1 - ratio))
         if whole:
             cause = index.gate.cause
             note.refuse(cause, whole)
@@ -462,7 +363,7 @@ def _offer(note: LaneNote, division: Division, half_units: int, count: int, even
     book.load += total * (note.lane.eventual_half if eventual else HALF_UNIT)
     for few in division.few:
         few.left += count * few.weight
-        mine = few.left >> _BITS
+        mine = few.left >> BITS
         if mine:
             few.left &= _MASK
             book.offer(few.name, half_units, mine)

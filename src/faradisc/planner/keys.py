@@ -29,6 +29,8 @@ from faradisc.codec.sortkey import encode_component
 
 ONE = 1 << 40
 """The sum of a shape's weights."""
+GOLDEN = 679_535_556_991
+"""ONE divided by the golden ratio, odd: its multiples fill 0..ONE more evenly than any other's."""
 NAMED_KEYS_MAX = 1000
 """More keys than this are not named one by one: the lighter ones become the tail."""
 Sort = Literal["one", "spread", "rising"]

@@ -352,7 +352,7 @@ def _assumptions(plan: Plan, engine: Engine, trace: Trace | None) -> tuple[str, 
     if engine == "fluid":
         said.append("Fluid: requests of one second are one quantity; waits are means per attempt.")
     elif trace is None:
-        said.append("Requests of a stream are evenly spaced within each second.")
+        said.append("Requests of a stream come at random moments of each second.")
     else:
         said.append("Recorded requests are replayed at their recorded times, refused ones included.")
     if trace is None:
