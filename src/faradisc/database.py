@@ -21,6 +21,7 @@ from faradisc.kinesis.delivery import KinesisDelivery
 from faradisc.kinesis.sender import Sender
 from faradisc.limits import SHARD_LIFETIME_S, TTL_CHANGE_INTERVAL_S
 from faradisc.metering.observing import Observer
+from faradisc.metering.recording import Recorder
 from faradisc.metering.settings import parse_throughput
 from faradisc.neighbours import Neighbours
 from faradisc.operations.call import Backend, Call
@@ -176,6 +177,10 @@ class Database:
     def accounts(self) -> list[tuple[str, Account]]:
         """Throughput and metrics by namespace of the catalog."""
         return self._backend.catalog.meter.accounts()
+
+    def record(self, recorder: Recorder | None) -> None:
+        """Tell a recorder of every charge; None: nobody any more."""
+        self._backend.catalog.meter.record(recorder)
 
     @property
     def store(self) -> Store:

@@ -16,6 +16,7 @@ from faradisc.exchange.desk import directories
 from faradisc.kinesis.sender import InlineSender
 from faradisc.local import sessions
 from faradisc.local.transport import attach
+from faradisc.metering.recording import Recorder
 from faradisc.protocol.front import answer
 from faradisc.protocol.http import HttpRequest, HttpResponse
 from faradisc.storage.api import Store
@@ -65,7 +66,7 @@ class LocalDatabase:
         restorable_lag_s: how far the latest moment a table can be restored to is behind the clock.
         clock, entropy: for tests that move time or need the same identifiers on every run.
 
-        Raises: StorageError when the directory cannot be used; ValueError for a rate or a profile that is none.
+        Raises: StorageError when the directory cannot be used; ValueError for a rate or profile that is none.
         """
         if not 0 <= conflict_rate <= 1:
             raise ValueError(f"conflict_rate is {conflict_rate}, not between 0 and 1")
@@ -175,6 +176,11 @@ class LocalDatabase:
         with self._lock:
             database = self._worked()
             return run(database.desk.change_capacity(table, self.region, database.account, wanted))
+
+    def record(self, recorder: Recorder | None) -> None:
+        """Tell a recorder of every charge from now on; None: nobody any more."""
+        with self._lock:
+            self._open().record(recorder)
 
     def accounts(self) -> list[tuple[str, Account]]:
         """Metrics and throughput of all tables, by namespace; one, ("", account), unless per_region."""

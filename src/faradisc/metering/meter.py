@@ -27,6 +27,7 @@ from faradisc.capacity.topology import on_demand_partitions, reconcile
 from faradisc.clock import Clock, Entropy
 from faradisc.codec.keyspace import METER_PART
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
+from faradisc.metering.recording import Recorder
 from faradisc.metering.settings import ThroughputSettings, parse_config
 from faradisc.metering.survey import survey
 from faradisc.metering.table import InsightsSetting, Provision, TableMeter
@@ -84,6 +85,7 @@ class Meter:
         self._stored: dict[str, tuple[int, Stored]] = {}
         """Rows read at the start, until their table asks for them."""
         self._gone: list[str] = []
+        self._recorder: Recorder | None = None
         self._to_save: deque[str] = deque()
         self._to_measure: deque[str] = deque()
         self._next_save_ns = 0
@@ -165,6 +167,8 @@ class Meter:
             meter.insights.pop(index, None)
             meter.insights_settings.pop(index, None)
         meter.provisions = dict(provisions)
+        if self._recorder is not None:
+            self._introduce(meter)
         for index_name, insights in stored.get("insights", {}).items():
             self._watch(meter, index_name or None, Insights.from_json(insights))
         for index_name, setting in stored.get("insights_settings", {}).items():
@@ -223,6 +227,32 @@ class Meter:
         if meter.enforced:
             await self._measure(meter)
         await self.save(meter)
+
+    # --- Recording ---
+
+    def record(self, recorder: Recorder | None) -> None:
+        """Tell a recorder of every charge from now on; None: nobody any more."""
+        self._recorder = recorder
+        for meter in self.tables():
+            self._introduce(meter)
+
+    def _introduce(self, meter: TableMeter) -> None:
+        meter.recorder = self._recorder
+        if self._recorder is None:
+            return
+        own = meter.provisions[None]
+        self._recorder.describe(
+            meter.name,
+            read_units=own.read_units,
+            write_units=own.write_units,
+            on_demand=own.on_demand,
+            sort_key=own.composite,
+            indexes={
+                index: (provision.read_units, provision.write_units)
+                for index, provision in meter.provisions.items()
+                if index is not None
+            },
+        )
 
     # --- Contributor Insights ---
 

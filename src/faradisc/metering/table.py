@@ -15,6 +15,7 @@ from faradisc.capacity.config import CapacityConfig
 from faradisc.capacity.insights import Insights, Mode
 from faradisc.capacity.resource import Resource
 from faradisc.capacity.throttle import Throttled
+from faradisc.metering.recording import Recorder
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,7 @@ class TableMeter:
         "override",
         "provisions",
         "reads",
+        "recorder",
         "resource",
         "saved",
         "saved_version",
@@ -91,6 +93,8 @@ class TableMeter:
         self.insights: dict[str | None, Insights] = {}
         """Contributor Insights of the table (None) and of global indexes, where they are on."""
         self.insights_settings: dict[str | None, InsightsSetting] = {}
+        self.recorder: Recorder | None = None
+        """Told of every charge, where traffic is recorded."""
         self.saved = b""
         self.saved_version = 0
         self.account: Account

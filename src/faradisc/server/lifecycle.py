@@ -17,7 +17,7 @@ import socket
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from faradisc import __version__
 from faradisc.auth.sigv4 import Authenticator, lenient
@@ -33,6 +33,9 @@ from faradisc.server.health import Site
 from faradisc.server.listener import Listener
 from faradisc.server.settings import ServerSettings, SettingsError
 from faradisc.storage.api import Store
+
+if TYPE_CHECKING:
+    from faradisc.server.tracing import TraceFile
 
 DRAIN_S = 8.0
 """Longest wait for requests under way. Below the 10 s after which container runtimes kill."""
@@ -101,6 +104,18 @@ def _data_clock(settings: ServerSettings, clock: Clock) -> Clock:
     return clock if settings.time_scale == 1 else ScaledClock(clock, settings.time_scale)
 
 
+def _trace(settings: ServerSettings, clock: Clock) -> TraceFile | None:
+    """Raises: SettingsError when the file cannot be made."""
+    if not settings.record_trace:
+        return None
+    from faradisc.server.tracing import TraceFile  # noqa: PLC0415 - few servers record
+
+    try:
+        return TraceFile(settings.record_trace, clock.now_ns())
+    except OSError as mistake:
+        raise SettingsError(f"The trace cannot be written: {mistake}.") from mistake
+
+
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
     try:
         import uvloop  # noqa: PLC0415 - absent on Windows
@@ -118,8 +133,13 @@ async def _run(
     stop = asyncio.Event()
     _on_signals(lambda: listener.cut() if stop.is_set() else stop.set())
     await listener.start(sockets)
-    database = await open_database(settings, _data_clock(settings, clock))
+    data_clock = _data_clock(settings, clock)
+    trace = _trace(settings, data_clock)
+    database = await open_database(settings, data_clock)
+    database.record(trace)
     try:
+        if settings.seed:
+            await _seed(database, settings.seed)
         site.executor = database
         _settle_collector()
         if port_file is not None:
@@ -132,8 +152,17 @@ async def _run(
         await working
     finally:
         await database.close()
+        if trace is not None:
+            trace.close()
         if port_file is not None:
             port_file.remove()
+
+
+async def _seed(database: Database, directory: str) -> None:
+    """Raises: SettingsError when the seed cannot be used."""
+    from faradisc.server.seed import seed  # noqa: PLC0415 - few servers have one
+
+    await seed(database, directory)
 
 
 async def open_database(settings: ServerSettings, clock: Clock) -> Database:

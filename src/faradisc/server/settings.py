@@ -82,7 +82,12 @@ class ServerSettings:
     s3_endpoint: str = _setting(
         "", "S3 endpoint, or `aws` for Amazon's, whose buckets take the place of directories."
     )
+    seed: str = _setting(
+        "",
+        "Directory of table definitions and items to make before the server is ready; see `faradisc seed`.",
+    )
     credentials_file: str = _setting("", "Access keys for strict, made by `faradisc credentials add`.")
+    record_trace: str = _setting("", "File to write the traffic to, for `faradisc plan --trace`.")
     admin: str = _setting(
         "auto",
         "Serve /_faradisc and /metrics: on, off, or auto: where nobody but this machine reaches them.",

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from faradisc.capacity import units
 from faradisc.capacity.admission import Charge, admit, asks_index, settle, spread
-from faradisc.capacity.partitions import Cell
+from faradisc.capacity.partitions import HASH_BYTES, Cell
 from faradisc.capacity.throttle import Throttle, Throttled
 from faradisc.codec.keyspace import slot_low
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
@@ -48,10 +48,14 @@ def try_charge_write(outcome: Outcome) -> Throttle | None:
     meter = outcome.change.table.meter
     if not meter.enforced:
         _count_write(outcome)
+        if meter.recorder is not None:
+            _record_write(outcome, charges_of(outcome), None)
     else:
         now = meter.now()
         charges = charges_of(outcome)
         refused = admit(charges, now)
+        if meter.recorder is not None:
+            _record_write(outcome, charges, refused)
         if refused is not None:
             _note_refused(outcome.change, refused)
             return refused
@@ -65,6 +69,8 @@ def charge_failed(change: Change, old: Image, *, condition: bool) -> None:
     """Admit a write that came to nothing, and charge it if its condition was false. Raises Throttled."""
     meter = change.table.meter
     half_units = failed_half_units(change, old) if condition else 0
+    if meter.recorder is not None and half_units:
+        _record(change.table, "Write", [Charge(meter.writes, change.row_key, half_units)], change.key)
     if not meter.enforced:
         if half_units:
             meter.writes.tally[half_units] += 1
@@ -100,6 +106,8 @@ def charge_transaction(outcomes: Sequence[Outcome]) -> list[Throttle | None]:
         now = meter.now()
         charges = charges_of(outcome, transaction=True)
         refused = admit(charges, now)
+        if meter.recorder is not None:
+            _record_write(outcome, charges, refused)
         if refused is not None:
             _note_refused(outcome.change, refused)
         refusals.append(refused)
@@ -112,6 +120,8 @@ def charge_transaction(outcomes: Sequence[Outcome]) -> list[Throttle | None]:
         meter = outcome.change.table.meter
         if not meter.enforced:
             _count_write(outcome, transaction=True)
+            if meter.recorder is not None:
+                _record_write(outcome, charges_of(outcome, transaction=True), None)
         if meter.insights:
             _note_write(outcome, outcome.write_units * 4)
     return refusals
@@ -123,8 +133,11 @@ def charge_cancelled(changes: Sequence[Change], images: Sequence[Image]) -> None
     for change, old in zip(changes, images, strict=True):
         meter = change.table.meter
         half_units = 4 * units.write_units(old.size_bytes, 0)
+        charge = Charge(meter.writes, change.row_key, half_units)
+        if meter.recorder is not None:
+            _record(change.table, "Write", [charge], change.key)
         if meter.enforced:
-            settle((Charge(meter.writes, change.row_key, half_units),), meter.now())
+            settle((charge,), meter.now())
         else:
             meter.writes.tally[half_units] += 1
 
@@ -231,6 +244,9 @@ def charge_read(
     """Take what the read of one item has cost. `admitted` is what `admit_read` gave."""
     meter = table.meter
     meter.charge_read(row_key, half_units, admitted, eventual=not consistent)
+    if meter.recorder is not None:
+        place = row_key or table.placement.row_key(key or {})
+        _record(table, "GetItem", [Charge(meter.reads, place, half_units, not consistent)], key)
     if key is not None and meter.insights and None in meter.insights:
         meter.insights[None].accessed(*shown_key(key, table.key), half_units, write=False)
 
@@ -279,11 +295,23 @@ def charge_reads(reads: Sequence[ItemRead]) -> list[Throttle | None]:
 class PageMeter:
     """Admits one page of a Query or Scan partition by partition, and divides its cost over them."""
 
-    __slots__ = ("_admitted", "_consistent", "_current", "_lane", "_now", "_resource", "_slots", "_table")
+    __slots__ = (
+        "_admitted",
+        "_consistent",
+        "_current",
+        "_enforced",
+        "_lane",
+        "_now",
+        "_resource",
+        "_slots",
+        "operation",
+    )
 
     def __init__(self, table: Table, index: Index | None, *, consistent: bool) -> None:
         of_index = index is not None and index.schema.is_global
-        self._table = table
+        self.operation = "Query"
+        """Or Scan, once it is known where the page reads."""
+        self._enforced = table.meter.enforced
         self._resource = table.meter.resource_of(index.name if index is not None and of_index else None)
         self._lane = self._resource.reads
         self._slots = table.state.slots
@@ -296,6 +324,8 @@ class PageMeter:
     def pieces(self, stretches: Sequence[Stretch]) -> list[Stretch]:
         """The stretches, cut where partitions begin."""
         cut: list[Stretch] = []
+        if any(stretch.low is None or len(stretch.low) <= HASH_BYTES for stretch in stretches):
+            self.operation = "Scan"
         for stretch in stretches:
             low, high = self._bounds(stretch)
             rest = stretch
@@ -319,7 +349,7 @@ class PageMeter:
         place, _ = self._bounds(piece)
         cell = self._lane.cell_of(place)
         if cell not in self._admitted:
-            if self._lane.admit(place, self._now) is None:
+            if self._enforced and self._lane.admit(place, self._now) is None:
                 refused = self._lane.refuse(place, self._now)
                 if not evaluated or self._resource.config.page_on_throttle == "error":
                     raise Throttled(refused)
@@ -334,31 +364,80 @@ class PageMeter:
         place, before = self._admitted[self._current]
         self._admitted[self._current] = (place, before + size_bytes)
 
+    def charges(self, half_units: int) -> list[Charge]:
+        """The cost of the whole page, by partition."""
+        admitted = list(self._admitted.values())
+        parts = spread(half_units, [size for _, size in admitted])
+        return [
+            Charge(self._lane, place, part, not self._consistent)
+            for (place, _), part in zip(admitted, parts, strict=True)
+        ]
+
     def settle(self, half_units: int) -> None:
         """Take the cost of the whole page."""
-        admitted = list(self._admitted.values())
-        for (place, _), part in zip(
-            admitted, spread(half_units, [size for _, size in admitted]), strict=True
-        ):
-            if part:
-                cell = self._lane.cell_of(place)
-                self._lane.settle(cell, place, part, self._now, not self._consistent)
+        if self._enforced:
+            settle(self.charges(half_units), self._now)
+        else:
+            self._lane.tally[half_units] += 1
 
 
 def page_meter(table: Table, index: Index | None, *, consistent: bool) -> PageMeter | None:
-    """For the next page of a table or an index; None where nothing is enforced."""
-    return PageMeter(table, index, consistent=consistent) if table.meter.enforced else None
+    """For the next page of a table or an index; None where nothing is enforced and nothing recorded."""
+    if not table.meter.enforced and table.meter.recorder is None:
+        return None
+    return PageMeter(table, index, consistent=consistent)
 
 
 def charge_page(table: Table, index: Index | None, page: PageMeter | None, half_units: int) -> None:
     """Take the cost of a page: an index's for a global one, the table's otherwise."""
     if page is not None:
         page.settle(half_units)
+        if table.meter.recorder is not None:
+            _record(table, page.operation, page.charges(half_units), None)
         return
     of_index = index is not None and index.schema.is_global
     table.meter.resource_of(index.name if index is not None and of_index else None).reads.tally[
         half_units
     ] += 1
+
+
+# --- Recorded traffic ----------------------------------------------------------------------------
+
+
+def _record(
+    table: Table,
+    operation: str,
+    charges: Sequence[Charge],
+    key: Item | None,
+    *,
+    grows: tuple[int, int] = (0, 0),
+    refused: Throttle | None = None,
+) -> None:
+    recorder = table.meter.recorder
+    assert recorder is not None
+    recorder.request(
+        table.meter.now(),
+        operation,
+        table.name,
+        charges,
+        key=shown_key(key, table.key)[0] if key else None,
+        grows_bytes=grows[0],
+        grows_items=grows[1],
+        refused=refused.reason if refused is not None else None,
+    )
+
+
+def _record_write(outcome: Outcome, charges: Sequence[Charge], refused: Throttle | None) -> None:
+    change, old = outcome.change, outcome.old
+    operation = "UpdateItem" if change.keeps_attributes else "PutItem"
+    if outcome.new_record is None:
+        operation = "DeleteItem"
+    if change.checks_only:
+        operation = "ConditionCheck"
+    grows = (0, 0)
+    if refused is None:
+        grows = (outcome.new_size - old.size_bytes, (outcome.new_record is not None) - old.exists)
+    _record(change.table, operation, charges, change.key, grows=grows, refused=refused)
 
 
 # --- Contributor Insights ------------------------------------------------------------------------

@@ -1,0 +1,56 @@
+"""`--record-trace FILE`: the traffic of a server, for `faradisc plan --trace` (docs/formats/trace.md)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from faradisc.capacity.admission import Charge
+from faradisc.planner.trace import TraceCharge, TraceWriter
+
+log = logging.getLogger("faradisc.trace")
+
+BUFFER_BYTES = 1 << 20
+
+
+class TraceFile:
+    """A trace on its way to a file. When the file cannot be written any more, recording ends and serving
+    goes on."""
+
+    def __init__(self, path: str, now_ns: int) -> None:
+        """Raises: OSError."""
+        self._path = path
+        self._file: IO[bytes] | None = Path(path).open("wb", buffering=BUFFER_BYTES)  # noqa: SIM115 - see close
+        self._writer = TraceWriter(self._write, now_ns)
+
+    def _write(self, line: bytes) -> None:
+        if self._file is None:
+            return
+        try:
+            self._file.write(line)
+        except OSError as failure:
+            log.error("recording to %s has ended: %s", self._path, failure)
+            self._file = None
+
+    def describe(self, table: str, **settings: Any) -> None:
+        self._writer.describe(table, **settings)
+
+    def request(
+        self, now_ns: int, operation: str, table: str, charges: Sequence[Charge], **more: Any
+    ) -> None:
+        self._writer.request(now_ns, operation, table, [_traced(charge) for charge in charges], **more)
+
+    def close(self) -> None:
+        if self._file is not None:
+            try:
+                self._file.close()
+            except OSError as failure:
+                log.error("the end of the trace %s was not written: %s", self._path, failure)
+
+
+def _traced(charge: Charge) -> TraceCharge:
+    lane = charge.lane
+    index = lane.arn.rpartition("/")[2] if lane.kind == "Index" else None
+    return TraceCharge(index, lane.direction, charge.place, charge.half_units, charge.eventual)

@@ -1,0 +1,64 @@
+"""A recorded trace says what was charged, and the planner replays it to the same refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from faradisc.server.tracing import TraceFile
+
+World = Any
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [orjson.loads(line) for line in path.read_bytes().splitlines()]
+
+
+def test_every_charge_is_a_line(worlds: Callable[..., World], tmp_path: Path) -> None:
+    world = worlds("off")
+    world.create(index=(10, 10))
+    trace = TraceFile(str(tmp_path / "trace"), world.clock.now_ns())
+    world.database.record(trace)
+    client = world.client
+    client.put_item(TableName="Orders", Item={"p": {"S": "a"}, "g": {"S": "x"}})
+    client.get_item(TableName="Orders", Key={"p": {"S": "a"}})
+    client.scan(TableName="Orders", ConsistentRead=True)
+    client.batch_get_item(RequestItems={"Orders": {"Keys": [{"p": {"S": "a"}}, {"p": {"S": "b"}}]}})
+    put = {"TableName": "Orders", "Item": {"p": {"S": "c"}}}
+    client.transact_write_items(TransactItems=[{"Put": put}])
+    client.delete_item(TableName="Orders", Key={"p": {"S": "c"}})
+    trace.close()
+    header, described, *requests = lines(tmp_path / "trace")
+    assert header["faradisc_trace"] == 1
+    assert (described["describe"], described["indexes"]) == ("Orders", {"by-g": [10, 10]})
+    shown = [
+        (each["op"], each.get("key"), [[index, way, half] for index, way, _, half, *_ in each["charges"]])
+        for each in requests
+    ]
+    assert shown == [
+        ("PutItem", "a", [["", "W", 2], ["by-g", "W", 2]]),
+        ("GetItem", "a", [["", "R", 1]]),
+        ("Scan", None, [["", "R", 2]]),
+        ("GetItem", "a", [["", "R", 1]]),
+        ("GetItem", "b", [["", "R", 1]]),
+        ("PutItem", "c", [["", "W", 4]]),
+        ("DeleteItem", "c", [["", "W", 2]]),
+    ]
+
+
+def test_refused_requests_are_recorded_with_their_reason(world: World, tmp_path: Path) -> None:
+    world.create()
+    trace = TraceFile(str(tmp_path / "trace"), world.clock.now_ns())
+    world.database.record(trace)
+    world.set(balance={"write": 1})
+    for n in range(3):
+        try:
+            world.client.put_item(TableName="Orders", Item={"p": {"S": str(n)}})
+        except world.client.exceptions.ProvisionedThroughputExceededException:
+            continue
+    trace.close()
+    refused = [each.get("refused") for each in lines(tmp_path / "trace")[2:]]
+    assert refused == [None, *["TableWriteProvisionedThroughputExceeded"] * 2]
