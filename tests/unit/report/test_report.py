@@ -17,7 +17,7 @@ from faradisc.planner.outcome import (
     ThrottleSummary,
 )
 from faradisc.planner.report import PAGE_BYTES_MAX, render
-from faradisc.planner.report.detail import COLUMNS_MAX
+from faradisc.planner.report.detail import COLUMNS_MAX, Detail
 from faradisc.planner.report.overview import because, headline
 from unit.report.made_outcomes import (
     KEY_RANGE,
@@ -32,6 +32,8 @@ from unit.report.made_outcomes import (
     split_map,
     totals,
 )
+
+FINE = Detail(480, 120, 100, 300)
 
 
 def parsed(*outcomes: Outcome) -> ElementTree.Element:
@@ -126,15 +128,15 @@ def test_the_headline_says_whether_the_budgets_hold(broken: bool, start: str) ->
 
 
 def test_the_headline_names_the_key_that_was_refused_most() -> None:
-    _, word, rest = headline(outcome())
+    _, word, rest = headline(outcome(), FINE)
     assert word == "Does not hold."
     assert rest.endswith("The key '2014-07-09' of Orders alone needs 4\u00a0partitions.")
 
 
 def test_without_such_a_key_the_headline_names_the_limit_that_refused_most() -> None:
-    assert because(outcome(hot_keys=())) == "Most was refused at Orders: a partition was at its limit."
+    assert because(outcome(hot_keys=()), FINE) == "Most was refused at Orders: a partition was at its limit."
     calm = outcome(hot_keys=(), resources=(quiet_resource("Orders", 240),))
-    assert because(calm) == ""
+    assert because(calm, FINE) == ""
 
 
 def test_without_budgets_nothing_holds_or_breaks() -> None:
@@ -163,6 +165,18 @@ def test_numbers_stand_on_the_right() -> None:
             for cell in row:
                 if re.fullmatch(r"[\u2212$<> ]*[0-9][,.0-9]*( %)?", words(cell)):
                     assert cell.get("class") == "n"
+
+
+def test_a_refusal_to_split_that_is_repeated_is_one_row() -> None:
+    again = [
+        EventRow(600 * i, "Orders", "split-refused", "p-1", "heat", "k", None, "one key") for i in range(5)
+    ]
+    other = EventRow(900, "Orders", "split", "p-1", "heat", None, 3, "p1 became p2, p3")
+    rows = table(
+        parsed(outcome(events=(*again[:2], other, *again[2:]))), "Splits, and why others were not made"
+    )
+    assert [row[1] for row in rows] == ["not split", "split"]
+    assert rows[0][-1] == "one key (5 times, the last at 0:40:00)"
 
 
 # --- Auto scaling ---------------------------------------------------------------------------------
@@ -340,23 +354,23 @@ def test_equal_outcomes_give_equal_bytes() -> None:
 
 
 def test_huge_runs_stay_small() -> None:
-    """Eight tables of 120 uneven partitions, thousands of keys and events with long names."""
+    """Six tables of 100 uneven partitions, thousands of keys and events with long names."""
     samples = 360
     parts = tuple(
         partition(
             f"shard-{i:09d}",
             samples,
-            low=i / 120,
-            high=(i + 1) / 120,
+            low=i / 100,
+            high=(i + 1) / 100,
             write=tuple((i * j * 37) % 1001 for j in range(samples)),
             throttled=tuple(int((i * j) % 7 == 1) for j in range(samples)),
         )
-        for i in range(120)
+        for i in range(100)
     )
-    tables = tuple(resource(f"T{i}", samples, partitions=parts) for i in range(8))
-    keys = tuple(replace(hot_key("k" * 2048), resource=f"T{i % 8}") for i in range(5000))
+    tables = tuple(resource(f"T{i}", samples, partitions=parts) for i in range(6))
+    keys = tuple(replace(hot_key("k" * 2048), resource=f"T{i % 6}") for i in range(5000))
     events = tuple(
-        EventRow(i, f"T{i % 8}", "split", "x" * 999, "heat", "y" * 999, i, "z" * 999) for i in range(5000)
+        EventRow(i, f"T{i % 6}", "split", "x" * 999, "heat", "y" * 999, i, "z" * 999) for i in range(5000)
     )
     text = render(
         [
@@ -371,7 +385,7 @@ def test_huge_runs_stay_small() -> None:
     )
     assert len(text.encode()) <= PAGE_BYTES_MAX
     page = ElementTree.fromstring(text.removeprefix("<!DOCTYPE html>\n"))
-    assert titles(page).count("Partition heat") == 8
+    assert titles(page).count("Partition heat") == 6
     assert "more rows left out" in words(page.find(".//main"))
 
 

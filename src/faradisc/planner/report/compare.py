@@ -21,7 +21,7 @@ def comparison(runs: Sequence[Run], detail: Detail) -> Markup:
     """The table and the small charts. Plans may differ in length; each chart has its own time."""
     outcomes = [run.outcome for run in runs]
     rows: list[tuple[str, Callable[[Outcome], Child]]] = [
-        ("verdict", lambda o: headline(o)[1] or "no budget"),
+        ("verdict", lambda o: headline(o, detail)[1] or "no budget"),
         ("time simulated", lambda o: duration(o.duration_s)),
         ("requests", lambda o: count(o.totals.offered)),
         ("answered by a cache", lambda o: count(o.totals.cached)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 COLUMNS_MAX = 480
@@ -26,14 +26,17 @@ class Detail:
     """Characters of a name or of a sentence that came from outside, at most."""
 
 
-def steps(heat_maps: int, bytes_max: int) -> Iterator[Detail]:
-    """From the finest to the coarsest, without those whose heat maps alone would be too large."""
+def steps(heat_maps: Sequence[tuple[int, int]], bytes_max: int) -> Iterator[Detail]:
+    """From the finest to the coarsest, without those whose heat maps alone would be too large.
+
+    `heat_maps`: columns and rows of each, were nothing left out.
+    """
     detail = Detail(COLUMNS_MAX, _HEAT_ROWS_MAX, _ROWS_MAX, _TEXT_MAX)
     while detail.columns >= 10:
         coarser = Detail(
             detail.columns // 2, max(detail.heat_rows // 2, 8), detail.rows // 2, max(detail.text // 2, 40)
         )
-        cells = heat_maps * detail.columns * detail.heat_rows
+        cells = sum(min(columns, detail.columns) * min(rows, detail.heat_rows) for columns, rows in heat_maps)
         if cells * _CELL_BYTES <= bytes_max or coarser.columns < 10:
             yield detail
         detail = coarser

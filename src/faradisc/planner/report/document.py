@@ -25,7 +25,7 @@ def render(outcomes: Sequence[Outcome], *, version: str = "") -> str:
     plans with thousands of resources can exceed it, and they come out in the coarsest detail.
     """
     runs = [prepare(outcome) for outcome in outcomes]
-    heat_maps = sum(len(run.heats) for run in runs)
+    heat_maps = [(heat.columns, len(heat.lives)) for run in runs for heat in run.heats]
     text = ""
     for detail in steps(heat_maps, PAGE_BYTES_MAX):
         text = _document(runs, detail, version)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from faradisc.charts.heatmap import brief
 from faradisc.charts.markup import Child, Markup, element
 from faradisc.charts.plots import bar
@@ -83,7 +85,8 @@ def split_log(outcome: Outcome, resource: ResourceOutcome, detail: Detail) -> Ma
         shown = [event for event in shown if event.kind != "split-started"]
     if not shown:
         return None
-    rows = [_event(event, detail) for event in shown[: detail.rows]]
+    repeated = _repeated(shown)
+    rows = [_event(event, times, last_s, detail) for event, times, last_s in repeated[: detail.rows]]
     return table(
         "Splits, and why others were not made",
         (
@@ -96,12 +99,26 @@ def split_log(outcome: Outcome, resource: ResourceOutcome, detail: Detail) -> Ma
             Column("in words", words=True),
         ),
         rows,
-        left_out=len(found) - len(rows),
+        left_out=len(repeated) - len(rows),
         where="all of them are in the tables beside this page",
     )
 
 
-def _event(event: EventRow, detail: Detail) -> list[Child]:
+def _repeated(events: Sequence[EventRow]) -> list[tuple[EventRow, int, float]]:
+    """Each event with how often it came and when last. A hot partition that may not be split is refused anew
+    every few minutes, for the same reason; that is one fact."""
+    found: dict[tuple[object, ...], tuple[EventRow, int, float]] = {}
+    for position, event in enumerate(events):
+        same = (event.partition, event.key, event.words) if event.kind == "split-refused" else (position,)
+        first, times, _ = found.get(same, (event, 0, 0))
+        found[same] = (first, times + 1, event.at_s)
+    return list(found.values())
+
+
+def _event(event: EventRow, times: int, last_s: float, detail: Detail) -> list[Child]:
+    words = cut(event.words, detail)
+    if times > 1:
+        words = f"{words} ({count(times)} times, the last at {elapsed(last_s)})"
     return [
         elapsed(event.at_s),
         _KINDS.get(event.kind, event.kind),
@@ -109,7 +126,7 @@ def _event(event: EventRow, detail: Detail) -> list[Child]:
         event.reason or "",
         element("span", cut(event.key, detail), class_="key") if event.key is not None else "",
         count(event.partitions) if event.partitions is not None else "",
-        cut(event.words, detail),
+        words,
     ]
 
 

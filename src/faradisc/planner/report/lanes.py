@@ -139,7 +139,7 @@ def refusals(outcome: Outcome, resource: ResourceOutcome, detail: Detail) -> Mar
         middle = below + float(each.values[tallest] or 0) / 2
         labels.append((middle, each.name, each.style))
         below += float(each.values[tallest] or 0)
-    sums = [f"{count(sum(both[cause]))} since {CAUSE_NAMES[cause]}" for _, cause, _ in drawn]
+    sums = [f"{count(sum(both[cause]))} because {CAUSE_NAMES[cause]}" for _, cause, _ in drawn]
     per = words.each(outcome.step_s)
     grain = width(outcome.samples, detail.columns) * outcome.step_s
     note = "Refused: " + ", ".join(sums) + "."

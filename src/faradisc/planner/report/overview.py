@@ -15,30 +15,32 @@ from faradisc.planner.report.detail import Detail, cut
 from faradisc.planner.report.lanes import CAUSE_NAMES
 
 
-def headline(outcome: Outcome) -> tuple[str, str, str]:
+def headline(outcome: Outcome, detail: Detail) -> tuple[str, str, str]:
     """The verdict: (style, the word, the rest of the sentence)."""
-    broken = [told(budget) for budget in outcome.budgets if not budget.holds]
-    first = _sentence(outcome.verdict[0] if outcome.verdict else "Nothing was asked for.")
+    broken = [cut(told(budget), detail) for budget in outcome.budgets if not budget.holds]
+    first = cut(_sentence(outcome.verdict[0] if outcome.verdict else "Nothing was asked for."), detail)
     if broken:
-        return "fails", "Does not hold.", " ".join([*map(_sentence, broken), because(outcome)]).strip()
+        return (
+            "fails",
+            "Does not hold.",
+            " ".join([*map(_sentence, broken), because(outcome, detail)]).strip(),
+        )
     if outcome.budgets:
         return "holds", "Holds.", first
     return "open", "", first
 
 
+def _milliseconds(value: float) -> str:
+    return f"{units(value)}{SPACE}ms"
+
+
 _BUDGETS: dict[str, tuple[str, Callable[[float], str]]] = {
-    "throttled_percent": ("{} of the attempts were refused, {} at most were to be", percent),
-    "lost_percent": ("{} of the requests were lost, {} at most were to be", percent),
-    "p99_wait_ms": (
-        "one request in a hundred waited {} or longer, {} was the most",
-        lambda ms: f"{units(ms)}{SPACE}ms",
-    ),
-    "monthly_cost": ("a month costs {}, {} was the most", money),
-    "keys_to_shard": (
-        "{} were more than a partition can carry, {} at most were to be",
-        lambda n: plural(round(n), "key"),
-    ),
-    "partitions": ("a table or index came to {}, {} was the most", lambda n: plural(round(n), "partition")),
+    "throttled_percent": ("{} of the attempts were refused, at most {} allowed", percent),
+    "lost_percent": ("{} of the requests were lost, at most {} allowed", percent),
+    "p99_wait_ms": ("one request in a hundred waited {} or longer, at most {} allowed", _milliseconds),
+    "monthly_cost": ("a month costs {}, at most {} allowed", money),
+    "keys_to_shard": ("hot keys that fit no partition: {}, at most {} allowed", count),
+    "partitions": ("partitions of one table or index: {}, at most {} allowed", count),
 }
 """What each budget of a plan file (planner/plan.py, `BUDGETS`) means: a sentence of what was found and what
 was allowed, and how both are written."""
@@ -52,15 +54,14 @@ def told(budget: BudgetResult) -> str:
     return sentence.format(written(budget.value), written(budget.limit))
 
 
-def because(outcome: Outcome) -> str:
+def because(outcome: Outcome, detail: Detail) -> str:
     """The first thing to change: the key that was refused most and fits no partition, or the limit that
     refused most. Empty where nothing was refused."""
     keys = [key for key in outcome.hot_keys if key.verdict == "shard" and key.ways]
     if keys:
         worst = max(keys, key=lambda key: key.throttled)
-        return (
-            f"The key {worst.key!r} of {worst.resource} alone needs {plural(worst.ways or 0, 'partition')}."
-        )
+        key, where = cut(worst.key, detail), cut(worst.resource, detail)
+        return f"The key {key!r} of {where} alone needs {plural(worst.ways or 0, 'partition')}."
     causes = [
         (events, resource.name, cause.split()[-1])
         for resource in outcome.resources
@@ -70,7 +71,7 @@ def because(outcome: Outcome) -> str:
     if not causes:
         return ""
     _, name, cause = max(causes, key=lambda each: each[0])
-    return f"Most was refused at {name}: {CAUSE_NAMES.get(cause, cause)}."
+    return f"Most was refused at {cut(name, detail)}: {CAUSE_NAMES.get(cause, cause)}."
 
 
 def _sentence(words: str) -> str:
@@ -82,14 +83,14 @@ def _sentence(words: str) -> str:
 
 def opening(outcome: Outcome, detail: Detail) -> Markup:
     """Headline, the other sentences of the verdict, the totals."""
-    style, word, rest = headline(outcome)
-    said = [text for text in outcome.verdict if _sentence(text) != rest]
+    style, word, rest = headline(outcome, detail)
+    said = [text for text in outcome.verdict if cut(_sentence(text), detail) != rest]
     return join(
         element(
             "p",
             element("b", word) if word else None,
             " " if word else None,
-            cut(rest, detail),
+            rest,
             class_=f"verdict {style}",
         ),
         element("ul", [element("li", cut(_sentence(text), detail)) for text in said]) if said else None,
@@ -105,9 +106,8 @@ def _totals(outcome: Outcome) -> list[tuple[str, Child]]:
         ("requests", count(totals.offered)),
         ("attempts refused", f"{count(totals.throttled)} ({percent(totals.throttled_percent)})"),
         ("requests lost", f"{count(totals.lost)} ({percent(totals.lost_percent)})"),
-        ("wait, 99th percentile", f"{units(totals.waits.p99_ms)}{SPACE}ms"),
-        ("read units", count(totals.read_units)),
-        ("write units", count(totals.write_units)),
+        ("wait, 99th percentile", _milliseconds(totals.waits.p99_ms)),
+        ("read / write units", f"{count(totals.read_units)} / {count(totals.write_units)}"),
     ]
     if totals.cached:
         found.insert(2, ("answered by the cache", count(totals.cached)))
