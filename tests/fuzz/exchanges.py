@@ -28,6 +28,10 @@ def begin_tasks(process: InProcess) -> None:
     begun = process.call("ExportTableToPointInTime", TableArn=_ARN + TABLES[0].name, S3Bucket=BUCKETS[0])
     _begun["export"] = begun["ExportDescription"]["ExportArn"]
     begun = process.call(
+        "StartBulkPutItems", **start_bulk_put_items(Random(0)) | {"TableName": TABLES[0].name}
+    )
+    _begun["bulk-operation"] = begun["BulkOperationDescription"]["BulkOperationArn"]
+    begun = process.call(
         "ImportTable",
         S3BucketSource={"S3Bucket": BUCKETS[0]},
         InputFormat="DYNAMODB_JSON",
@@ -110,3 +114,28 @@ def list_exports(rng: Random) -> Request:
     return _maybe(rng, 0.5, MaxResults=rng.choice((1, 25))) | _maybe(
         rng, 0.3, TableArn=_ARN + rng.choice(TABLES).name
     )
+
+
+def start_bulk_put_items(rng: Random) -> Request:
+    return {
+        "TableName": rng.choice(TABLES).name,
+        "InputS3Configuration": {
+            "S3Bucket": rng.choice(BUCKETS),
+            "S3KeyPrefix": rng.choice(PREFIXES),
+            "InputFormat": rng.choice(("DYNAMODB_JSON", "ION")),
+        },
+        "OutputS3Configuration": {
+            "S3Bucket": rng.choice(BUCKETS),
+            "OutputType": rng.choice((["ERROR"], ["CONDITION_CHECK_FAILURE", "ERROR"])),
+        },
+        **_maybe(rng, 0.3, ClientToken=rng.choice("ab")),
+        **_maybe(rng, 0.3, MaxWriteRequestUnits=1024),
+    }
+
+
+def describe_bulk_operation(rng: Random) -> Request:
+    return {"BulkOperationArn": _arn(rng, "bulk-operation")}
+
+
+def list_bulk_operations(rng: Random) -> Request:
+    return _maybe(rng, 0.5, MaxResults=rng.choice((1, 25)))

@@ -15,12 +15,15 @@ from faradisc.protocol.service_model import operation_named
 
 from . import backups
 from .exchanges import (
+    describe_bulk_operation,
     describe_export,
     describe_import,
     export_table,
     import_table,
+    list_bulk_operations,
     list_exports,
     list_imports,
+    start_bulk_put_items,
 )
 from .expressions import Expressions
 from .statements import Statement, a_read, a_write, any_statement
@@ -529,6 +532,9 @@ _MAKERS: dict[str, Maker] = {
     "ImportTable": import_table,
     "DescribeImport": describe_import,
     "ListImports": list_imports,
+    "StartBulkPutItems": start_bulk_put_items,
+    "DescribeBulkOperation": describe_bulk_operation,
+    "ListBulkOperations": list_bulk_operations,
     "ListStreams": list_streams,
     "DescribeStream": describe_stream,
     "GetShardIterator": get_shard_iterator,

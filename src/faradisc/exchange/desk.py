@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from faradisc.clock import Clock, Entropy
 from faradisc.exchange.buckets import Buckets, DirectoryBuckets
-from faradisc.exchange.ledger import EXPORT, IMPORT, Ledger
+from faradisc.exchange.ledger import BULK, EXPORT, IMPORT, Ledger
 from faradisc.storage.api import Store
 from faradisc.tables.catalog import Catalog
 
@@ -55,6 +55,7 @@ class Exchange:
     ) -> None:
         self._store = store
         self._catalog = catalog
+        self._clock = clock
         self.places = places
         self.ledger = Ledger(store, clock, entropy)
         self._jobs: dict[str, Job] = {}
@@ -74,7 +75,7 @@ class Exchange:
     def _running(self) -> Iterator[str]:
         """The kinds of which something is under way."""
         if self.places is not None:
-            yield from (kind for kind in (EXPORT, IMPORT) if next(self.ledger.running(kind), None))
+            yield from (kind for kind in (EXPORT, IMPORT, BULK) if next(self.ledger.running(kind), None))
 
     def _job(self, kind: str) -> Job:
         if kind not in self._jobs:
@@ -88,6 +89,12 @@ class Exchange:
             from faradisc.exchange.exporting import Exporting  # noqa: PLC0415 - only those that export
 
             return Exporting(self._store, self._catalog, self.ledger, places.buckets)
+        if kind == BULK:
+            from faradisc.exchange.bulk_putting import BulkPutting  # noqa: PLC0415 - only those that put
+
+            return BulkPutting(
+                self._store, self._catalog, self.ledger, places.buckets, places.logs, clock=self._clock
+            )
         return self._importer(places)
 
     def _importer(self, places: Places) -> Importing:

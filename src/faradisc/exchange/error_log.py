@@ -16,9 +16,10 @@ LINES_MAX = 10_000
 
 
 class ErrorLog:
-    def __init__(self, path: Path, length: int = 0, lines: int = 0) -> None:
+    def __init__(self, path: Path, length: int = 0, lines: int = 0, *, limit: int | None = LINES_MAX) -> None:
         """length: bytes of an earlier run that count; lines: how many lines that are. Raises: OSError."""
         self.path = path
+        self._limit = limit
         self._lines = lines
         self._length = length
         self._kept: list[bytes] = []
@@ -27,7 +28,7 @@ class ErrorLog:
                 file.truncate(length)
 
     def add(self, line: dict[str, object]) -> None:
-        if self._lines < LINES_MAX:
+        if self._limit is None or self._lines < self._limit:
             self._lines += 1
             self._kept.append(orjson.dumps(line) + b"\n")
 

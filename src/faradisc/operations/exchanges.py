@@ -44,6 +44,17 @@ def check_encryption(places: Places, asked: dict[str, Any]) -> None:
         )
 
 
+def check_libraries(format_: str, compression: str) -> None:
+    """Raises ValidationException when reading needs a library that is not installed."""
+    from faradisc.exchange.compression import Unavailable  # noqa: PLC0415 - only those that read objects
+    from faradisc.exchange.reading import Source  # noqa: PLC0415
+
+    try:
+        Source(format_, compression).check_libraries()
+    except Unavailable as error:
+        raise ValidationException(str(error)) from None
+
+
 def home_of(backend: Backend, call: Call) -> str:
     """The namespace of the caller: tasks are listed in it."""
     namespace, _ = backend.catalog.resolve("-", call.region, call.account)

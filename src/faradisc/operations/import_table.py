@@ -10,12 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 from faradisc.errors import ImportConflictException, ValidationException
-from faradisc.exchange.compression import Unavailable
 from faradisc.exchange.ledger import IMPORT, Task
 from faradisc.limits import IMPORTS_RUNNING_MAX
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.echo import FORMAT_OPTIONS, S3_SOURCE, TABLE_PARAMETERS, echoed
-from faradisc.operations.exchanges import begin, begun_before, check_running, places_of
+from faradisc.operations.exchanges import begin, begun_before, check_libraries, check_running, places_of
 from faradisc.tables.definition import refuse_unsupported, table_definition
 from faradisc.tables.vector_definition import add_vector_indexes
 
@@ -57,18 +56,13 @@ async def import_table(backend: Backend, call: Call) -> dict[str, Any]:
 
 def _check_options(request: dict[str, Any]) -> None:
     """Raises ValidationException."""
-    from faradisc.exchange.reading import Source  # noqa: PLC0415 - only those that import need the formats
-
     csv = request.get("InputFormatOptions", {}).get("Csv")
     if csv is not None and request["InputFormat"] != "CSV":
         raise ValidationException("InputFormatOptions.Csv can only be specified when InputFormat is CSV")
     headers = (csv or {}).get("HeaderList", [])
     if len(set(headers)) != len(headers):
         raise ValidationException("InputFormatOptions.Csv.HeaderList contains duplicates")
-    try:
-        Source(request["InputFormat"], request.get("InputCompressionType", "NONE")).check_libraries()
-    except Unavailable as error:
-        raise ValidationException(str(error)) from None
+    check_libraries(request["InputFormat"], request.get("InputCompressionType", "NONE"))
 
 
 def describe(task: Task) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from faradisc.operations.batch_execute_statement import batch_execute_statement
 from faradisc.operations.batch_get_item import batch_get_item
 from faradisc.operations.batch_write_item import batch_write_item
 from faradisc.operations.call import Backend, Call
+from faradisc.operations.cancel_bulk_operation import cancel_bulk_operation
 from faradisc.operations.contributor_insights import (
     describe_contributor_insights,
     list_contributor_insights,
@@ -21,6 +22,7 @@ from faradisc.operations.delete_backup import delete_backup
 from faradisc.operations.delete_item import delete_item
 from faradisc.operations.delete_table import delete_table
 from faradisc.operations.describe_backup import describe_backup
+from faradisc.operations.describe_bulk_operation import describe_bulk_operation
 from faradisc.operations.describe_continuous_backups import describe_continuous_backups
 from faradisc.operations.describe_endpoints import describe_endpoints
 from faradisc.operations.describe_export import describe_export
@@ -40,6 +42,7 @@ from faradisc.operations.get_records import get_records
 from faradisc.operations.get_shard_iterator import get_shard_iterator
 from faradisc.operations.import_table import import_table
 from faradisc.operations.list_backups import list_backups
+from faradisc.operations.list_bulk_operations import list_bulk_operations
 from faradisc.operations.list_exports import list_exports
 from faradisc.operations.list_imports import list_imports
 from faradisc.operations.list_streams import list_streams
@@ -50,6 +53,7 @@ from faradisc.operations.restore_table_from_backup import restore_table_from_bac
 from faradisc.operations.restore_table_to_point_in_time import restore_table_to_point_in_time
 from faradisc.operations.scan import scan
 from faradisc.operations.search_vectors import search_vectors
+from faradisc.operations.start_bulk_put_items import start_bulk_put_items
 from faradisc.operations.tag_resource import list_tags_of_resource, tag_resource, untag_resource
 from faradisc.operations.transact_get_items import transact_get_items
 from faradisc.operations.transact_write_items import transact_write_items
@@ -118,6 +122,10 @@ _LIST = (
     Operation("ImportTable", import_table),
     Operation("DescribeImport", describe_import),
     Operation("ListImports", list_imports),
+    Operation("StartBulkPutItems", start_bulk_put_items),
+    Operation("DescribeBulkOperation", describe_bulk_operation),
+    Operation("ListBulkOperations", list_bulk_operations),
+    Operation("CancelBulkOperation", cancel_bulk_operation),
     # Backups
     Operation("CreateBackup", create_backup),
     Operation("DescribeBackup", describe_backup),

@@ -1,0 +1,361 @@
+"""StartBulkPutItems's job: the records of objects, each a put into a table that others use meanwhile.
+
+A put here is one like any other (tables/writes.py): its condition is judged against the item that is there,
+streams, history and indexes hear of it. It asks for no throughput; a bulk operation is metered in bytes, and
+held back by its own MaxWriteRequestUnits. Up to a step's records go in one commit, together with how far the
+operation has come, so a record is put once, whatever happens in between; two records of one key go in two.
+
+What is told of single records goes into two files, and at the end from there into the output bucket:
+
+    <prefix>/<id>/errors.jsonl                     records that are no items
+    <prefix>/<id>/condition_check_failures.jsonl   items whose condition was false, and what was there
+
+Assumed: names and lines of those, and that what is read of an object before its damage shows is written; the
+model says that a failed operation may have written items.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from posixpath import join
+from typing import Any
+
+from faradisc.clock import Clock
+from faradisc.errors import (
+    ItemCollectionSizeLimitExceededException,
+    ResourceNotFoundException,
+    ValidationException,
+)
+from faradisc.exchange.buckets import BucketError, Buckets, access_of
+from faradisc.exchange.checking import checked_item
+from faradisc.exchange.compression import Damaged, Unavailable
+from faradisc.exchange.error_log import ErrorLog
+from faradisc.exchange.intake import Intake, Step, TooManyObjects
+from faradisc.exchange.json_lines import Malformed
+from faradisc.exchange.ledger import BULK, Ledger, Task
+from faradisc.exchange.reading import Source
+from faradisc.expressions import Placeholders, bind_condition, check_placeholders, check_placeholders_wanted
+from faradisc.limits import STORAGE_OVERHEAD_BYTES
+from faradisc.storage.api import Store
+from faradisc.tables.catalog import Catalog
+from faradisc.tables.table import Table
+from faradisc.tables.writes import (
+    Change,
+    ConditionFailed,
+    Matches,
+    Outcome,
+    commit_outcomes,
+    evaluate,
+    read_images,
+)
+from faradisc.values.attribute import Item
+from faradisc.values.checks import Wording, check_value
+
+log = logging.getLogger("faradisc.exchange")
+
+_OUTPUTS = {"ERROR": "errors", "CONDITION_CHECK_FAILURE": "condition_check_failures"}
+_SECOND_NS = 1_000_000_000
+_JSON_TYPES: dict[str, type] = {
+    "ConditionExpression": str,
+    "ExpressionAttributeNames": dict,
+    "ExpressionAttributeValues": dict,
+}
+Numbered = tuple[int, Change]
+"""Position among the records of a step, and the put."""
+
+
+def change_of(record: dict[str, Any], table: Table) -> Change:
+    """The put that a record asks for. Raises ValidationException."""
+    item = record.get("Item")
+    if item is None:
+        raise ValidationException("The record has no Item")
+    checked_item(item, table)
+    put: Item = item
+    return Change(table, put, lambda _: put, _condition(record))
+
+
+def _condition(record: dict[str, Any]) -> Matches | None:
+    for member, kind in _JSON_TYPES.items():
+        if member in record and type(record[member]) is not kind:
+            raise ValidationException(f"{member} has the wrong JSON type")
+    check_placeholders_wanted(record, ("ConditionExpression",))
+    if "ConditionExpression" not in record:
+        return None
+    names, values = record.get("ExpressionAttributeNames"), record.get("ExpressionAttributeValues")
+    if not all(type(name) is str for name in (names or {}).values()):
+        raise ValidationException("ExpressionAttributeNames has the wrong JSON type")
+    for value in (values or {}).values():
+        if type(value) is not dict:
+            raise ValidationException("ExpressionAttributeValues has the wrong JSON type")
+        try:
+            check_value(value, Wording.NEW)
+        except (TypeError, ValueError, AttributeError):
+            raise ValidationException("ExpressionAttributeValues has the wrong JSON type") from None
+    check_placeholders(names, values)
+    placeholders = Placeholders(names, values)
+    condition = bind_condition(record["ConditionExpression"], "ConditionExpression", placeholders)
+    placeholders.check_all_used()
+    return condition
+
+
+class _Run:
+    """One bulk operation while this process works on it."""
+
+    def __init__(self, task: Task, table: Table, buckets: Buckets, logs: Path, ledger: Ledger) -> None:
+        self.task = task
+        self.table = table
+        self._ledger = ledger
+        given, self._wanted = task.shown["InputS3Configuration"], task.shown["OutputS3Configuration"]
+        self._output = buckets.opened(access_of(self._wanted))
+        self._bucket: str = given["S3Bucket"]
+        source = Source(given["InputFormat"], given.get("InputCompressionType", "NONE"))
+        place = (self._bucket, given.get("S3KeyPrefix", ""))
+        self.intake = Intake(buckets.opened(access_of(given)), place, source, table, task.progress)
+        lengths = task.progress.setdefault("outputs", {})
+        directory = logs / "bulk-put" / task.id
+        self._outputs = {
+            kind: ErrorLog(directory / _OUTPUTS[kind], *lengths.get(kind, (0, 0)), limit=None)
+            for kind in self._wanted["OutputType"]
+        }
+        self.units = 0
+        """Write units of what the last step wrote."""
+        self._reported: set[int] = set()
+        """Positions in the present step of records whose conditions failed."""
+
+    async def put(self, store: Store, step: Step) -> None:
+        """Write what a step brought, in one commit for each run of records with different keys."""
+        self.units = 0
+        self._reported.clear()
+        progress, shown = self.task.progress, self.task.shown
+        before, ended = progress.get("processed", 0), progress["ended"]
+        shown["ProcessedInputBytes"] = self.intake.bytes_read
+        if self.intake.total_bytes is not None:
+            shown["TotalInputBytes"] = self.intake.total_bytes
+        groups = deque(_groups(self._changes(step)) or [[]])
+        while groups:
+            group = groups.popleft()
+            until = groups[0][0][0] if groups else len(step.records)
+            progress["records"] = step.first + until
+            progress["ended"] = ended and not groups
+            progress["processed"] = shown["ProcessedItemCount"] = before + until
+            try:
+                await self._commit(store, step, group)
+            except ItemCollectionSizeLimitExceededException as error:
+                if len(group) > 1:  # one by one, to find those that do not fit
+                    groups.extendleft([each] for each in reversed(group))
+                else:
+                    self._refuse(step, group[0][0], error)
+                    await self._commit(store, step, [])
+
+    def _changes(self, step: Step) -> Iterator[Numbered]:
+        for position, record in enumerate(step.records):
+            try:
+                if type(record) is Malformed:
+                    raise ValidationException(record.reason)
+                change = change_of(record, self.table)
+            except ValidationException as error:
+                self._refuse(step, position, error)
+                continue
+            yield position, change
+
+    async def _commit(self, store: Store, step: Step, group: list[Numbered]) -> None:
+        """Put a group, with how far that is. Raises ItemCollectionSizeLimitExceededException."""
+        used, units = self.task.shown["BulkOperationUsage"], self.units
+        committed = False
+        while not committed:
+            images = await read_images(store, [change for _, change in group])
+            outcomes = []
+            for (position, change), image in zip(group, images, strict=True):
+                try:
+                    outcomes.append(evaluate(change, image))
+                except ConditionFailed as failed:
+                    self._report_failure(step, position, failed)
+            self._meter(outcomes)
+            self._write_outputs()
+            try:
+                committed = await commit_outcomes(store, outcomes, also=self.task.batch())
+            finally:
+                if not committed:
+                    self.task.shown["BulkOperationUsage"], self.units = used, units
+
+    def _pointer(self, step: Step, position: int) -> dict[str, Any]:
+        pointer = {"bucket": self._bucket, "key": step.key, "itemIndex": step.first + position}
+        return {"itemS3Pointer": pointer, "bulkOperationArn": self.task.arn}
+
+    def _refuse(self, step: Step, position: int, error: Exception) -> None:
+        self.task.shown["FailedItemCount"] += 1
+        if "ERROR" in self._outputs:
+            line = {**self._pointer(step, position), "errorMessages": [str(error)]}
+            self._outputs["ERROR"].add(line)
+
+    def _report_failure(self, step: Step, position: int, failed: ConditionFailed) -> None:
+        output = self._outputs.get("CONDITION_CHECK_FAILURE")
+        if output is not None and position not in self._reported:
+            self._reported.add(position)
+            existing = {"ExistingItem": failed.image.item} if failed.image.exists else {}
+            output.add({**self._pointer(step, position), "Item": failed.change.key, **existing})
+
+    def _write_outputs(self) -> None:
+        for kind, output in self._outputs.items():
+            self.task.progress["outputs"][kind] = output.write()
+
+    def _meter(self, outcomes: list[Outcome]) -> None:
+        """Add the bytes of some puts to the usage."""
+        (usage,) = self.task.shown["BulkOperationUsage"]
+        of: dict[str, dict[str, dict[str, int]]] = {
+            kind: {name: dict(each) for name, each in usage.get(kind, {}).items()}
+            for kind in ("LocalSecondaryIndexes", "GlobalSecondaryIndexes", "VectorIndexes")
+        }
+        table = usage["Table"]["BulkPutBytes"]
+        for outcome in outcomes:
+            table += outcome.new_size
+            self.units += outcome.write_units
+            for entry in outcome.entries:
+                schema = entry.index.schema
+                if entry.index.resident is not None:
+                    vectors = of["VectorIndexes"].setdefault(schema.name, {"BulkPutVectorBytes": 0})
+                    vectors["BulkPutVectorBytes"] += entry.write_units
+                    continue
+                self.units += entry.write_units
+                kind = "GlobalSecondaryIndexes" if schema.is_global else "LocalSecondaryIndexes"
+                entries = of[kind].setdefault(schema.name, {"BulkPutBytes": 0})
+                entries["BulkPutBytes"] += max(entry.new_bytes - STORAGE_OVERHEAD_BYTES, 0)
+        indexed = [of["LocalSecondaryIndexes"], of["GlobalSecondaryIndexes"]]
+        total = table + sum(
+            each["BulkPutBytes"] for sums_by_name in indexed for each in sums_by_name.values()
+        )
+        named = {"TableName": usage["TableName"], "BulkPutBytes": total, "Table": {"BulkPutBytes": table}}
+        self.task.shown["BulkOperationUsage"] = [
+            {**named, **{kind: sums for kind, sums in of.items() if sums}}
+        ]
+
+    async def store_outputs(self) -> None:
+        """Put the files of what was told of single records into the output bucket. Raises: BucketError."""
+        self._write_outputs()
+        directory = join(self._wanted.get("S3KeyPrefix") or "", self.task.id)
+        for kind, output in self._outputs.items():
+            if not output.path.exists():
+                continue
+            draft = self._output.draft(self._wanted["S3Bucket"], f"{self.task.id}-{_OUTPUTS[kind]}")
+            with output.path.open("rb") as written:
+                while piece := written.read(1 << 20):
+                    draft.write(piece)
+            key = join(directory, f"{_OUTPUTS[kind]}.jsonl")
+            await self._output.store(self._wanted["S3Bucket"], key, draft)
+            output.path.unlink()
+
+
+def _groups(changes: Iterable[Numbered]) -> list[list[Numbered]]:
+    """Runs of changes of different items."""
+    groups: list[list[Numbered]] = []
+    keys: set[bytes] = set()
+    for each in changes:
+        row_key = each[1].row_key
+        if not groups or row_key in keys:
+            groups.append([])
+            keys.clear()
+        groups[-1].append(each)
+        keys.add(row_key)
+    return groups
+
+
+class BulkPutting:
+    """The bulk operations of one database, one after another."""
+
+    def __init__(
+        self,
+        store: Store,
+        catalog: Catalog,
+        ledger: Ledger,
+        buckets: Buckets,
+        logs: Path,
+        *,
+        clock: Clock,
+    ) -> None:
+        self._store = store
+        self._catalog = catalog
+        self._ledger = ledger
+        self._buckets = buckets
+        self._logs = logs
+        self._clock = clock
+        self._run: _Run | None = None
+        self._free_ns = 0
+        """When the units of what was written are paid for."""
+
+    async def step(self) -> bool:
+        """Do a bounded piece of the oldest operation. False when there is none, or it has to wait."""
+        task = next(self._ledger.running(BULK), None)
+        if task is None or (task.status == "IN_PROGRESS" and self._clock.now_ns() < self._free_ns):
+            return False
+        try:
+            await self._advance(task)
+        except Damaged as damage:
+            await self._end(task, "FAILED", "InputDamaged", str(damage))
+        except BucketError as error:
+            await self._end(task, "FAILED", error.code, str(error))
+        except (Unavailable, TooManyObjects, OSError) as error:
+            await self._end(task, "FAILED", "InternalServerError", str(error))
+        return True
+
+    async def _advance(self, task: Task) -> None:
+        table = self._table_of(task)
+        if table is None:
+            await self._end(
+                task, "FAILED", "TableNotFound", "The table was deleted during the bulk operation"
+            )
+            return
+        run = self._run
+        if run is None or run.task is not task:
+            self.close()
+            run = self._run = _Run(task, table, self._buckets, self._logs, self._ledger)
+        if task.status == "CANCELLING":
+            await self._end(task, "CANCELLED", "Cancelled", "The bulk operation was cancelled")
+            return
+        step = await run.intake.step()
+        table = self._table_of(task)
+        if table is None:
+            return  # deleted while this waited for a bucket; the next step sees it
+        run.table = table
+        if step is not None:
+            await run.put(self._store, step)
+            self._pay(task, run.units)
+        elif run.intake.done:
+            await self._end(task, "COMPLETED_WITH_ERRORS" if task.shown["FailedItemCount"] else "COMPLETED")
+
+    def _pay(self, task: Task, units: int) -> None:
+        """Wait until MaxWriteRequestUnits a second allow what was just written."""
+        most = task.shown.get("MaxWriteRequestUnits")
+        if most is not None:
+            now = self._clock.now_ns()
+            self._free_ns = max(self._free_ns, now) + units * _SECOND_NS // most
+
+    async def _end(
+        self, task: Task, status: str, code: str | None = None, message: str | None = None
+    ) -> None:
+        run = self._run
+        if run is not None and run.task is task:
+            try:
+                await run.store_outputs()
+            except BucketError as error:
+                if code is None:
+                    status, code, message = "FAILED", error.code, str(error)
+        self.close()
+        task.progress.clear()
+        self._free_ns = 0
+        await self._ledger.end(task, status, code, message)
+        log.info("bulk operation %s: %s", task.arn, status)
+
+    def _table_of(self, task: Task) -> Table | None:
+        try:
+            table = self._catalog.for_data(task.table_arn, "", "")
+        except ResourceNotFoundException:
+            return None
+        return table if table.state.table_id == task.shown["TableDetails"][0]["TableId"] else None
+
+    def close(self) -> None:
+        run, self._run = self._run, None
+        if run is not None:
+            run.intake.close()

@@ -1,0 +1,23 @@
+"""DescribeBulkOperation: how far a bulk operation has come, or how it ended."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from faradisc.errors import ResourceNotFoundException
+from faradisc.exchange.ledger import BULK, Task
+from faradisc.operations.call import Backend, Call
+from faradisc.operations.start_bulk_put_items import describe
+
+
+async def describe_bulk_operation(backend: Backend, call: Call) -> dict[str, Any]:
+    return {"BulkOperationDescription": describe(task_of(backend, call))}
+
+
+def task_of(backend: Backend, call: Call) -> Task:
+    """Raises ResourceNotFoundException."""
+    arn = call.request["BulkOperationArn"]
+    task = backend.exchange.ledger.find(BULK, arn)
+    if task is None:
+        raise ResourceNotFoundException(f"Requested resource not found: Bulk operation: {arn} not found")
+    return task

@@ -1,0 +1,81 @@
+"""StartBulkPutItems: the objects of a bucket, each record a put into an existing table.
+
+Checks: the database has buckets -> client token -> output bucket, libraries, encryption -> table -> no other
+bulk operation of the table. The rest is the job's (exchange/bulk_putting.py).
+
+Source: new-features.md section 14. Assumed: what a table may be doing, and the texts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from faradisc.errors import (
+    IdempotentParameterMismatchException,
+    ResourceInUseException,
+    ValidationException,
+)
+from faradisc.exchange.ledger import BULK, Task
+from faradisc.limits import BULK_OPERATIONS_RUNNING_MAX
+from faradisc.operations.call import Backend, Call
+from faradisc.operations.echo import BULK_INPUT, BULK_OUTPUT, echoed
+from faradisc.operations.exchanges import (
+    begin,
+    begun_before,
+    check_encryption,
+    check_libraries,
+    check_running,
+    places_of,
+)
+
+
+async def start_bulk_put_items(backend: Backend, call: Call) -> dict[str, Any]:
+    request = call.request
+    places = places_of(backend)
+    before = begun_before(backend, call, BULK, IdempotentParameterMismatchException)
+    if before is not None:
+        return {"BulkOperationDescription": describe(before)}
+    given = echoed(request["InputS3Configuration"], BULK_INPUT)
+    output = echoed(request["OutputS3Configuration"], BULK_OUTPUT)
+    if "S3Bucket" not in output:
+        raise ValidationException("OutputS3Configuration.S3Bucket is required")
+    if len(set(output["OutputType"])) != len(output["OutputType"]) or not output["OutputType"]:
+        raise ValidationException("OutputS3Configuration.OutputType must name each type at most once")
+    check_libraries(given["InputFormat"], given.get("InputCompressionType", "NONE"))
+    check_encryption(places, output)
+    table = backend.table_for_data(call, request["TableName"])
+    if table.changing_index is not None:
+        raise ResourceInUseException(
+            f"Attempt to change a resource which is still in use: Table is being updated: {table.name}"
+        )
+    if any(task.table_arn == table.arn for task in backend.exchange.ledger.running(BULK)):
+        raise ResourceInUseException(f"A bulk operation of the table is in progress: {table.name}")
+    check_running(backend, BULK, BULK_OPERATIONS_RUNNING_MAX)
+    shown: dict[str, Any] = {
+        "TableDetails": [{"TableName": table.arn, "TableId": table.state.table_id}],
+        "InputS3Configuration": given,
+        "OutputS3Configuration": output,
+        "PerformanceTier": request.get("PerformanceTier", "STANDARD"),
+        "ProcessedItemCount": 0,
+        "ProcessedInputBytes": 0,
+        "FailedItemCount": 0,
+        "BulkOperationUsage": [
+            {"TableName": table.arn, "BulkPutBytes": 0, "Table": {"BulkPutBytes": 0}},
+        ],
+    }
+    if "MaxWriteRequestUnits" in request:
+        shown["MaxWriteRequestUnits"] = request["MaxWriteRequestUnits"]
+    task = await begin(backend, call, BULK, table.arn, shown)
+    return {"BulkOperationDescription": describe(task)}
+
+
+def describe(task: Task) -> dict[str, Any]:
+    """BulkOperationDescription."""
+    token = {"ClientToken": task.token} if task.token is not None else {}
+    return {
+        "BulkOperationArn": task.arn,
+        "BulkOperationStatus": task.status,
+        **token,
+        **task.shown,
+        **task.times(),
+    }

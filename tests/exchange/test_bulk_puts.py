@@ -1,0 +1,254 @@
+"""StartBulkPutItems: records as puts into a table in use."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from faradisc.exchange import intake
+from fixtures.buckets import BUCKET, Exchanging, lines, some_items, zipped
+from fixtures.in_process import Refused
+from fixtures.schemas import item, schema
+
+INDEXES = {"all": ("g:S", "n:N", "ALL")}
+
+
+@pytest.fixture(autouse=True)
+def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(intake, "STEP_RECORDS", 40)
+
+
+def begin(exchanging: Exchanging, prefix: str = "in/", **more: Any) -> str:
+    compression = {"InputCompressionType": more.pop("compression")} if "compression" in more else {}
+    source = {"S3Bucket": BUCKET, "S3KeyPrefix": prefix, "InputFormat": "DYNAMODB_JSON", **compression}
+    output = {"S3Bucket": BUCKET, "S3KeyPrefix": "out", "OutputType": ["ERROR", "CONDITION_CHECK_FAILURE"]}
+    request = {"TableName": "table", "InputS3Configuration": source, "OutputS3Configuration": output, **more}
+    begun = exchanging.call("StartBulkPutItems", **request)["BulkOperationDescription"]
+    arn: str = begun["BulkOperationArn"]
+    return arn
+
+
+def described(exchanging: Exchanging, arn: str) -> dict[str, Any]:
+    shown: dict[str, Any] = exchanging.call("DescribeBulkOperation", BulkOperationArn=arn)[
+        "BulkOperationDescription"
+    ]
+    return shown
+
+
+def run_all(exchanging: Exchanging, **more: Any) -> dict[str, Any]:
+    arn = begin(exchanging, **more)
+    exchanging.finish()
+    return described(exchanging, arn)
+
+
+def output(exchanging: Exchanging, shown: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    key = f"out/{shown['BulkOperationArn'].rpartition('/')[2]}/{name}.jsonl"
+    return [orjson.loads(line) for line in exchanging.content(key).splitlines()]
+
+
+def by_key(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(items, key=lambda each: each["p"]["S"])
+
+
+def test_items_are_put_and_metered(exchanging: Exchanging) -> None:
+    exchanging.call("CreateTable", TableName="table", **schema("p:S", gsi=INDEXES))
+    exchanging.put(item(p="000001", old=1), item(p="kept"))
+    items = some_items(100)
+    exchanging.object("in/a", zipped(lines(items[:30])))
+    exchanging.object("in/b", zipped(lines(items[30:])))
+    shown = run_all(exchanging, compression="GZIP")
+    assert shown["BulkOperationStatus"] == "COMPLETED", shown
+    assert by_key(exchanging.items()) == [*items, item(p="kept")]
+    assert shown["ProcessedItemCount"] == 100 and shown["FailedItemCount"] == 0
+    assert shown["ProcessedInputBytes"] == len(lines(items))
+    stored = sum((exchanging.root / BUCKET / "in" / name).stat().st_size for name in "ab")
+    assert shown["TotalInputBytes"] == stored
+    (usage,) = shown["BulkOperationUsage"]
+    table = exchanging.call("DescribeTable", TableName="table")["Table"]
+    assert usage["Table"]["BulkPutBytes"] == table["TableSizeBytes"] - 101 * 100 - len("pkept")
+    (index,) = table["GlobalSecondaryIndexes"]
+    indexed = usage["GlobalSecondaryIndexes"]["all"]["BulkPutBytes"]
+    assert indexed == index["IndexSizeBytes"] - index["ItemCount"] * 100
+    assert usage["BulkPutBytes"] == usage["Table"]["BulkPutBytes"] + indexed
+    assert exchanging.objects() == ["in/a", "in/b"]
+
+
+def test_streams_and_histories_hear_of_it(exchanging: Exchanging) -> None:
+    arn = exchanging.create()
+    stream = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
+    exchanging.call("UpdateTable", TableName="table", StreamSpecification=stream)
+    exchanging.put(item(p="000003", old=1))
+    then = exchanging.clock.now_ns() / 1e9
+    exchanging.clock.advance(60)
+    exchanging.object("in/a", lines(some_items(5)))
+    run_all(exchanging)
+    kept = exchanging.export(arn, ExportTime=then)
+    assert kept["ItemCount"] == 1
+    streams = exchanging.local.client("dynamodbstreams")
+    (listed,) = streams.list_streams()["Streams"]
+    shards = streams.describe_stream(StreamArn=listed["StreamArn"])["StreamDescription"]["Shards"]
+    seen = []
+    for shard in shards:
+        iterator = streams.get_shard_iterator(
+            StreamArn=listed["StreamArn"], ShardId=shard["ShardId"], ShardIteratorType="TRIM_HORIZON"
+        )["ShardIterator"]
+        seen += streams.get_records(ShardIterator=iterator)["Records"]
+    names = sorted(record["eventName"] for record in seen)
+    assert names == ["INSERT"] * 5 + ["MODIFY"]
+
+
+def test_conditions_of_single_records(exchanging: Exchanging) -> None:
+    exchanging.call("CreateTable", TableName="table", **schema("p:S"))
+    exchanging.put(item(p="a", v=1), item(p="b", v=1))
+
+    def record(p: str, v: int, **more: Any) -> bytes:
+        return orjson.dumps({"Item": item(p=p, v=v), **more}) + b"\n"
+
+    absent = {"ConditionExpression": "attribute_not_exists(p)"}
+    older = {
+        "ConditionExpression": "#v < :v",
+        "ExpressionAttributeNames": {"#v": "v"},
+        "ExpressionAttributeValues": {":v": {"N": "5"}},
+    }
+    exchanging.object(
+        "in/a",
+        record("a", 2, **absent)
+        + record("new", 2, **absent)
+        + record("new", 3, **absent)  # the one before has been written
+        + record("b", 5, **older)
+        + record("b", 6, **older)
+        + record("c", 1, ConditionExpression="a b c")
+        + record("c", 1, ConditionExpression=7)
+        + record("c", 1, ConditionExpression="v = :v", ExpressionAttributeValues={":v": 7})
+        + record("c", 1, ExpressionAttributeValues={":v": {"N": "7"}}),
+    )
+    shown = run_all(exchanging)
+    assert shown["BulkOperationStatus"] == "COMPLETED_WITH_ERRORS"
+    assert (shown["ProcessedItemCount"], shown["FailedItemCount"]) == (9, 4)
+    assert by_key(exchanging.items()) == [item(p="a", v=1), item(p="b", v=5), item(p="new", v=2)]
+    failures = output(exchanging, shown, "condition_check_failures")
+    assert [(f["itemS3Pointer"]["itemIndex"], f["Item"], f["ExistingItem"]) for f in failures] == [
+        (0, item(p="a", v=2), item(p="a", v=1)),
+        (2, item(p="new", v=3), item(p="new", v=2)),
+        (4, item(p="b", v=6), item(p="b", v=5)),
+    ]
+    errors = output(exchanging, shown, "errors")
+    assert [each["itemS3Pointer"]["itemIndex"] for each in errors] == [5, 6, 7, 8]
+
+
+def test_failed_conditions_are_no_errors(exchanging: Exchanging) -> None:
+    exchanging.call("CreateTable", TableName="table", **schema("p:S"))
+    exchanging.object(
+        "in/a", orjson.dumps({"Item": item(p="a"), "ConditionExpression": "attribute_exists(p)"})
+    )
+    shown = run_all(exchanging)
+    assert shown["BulkOperationStatus"] == "COMPLETED" and shown["ProcessedItemCount"] == 1
+    assert exchanging.items() == []
+
+
+def test_the_table_serves_meanwhile_and_a_cancelled_operation_leaves_what_it_wrote(
+    exchanging: Exchanging,
+) -> None:
+    exchanging.call("CreateTable", TableName="table", **schema("p:S"))
+    exchanging.object("in/a", lines(some_items(200)))
+    arn = begin(exchanging)
+    for _ in range(4):
+        exchanging.step()
+    assert 0 < len(exchanging.items()) < 200
+    exchanging.put(item(p="mine"))
+    cancelled = exchanging.call("CancelBulkOperation", BulkOperationArn=arn)
+    assert cancelled == {"BulkOperationArn": arn, "BulkOperationStatus": "CANCELLING"}
+    written = len(exchanging.items())
+    exchanging.finish()
+    shown = described(exchanging, arn)
+    assert (shown["BulkOperationStatus"], shown["FailureCode"]) == ("CANCELLED", "Cancelled")
+    assert len(exchanging.items()) == written == shown["ProcessedItemCount"] + 1
+    with pytest.raises(Refused) as refused:
+        exchanging.call("CancelBulkOperation", BulkOperationArn=arn)
+    assert refused.value.code == "ValidationException"
+
+
+def test_it_keeps_to_its_write_units(exchanging: Exchanging) -> None:
+    exchanging.call("CreateTable", TableName="table", **schema("p:S"))
+    exchanging.object("in/a", lines([item(p=f"{n}", x="x" * 40_000) for n in range(80)]))
+    arn = begin(exchanging, MaxWriteRequestUnits=1024)
+    exchanging.finish()
+    # Each item takes 40 units and a step's text has some 256 KB: the first step is over the limit by itself.
+    hundredths = 0
+    while described(exchanging, arn)["BulkOperationStatus"] == "IN_PROGRESS":
+        exchanging.clock.advance(0.01)
+        hundredths += 1
+        exchanging.finish()
+    assert 280 <= hundredths <= 330  # 80 items of 40 units at 1,024 a second, some of them on credit
+
+
+def test_damage_ends_it(exchanging: Exchanging) -> None:
+    exchanging.call("CreateTable", TableName="table", **schema("p:S"))
+    exchanging.object("in/a", zipped(lines(some_items(50)))[:-4])
+    shown = run_all(exchanging, compression="GZIP")
+    assert (shown["BulkOperationStatus"], shown["FailureCode"]) == ("FAILED", "InputDamaged")
+    assert "in/a" in shown["FailureMessage"]
+
+
+def test_refusals(exchanging: Exchanging) -> None:
+    exchanging.call("CreateTable", TableName="table", **schema("p:S"))
+    for code, request in (
+        ("ResourceNotFoundException", {"TableName": "nothing"}),
+        ("ValidationException", {"MaxWriteRequestUnits": 1023}),
+        ("ValidationException", {"OutputS3Configuration": {"OutputType": ["ERROR"]}}),
+        ("ValidationException", {"OutputS3Configuration": {"S3Bucket": BUCKET, "OutputType": []}}),
+    ):
+        with pytest.raises(Refused) as refused:
+            begin(exchanging, **request)
+        assert refused.value.code == code, request
+    first = begin(exchanging, ClientToken="t")
+    assert begin(exchanging, ClientToken="t") == first
+    with pytest.raises(Refused) as refused:
+        begin(exchanging, ClientToken="t", prefix="other")
+    assert refused.value.code == "IdempotentParameterMismatchException"
+    with pytest.raises(Refused) as refused:
+        begin(exchanging)
+    assert refused.value.code == "ResourceInUseException"
+    with pytest.raises(Refused) as refused:
+        described(exchanging, first + "x")
+    assert refused.value.code == "ResourceNotFoundException"
+    exchanging.finish()
+    (listed,) = exchanging.call("ListBulkOperations")["BulkOperationsSummaryList"]
+    assert listed["BulkOperationArn"] == first and listed["BulkOperationStatus"] == "FAILED"  # no objects
+
+
+def test_a_bucket_for_the_output_that_is_not_there(exchanging: Exchanging) -> None:
+    exchanging.call("CreateTable", TableName="table", **schema("p:S"))
+    exchanging.object("in/a", b"bad\n")
+    shown = run_all(exchanging, OutputS3Configuration={"S3Bucket": "nowhere", "OutputType": ["ERROR"]})
+    assert (shown["BulkOperationStatus"], shown["FailureCode"]) == ("FAILED", "S3NoSuchBucket")
+
+
+@pytest.mark.parametrize("stop_after", range(1, 11))
+def test_records_are_put_once_whenever_it_stops(tmp_path: Path, stop_after: int) -> None:
+    data, root = tmp_path / "data", tmp_path / "s3"
+    process = Exchanging(root, path=data)
+    process.call("CreateTable", TableName="table", **schema("p:S", gsi=INDEXES))
+    records = [
+        orjson.dumps({"Item": each, "ConditionExpression": "attribute_not_exists(p)"})
+        for each in some_items(150)
+    ]
+    process.object("in/a", b"\n".join([*records[:90], *records[:5], b"bad"]))
+    process.object("in/b", b"\n".join(records[90:]))
+    arn = begin(process)
+    for _ in range(stop_after):
+        process.step()
+    process.close()
+    process = Exchanging(root, path=data)
+    process.finish()
+    shown = described(process, arn)
+    assert shown["BulkOperationStatus"] == "COMPLETED_WITH_ERRORS", shown
+    assert (shown["ProcessedItemCount"], shown["FailedItemCount"]) == (156, 1)
+    assert by_key(process.items()) == some_items(150)
+    assert len(output(process, shown, "condition_check_failures")) == 5
+    assert len(output(process, shown, "errors")) == 1
+    process.check()
+    process.close()
