@@ -29,9 +29,9 @@ def table_of(path: str) -> str | None:
     return unquote(name) if name != path and name and "/" not in name else None
 
 
-def index_page(tables: Sequence[Mapping[str, Any]]) -> bytes:
-    """All tables, as the admin API lists them."""
-    rows = [_listed(each) for each in tables]
+def index_page(tables: Sequence[Mapping[str, Any]], query: str = "") -> bytes:
+    """All tables, as the admin API lists them. `query` ("region=eu-west-1") is handed on by the links."""
+    rows = [_listed(each, query) for each in tables]
     columns = (
         Column("table", words=True),
         Column("status", words=True),
@@ -44,11 +44,11 @@ def index_page(tables: Sequence[Mapping[str, Any]]) -> bytes:
     return _page("Throughput, live", listed)
 
 
-def _listed(described: Mapping[str, Any]) -> list[Child]:
+def _listed(described: Mapping[str, Any], query: str) -> list[Child]:
     name = described["table"]
     indexes = (f"{index} ({count(number)})" for index, number in described["indexes"].items())
     return [
-        element("a", name, href=f"{_TABLES}{quote(name, safe='')}"),
+        element("a", name, href=_link(f"{_TABLES}{quote(name, safe='')}", query)),
         described["status"].lower(),
         _mode(described["mode"]),
         "enforced" if described["enforced"] else "metered only",
@@ -57,17 +57,21 @@ def _listed(described: Mapping[str, Any]) -> list[Child]:
     ]
 
 
+def _link(path: str, query: str) -> str:
+    return f"{path}?{query}" if query else path
+
+
 def _mode(mode: str) -> str:
     return "provisioned" if mode == "PROVISIONED" else "on demand"
 
 
-def table_page(described: Mapping[str, Any], history: History) -> bytes:
+def table_page(described: Mapping[str, Any], history: History, query: str = "") -> bytes:
     """One table, as the admin API describes its capacity. Adds what it says to the history."""
     history.observe(described)
     enforced = "enforced" if described["enforced"] else "metered only: nothing is refused"
     return _page(
         f"Throughput, live: {described['table']}",
-        element("p", element("a", "All tables", href="../"), class_="soft"),
+        element("p", element("a", "All tables", href=_link("../", query)), class_="soft"),
         pairs(
             [
                 ("profile", described["profile"]),

@@ -221,6 +221,13 @@ def test_the_list_leads_to_the_tables() -> None:
     assert rows(page, "Tables")[0] == ["Orders", "active", "provisioned", "enforced", "4", "by-day (1)"]
 
 
+def test_links_hand_the_query_on() -> None:
+    [link] = parsed(index_page([{"table": "Orders", **LISTED}], "region=a&b=1")).iter("a")
+    assert link.get("href") == "tables/Orders?region=a&b=1"
+    back = next(parsed(table_page(described(small(), 1), History(), "region=a")).iter("a"))
+    assert back.get("href") == "../?region=a"
+
+
 def test_a_database_without_tables() -> None:
     assert "There is no table yet." in words(parsed(index_page([])).find(".//main"))
 

@@ -55,7 +55,7 @@ def hot_keys(outcome: Outcome, resource: ResourceOutcome, detail: Detail) -> Mar
                 element("b", verdict(key), class_="mark"),
             ),
             "bad" if key.verdict == "shard" else None,
-            cut(key.words, detail),
+            cut(key.words, detail) if key.verdict != "fits" else None,
         )
         for key in keys[: detail.rows]
     ]
