@@ -100,10 +100,11 @@ def _resource(described: Mapping[str, Any], index: str, history: History) -> Mar
 
 
 def _facts(resource: Mapping[str, Any]) -> list[tuple[str, Child]]:
-    warm = resource["warm"]
+    warm, some = resource["warm"], resource["partitions"][0]
     return [
         ("mode", _mode(resource["mode"])),
         ("partitions", count(len(resource["partitions"]))),
+        ("each serves", f"{units(some['read']['limit'])} / {units(some['write']['limit'])}"),
         ("items", count(sum(part["items"] for part in resource["partitions"]))),
         ("warm throughput", f"{units(warm['ReadUnitsPerSecond'])} / {units(warm['WriteUnitsPerSecond'])}"),
     ]
