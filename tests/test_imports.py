@@ -33,7 +33,7 @@ ROWS = (
     ("monitoring",),
     ("scaling",),
     ("neighbours",),
-    ("database",),
+    ("database", "seeding"),
     ("server", "local", "testing"),
     ("cli",),
     ("__main__",),

@@ -52,7 +52,8 @@ def check_online(endpoint: str, fail: Callable[[str], NoReturn]) -> dict[str, An
 
 
 def _ask(connection: http.client.HTTPConnection, method: str) -> tuple[int, dict[str, Any]]:
-    connection.request(method, PATH, headers={"Content-Length": "0"} if method == "POST" else {})
+    asked = b"{}" if method == "POST" else None
+    connection.request(method, PATH, asked, {"Content-Type": "application/json"} if asked else {})
     answer = connection.getresponse()
     body = answer.read()
     return answer.status, json.loads(body) if answer.status == 200 else {}

@@ -9,6 +9,7 @@ from faradisc.cli.check import check
 from faradisc.cli.credentials import credentials
 from faradisc.cli.inspect import inspect
 from faradisc.cli.plan import plan
+from faradisc.cli.seed import seed
 from faradisc.cli.serving import serve
 from faradisc.cli.streams import streams
 from faradisc.cli.waiting import wait
@@ -33,6 +34,7 @@ cli.add_command(check)
 cli.add_command(credentials)
 cli.add_command(plan)
 cli.add_command(inspect)
+cli.add_command(seed)
 cli.add_command(serve)
 cli.add_command(streams)
 cli.add_command(wait)

@@ -1,0 +1,75 @@
+"""Requests to a database at an address, as plain JSON: signed by botocore, sent over one connection."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+from typing import Any
+from urllib.parse import urlsplit
+
+import botocore.session
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
+
+from faradisc.seeding.loading import Refused
+
+TIMEOUT_S = 60.0
+
+
+class Unreachable(Exception):
+    """Nobody answers at the address, or nobody who speaks DynamoDB; the text is one sentence."""
+
+
+class Requests:
+    """One endpoint. Credentials and region are the environment's; any will do where none are verified."""
+
+    def __init__(self, url: str, region: str | None) -> None:
+        """Raises: Unreachable for what is no address."""
+        self._url = url if "//" in url else f"http://{url}"
+        parts = urlsplit(self._url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise Unreachable(f"{url!r} is no http:// or https:// address.")
+        secure = parts.scheme == "https"
+        make = http.client.HTTPSConnection if secure else http.client.HTTPConnection
+        self._connection = make(parts.hostname, parts.port or (443 if secure else 80), timeout=TIMEOUT_S)
+        session = botocore.session.get_session()
+        found = session.get_credentials() if os.environ.get("AWS_ACCESS_KEY_ID") else None
+        self._credentials = found or Credentials("faradisc", "faradisc")
+        self._region = region or session.get_config_variable("region") or "us-east-1"
+
+    async def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
+        """The answer of one operation. Never suspends.
+
+        Raises: Refused, Unreachable.
+        """
+        headers = {
+            "Content-Type": "application/x-amz-json-1.0",
+            "X-Amz-Target": f"DynamoDB_20120810.{operation}",
+        }
+        body = json.dumps(request).encode()
+        signed = AWSRequest("POST", self._url.rstrip("/") + "/", data=body, headers=headers)
+        SigV4Auth(self._credentials, "dynamodb", self._region).add_auth(signed)
+        status, text = self._send(body, dict(signed.headers.items()))
+        try:
+            answer = json.loads(text)
+        except ValueError as error:
+            raise Unreachable(f"{self._url} answers {status}, which is no answer of a database.") from error
+        if status != 200:
+            code = str(answer.get("__type", status)).rpartition("#")[2]
+            raise Refused(code, str(answer.get("message") or answer.get("Message") or ""))
+        return dict(answer)
+
+    def _send(self, body: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
+        for attempt in (1, 2):
+            try:
+                self._connection.request("POST", "/", body, headers)
+                answer = self._connection.getresponse()
+                return answer.status, answer.read()
+            except (OSError, http.client.HTTPException) as error:
+                self._connection.close()
+                # A connection that the server has closed meanwhile is opened once more.
+                if attempt == 2 or isinstance(error, ConnectionRefusedError):
+                    raise Unreachable(f"{self._url} does not answer: {error}") from error
+        raise AssertionError("the second attempt answers or raises")

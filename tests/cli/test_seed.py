@@ -1,0 +1,222 @@
+"""`faradisc seed` and `serve --seed`: tables and items from a directory, once."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import signal
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from botocore.config import Config
+
+MUSIC = """\
+Resources:
+  Music:
+    Type: AWS::DynamoDB::Table
+    Properties:
+      TableName: music
+      BillingMode: PAY_PER_REQUEST
+      AttributeDefinitions:
+        - {AttributeName: artist, AttributeType: S}
+        - {AttributeName: year, AttributeType: N}
+      KeySchema:
+        - {AttributeName: artist, KeyType: HASH}
+        - {AttributeName: year, KeyType: RANGE}
+      SSESpecification: {SSEEnabled: true}
+      TimeToLiveSpecification: {AttributeName: until, Enabled: true}
+"""
+PLAIN = {
+    "TableName": "plain",
+    "BillingMode": "PAY_PER_REQUEST",
+    "AttributeDefinitions": [{"AttributeName": "id", "AttributeType": "S"}],
+    "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}],
+}
+
+
+@pytest.fixture
+def seed(tmp_path: Path) -> Path:
+    directory = tmp_path / "seed"
+    (directory / "items").mkdir(parents=True)
+    (directory / "stack.yaml").write_text(MUSIC)
+    (directory / "plain.json").write_text(json.dumps(PLAIN))
+    (directory / "items" / "music.csv").write_text("artist,year,title\na,1970,x\na,1970,newer\nb,1971,y\n")
+    lines = [json.dumps({"id": f"i{number}", "n": number}) for number in range(60)]
+    (directory / "items" / "plain.jsonl").write_text("\n".join(lines))
+    return directory
+
+
+def client(port: int) -> Any:
+    return boto3.client(
+        "dynamodb",
+        endpoint_url=f"http://127.0.0.1:{port}",
+        region_name="us-east-1",
+        aws_access_key_id="any",
+        aws_secret_access_key="any",
+        config=Config(retries={"total_max_attempts": 1}),
+    )
+
+
+def count(dynamodb: Any, table: str) -> int:
+    return int(dynamodb.scan(TableName=table, Select="COUNT")["Count"])
+
+
+def assert_seeded(dynamodb: Any) -> None:
+    assert dynamodb.list_tables()["TableNames"] == ["music", "plain"]
+    assert (count(dynamodb, "music"), count(dynamodb, "plain")) == (2, 60)
+    found = dynamodb.get_item(TableName="music", Key={"artist": {"S": "a"}, "year": {"N": "1970"}})["Item"]
+    assert found["title"] == {"S": "newer"}, "the later line of one key wins"
+    ttl = dynamodb.describe_time_to_live(TableName="music")["TimeToLiveDescription"]
+    assert (ttl["TimeToLiveStatus"], ttl["AttributeName"]) == ("ENABLED", "until")
+    for name in ("music", "plain"):
+        arn = dynamodb.describe_table(TableName=name)["Table"]["TableArn"]
+        assert dynamodb.list_tags_of_resource(ResourceArn=arn)["Tags"] == []
+
+
+def test_a_server_is_seeded_once(start_server: Any, command: Any, seed: Path) -> None:
+    server = start_server("--memory")
+    url = f"http://127.0.0.1:{server.port}"
+    dynamodb = client(server.port)
+    result = command("seed", "seed", "--url", url)
+    assert (result.returncode, result.stdout) == (0, "created: plain, music\n63 items put\n")
+    assert result.stderr == "note: stack.yaml:2: music: SSESpecification is left out\n"
+    assert_seeded(dynamodb)
+    dynamodb.delete_item(TableName="plain", Key={"id": {"S": "i1"}})
+    result = command("seed", "seed", FARADISC_URL=url)
+    assert (result.returncode, result.stdout) == (0, "left as they are: plain, music\n0 items put\n")
+    assert count(dynamodb, "plain") == 59
+    result = command("seed", "seed", "--url", url, "--replace")
+    assert (result.returncode, result.stdout) == (0, "replaced: plain, music\n63 items put\n")
+    assert_seeded(dynamodb)
+
+
+def test_with_transitions_that_take_time(start_server: Any, command: Any, seed: Path) -> None:
+    server = start_server("--memory", "--transition-ms", "150")
+    url = f"http://127.0.0.1:{server.port}"
+    assert command("seed", "seed", "--url", url).returncode == 0
+    assert command("seed", "seed", "--url", url, "--replace").stdout.startswith("replaced: plain, music\n")
+    assert_seeded(client(server.port))
+
+
+def test_what_was_cut_short_is_done_again(start_server: Any, command: Any, seed: Path) -> None:
+    server = start_server("--memory")
+    dynamodb = client(server.port)
+    dynamodb.create_table(**PLAIN, Tags=[{"Key": "faradisc:seeding", "Value": "plain.json"}])
+    dynamodb.put_item(TableName="plain", Item={"id": {"S": "half"}})
+    result = command("seed", "seed", "--url", f"http://127.0.0.1:{server.port}")
+    assert (result.returncode, result.stdout) == (0, "created: music\nreplaced: plain\n63 items put\n")
+    assert_seeded(dynamodb)
+
+
+def test_faults_are_named_and_nothing_is_made(start_server: Any, command: Any, seed: Path) -> None:
+    server = start_server("--memory")
+    url = f"http://127.0.0.1:{server.port}"
+    (seed / "bad.json").write_text("{}")
+    (seed / "items" / "music.csv").write_text("artist,year\na,1\nb\n")
+    (seed / "items" / "unknown.json").write_text("[]")
+    result = command("seed", "seed", "--url", url)
+    assert (result.returncode, result.stdout) == (1, "0 items put\n")
+    assert result.stderr.splitlines() == [
+        "seed/bad.json:1: neither a request of CreateTable, nor an answer of DescribeTable, nor a template; "
+        "items belong into items/.",
+        "seed/items/music.csv:3: 1 cells, but the header has 2.",
+        "seed/items/unknown.json:1: no definition is called unknown, as the file is.",
+    ]
+    assert client(server.port).list_tables()["TableNames"] == []
+
+
+def test_what_the_database_refuses_has_its_line_and_the_rest_is_put(
+    start_server: Any, command: Any, seed: Path
+) -> None:
+    server = start_server("--memory")
+    url = f"http://127.0.0.1:{server.port}"
+    (seed / "items" / "music.csv").write_text("artist,year\na,1\nb,old\n,3\nc,4\n")
+    result = command("seed", "seed", "--url", url)
+    assert (result.returncode, result.stdout) == (1, "created: plain, music\n62 items put\n")
+    faults = result.stderr.splitlines()[1:]
+    assert [each.partition(" ")[0] for each in faults] == [
+        "seed/items/music.csv:3:",
+        "seed/items/music.csv:4:",
+    ]
+    assert "The parameter cannot be converted to a numeric value: old" in faults[0]
+    assert "Missing the key artist" in faults[1]
+    (seed / "items" / "music.csv").write_text("artist,year\na,1\n")
+    result = command("seed", "seed", "--url", url)
+    assert result.stdout == "replaced: music\nleft as they are: plain\n1 items put\n"
+
+
+def test_a_table_that_the_database_refuses(start_server: Any, command: Any, seed: Path) -> None:
+    server = start_server("--memory")
+    (seed / "plain.json").write_text(json.dumps({**PLAIN, "KeySchema": []}))
+    (seed / "items" / "plain.jsonl").unlink()
+    result = command("seed", "seed", "--url", f"http://127.0.0.1:{server.port}")
+    assert (result.returncode, result.stdout) == (1, "created: music\n3 items put\n")
+    assert "seed/plain.json:1: plain: ValidationException: " in result.stderr
+
+
+def test_parameters(start_server: Any, command: Any, tmp_path: Path) -> None:
+    server = start_server("--memory")
+    (tmp_path / "seed").mkdir()
+    (tmp_path / "seed" / "a.tf").write_text(
+        'variable "stage" {}\nresource "aws_dynamodb_table" "t" {\n  name = "${var.stage}-t"\n'
+        '  billing_mode = "PAY_PER_REQUEST"\n  hash_key = "p"\n'
+        '  attribute {\n    name = "p"\n    type = "S"\n  }\n}\n'
+    )
+    url = f"http://127.0.0.1:{server.port}"
+    assert command("seed", "seed", "--url", url, "--parameter", "stage=dev").stdout.startswith(
+        "created: dev-t\n"
+    )
+    assert command("seed", "seed", "--url", url, "--parameter", "stage").returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("url", "text"),
+    [
+        ("http://127.0.0.1:1", "http://127.0.0.1:1 does not answer: "),
+        ("ftp://x", "'ftp://x' is no http:// or https:// address."),
+    ],
+)
+def test_nobody_there(command: Any, seed: Path, url: str, text: str) -> None:
+    result = command("seed", "seed", "--url", url)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr.startswith(f"faradisc: {text}")
+
+
+def test_a_directory_without_tables(command: Any, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    result = command("seed", "empty")
+    assert (result.returncode, result.stderr) == (1, "faradisc: empty defines no table.\n")
+
+
+# --- serve --seed --------------------------------------------------------------------------------
+
+
+def test_a_server_that_seeds_itself(start_server: Any, seed: Path) -> None:
+    server = start_server("--seed", "seed", "--per-region", "--account", "123456789012")
+    arn = client(server.port).describe_table(TableName="music")["Table"]["TableArn"]
+    assert arn.startswith("arn:aws:dynamodb:us-east-1:")
+    dynamodb = client(server.port)
+    dynamodb.delete_item(TableName="plain", Key={"id": {"S": "i1"}})
+    assert server.stop(signal.SIGTERM)[0] == 0
+    again = start_server("--seed", "seed", "--per-region", "--account", "123456789012")
+    assert count(client(again.port), "plain") == 59
+
+
+def test_a_server_with_strict_signatures_seeds_itself(start_server: Any, command: Any, seed: Path) -> None:
+    command("credentials", "add", "--credentials-file", "keys")
+    server = start_server("--memory", "--seed", "seed", "--auth", "strict", "--credentials-file", "keys")
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+    connection.request("GET", "/health/ready")
+    assert connection.getresponse().status == 200
+    connection.close()
+
+
+def test_a_bad_seed_stops_the_start(command: Any, seed: Path) -> None:
+    (seed / "items" / "music.csv").write_text("artist,year\nb\n")
+    result = command("serve", "--port", "0", "--memory", "--seed", "seed")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr == (
+        "faradisc: The seed cannot be used:\n  seed/items/music.csv:2: 1 cells, but the header has 2.\n"
+    )
