@@ -89,6 +89,10 @@ class Backups:
         log.info("backup %s of table %s was found on the shelf", name, backup.table_name)
 
     async def close(self) -> None:
+        self.shelf.close()
+        await self._close_snapshots()
+
+    async def _close_snapshots(self) -> None:
         for snapshot in self._snapshots.values():
             await snapshot.close()
         self._snapshots.clear()
@@ -96,7 +100,7 @@ class Backups:
     async def drop_all(self) -> None:
         """Forget every backup at once."""
         backups, self._backups, self._taking = list(self._backups.values()), {}, None
-        await self.close()
+        await self._close_snapshots()
         for backup in backups:
             await aside(self.shelf, self.shelf.remove, backup.id)
             await self._clear_rows(backup)

@@ -66,6 +66,10 @@ class Shelf(Protocol):
         """How much room there is; None where nothing limits it but memory."""
         ...
 
+    def close(self) -> None:
+        """Let go of unfinished backups; they are removed at the next start."""
+        ...
+
 
 async def aside(shelf: Shelf, call: Callable[..., T], *arguments: object) -> T:
     """Run something that uses a shelf, or a processor for long, without holding up the event loop."""
@@ -112,6 +116,9 @@ class MemoryShelf:
 
     def free_bytes(self) -> int | None:
         return None
+
+    def close(self) -> None:
+        """Nothing is held open."""
 
 
 class DirectoryShelf:
@@ -203,6 +210,11 @@ class DirectoryShelf:
     def free_bytes(self) -> int | None:
         there = self._directory if self._directory.exists() else self._directory.parent
         return shutil.disk_usage(there).free
+
+    def close(self) -> None:
+        for file in self._open.values():
+            _close_quietly(file)
+        self._open.clear()
 
     def _unfinished(self, name: str) -> Path:
         return self._directory / (name + _UNFINISHED)

@@ -1,0 +1,174 @@
+"""kill -9 in the middle of backups and restores, while others write.
+
+What it proves: after any number of kills a backup asked for becomes complete, a restore goes on where it was
+and ends with exactly the items that were asked for, a table deleted with point-in-time recovery is in its
+system backup, no acknowledged write is missing from a restored moment, and no half table or half backup is
+left. Why a process: nothing of ours runs after SIGKILL.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import threading
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from botocore.exceptions import BotoCoreError, ClientError
+
+from faradisc.local import LocalDatabase
+from fixtures.clients import http_client
+from fixtures.integrity import faults
+from fixtures.restored import rows
+from fixtures.schemas import item, schema
+from fixtures.served import Server
+
+STEADY = schema("p:S", "r:N", lsi={"local": ("x:S", "KEYS_ONLY")}, gsi={"global": ("x:S", "", "ALL")})
+
+
+class Writer(threading.Thread):
+    """Puts items, each once, until the server is gone; remembers between which moments each was written."""
+
+    def __init__(self, url: str, first: int) -> None:
+        super().__init__()
+        self.client = http_client(url)
+        self.numbers = itertools.count(first)
+        self.sent: dict[int, float] = {}
+        self.acknowledged: dict[int, float] = {}
+
+    def run(self) -> None:
+        for number in self.numbers:
+            self.sent[number] = time.time()
+            try:
+                self.client.put_item(TableName="busy", Item=item(p=f"{number}", n=number))
+            except (BotoCoreError, ClientError):
+                return
+            self.acknowledged[number] = time.time()
+
+
+class Scene:
+    """A server that is killed again and again, and a writer who goes on after each start."""
+
+    def __init__(self, data_dir: Path, servers: ExitStack, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.servers = servers
+        self.options = ("--data-dir", str(data_dir), "--transition-ms", "0")
+        self.writers: list[Writer] = []
+        self.kills = 0
+        self.start()
+
+    def start(self) -> None:
+        self.server = self.servers.enter_context(Server(*self.options))
+        self.client = http_client(self.server.url)
+
+    def write(self) -> None:
+        self.writers.append(Writer(self.server.url, first=len(self.writers) * 1_000_000))
+        self.writers[-1].start()
+
+    def kill(self) -> None:
+        self.server.kill()
+        self.kills += 1
+        for writer in self.writers:
+            writer.join()
+        self.start()
+        self.write()
+
+    def until(self, done: Any) -> None:
+        """Kill up to three times while something is under way; then let it come to its end."""
+        looks = sorted(self.random.randrange(40) for _ in range(3))
+        for look in itertools.count():
+            if done():
+                return
+            if looks and look >= looks[0]:
+                del looks[0]
+                self.kill()
+
+    # --- What is done ---
+
+    def load(self, items: int) -> None:
+        self.client.create_table(TableName="busy", **schema("p:S"))
+        self.client.create_table(TableName="steady", **STEADY)
+        for first in range(0, items, 25):
+            puts = [
+                {"PutRequest": {"Item": item(p=f"p{n % 50}", r=n, x=f"x{n % 9}", y="y" * 500)}}
+                for n in range(first, min(first + 25, items))
+            ]
+            self.client.batch_write_item(RequestItems={"steady": puts})
+        for name in ("busy", "steady"):
+            self.client.update_continuous_backups(
+                TableName=name, PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": True}
+            )
+
+    def is_complete(self, arn: str) -> bool:
+        described = self.client.describe_backup(BackupArn=arn)["BackupDescription"]
+        complete: bool = described["BackupDetails"]["BackupStatus"] == "AVAILABLE"
+        return complete
+
+    def is_there(self, name: str) -> bool:
+        there: bool = self.client.describe_table(TableName=name)["Table"]["TableStatus"] == "ACTIVE"
+        return there
+
+    def check_moment(self, name: str, second: int) -> None:
+        """A restored table has what was acknowledged before the second, and nothing sent after it."""
+        found = {int(each["p"]["S"]) for each in rows(self.client, name)}
+        sent = {number: at for writer in self.writers for number, at in writer.sent.items()}
+        acknowledged = {number: at for writer in self.writers for number, at in writer.acknowledged.items()}
+        missing = {number for number, at in acknowledged.items() if at < second} - found
+        early = {number for number in found if sent[number] > second + 0.001}
+        assert (missing, early) == (set(), set())
+
+
+def _kill_during_backups(data_dir: Path, items: int, seed: int) -> None:
+    print(f"seed {seed}")
+    with ExitStack() as servers:
+        scene = Scene(data_dir, servers, seed)
+        scene.load(items)
+        scene.write()
+        began = time.time()
+        steady = rows(scene.client, "steady")
+
+        created = scene.client.create_backup(TableName="steady", BackupName="backup")
+        arn = created["BackupDetails"]["BackupArn"]
+        scene.until(lambda: scene.is_complete(arn))
+        scene.client.restore_table_from_backup(TargetTableName="again", BackupArn=arn)
+        scene.until(lambda: scene.is_there("again"))
+        assert rows(scene.client, "again") == steady
+
+        while time.time() < began + 2:  # so that there is a whole second to go back to
+            rows(scene.client, "again")
+        second = int(began) + 1
+        scene.client.restore_table_to_point_in_time(
+            TargetTableName="back", SourceTableName="busy", RestoreDateTime=second
+        )
+        scene.until(lambda: scene.is_there("back"))
+        scene.check_moment("back", second)
+
+        scene.client.delete_table(TableName="steady")
+        (system,) = scene.client.list_backups(BackupType="SYSTEM")["BackupSummaries"]
+        scene.until(lambda: scene.is_complete(system["BackupArn"]))
+        scene.client.restore_table_from_backup(TargetTableName="steady", BackupArn=system["BackupArn"])
+        scene.until(lambda: scene.is_there("steady"))
+        assert rows(scene.client, "steady") == steady
+        assert scene.kills, "nothing was interrupted"
+        scene.server.kill()
+        for writer in scene.writers:
+            writer.join()
+    with LocalDatabase(data_dir) as database:
+        client = database.client()
+        assert client.list_tables()["TableNames"] == ["again", "back", "busy", "steady"]
+        assert faults(database._open().store) == []
+        names = [each.name for each in (data_dir / "backups").iterdir()]
+        assert sorted(names) == sorted(each.rpartition("/")[2] for each in (arn, system["BackupArn"]))
+
+
+def test_backups_survive_kills(data_dir: Path) -> None:
+    _kill_during_backups(data_dir, 4_000, seed=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2, 22))
+def test_many_backups_survive_kills(data_dir: Path, seed: int) -> None:
+    _kill_during_backups(data_dir, 4_000, seed)

@@ -1,0 +1,252 @@
+"""Damaged backups and full disks: found before anything is visible, named, and nothing is changed."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from faradisc.backups.shelf import DirectoryShelf, ShelfFailed
+from fixtures.restored import listed, rows
+from fixtures.schemas import invalid, item, refused, schema
+from fixtures.stepped import Stepped
+
+
+@pytest.fixture
+def process(data_dir: Path, bugs_surface: None) -> Any:
+    made = Stepped(data_dir)
+    dynamodb = made.client()
+    dynamodb.create_table(TableName="source", **schema("p:S"))
+    for number in range(300):
+        noise = random.Random(number).randbytes(500)
+        dynamodb.put_item(TableName="source", Item=item(p=f"p{number}", x=noise))
+    yield made
+    if not made.local.closed:
+        made.finish()
+        made.check()
+        made.close()
+
+
+def files_of(process: Stepped, arn: str) -> dict[str, Path]:
+    assert process.local.path is not None
+    directory = process.local.path / "backups" / arn.rpartition("/")[2]
+    return {each.name: each for each in directory.iterdir()}
+
+
+def make(process: Stepped) -> tuple[Any, str]:
+    dynamodb = process.client()
+    arn = dynamodb.create_backup(TableName="source", BackupName="backup")["BackupDetails"]["BackupArn"]
+    process.finish()
+    return dynamodb, arn
+
+
+def check_refused(process: Stepped, dynamodb: Any, arn: str) -> None:
+    with invalid() as caught:
+        dynamodb.restore_table_from_backup(TargetTableName="target", BackupArn=arn)
+    assert f"Backup {arn} is damaged: " in str(caught.value)
+    assert dynamodb.list_tables()["TableNames"] == ["source"]
+    assert not process.step()
+
+
+def test_a_backup_has_two_files(process: Stepped) -> None:
+    _, arn = make(process)
+    assert set(files_of(process, arn)) == {"rows", "manifest.json"}
+
+
+@pytest.mark.parametrize("name", ["rows", "manifest.json"])
+@pytest.mark.parametrize("seed", range(3))
+def test_every_bit_of_every_file_counts(process: Stepped, name: str, seed: int) -> None:
+    dynamodb, arn = make(process)
+    file = files_of(process, arn)[name]
+    good = file.read_bytes()
+    rng = random.Random(seed)
+    for bit in (0, len(good) * 8 - 1, *rng.sample(range(len(good) * 8), 15)):
+        damaged = bytearray(good)
+        damaged[bit // 8] ^= 1 << bit % 8
+        file.write_bytes(damaged)
+        check_refused(process, dynamodb, arn)
+    file.write_bytes(good)
+    dynamodb.restore_table_from_backup(TargetTableName="target", BackupArn=arn)
+    process.finish()
+    assert rows(dynamodb, "target") == rows(dynamodb, "source")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda file: file.write_bytes(file.read_bytes()[:-1]),
+        lambda file: file.write_bytes(file.read_bytes() + b"\0"),
+        lambda file: file.write_bytes(b""),
+        lambda file: file.unlink(),
+    ],
+)
+@pytest.mark.parametrize("name", ["rows", "manifest.json"])
+def test_files_cut_off_lengthened_emptied_removed(
+    process: Stepped, name: str, change: Callable[[Path], None]
+) -> None:
+    dynamodb, arn = make(process)
+    change(files_of(process, arn)[name])
+    check_refused(process, dynamodb, arn)
+    dynamodb.delete_backup(BackupArn=arn)
+
+
+def test_files_of_another_backup(process: Stepped) -> None:
+    dynamodb, arn = make(process)
+    _, other = make(process)
+    for name, file in files_of(process, other).items():
+        shutil.copy(file, files_of(process, arn)[name])
+    check_refused(process, dynamodb, arn)
+
+
+def test_damage_that_comes_between_the_check_and_the_reading(
+    process: Stepped, caplog: pytest.LogCaptureFixture
+) -> None:
+    dynamodb, arn = make(process)
+    dynamodb.restore_table_from_backup(TargetTableName="target", BackupArn=arn)
+    process.step()
+    file = files_of(process, arn)["rows"]
+    good = file.read_bytes()
+    file.write_bytes(good[:-100] + b"\0" * 100)
+    process.finish()
+    assert dynamodb.list_tables()["TableNames"] == ["source"]
+    assert "table target cannot be restored" in caplog.text
+    assert dynamodb.describe_backup(BackupArn=arn)
+    file.write_bytes(good)
+    dynamodb.restore_table_from_backup(TargetTableName="target", BackupArn=arn)
+    process.finish()
+    assert rows(dynamodb, "target") == rows(dynamodb, "source")
+
+
+# --- Full disks ----------------------------------------------------------------------------------
+
+
+def test_a_disk_without_room(process: Stepped, monkeypatch: pytest.MonkeyPatch) -> None:
+    dynamodb, arn = make(process)
+    size = dynamodb.describe_table(TableName="source")["Table"]["TableSizeBytes"]
+    monkeypatch.setattr(DirectoryShelf, "free_bytes", lambda _: size - 1)
+    with refused("LimitExceededException"):
+        dynamodb.create_backup(TableName="source", BackupName="another")
+    with refused("LimitExceededException"):
+        dynamodb.restore_table_from_backup(TargetTableName="target", BackupArn=arn)
+    assert listed(dynamodb) == ["backup"]
+    assert dynamodb.list_tables()["TableNames"] == ["source"]
+
+
+@pytest.mark.parametrize("call", ["append", "finish"])
+def test_a_disk_that_becomes_full(
+    process: Stepped, monkeypatch: pytest.MonkeyPatch, call: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    dynamodb = process.client()
+
+    def fail(*_: object) -> None:
+        raise ShelfFailed("backup x in y: No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(DirectoryShelf, call, fail)
+        dynamodb.create_backup(TableName="source", BackupName="backup")
+        process.finish()
+    assert "No space left on device" in caplog.text
+    assert listed(dynamodb) == []
+    assert not any((process.local.path or Path()).glob("backups/*"))
+    assert backed_up_and_restored(process)
+
+
+def test_a_system_backup_waits_for_room(process: Stepped, monkeypatch: pytest.MonkeyPatch) -> None:
+    dynamodb = process.client()
+    before = rows(dynamodb, "source")
+    dynamodb.update_continuous_backups(
+        TableName="source", PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": True}
+    )
+
+    def fail(*_: object) -> None:
+        raise ShelfFailed("backup x in y: No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(DirectoryShelf, "finish", fail)
+        dynamodb.delete_table(TableName="source")
+        process.finish()
+        (backup,) = dynamodb.list_backups(BackupType="SYSTEM")["BackupSummaries"]
+        assert backup["BackupStatus"] == "CREATING"
+    process.clock.advance(60)  # type: ignore[attr-defined]
+    process.finish()
+    dynamodb.restore_table_from_backup(TargetTableName="target", BackupArn=backup["BackupArn"])
+    process.finish()
+    assert rows(dynamodb, "target") == before
+
+
+def backed_up_and_restored(process: Stepped) -> bool:
+    dynamodb, arn = make(process)
+    dynamodb.restore_table_from_backup(TargetTableName="again", BackupArn=arn)
+    process.finish()
+    same: bool = rows(dynamodb, "again") == rows(dynamodb, "source")
+    dynamodb.delete_table(TableName="again")
+    return same
+
+
+# --- Across processes ----------------------------------------------------------------------------
+
+
+def test_an_unfinished_backup_is_begun_again(process: Stepped) -> None:
+    dynamodb = process.client()
+    arn = dynamodb.create_backup(TableName="source", BackupName="backup")["BackupDetails"]["BackupArn"]
+    process.step()
+    process.step()
+    path = process.local.path
+    assert path is not None
+    assert [each.suffix for each in (path / "backups").iterdir()] == [".unfinished"]
+    process.close()
+    again = Stepped(path, clock=process.clock)
+    dynamodb = again.client()
+    assert not any((path / "backups").iterdir())
+    dynamodb.put_item(TableName="source", Item=item(p="later"))
+    again.finish()
+    dynamodb.restore_table_from_backup(TargetTableName="target", BackupArn=arn)
+    again.finish()
+    assert rows(dynamodb, "target") == rows(dynamodb, "source")
+    again.check()
+    again.close()
+
+
+def test_a_backup_that_is_brought_here(process: Stepped, tmp_path: Path) -> None:
+    dynamodb, arn = make(process)
+    before = rows(dynamodb, "source")
+    other = Stepped(tmp_path / "other")
+    other.close()
+    name = arn.rpartition("/")[2]
+    directory = files_of(process, arn)["rows"].parent
+    shutil.copytree(directory, tmp_path / "other" / "backups" / name)
+    shutil.copytree(directory, tmp_path / "other" / "backups" / ("0" + name))
+    other = Stepped(tmp_path / "other")
+    client = other.client()
+    assert listed(client) == ["backup"]
+    client.restore_table_from_backup(TargetTableName="target", BackupArn=arn)
+    other.finish()
+    assert rows(client, "target") == before
+    other.check()
+    other.close()
+
+
+def test_a_reset_forgets_backups(process: Stepped) -> None:
+    dynamodb, _ = make(process)
+    dynamodb.create_backup(TableName="source", BackupName="unfinished")
+    process.step()
+    process.local.reset()
+    assert listed(dynamodb, BackupType="ALL") == []
+    assert not any((process.local.path or Path()).glob("backups/*"))
+    assert not process.step()
+
+
+def test_the_manifest_can_be_checked_without_us(process: Stepped) -> None:
+    _, arn = make(process)
+    files = files_of(process, arn)
+    manifest = json.loads(files["manifest.json"].read_text().splitlines()[0])
+    from hashlib import sha256  # noqa: PLC0415 - what sha256sum computes
+
+    assert sha256(files["rows"].read_bytes()).hexdigest() == manifest["rows"]["sha256"]
+    assert manifest["rows"]["bytes"] == files["rows"].stat().st_size
+    assert manifest["rows"]["records"] == manifest["backup"]["items"] == 300
