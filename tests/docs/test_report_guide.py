@@ -1,0 +1,26 @@
+"""docs/guide/report.md explains every chart there is, and none that there is not."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from faradisc.planner.report import PAGE_BYTES_MAX, render
+from faradisc.planner.report.detail import COLUMNS_MAX
+from unit.report.made_outcomes import outcome, resource
+
+GUIDE = (Path(__file__).parents[2] / "docs" / "guide" / "report.md").read_text()
+
+
+def test_the_guide_explains_the_charts_of_the_report() -> None:
+    made = outcome()
+    on_demand = replace(made, resources=(*made.resources, resource("Users", mode="PAY_PER_REQUEST")))
+    drawn = set(re.findall(r"<figcaption><b>(.*?)</b>", render([on_demand])))
+    explained = set(re.findall(r"^\| ((?:Writes|Refused|Partition)[^|]*?) \|", GUIDE, re.M))
+    assert {title.replace("Reads", "Writes") for title in drawn} == explained
+
+
+def test_the_guide_names_the_bounds_of_the_report() -> None:
+    assert f"at most {COLUMNS_MAX} columns" in GUIDE
+    assert f"{PAGE_BYTES_MAX // 1_000_000} MB" in GUIDE
