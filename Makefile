@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: help serve test test-slow check lint types bench clean
+.PHONY: help serve test test-slow simulate check lint types bench clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*##/\t/' | expand -t 14
@@ -27,6 +27,10 @@ test: $(VENV)/.dev lint types  ## the gate: lint, types and the fast tests
 
 test-slow: $(VENV)/.dev  ## the long runs: crash rounds, the whole corpus, a million hostile requests
 	$(BIN)/pytest -m slow -n 2
+
+HOURS ?= 1
+simulate: $(VENV)/.dev  ## crashes and faults from one seed after the other, for HOURS (1)
+	PYTHONPATH=tests $(BIN)/python -m simulation --hours $(HOURS)
 
 check: test  ## the same as test
 

@@ -118,11 +118,12 @@ class Sweeper:
 
 
 def _expire(table: Table, expiry: Expiry, key: bytes) -> Change:
-    """The deletion of the item that a row of the index stands for."""
+    """The deletion of the item that a row of the index stands for, unless expiry was switched off since."""
     seconds, row_key = split_index_key(key)
 
     def become(image: Image) -> Item | None:
         item = image.item
-        return None if expires_s(item, expiry.attribute) == seconds else item
+        is_due = table.newest.expiry is expiry and expires_s(item, expiry.attribute) == seconds
+        return None if is_due else item
 
     return Change(table, key_of_row(row_key, table.key), become, by_service=True)

@@ -21,10 +21,12 @@ from faradisc.errors import ResourceNotFoundException, StorageError
 from faradisc.operations.call import Call
 from faradisc.storage.immediate import run
 from faradisc.tables.description import describe_table
+from faradisc.tables.expiry import index_key
 from faradisc.tables.table import Table
 from faradisc.tables.writes import Change, apply_change, apply_changes
 from faradisc.testing.faulty_store import NO_FAULTS, Faults, FaultyDisk
 from faradisc.testing.seeded_loop import SeededLoop
+from faradisc.ttl.sweep import _expire
 from fixtures.in_process import InProcess
 from fixtures.schemas import item, schema
 
@@ -200,3 +202,20 @@ def test_what_a_crash_leaves_of_a_deletion_is_cleared_at_the_next_start(
             break
     assert has_ended
     assert crashed_in_between or leave is drop_index, "an index on its way out is owned until it is gone"
+
+
+def test_a_sweep_under_way_deletes_nothing_once_expiry_is_off(raw: InProcess) -> None:
+    raw.call("CreateTable", TableName="table", **schema("p:S"))
+    specification = {"Enabled": True, "AttributeName": "exp"}
+    raw.call("UpdateTimeToLive", TableName="table", TimeToLiveSpecification=specification)
+    new = item(p="a", exp=1_700_000_000)
+    raw.call("PutItem", TableName="table", Item=item(p="a", exp=1_900_000_000))
+    table = held(raw)
+    assert table.expiry is not None
+    sweeping = _expire(table, table.expiry, index_key(1_700_000_000, table.placement.row_key(new)))
+    raw.clock.advance(7200)  # the next change of the setting is allowed
+    specification["Enabled"] = False
+    raw.call("UpdateTimeToLive", TableName="table", TimeToLiveSpecification=specification)
+    raw.call("PutItem", TableName="table", Item=new)
+    run(apply_changes(raw.store, [sweeping]))
+    assert raw.call("Scan", TableName="table")["Items"] == [new]

@@ -1,0 +1,17 @@
+"""Simulation: the whole database on a store that fails, under clients that never rest, from one seed.
+
+    writes.py      a write as data: what it makes of an item, and how it is put into words
+    model.py       what must be stored at every version; the catalog beside it
+    requests.py    requests, and which answers the model allows
+    drawing.py     random requests
+    actors.py      who takes part: clients, the background work, the clock, readers of snapshots
+    switches.py    whoever switches things on and off: indexes, streams, time to live, a whole table
+    consumers.py   who reads the streams, and the double of a Kinesis endpoint
+    auditor.py     sees every commit, and judges the world after every crash and at the end
+    run.py         lives and crashes: one run of one seed
+    kept.py        the seeds that once failed
+
+The real parts are everything from the JSON of a request down to the storage seam, background work included.
+Simulated are the clock, all identifiers, the event loop's order (faradisc.testing.seeded_loop) and the disk
+(faradisc.testing.faulty_store). `PYTHONPATH=tests python -m simulation --help` runs and replays.
+"""

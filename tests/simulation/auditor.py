@@ -1,0 +1,199 @@
+"""The auditor sees every commit as it is made, and judges what is left after every crash.
+
+It stands at both ends. At the storage seam it learns which items a commit changes, and for whom: the change
+must be what the request of that client makes of the item, by the rules of `requests`. At the clients' end it
+holds answers against the model. Between the two stands everything that is being tested.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+
+from faradisc.clock import ManualClock
+from faradisc.codec import record
+from faradisc.codec.keyspace import CATALOG_PART, key_of_row
+from faradisc.storage.api import Batch, ReadOnlyStore
+from faradisc.tables.table import Table, TableState
+from faradisc.testing.faulty_store import FaultyDisk
+from faradisc.testing.seeded_loop import running
+from fixtures import integrity
+from simulation.model import Model
+from simulation.requests import Changes, Request
+from simulation.writes import Item, Key, key_of, number
+
+_CATALOG_COUNTER = b"\xff"
+SWEEP_SLACK_S = 10
+"""The clock goes on while the last sweep is under way."""
+SERVICE = "work"
+"""The strand of the background work; expired items are deleted in its name."""
+
+
+class Auditor:
+    def __init__(self, disk: FaultyDisk, clock: ManualClock) -> None:
+        self.disk = disk
+        self.clock = clock
+        self.model = Model()
+        self.faults: list[str] = []
+        self.seen: Counter[str] = Counter()
+        """What the run has met, to know that a simulation simulates."""
+        self.under_way: dict[str, Request] = {}
+        """By strand: the request whose commits are made in its name."""
+        self.streams: dict[tuple[str, str], list[int | None]] = {}
+        """By table and label: the version with which a stream begins, and the one with which it ends."""
+        self.captures: dict[tuple[str, int], list[int | None]] = {}
+        """The same of what is captured for Kinesis, by table and resource."""
+        self._tables: dict[int, Table] = {}
+        """By resource."""
+        self._acknowledged = 0
+
+    def fault(self, text: str) -> None:
+        self.faults.append(text)
+
+    # --- At the storage seam ---------------------------------------------------------------------
+
+    def watch(self, batches: Sequence[Batch], version: int) -> None:
+        self.seen["commits"] += 1
+        changes = self._changes(batches)
+        if changes:
+            self._judge_commit(changes, version)
+            by_table: dict[str, dict[Key, Item | None]] = {}
+            for (table, key), item in changes.items():
+                by_table.setdefault(table, {})[key] = item
+            for table, items in by_table.items():
+                self.model.put(version, table, items)
+        for batch in batches:
+            if batch.part == CATALOG_PART:
+                self._note_catalog(batch, version)
+
+    def _changes(self, batches: Sequence[Batch]) -> Changes:
+        """What the commit does to items, read from the rows themselves."""
+        found: Changes = {}
+        for batch in batches:
+            table = self._tables.get(int.from_bytes(batch.part[:4], "big"))
+            if table is None:
+                continue
+            for _, payload in batch.puts:
+                item = record.decode(payload)
+                found[table.name, key_of(item)] = item
+            for row_key in batch.deletes:
+                found[table.name, key_of(key_of_row(row_key, table.key))] = None
+        return found
+
+    def _judge_commit(self, changes: Changes, version: int) -> None:
+        name = running()
+        request = self.under_way.get(name)
+        if name == SERVICE:
+            for place, new in changes.items():
+                self._judge_expiry(place[0], self.model.newest(*place), new)
+        elif request is None:
+            self.fault(f"nobody asked for {changes} in version {version} ({name})")
+        else:
+            wrong = request.committed(self.model, version, changes, self.clock.now_ns())
+            request.commits.append(version)
+            if wrong is not None:
+                self.fault(wrong)
+
+    def _judge_expiry(self, table: str, old: Item | None, new: Item | None) -> None:
+        self.seen["expired items"] += 1
+        ttl = self.model.tables[table]["ttl"]
+        at_s = number(old, ttl["attribute"]) if ttl is not None and ttl["enabled"] else None
+        if new is not None or at_s is None or at_s > self.clock.now_ns() // 1_000_000_000:
+            self.fault(f"{table}: the service made {new} of {old}, which did not expire: {ttl}")
+
+    def _note_catalog(self, batch: Batch, version: int) -> None:
+        tables = dict(self.model.tables)
+        for key in batch.deletes:
+            tables.pop(key.split(b"\x00")[1].decode(), None)
+        for key, payload in batch.puts:
+            if key == _CATALOG_COUNTER:
+                continue
+            state = orjson.loads(payload)
+            before = tables.get(state["name"])
+            tables[state["name"]] = state
+            self._note_stream(state, before, version)
+            self._note_captures(state, version)
+            if state["status"] == "DELETING":
+                gone = dict.fromkeys(self.model.table_at(version, state["name"]))
+                self.model.put(version, state["name"], gone)
+        self.model.put_catalog(version, tables)
+        self._learn_tables()
+
+    def _note_stream(self, state: dict[str, Any], before: dict[str, Any] | None, version: int) -> None:
+        was = before["stream"] if before is not None else None
+        if was is not None and was != state["stream"]:
+            assert before is not None
+            self.streams[before["name"], before["latest_stream_label"]][1] = version
+        if state["stream"] is not None and state["stream"] != was:
+            self.streams[state["name"], state["latest_stream_label"]] = [version, None]
+
+    def _note_captures(self, state: dict[str, Any], version: int) -> None:
+        for destination in state["kinesis"]:
+            if destination["resource"] is None:
+                continue
+            capture = self.captures.setdefault((state["name"], destination["resource"]), [version, None])
+            if not destination["enabled"] and capture[1] is None:
+                capture[1] = version
+
+    def _learn_tables(self) -> None:
+        states = [TableState.from_json(state) for state in self.model.tables.values()]
+        self._tables = {state.resource: Table(state, 0) for state in states if state.status != "DELETING"}
+
+    # --- At the clients' end ---------------------------------------------------------------------
+
+    def acknowledged(self, request: Request) -> None:
+        self._acknowledged = max([self._acknowledged, *request.commits])
+
+    # --- Judging a store -------------------------------------------------------------------------
+
+    def crashed(self, kept: int) -> None:
+        """Hold what a crash has left against the model, and go on from there."""
+        if kept < self._acknowledged:
+            self.fault(f"version {self._acknowledged} was acknowledged, the disk ends at {kept}")
+        self.seen["crashes"] += 1
+        self.seen["changes lost"] += self.model.roll_back(kept)
+        for noted in (self.streams, self.captures):
+            for name, (began, ended) in list(noted.items()):  # type: ignore[attr-defined]
+                if began > kept:
+                    del noted[name]  # type: ignore[attr-defined]
+                elif ended is not None and ended > kept:
+                    noted[name][1] = None  # type: ignore[index]
+        self._learn_tables()
+        for request in self.under_way.values():
+            self.seen["requests whose answer was lost"] += 1
+            if any(version <= kept for version in request.commits):
+                self.seen["writes kept without an answer"] += 1
+        self.under_way.clear()
+        self.judge(self.disk.synced, kept, "after a crash")
+
+    def judge(self, store: ReadOnlyStore, version: int, when: str) -> None:
+        """All of a store at a version: every item, every index, counter and collection.
+
+        Requires: a store that never suspends (an image of the disk, a snapshot).
+        """
+        self.faults += [f"{when}: {text}" for text in integrity.faults(store)]  # type: ignore[arg-type]
+        for table in integrity.tables(store):  # type: ignore[arg-type]
+            if table.state.status == "DELETING":
+                continue
+            stored = {key_of(item): item for item in integrity.items_of(store, table.placement)}  # type: ignore[arg-type]
+            modelled = self.model.table_at(version, table.name)
+            if stored != modelled:
+                wrong = sorted(
+                    key for key in stored.keys() | modelled.keys() if stored.get(key) != modelled.get(key)
+                )
+                told = [f"{key}: {stored.get(key)} instead of {modelled.get(key)}" for key in wrong]
+                self.fault(f"{when}, version {version}: {table.name} holds {'; '.join(told)}")
+
+    def judge_expired(self) -> None:
+        """The background work is done: nothing is left that has expired, but for what it has just missed."""
+        now_s = self.clock.now_ns() // 1_000_000_000 - SWEEP_SLACK_S
+        for table, state in self.model.tables.items():
+            if state["ttl"] is None or not state["ttl"]["enabled"] or state["status"] == "DELETING":
+                continue
+            for key, item in self.model.table_at(1 << 62, table).items():
+                at_s = number(item, state["ttl"]["attribute"])
+                if at_s is not None and at_s <= now_s:
+                    self.fault(f"{table} {key} has expired at {at_s} and is still there at {now_s}: {item}")

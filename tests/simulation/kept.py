@@ -1,0 +1,19 @@
+"""regressions.txt: the seeds that once failed, each with what it had found. The gate plays all of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+REGRESSIONS = Path(__file__).with_name("regressions.txt")
+
+
+def kept() -> list[int]:
+    lines = REGRESSIONS.read_text().splitlines()
+    return [int(line.split()[0]) for line in lines if line and not line.startswith("#")]
+
+
+def keep(seed: int, found: str) -> None:
+    """Add a seed, unless it is there."""
+    if seed not in kept():
+        with REGRESSIONS.open("a") as file:
+            file.write(f"{seed} {' '.join(found.split())[:160]}\n")

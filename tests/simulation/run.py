@@ -1,0 +1,323 @@
+"""One run of one seed: lives of a database, each ended by a crash, and a last one that ends in peace.
+
+Everything that is drawn comes from one `random.Random(seed)`: the shape of the run, the order in which
+coroutines go on, faults, moments of crashes, requests. Nothing else may differ between two runs of a seed, so
+both write the same trace.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from faradisc.check import Check
+from faradisc.clock import ManualClock, SeededEntropy
+from faradisc.database import Database, Settings
+from faradisc.errors import StorageError
+from faradisc.protocol import front
+from faradisc.protocol.http import HttpRequest
+from faradisc.testing.faulty_store import Faults, FaultyDisk, FaultyStore
+from faradisc.testing.seeded_loop import SeededLoop, Strand, running
+from fixtures.in_process import headers_of
+from simulation.actors import Client, Worker, pause, take_snapshots
+from simulation.auditor import SERVICE, Auditor
+from simulation.consumers import KinesisSink, StreamReader
+from simulation.drawing import TABLES, Drawing, sources
+from simulation.requests import Listing, Request, Window
+from simulation.switches import Operator
+
+DAY_S = 86_400
+REST_S = 5.0
+"""Longer than any transition."""
+IDLE_STEPS = 5
+STEPS_MAX = 2_000_000
+DiskOf = Callable[[random.Random], FaultyDisk]
+_STREAM_OPERATIONS = {"ListStreams", "DescribeStream", "GetShardIterator", "GetRecords"}
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What kind of run a seed gives."""
+
+    clients: int
+    requests: int
+    lives: int
+    steps: int
+    """Of the loop, before a life ends, at most."""
+    faults: Faults
+    jumps_s: tuple[float, ...]
+    """How far the clock may go at once; most of its steps are milliseconds."""
+    kinesis_trouble: float
+
+    @classmethod
+    def draw(cls, chance: random.Random) -> Shape:
+        failing = chance.random() < 0.5
+        jumps_s: tuple[float, ...] = (1, 1, 5, 5, 30, 30, 700)
+        if chance.random() < 0.2:
+            jumps_s += (4 * 3600 + 1, DAY_S + 60)
+        return cls(
+            clients=chance.randint(1, 5),
+            requests=chance.randint(30, 90),
+            lives=chance.randint(1, 5),
+            steps=chance.choice((150, 600, 1500)),
+            faults=Faults(
+                sync_turns=chance.choice((1, 4, 20)),
+                slow_sync=chance.choice((0.0, 0.1)),
+                fail_before_write=0.01 if failing else 0.0,
+                fail_after_write=0.01 if failing else 0.0,
+                fail_sync=0.01 if failing else 0.0,
+            ),
+            jumps_s=jumps_s,
+            kinesis_trouble=chance.choice((0.0, 0.3)),
+        )
+
+
+@dataclass(slots=True)
+class Outcome:
+    seed: int
+    faults: list[str]
+    seen: Counter[str]
+    trace: list[str]
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256("\n".join(self.trace).encode()).hexdigest()
+
+
+class Failed(AssertionError):
+    """A run has found something."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        self.outcome = outcome
+        found = "\n  ".join(outcome.faults[:8])
+        super().__init__(
+            f"seed {outcome.seed} has found:\n  {found}\n"
+            f"again: PYTHONPATH=tests python -m simulation --seed {outcome.seed} --trace"
+        )
+
+
+def play(seed: int, disk_of: DiskOf = FaultyDisk) -> Outcome:
+    """Run a seed to its end. Raises Failed."""
+    run = Run(seed, disk_of)
+    with _bugs_surface():
+        try:
+            run.play()
+        except AssertionError as error:
+            run.auditor.fault(f"an assertion failed: {error}")
+        except Exception as error:
+            run.auditor.fault(f"raised {type(error).__name__}: {error}")
+            raise Failed(run.outcome()) from error
+    outcome = run.outcome()
+    if outcome.faults:
+        raise Failed(outcome)
+    return outcome
+
+
+@contextmanager
+def _bugs_surface() -> Iterator[None]:
+    before, front.RAISE_UNEXPECTED = front.RAISE_UNEXPECTED, True
+    try:
+        yield
+    finally:
+        front.RAISE_UNEXPECTED = before
+
+
+class Run:
+    def __init__(self, seed: int, disk_of: DiskOf) -> None:
+        self.seed = seed
+        self.chance = chance = random.Random(seed)
+        self.shape = Shape.draw(chance)
+        self.trace: list[str] = [str(self.shape)]
+        self.clock = ManualClock()
+        self.entropy = SeededEntropy(seed)
+        self.disk = disk_of(chance)
+        self.auditor = Auditor(self.disk, self.clock)
+        self.drawing = Drawing(chance)
+        self.left = self.shape.requests
+        self.clients = [
+            Client(f"client {number}", self.auditor, self.clock, chance, self._next_request)
+            for number in range(self.shape.clients)
+        ]
+        self.operator = Operator(self.auditor, chance)
+        self.reader = StreamReader(self.auditor, chance)
+        self.sink = KinesisSink(self.auditor, chance, self.shape.kinesis_trouble)
+
+    def outcome(self) -> Outcome:
+        return Outcome(self.seed, self.auditor.faults, self.auditor.seen, self.trace)
+
+    def _next_request(self) -> Request | None:
+        self.left -= 1
+        return self.drawing.request(self.clock.now_ns() // 1_000_000_000) if self.left >= 0 else None
+
+    def play(self) -> None:
+        for life in range(self.shape.lives):
+            self._live(life, last=life == self.shape.lives - 1)
+            if self.auditor.faults:
+                return
+            self.sink.close()
+            kept = self.disk.crash()
+            self.trace.append(f"crash, {kept} kept")
+            self.auditor.crashed(kept)
+            self.reader.crashed()
+
+    # --- One life --------------------------------------------------------------------------------
+
+    def _live(self, life: int, *, last: bool) -> None:
+        faults = Faults(sync_turns=self.shape.faults.sync_turns) if last else self.shape.faults
+        store = self.disk.open(faults, self.auditor.watch)
+        with SeededLoop(self.chance) as loop:
+            life_of = Life(self, loop, store)
+            opening = loop.start("open", life_of.open())
+            steps = self.chance.randint(1, self.shape.steps) if not last else 1_000_000
+            for _ in range(steps):
+                if self.auditor.faults or not self._step(loop) or (last and self._is_done(life_of)):
+                    break
+            if not last:
+                self._reach_a_good_moment(loop)
+            if self.auditor.faults or not last:
+                return
+            assert opening.done
+            life_of.settle()
+
+    def _reach_a_good_moment(self, loop: SeededLoop) -> None:
+        """Crashes are of interest while something is on its way to the disk."""
+        wanted = self.chance.randint(0, 3)
+        for _ in range(200):
+            if self.disk.unsynced >= wanted or self.auditor.faults or not self._step(loop):
+                return
+
+    def _is_done(self, life: Life) -> bool:
+        return life.is_open and all(strand.done for strand in life.working)
+
+    def _step(self, loop: SeededLoop) -> bool:
+        draw = self.chance.random()
+        if draw < 0.03:
+            self._move_clock()
+        elif draw < 0.08:
+            self.sink.tick()
+        return loop.step()
+
+    def _move_clock(self) -> None:
+        seconds = self.chance.random() * 0.02
+        if self.chance.random() < 0.1:
+            seconds = self.chance.choice(self.shape.jumps_s)
+        if seconds > DAY_S / 2:
+            self.reader.may_be_too_late = True
+        self.clock.advance(seconds)
+
+
+class Life:
+    """A database between its opening and its crash, and everybody who uses it."""
+
+    def __init__(self, run: Run, loop: SeededLoop, store: FaultyStore) -> None:
+        self._run = run
+        self._loop = loop
+        self._store = store
+        self._database: Database | None = None
+        self.is_open = False
+        self._is_resting = False
+        self._worker: Worker
+        self._working: Strand
+        self._following: Strand
+        self.working: list[Strand] = []
+        """The strands whose end is the end of the run."""
+
+    async def open(self) -> None:
+        run, loop, store = self._run, self._loop, self._store
+        settings = Settings(transition_ms=run.chance.choice((0, 5)), ttl_change_interval_s=0)
+        try:
+            database = self._database = await Database.open(
+                store, settings=settings, clock=run.clock, entropy=run.entropy, kinesis=run.sink
+            )
+            await run.operator.prepare(self.call)
+            await run.operator.look(self.call)
+        except StorageError:
+            return
+        self._worker = Worker(database, run.chance)
+        self._working = loop.start(SERVICE, self._worker.run())
+        loop.start("snapshots", take_snapshots(store, run.auditor, run.chance))
+        self._following = loop.start("streams", self._follow())
+        self.working = [loop.start(client.name, client.run(self.call, store)) for client in run.clients]
+        self.working.append(loop.start("operator", self._switch()))
+        self.is_open = True
+
+    async def call(self, operation: str, request: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        """One request, as it comes over the wire. Raises StorageError."""
+        assert self._database is not None
+        body = orjson.dumps(request)
+        headers = headers_of(operation)
+        if operation in _STREAM_OPERATIONS:
+            headers[b"x-amz-target"] = b"DynamoDBStreams_20120810." + operation.encode()
+        name = running()
+        self._run.trace.append(f"{name} > {operation} {body.decode()}")
+        answer = await front.answer(self._database, HttpRequest("POST", b"/", headers, body))
+        self._run.trace.append(f"{name} < {answer.status} {answer.body.decode()}")
+        document: dict[str, Any] = orjson.loads(answer.body)
+        return ("" if answer.status == 200 else document["__type"].rpartition("#")[2]), document
+
+    async def _switch(self) -> None:
+        run = self._run
+        try:
+            await run.operator.begin(self.call)
+            while run.left > 0:
+                await pause(run.chance, 120)
+                await run.operator.change(self.call)
+        except StorageError:
+            return
+
+    async def _follow(self) -> None:
+        run = self._run
+        try:
+            while not self._is_resting:
+                await pause(run.chance, 200)
+                await run.reader.catch_up(self.call)
+        except StorageError:
+            return
+
+    # --- The last life ---------------------------------------------------------------------------
+
+    def settle(self) -> None:
+        """Everybody is done: let the background work come to its end, and judge everything."""
+        run = self._run
+        run.sink.trouble = 0.0
+        self._is_resting = True
+        run.clock.advance(REST_S)
+        while not self._working.done:
+            run.clock.advance(0.05)
+            run.sink.tick()
+            is_idle = self._worker.idle_steps > IDLE_STEPS and run.sink.is_idle
+            self._worker.is_stopped = is_idle and self._following.done
+            assert self._loop.step()
+            if run.auditor.faults or self._loop.steps > STEPS_MAX:
+                run.auditor.fault("the background work does not come to an end")
+                return
+        self._loop.run("judge", self._judge())
+
+    async def _judge(self) -> None:
+        run, version = self._run, self._store.synced_version
+        auditor = run.auditor
+        await run.operator.look(self.call)
+        window = Window(version, version, run.clock.now_ns())
+        for table in TABLES:
+            for source in sources(table):
+                listing = Listing(source, None, None, backwards=False)
+                code, answer = await self.call("Scan", listing.body())
+                if not code:
+                    listing.follow(answer)
+                wrong = listing.judge(auditor.model, window, code, answer)
+                if wrong is not None:
+                    auditor.fault(f"at the end: {wrong}")
+        await run.reader.catch_up(self.call)
+        run.reader.judge(version)
+        run.sink.judge(complete=not run.reader.may_be_too_late)
+        auditor.judge_expired()
+        report = await Check(self._store, run.clock).finish()
+        for sentence in report.sentences():
+            auditor.fault(f"faradisc check: {sentence}")

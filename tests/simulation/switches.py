@@ -1,0 +1,144 @@
+"""Whoever switches things on and off while everybody works: indexes, streams, expiry, delivery, a table.
+
+Of each switch it knows where it may stand: where it was seen or put last, and, while an answer is missing,
+where it was being put. After every crash it looks again.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from simulation.auditor import Auditor
+from simulation.consumers import Call
+from simulation.drawing import LATE_INDEX, TABLES, TTL_ATTRIBUTE
+from simulation.requests import TEMPORARY
+from simulation.writes import Item
+
+KINESIS_ARN = "arn:aws:kinesis:us-east-1:000000000000:stream/changes"
+Switch = tuple[str, str]
+"""Table and what is switched."""
+_MAY_REFUSE = {"ResourceInUseException", "LimitExceededException", "ResourceNotFoundException"}
+_PENDING = {"ValidationException"}
+"""A switch that is where it is being put, or a destination that is still being emptied."""
+
+
+def table_request(name: str) -> dict[str, Any]:
+    """CreateTable of one of the simulation's tables."""
+    definitions = {"p": "S", "r": "N", "g": "S", "n": "N"}
+    request: dict[str, Any] = {
+        "TableName": name,
+        "BillingMode": "PAY_PER_REQUEST",
+        "KeySchema": _keys("p", "r"),
+        "AttributeDefinitions": [{"AttributeName": n, "AttributeType": t} for n, t in definitions.items()],
+        "GlobalSecondaryIndexes": [
+            {"IndexName": "by-group", "KeySchema": _keys("g", "n"), "Projection": {"ProjectionType": "ALL"}}
+        ],
+    }
+    if name == "with-local":
+        request["LocalSecondaryIndexes"] = [
+            {"IndexName": "by-number", "KeySchema": _keys("p", "n"), "Projection": {"ProjectionType": "ALL"}}
+        ]
+    return request
+
+
+def _keys(hash_: str, range_: str) -> list[dict[str, str]]:
+    return [{"AttributeName": hash_, "KeyType": "HASH"}, {"AttributeName": range_, "KeyType": "RANGE"}]
+
+
+class Operator:
+    def __init__(self, auditor: Auditor, chance: random.Random) -> None:
+        self._auditor = auditor
+        self._chance = chance
+        self.may_stand: dict[Switch, set[bool]] = {
+            (table, what): {False} for table in TABLES for what in ("index", "stream", "ttl", "kinesis")
+        }
+        self.may_stand[TEMPORARY, "table"] = {False}
+
+    async def prepare(self, call: Call) -> None:
+        """Make the tables that always are. Repeated after a crash, until it was acknowledged."""
+        for name in TABLES:
+            code, answer = await call("CreateTable", table_request(name))
+            if code not in ("", "ResourceInUseException"):
+                self._auditor.fault(f"CreateTable was answered {code} {answer}")
+
+    async def look(self, call: Call) -> None:
+        """Every switch stands where it may."""
+        for (table, what), allowed in self.may_stand.items():
+            stands = await self._where(call, table, what)
+            if stands not in allowed:
+                self._auditor.fault(f"{what} of {table} is {stands}, may be {allowed}")
+            self.may_stand[table, what] = {stands}
+
+    async def begin(self, call: Call) -> None:
+        """Put about half of the switches on, so that there is something to see."""
+        for switch in list(self.may_stand):
+            if self._chance.random() < 0.45 and self.may_stand[switch] == {False}:
+                await self._put(call, switch)
+
+    async def change(self, call: Call) -> None:
+        """Put one switch where it is not."""
+        await self._put(call, self._chance.choice(list(self.may_stand)))
+
+    async def _put(self, call: Call, switch: Switch) -> None:
+        allowed = self.may_stand[switch]
+        if len(allowed) > 1:
+            return  # the store has failed: this cannot be known before the next life
+        (before,) = allowed
+        allowed.add(not before)
+        table, what = switch
+        code, answer = await call(*self._request(table, what, not before))
+        if not code:
+            self.may_stand[switch] = {not before}
+            self._auditor.seen[f"{what} {'off' if before else 'on'}"] += 1
+        elif code in _MAY_REFUSE or (what in ("kinesis", "index") and code in _PENDING):
+            self.may_stand[switch] = {before}
+        else:
+            self._auditor.fault(f"{what} of {table} was answered {code} {answer}")
+
+    def _request(self, table: str, what: str, on: bool) -> tuple[str, dict[str, Any]]:
+        named: dict[str, Any] = {"TableName": table}
+        match what:
+            case "table":
+                return ("CreateTable", table_request(table)) if on else ("DeleteTable", named)
+            case "ttl":
+                specification = {"Enabled": on, "AttributeName": TTL_ATTRIBUTE}
+                return "UpdateTimeToLive", {**named, "TimeToLiveSpecification": specification}
+            case "kinesis":
+                operation = (
+                    "EnableKinesisStreamingDestination" if on else "DisableKinesisStreamingDestination"
+                )
+                return operation, {**named, "StreamArn": KINESIS_ARN}
+            case "stream":
+                specification = {"StreamEnabled": on}
+                if on:
+                    specification["StreamViewType"] = "NEW_AND_OLD_IMAGES"  # type: ignore[assignment]
+                return "UpdateTable", {**named, "StreamSpecification": specification}
+        update: dict[str, Any] = {"Delete": {"IndexName": LATE_INDEX}}
+        if on:
+            keys = [{"AttributeName": "h", "KeyType": "HASH"}]
+            projection = {"ProjectionType": "KEYS_ONLY"}
+            update = {"Create": {"IndexName": LATE_INDEX, "KeySchema": keys, "Projection": projection}}
+        definitions = [{"AttributeName": "h", "AttributeType": "S"}]
+        return "UpdateTable", {
+            **named,
+            "AttributeDefinitions": definitions,
+            "GlobalSecondaryIndexUpdates": [update],
+        }
+
+    async def _where(self, call: Call, table: str, what: str) -> bool:
+        named = {"TableName": table}
+        if what == "ttl":
+            _, answer = await call("DescribeTimeToLive", named)
+            return answer["TimeToLiveDescription"]["TimeToLiveStatus"] in ("ENABLED", "ENABLING")
+        if what == "kinesis":
+            _, answer = await call("DescribeKinesisStreamingDestination", named)
+            states = [each["DestinationStatus"] for each in answer["KinesisDataStreamDestinations"]]
+            return "ACTIVE" in states or "ENABLING" in states
+        code, answer = await call("DescribeTable", named)
+        if what == "table":
+            return not code and answer["Table"]["TableStatus"] != "DELETING"
+        if what == "stream":
+            return "StreamSpecification" in answer["Table"]
+        indexes: list[Item] = answer["Table"]["GlobalSecondaryIndexes"]
+        return any(i["IndexName"] == LATE_INDEX and i["IndexStatus"] != "DELETING" for i in indexes)

@@ -1,0 +1,217 @@
+"""The simulation finds bugs: each test breaks one promise on purpose, and a run has to say so.
+
+What it proves: that green runs mean something. Why monkeypatching: the bugs are those that were made, or
+nearly made, in databases like this one; the code that holds the promise is replaced by code that does not.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from faradisc.kinesis.delivery import KinesisDelivery
+from faradisc.storage.api import Batch
+from faradisc.storage.immediate import run
+from faradisc.streams.records import Recorder
+from faradisc.tables import backfill, writes
+from faradisc.testing.faulty_store import FaultyDisk, FaultyStore
+from faradisc.transactions import writing
+from faradisc.transactions.tokens import Tokens
+from faradisc.ttl import sweep
+from simulation import kept
+from simulation.run import DiskOf, Failed, play
+
+SEEDS = 80
+"""Each of these is met much earlier."""
+
+
+def found(disk_of: DiskOf = FaultyDisk) -> str:
+    """What the first failing seed says."""
+    for seed in range(SEEDS):
+        try:
+            play(seed, disk_of)
+        except Failed as failure:
+            return str(failure)
+    pytest.fail("nobody noticed")
+
+
+class ForgetfulDisk(FaultyDisk):
+    """Says of every write that it is on the disk, and of some it is not true."""
+
+    def _keep(self, count: int) -> None:
+        for version, redo in self._tail[:count]:
+            if self.chance.random() < 0.05:
+                self.synced._version += version - self.synced_version  # the others keep their numbers
+            else:
+                run(redo(self.synced))
+            self.synced_version = version
+        del self._tail[:count]
+
+
+class CachingDisk(FaultyDisk):
+    """Answers a sync when it has the writes, and has them in a memory that needs power."""
+
+    def __init__(self, chance: random.Random) -> None:
+        super().__init__(chance)
+        self._cached = 0
+
+    def sync(self, count: int) -> None:
+        self._cached += count
+        if self.chance.random() < 0.8:
+            super().sync(self._cached)
+            self._cached = 0
+
+    def crash(self, lose: float | None = None) -> int:
+        self._cached = 0
+        return super().crash(lose=1.0)
+
+
+def test_a_disk_that_loses_what_was_synced() -> None:
+    assert "after a crash" in found(ForgetfulDisk)
+
+
+def test_a_disk_that_answers_too_early() -> None:
+    assert found(CachingDisk)
+
+
+def test_an_acknowledgement_before_the_sync(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def hasty(store: FaultyStore, write: int) -> None:
+        pass
+
+    monkeypatch.setattr(FaultyStore, "_reach", hasty)
+    assert "before it was on disk" in found() or "was never so" in found()
+
+
+def test_a_read_of_what_a_crash_takes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def hasty(store: FaultyStore, part: Any, keys: Any, **_: Any) -> Any:
+        return await store._live.get(part, keys)
+
+    monkeypatch.setattr(FaultyStore, "get", hasty)
+    assert "was never so" in found()
+
+
+def test_a_write_that_leaves_an_old_index_entry_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = writes._add_entry
+
+    def careless(batches: Any, entry: Any) -> None:
+        if entry.put is None and entry.index.name == "by-group":
+            return
+        honest(batches, entry)
+
+    monkeypatch.setattr(writes, "_add_entry", careless)
+    assert "with-local/by-group" in found() or "without-local/by-group" in found()
+
+
+def test_a_backfill_that_misses_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = backfill._add_missing
+
+    async def careless(store: Any, index: Any, payloads: Any, batches: Any) -> None:
+        await honest(store, index, payloads[1:], batches)
+
+    monkeypatch.setattr(backfill, "_add_missing", careless)
+    assert "/late" in found()
+
+
+def test_a_token_in_a_commit_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It works until a crash comes in between."""
+    honest = writing.commit_outcomes
+
+    async def split(store: Any, outcomes: Any, *, also: Any = None, **more: Any) -> bool:
+        done = await honest(store, outcomes, **more)
+        if done and also is not None:
+            await store.commit([also])
+        return done
+
+    monkeypatch.setattr(writing, "commit_outcomes", split)
+    assert "was done twice" in found()
+
+
+def test_a_token_that_is_not_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def forget(tokens: Any, token: Any, now_ns: int) -> None:
+        return None
+
+    monkeypatch.setattr(Tokens, "find", forget)
+    assert "was done twice" in found()
+
+
+def test_a_transaction_in_two_commits(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = writing.commit_outcomes
+
+    async def split(store: Any, outcomes: Any, *, also: Any = None, **more: Any) -> bool:
+        await honest(store, outcomes[:1], **more)
+        return await honest(store, outcomes[1:], also=also, **more)
+
+    monkeypatch.setattr(writing, "commit_outcomes", split)
+    assert "a transaction has changed" in found()
+
+
+def test_a_condition_judged_too_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the look and the write another client comes: a lost update."""
+    honest = writes.commit_outcomes
+
+    async def late(store: Any, outcomes: Any, **more: Any) -> bool:
+        await store.settle(0)
+
+        async def unchecked(batches: Any, commit: Any = store.commit) -> Any:
+            return await commit([_without_checks(batch) for batch in batches])
+
+        store.commit = unchecked
+        try:
+            return await honest(store, outcomes, **more)
+        finally:
+            del store.commit
+
+    monkeypatch.setattr(writes, "commit_outcomes", late)
+    assert found()
+
+
+def _without_checks(batch: Batch) -> Batch:
+    return Batch(batch.part, [], batch.puts, batch.deletes, batch.log, batch.items_delta, batch.bytes_delta)
+
+
+def test_an_expiry_that_does_not_look_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sweep, "expires_s", lambda item, attribute: _Anything())
+    assert "which did not expire" in found()
+
+
+class _Anything:
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def test_a_stream_that_misses_updates(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = Recorder.entry
+
+    def careless(recorder: Recorder, row_key: bytes, old: Any, new: Any, *, by_service: bool) -> Any:
+        if row_key[0] % 4 == 1 and old is not None and new is not None:
+            return b"elsewhere", b""
+        return honest(recorder, row_key, old, new, by_service=by_service)
+
+    monkeypatch.setattr(Recorder, "entry", careless)
+    assert "stream" in found() or "a record goes on from another image" in found()
+
+
+def test_a_delivery_that_believes_in_success(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def hopeful(delivery: Any, flow: Any, sent: Any) -> None:
+        flow.sent = None
+        await delivery._store.trim(flow.part, flow.sequences[-1] + 1)
+
+    monkeypatch.setattr(KinesisDelivery, "_collect", hopeful)
+    assert "was never delivered to Kinesis" in found()
+
+
+def test_a_failing_seed_says_how_to_run_it_again_and_is_kept(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    monkeypatch.setattr(kept, "REGRESSIONS", tmp_path / "regressions.txt")
+    kept.REGRESSIONS.write_text("# none\n")
+    text = found(ForgetfulDisk)
+    seed = int(text.split()[1])
+    assert f"python -m simulation --seed {seed} --trace" in text
+    for _ in range(2):
+        kept.keep(seed, text)
+    assert kept.kept() == [seed]
