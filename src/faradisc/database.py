@@ -19,7 +19,7 @@ from faradisc.errors import ApiError, RequestRuleError, StorageError
 from faradisc.exchange.desk import Exchange, Places
 from faradisc.kinesis.delivery import KinesisDelivery
 from faradisc.kinesis.sender import Sender
-from faradisc.limits import SHARD_LIFETIME_S, TTL_CHANGE_INTERVAL_S
+from faradisc.limits import ITEM_COLLECTION_BYTES_MAX, SHARD_LIFETIME_S, TTL_CHANGE_INTERVAL_S
 from faradisc.metering.observing import Observer
 from faradisc.metering.recording import Recorder
 from faradisc.metering.settings import parse_throughput
@@ -56,6 +56,8 @@ class Settings:
     """How long an item outlives the time at which it expires; the service takes minutes to days."""
     ttl_change_interval_s: float = TTL_CHANGE_INTERVAL_S
     """How long a table's time to live stays as it was set."""
+    collection_bytes_max: int = ITEM_COLLECTION_BYTES_MAX
+    """Largest item collection of a table with local indexes."""
     throughput: str = "off"
     """Capacity profile whose limits are enforced, with partition caps or without: "aws", "aws:30/10"."""
     throughput_tables: str = ""
@@ -135,6 +137,7 @@ class Database:
             per_region=settings.per_region,
             transition_ms=settings.transition_ms,
             shard_lifetime_s=settings.shard_lifetime_s,
+            collection_bytes_max=settings.collection_bytes_max,
             throughput=parse_throughput(settings.throughput, settings.throughput_tables),
         )
         await catalog.load()

@@ -13,6 +13,7 @@ from faradisc.capacity.throttle import (
     TABLE_ON_DEMAND,
     TABLE_PROVISIONED,
 )
+from faradisc.local import LocalDatabase
 
 TABLE = "arn:aws:dynamodb:us-east-1:000000000000:table/Orders"
 INDEX = f"{TABLE}/index/by-g"
@@ -315,3 +316,54 @@ def test_nothing_is_refused_where_nothing_is_enforced(worlds: Callable[..., Worl
         put(world, str(n))
     assert world.metric("ConsumedWriteCapacityUnits", TableName="Orders")[0] == 1000
     assert world.metric("WriteThrottleEvents", TableName="Orders") == (0, 0)
+
+
+def test_v116_a_full_item_collection(worlds: Callable[..., World], refused: Refused) -> None:
+    """With local indexes a collection ends at its limit (here 2,000 bytes): it may only shrink then."""
+    with LocalDatabase(collection_bytes_max=2_000) as database:
+        world = worlds()
+        world.client = database.client()
+        world.create(sort_key=True, local_index=True)
+
+        def change(size: int, sort: str = "1") -> Any:
+            key = {"p": {"S": "a"}, "r": {"S": sort}}
+            return world.client.put_item(TableName="Orders", Item={**key, "v": {"S": "x" * size}})
+
+        change(1_500)
+        answer = refused(change, size=600, sort="2")
+        assert answer["Code"] == "ItemCollectionSizeLimitExceededException"
+        change(900)
+        world.client.delete_item(TableName="Orders", Key={"p": {"S": "a"}, "r": {"S": "1"}})
+        change(600, sort="2")
+
+
+def test_a_full_partition_splits_at_the_middle_of_its_bytes(worlds: Callable[..., World]) -> None:
+    world = worlds("aws:3000/1000/64KB")
+    world.create(units=(100, 100))
+    for n in range(100):
+        put(world, f"{n:03}", 1_000)
+        world.clock.advance(0.1)
+    assert len(world.see()["partitions"]) == 1
+    for _ in range(30):
+        world.clock.advance(10)
+        world.see()
+    first, second = world.see()["partitions"]
+    assert {event["reason"] for event in world.see()["splits"] if event["event"] == "Split"} == {"size"}
+    assert abs(first["bytes"] - second["bytes"]) < 10_000
+    assert first["items"] + second["items"] == 100
+
+
+def test_a_hot_key_is_isolated_and_then_refused_to_split(worlds: Callable[..., World]) -> None:
+    """V96, heat: one item takes a partition of its own, and its limit stays its limit."""
+    world = worlds("aws:30/10")
+    world.create(units=(200, 200), sort_key=False)
+    for _ in range(180):
+        for _ in range(12):
+            _accepted(world, "hot")
+        _accepted(world, "cold")
+        world.clock.advance(10)
+    splits = world.see()["splits"]
+    heat = [event for event in splits if event["event"] == "SplitStarted" and event["reason"] == "heat"]
+    assert heat and heat[0]["key"] is not None
+    causes = [event["cause"] for event in splits if event["event"] == "SplitRefused"]
+    assert any("a partition of its own" in cause for cause in causes)

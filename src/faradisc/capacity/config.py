@@ -6,6 +6,7 @@ section 2.0 (the table of profiles); fields marked "Assumed" are graded A there.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
@@ -102,14 +103,21 @@ class CapacityConfig:
         """Whether the table's rate is divided among its partitions (classic)."""
         return self.enforce and not self.table_bucket
 
-    def with_partition_caps(self, read_units: int, write_units: int) -> CapacityConfig:
-        """The same with small partitions, so that hot keys can be tested with little traffic.
+    def with_partition_caps(
+        self, read_units: int, write_units: int, size_bytes: int | None = None
+    ) -> CapacityConfig:
+        """The same with small partitions, so that hot keys and splits can be tested with little traffic.
 
         Raises: ValueError for caps below 1.
         """
-        if read_units < 1 or write_units < 1:
-            raise ValueError("a partition cap is at least 1 unit per second")
-        return replace(self, partition_read_units=read_units, partition_write_units=write_units)
+        if read_units < 1 or write_units < 1 or (size_bytes is not None and size_bytes < 1):
+            raise ValueError("a partition cap is at least 1")
+        return replace(
+            self,
+            partition_read_units=read_units,
+            partition_write_units=write_units,
+            partition_bytes_max=size_bytes or self.partition_bytes_max,
+        )
 
 
 PROFILES: dict[str, CapacityConfig] = {
@@ -153,12 +161,19 @@ def profile(name: str) -> CapacityConfig:
     return PROFILES[name]
 
 
-def parse_caps(text: str) -> tuple[int, int]:
-    """Partition caps as written on a command line, "30/10" for 30 read and 10 write units per second.
+_SIZES = {"": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
+
+
+def parse_caps(text: str) -> tuple[int, int, int | None]:
+    """Partition caps as written on a command line: "30/10" for 30 read and 10 write units per second,
+    "30/10/64MB" for partitions that are full at 64 MB too (KB, MB and GB are 1,024 each).
 
     Raises: ValueError.
     """
-    read, slash, write = text.partition("/")
-    if not slash or not read.isdecimal() or not write.isdecimal() or not int(read) or not int(write):
-        raise ValueError(f"partition caps are written READ/WRITE, for example 3000/1000, not {text!r}")
-    return int(read), int(write)
+    match = re.fullmatch(r"([1-9][0-9]*)/([1-9][0-9]*)(?:/([1-9][0-9]*)(KB|MB|GB|))?", text)
+    if match is None:
+        raise ValueError(
+            f"partition caps are written READ/WRITE or READ/WRITE/SIZE, for example 30/10/64MB, not {text!r}"
+        )
+    read, write, size, unit = match.groups()
+    return int(read), int(write), int(size) * _SIZES[unit] if size else None

@@ -42,6 +42,7 @@ class LocalDatabase:
         shard_lifetime_s: float = Settings().shard_lifetime_s,
         conflict_rate: float = 0.0,
         conflict_seed: int = 0,
+        collection_bytes_max: int = Settings().collection_bytes_max,
         throughput: str = "off",
         throughput_tables: str = "",
         kinesis_endpoint_url: str | None = None,
@@ -59,6 +60,7 @@ class LocalDatabase:
         shard_lifetime_s: after how long the open shards of a stream are followed by others.
         conflict_rate: share of writes and transactions refused with a conflict, 0 to 1, to test retries with;
         conflict_seed: which of them, the same number gives the same sequence.
+        collection_bytes_max: largest item collection of tables with local indexes.
         throughput: capacity profile whose limits are enforced, "aws" for example, or with small partitions
         "aws:30/10"; throughput_tables: other profiles for single tables, "Orders=aws:30/10,Logs=off".
         kinesis_endpoint_url: where Kinesis destinations deliver to, before the request that follows a change.
@@ -82,6 +84,7 @@ class LocalDatabase:
             shard_lifetime_s=shard_lifetime_s,
             conflict_rate=conflict_rate,
             conflict_seed=conflict_seed,
+            collection_bytes_max=collection_bytes_max,
             throughput=throughput,
             throughput_tables=throughput_tables,
             restorable_lag_s=restorable_lag_s,

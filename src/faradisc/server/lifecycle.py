@@ -181,6 +181,7 @@ async def open_database(settings: ServerSettings, clock: Clock) -> Database:
                 conflict_rate=settings.conflict_rate,
                 conflict_seed=settings.conflict_seed,
                 throughput=settings.throughput,
+                collection_bytes_max=settings.collection_bytes_max,
                 throughput_tables=settings.throughput_tables,
                 restorable_lag_s=settings.restorable_lag_s,
             ),

@@ -54,6 +54,9 @@ class ServerSettings:
     region: str = _setting("us-east-1", "Region of requests that name none, and of the banner.")
     account: str = _setting("000000000000", "Account number in ARNs, 12 digits.")
     per_region: bool = _setting(False, "Keep the tables of each region apart, as the service does.")
+    collection_bytes_max: int = _setting(
+        10 << 30, "Largest item collection of tables with local indexes; the service has 10 GB."
+    )
     transition_ms: int = _setting(5, "Milliseconds a table stays CREATING, UPDATING or DELETING.")
     ttl_delay_s: float = _setting(
         0.0, "Seconds an item outlives its time to live; the service takes minutes to days."
@@ -67,8 +70,8 @@ class ServerSettings:
     conflict_seed: int = _setting(0, "Which of them: the same number gives the same sequence.")
     throughput: str = _setting(
         "off",
-        "Capacity profile to enforce: aws, documented, pessimistic, classic-2017 or off; aws:30/10 for "
-        "partitions of 30 read and 10 write units. Units are counted in any case.",
+        "Capacity profile to enforce: aws, documented, pessimistic, classic-2017 or off; aws:30/10/64MB for "
+        "partitions of 30 read and 10 write units and 64 MB. Units are counted in any case.",
     )
     throughput_tables: str = _setting("", "Other profiles for single tables: Orders=aws:30/10,Logs=off.")
     restorable_lag_s: float = _setting(
@@ -108,6 +111,8 @@ class ServerSettings:
             raise SettingsError(f"The account {self.account!r} is not a number of 12 digits.")
         if not re.fullmatch(r"[a-z][a-z0-9-]{0,62}", self.region):
             raise SettingsError(f"The region {self.region!r} is not a region's name, such as us-east-1.")
+        if self.collection_bytes_max < 1:
+            raise SettingsError("The largest item collection is at least 1 byte.")
         if self.transition_ms < 0:
             raise SettingsError("The transition time cannot be negative; 0 makes every change immediate.")
         if self.ttl_delay_s < 0:

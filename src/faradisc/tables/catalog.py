@@ -28,7 +28,7 @@ from faradisc.errors import (
     ResourceNotFoundException,
     StorageError,
 )
-from faradisc.limits import SHARD_LIFETIME_S, TABLES_MAX
+from faradisc.limits import ITEM_COLLECTION_BYTES_MAX, SHARD_LIFETIME_S, TABLES_MAX
 from faradisc.metering.meter import Meter
 from faradisc.metering.settings import ThroughputSettings
 from faradisc.storage.api import Batch, Conflict, Store
@@ -62,6 +62,7 @@ class Catalog:
         per_region: bool,
         transition_ms: int,
         shard_lifetime_s: float = SHARD_LIFETIME_S,
+        collection_bytes_max: int = ITEM_COLLECTION_BYTES_MAX,
         throughput: ThroughputSettings | None = None,
     ) -> None:
         self._store = store
@@ -72,6 +73,7 @@ class Catalog:
         self.resolve = names.resolve
         self._apart = per_region
         self._transition_ns = transition_ms * 1_000_000
+        self._collection_bytes_max = collection_bytes_max
         self._hurry = transition_ms <= HURRIED_TRANSITION_MS_MAX
         self.streams = Streams(
             store, clock, entropy, transition_ns=self._transition_ns, shard_lifetime_s=shard_lifetime_s
@@ -228,7 +230,7 @@ class Catalog:
 
     def _live(self, state: TableState, version: int) -> Table:
         """A table with what its writes need beside it: its stream, and its expiry index."""
-        table = Table(state, version)
+        table = Table(state, version, collection_bytes_max=self._collection_bytes_max)
         table.meter = self.meter.attach(state.table_id, state.namespace, state.name, table.provisions())
         if state.stream is not None:
             table.stream = self.streams.recorder(state.stream["resource"])

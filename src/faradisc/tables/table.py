@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from faradisc.codec.keyspace import Placement, parts_of
+from faradisc.limits import ITEM_COLLECTION_BYTES_MAX
 from faradisc.metering.table import Provision, TableMeter
 from faradisc.streams.capture import Capture
 from faradisc.streams.records import Recorder
@@ -158,6 +159,7 @@ class Table:
     __slots__ = (
         "arn",
         "capture",
+        "collection_bytes_max",
         "collections",
         "expiry",
         "global_indexes",
@@ -176,7 +178,9 @@ class Table:
         "version",
     )
 
-    def __init__(self, state: TableState, version: int) -> None:
+    def __init__(
+        self, state: TableState, version: int, *, collection_bytes_max: int = ITEM_COLLECTION_BYTES_MAX
+    ) -> None:
         self.state = state
         self.version = version
         """Version of the catalog row this was read from or written as."""
@@ -200,6 +204,7 @@ class Table:
             tuple(index.schema for index in online),
         )
         self.placement = Placement(state.resource, state.slots, self.key)
+        self.collection_bytes_max = collection_bytes_max
         self.collections: Placement | None = None
         if state.collections_resource is not None:
             hash_only = KeySchema(self.key.hash, (), self.key.types)

@@ -37,7 +37,6 @@ from faradisc.errors import (
 )
 from faradisc.limits import (
     ATTRIBUTE_NAME_BYTES_MAX,
-    ITEM_COLLECTION_BYTES_MAX,
     ITEM_SIZE_BYTES_MAX,
     STORAGE_OVERHEAD_BYTES,
 )
@@ -452,7 +451,7 @@ async def _add_collections(store: Store, batches: _Batches, outcomes: Sequence[O
         (row,) = await store.get(part, (row_key,), for_update=True)
         version, before = (row[0], int.from_bytes(row[1], "big")) if row is not None else (0, 0)
         after = before + delta
-        if delta > 0 and after > ITEM_COLLECTION_BYTES_MAX:
+        if delta > 0 and after > members[(part, row_key)][0].change.table.collection_bytes_max:
             await store.settle(version)
             raise ItemCollectionSizeLimitExceededException
         for outcome in members[(part, row_key)]:

@@ -56,7 +56,8 @@ def test_the_profiles_of_section_2_0() -> None:
 
 
 def test_names_and_caps_are_checked() -> None:
-    assert parse_caps("30/10") == (30, 10)
+    assert parse_caps("30/10") == (30, 10, None)
+    assert parse_caps("30/10/64MB") == (30, 10, 64 << 20)
     for text in ("30", "30/", "0/10", "a/b", "-1/2"):
         with pytest.raises(ValueError, match="READ/WRITE"):
             parse_caps(text)
