@@ -139,6 +139,15 @@ def test_without_such_a_key_the_headline_names_the_limit_that_refused_most() -> 
     assert because(calm, FINE) == ""
 
 
+def test_a_table_tells_which_index_held_its_writes_back() -> None:
+    index = resource("Orders/index/by-status", 10)
+    calm = quiet_resource("Orders", 10)
+    page = parsed(outcome(samples=10, resources=(calm, index), scaling=(), hot_keys=(), events=()))
+    told = [words(each) for each in page.iter("p") if "refused" in words(each)][-1]
+    refused = sum(index.throttle_summary.events.values())
+    assert told == f"The index by-status refused {refused:,} writes of this table; see there for why."
+
+
 def test_without_budgets_nothing_holds_or_breaks() -> None:
     page = parsed(outcome(budgets=()))
     assert "Budgets" not in captions(page)

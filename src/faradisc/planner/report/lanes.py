@@ -89,9 +89,9 @@ def _grain(outcome: Outcome, detail: Detail) -> str:
     each = words.each(outcome.step_s)
     grain = width(outcome.samples, detail.columns)
     if grain <= 1:
-        return f"Dark: average of each {each}. Pale: the busiest second in it."
+        return f"Strong: average of each {each}. Faint: the busiest second in it."
     return (
-        f"Dark: the highest {each} average. Pale: the busiest second. "
+        f"Strong: the highest {each} average. Faint: the busiest second. "
         f"Each column is the largest value in {duration(grain * outcome.step_s)}."
     )
 

@@ -43,6 +43,7 @@ def section(
         element("h2", title, id=anchor),
         pairs(facts(resource, heat)),
         paragraphs(f"No {' and no '.join(quiet)}.", style="soft") if quiet else None,
+        paragraphs(*_held_back(outcome, resource, detail)),
         element("div", figures, class_="together") if outcome.samples else None,
         hot_keys(outcome, resource, detail),
         split_log(outcome, resource, detail),
@@ -52,6 +53,20 @@ def section(
 
 def _busy(lane: LaneSeries) -> bool:
     return any(lane.offered) or any(lane.consumed)
+
+
+def _held_back(outcome: Outcome, resource: ResourceOutcome, detail: Detail) -> list[str]:
+    """A sentence for each index that refused writes of this table: the table itself counts none of them."""
+    if resource.index is not None:
+        return []
+    held = []
+    for each in outcome.resources:
+        events = each.throttle_summary.events.items()
+        refused = sum(number for cause, number in events if cause.startswith("W "))
+        if each.table == resource.table and each.index is not None and refused:
+            name = cut(each.index, detail)
+            held.append(f"The index {name} refused {count(refused)} writes of this table; see there for why.")
+    return held
 
 
 def facts(resource: ResourceOutcome, heat: Heat) -> list[tuple[str, Child]]:
