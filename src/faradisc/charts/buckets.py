@@ -19,11 +19,6 @@ def lows(values: Sequence[float], buckets: int) -> list[float]:
     return _reduced(values, buckets, min)
 
 
-def totals(values: Sequence[float], buckets: int) -> list[float]:
-    """At most `buckets` sums: for counts, whose sum must survive."""
-    return _reduced(values, buckets, sum)
-
-
 def _reduced(
     values: Sequence[float], buckets: int, reduce: Callable[[Iterable[float]], float]
 ) -> list[float]:

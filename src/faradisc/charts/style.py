@@ -79,16 +79,13 @@ svg text{{font:11px "Helvetica Neue",Helvetica,Arial,"Liberation Sans","DejaVu S
 fill:var(--soft);font-variant-numeric:tabular-nums}}
 svg path,svg rect{{stroke:none}}
 .tm{{text-anchor:middle}}.tv{{text-anchor:end}}.last{{text-anchor:end}}
-svg text.in{{font-size:10px}}
 svg .hair{{stroke:var(--hair);stroke-width:1;fill:none}}
 svg .tick{{stroke:var(--rule);stroke-width:1;fill:none}}
 .use{{fill:var(--use)}}.peak{{fill:var(--peak)}}.bank{{fill:var(--peak)}}
-.desired{{fill:none}}
 svg path.ask{{fill:none;stroke:var(--ask);stroke-width:1;stroke-dasharray:2 2}}
 svg path.limit{{fill:none;stroke:var(--limit);stroke-width:1.5}}
 svg path.want{{fill:none;stroke:var(--want);stroke-width:1.5;stroke-dasharray:5 2}}
 svg path.rule{{fill:none;stroke:var(--rule);stroke-width:1}}
-svg path.level{{fill:none;stroke:var(--use);stroke-width:1.5}}
 .debt,.no{{fill:var(--no)}}.c2{{fill:var(--no)}}.c3{{fill:var(--range)}}
 .c1{{fill:var(--max)}}.c0{{fill:var(--account)}}
 svg text.use{{fill:var(--use)}}

@@ -1,4 +1,4 @@
-"""Whole pages: the list of tables, one table, a mistake; and which table a path means.
+"""Whole pages: the list of tables, one table, a mistake.
 
 Links are relative, so the pages may be mounted anywhere: the list at a path that ends with "/", a table at
 "tables/<name>" below it.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 from faradisc.charts.markup import Child, Markup, element
 from faradisc.charts.page import page, paragraphs
@@ -21,12 +21,6 @@ from faradisc.console.refresh import REFRESH
 
 CONTENT_TYPE = "text/html; charset=utf-8"
 _TABLES = "tables/"
-
-
-def table_of(path: str) -> str | None:
-    """The table a path below the mount means ("tables/Orders"); None for the list and anything else."""
-    name = path.removeprefix(_TABLES)
-    return unquote(name) if name != path and name and "/" not in name else None
 
 
 def index_page(tables: Sequence[Mapping[str, Any]], query: str = "") -> bytes:

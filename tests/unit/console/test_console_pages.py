@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 from xml.etree import ElementTree
 
-import pytest
-
 from faradisc.capacity.config import SECOND_NS, profile
 from faradisc.capacity.inspect import describe
 from faradisc.capacity.resource import Resource
-from faradisc.console import History, error_page, index_page, table_of, table_page
+from faradisc.console import History, error_page, index_page, table_page
 from faradisc.console.history import PARTITIONS_MAX, RESOURCES_MAX, SLOT_S, SLOTS
 from unit.capacity.worlds import START, load, place, table
 
@@ -202,7 +200,7 @@ def test_a_clock_that_was_set_back_begins_a_new_past() -> None:
     assert history.lives("Orders", "")[1] == 1
 
 
-# --- The list, paths, mistakes --------------------------------------------------------------------
+# --- The list, mistakes --------------------------------------------------------------------
 
 LISTED = {
     "status": "ACTIVE",
@@ -217,7 +215,6 @@ def test_the_list_leads_to_the_tables() -> None:
     page = parsed(index_page([{"table": "Orders", **LISTED}, {"table": "a.b-c_d", **LISTED}]))
     links = [each.get("href") for each in page.iter("a")]
     assert links == ["tables/Orders", "tables/a.b-c_d"]
-    assert [table_of(link or "") for link in links] == ["Orders", "a.b-c_d"]
     assert rows(page, "Tables")[0] == ["Orders", "active", "provisioned", "enforced", "4", "by-day (1)"]
 
 
@@ -230,11 +227,6 @@ def test_links_hand_the_query_on() -> None:
 
 def test_a_database_without_tables() -> None:
     assert "There is no table yet." in words(parsed(index_page([])).find(".//main"))
-
-
-@pytest.mark.parametrize("path", ["", "tables", "tables/", "tables/a/b", "elsewhere"])
-def test_other_paths_mean_no_table(path: str) -> None:
-    assert table_of(path) is None
 
 
 def test_a_mistake_is_a_sentence_and_nothing_else() -> None:
