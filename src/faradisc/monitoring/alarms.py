@@ -109,8 +109,10 @@ class Alarms:
                 alarm, alarm.configured_ns, "ConfigurationUpdate", f'Alarm "{alarm.name}" created', created
             )
         else:
+            if present.period_s != alarm.period_s:
+                present.looked_ns = 0
             present.settings, present.configured_ns = alarm.settings, alarm.configured_ns
-            present.owner, present.driven, present.looked_ns = alarm.owner, alarm.driven, 0
+            present.owner, present.driven = alarm.owner, alarm.driven
             updated = {"version": "1.0", "type": "Update", "updatedAlarm": _configuration(present)}
             event = self._event(
                 present, alarm.configured_ns, "ConfigurationUpdate", f'Alarm "{alarm.name}" updated', updated

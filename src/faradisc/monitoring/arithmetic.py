@@ -91,6 +91,12 @@ _OF_MANY: Final[Mapping[str, Callable[[Sequence[float]], float]]] = {
 }
 
 
+_FUNCTIONS: Final = frozenset(
+    {*_OF_EACH, *_OF_MANY, "IF", "DIFF", "RATE", "RUNNING_SUM", "TIME_SERIES"}
+    | {"DATAPOINT_COUNT", "METRIC_COUNT", "FIRST", "LAST"}
+)
+
+
 @dataclass(slots=True)
 class Work:
     """What the expressions of one request may still touch."""
@@ -296,6 +302,8 @@ class _Reader:
             return self._period()
         if name == "FILL":
             return self._fill()
+        if name not in _FUNCTIONS:
+            self._refuse(f"the function {name} is not offered by this version of Faradisc")
         arguments = self._list(")")
         if name in _OF_EACH:
             return self._of_each(_OF_EACH[name], self._only(arguments))
@@ -313,10 +321,7 @@ class _Reader:
             "FIRST": lambda value: self._member(value, 0),
             "LAST": lambda value: self._member(value, -1),
         }
-        known = functions.get(name)
-        if known is None:
-            self._refuse(f"the function {name} is not offered by this version of Faradisc")
-        return known(self._only(arguments))
+        return functions[name](self._only(arguments))
 
     def _only(self, arguments: list[Value]) -> Value:
         if len(arguments) != 1:

@@ -502,3 +502,16 @@ def test_secrets_stay_out_of_representations() -> None:
     assert KEY.secret not in repr(KEY)
     assert TEMPORARY.token is not None
     assert TEMPORARY.token not in repr(TEMPORARY)
+
+
+def test_each_service_takes_signatures_of_its_own(
+    strict: StrictAuthenticator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Good where it was signed for, refused elsewhere, also once its header is known."""
+    request = signed(monkeypatch, service="monitoring")
+    for _ in range(2):
+        assert strict(request, "monitoring").service == "monitoring"
+        with pytest.raises(InvalidSignatureException, match="scoped to correct service: 'dynamodb'"):
+            strict(request)
+    with pytest.raises(InvalidSignatureException, match="scoped to correct service: 'monitoring'"):
+        strict(signed(monkeypatch), "monitoring")

@@ -1,0 +1,328 @@
+"""Alarms: put, described, evaluated on the clock, moved by hand, deleted; their history and refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from faradisc.clock import ManualClock
+from fixtures.neighbours import MIDNIGHT_S, MONITORING, Town
+from fixtures.schemas import refused
+
+TABLE = [{"Name": "TableName", "Value": "Orders"}]
+READS = {"Namespace": MONITORING, "MetricName": "ConsumedReadCapacityUnits", "Dimensions": TABLE}
+ALARM: dict[str, Any] = {
+    "AlarmName": "busy",
+    **READS,
+    "Statistic": "Sum",
+    "Period": 60,
+    "EvaluationPeriods": 2,
+    "Threshold": 100.0,
+    "ComparisonOperator": "GreaterThanThreshold",
+}
+TOPIC = "arn:aws:sns:us-east-1:000000000000:topic"
+
+
+def described(town: Town, name: str = "busy") -> dict[str, Any]:
+    (alarm,) = town.cloudwatch.describe_alarms(AlarmNames=[name])["MetricAlarms"]
+    return dict(alarm)
+
+
+def history(town: Town, **more: Any) -> list[str]:
+    """Summaries, oldest first."""
+    events = town.cloudwatch.describe_alarm_history(ScanBy="TimestampAscending", **more)["AlarmHistoryItems"]
+    return [event["HistorySummary"] for event in events]
+
+
+def test_an_alarm_is_told_as_it_was_put(town: Town) -> None:
+    town.cloudwatch.put_metric_alarm(**ALARM, AlarmDescription="too many", OKActions=[TOPIC])
+    alarm = described(town)
+    assert alarm == {
+        **ALARM,
+        "AlarmDescription": "too many",
+        "AlarmArn": "arn:aws:cloudwatch:us-east-1:000000000000:alarm:busy",
+        "AlarmConfigurationUpdatedTimestamp": town.now(),
+        "ActionsEnabled": True,
+        "OKActions": [TOPIC],
+        "AlarmActions": [],
+        "InsufficientDataActions": [],
+        "StateValue": "INSUFFICIENT_DATA",
+        "StateReason": "Unchecked: Initial alarm creation",
+        "StateUpdatedTimestamp": town.now(),
+        "StateTransitionedTimestamp": town.now(),
+    }
+
+
+def test_states_follow_the_metric(town: Town) -> None:
+    """Two minutes above 100 and back; each minute is looked at a minute after its end."""
+    town.create()
+    town.cloudwatch.put_metric_alarm(**ALARM)
+    states = []
+    for units in (120, 120, 50, 50, 0, 0):
+        town.read(units)
+        town.work(60)
+        states.append(described(town)["StateValue"])
+    town.work(60)
+    states.append(described(town)["StateValue"])
+    assert states == ["INSUFFICIENT_DATA", "INSUFFICIENT_DATA", "ALARM", "OK", "OK", "OK", "OK"]
+    assert history(town, AlarmName="busy", HistoryItemType="StateUpdate") == [
+        "Alarm updated from INSUFFICIENT_DATA to ALARM",
+        "Alarm updated from ALARM to OK",
+    ]
+    alarm = described(town)
+    assert alarm["StateReason"] == (
+        "Threshold Crossed: 1 out of the last 2 datapoints [50.0 (15/11/23 00:02:00)] was not greater than "
+        "the threshold (100.0) (minimum 1 datapoint for ALARM -> OK transition)."
+    )
+    assert orjson.loads(alarm["StateReasonData"]) == {
+        "version": "1.0",
+        "queryDate": "2023-11-15T00:04:00.000+0000",
+        "startDate": "2023-11-15T00:01:00.000+0000",
+        "statistic": "Sum",
+        "period": 60,
+        "recentDatapoints": [120.0, 50.0],
+        "threshold": 100.0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("missing", "state"),
+    [("breaching", "ALARM"), ("notBreaching", "OK"), ("missing", "INSUFFICIENT_DATA"), ("ignore", "OK")],
+)
+def test_missing_data_is_treated_as_asked(town: Town, missing: str, state: str) -> None:
+    metric = {"Namespace": "Mine", "MetricName": "m", "Dimensions": []}
+    town.cloudwatch.put_metric_alarm(**{**ALARM, **metric}, TreatMissingData=missing)
+    for _ in range(3):
+        town.cloudwatch.put_metric_data(Namespace="Mine", MetricData=[{"MetricName": "m", "Value": 1}])
+        town.work(60)
+    assert described(town)["StateValue"] == "OK"
+    town.work(300)
+    assert described(town)["StateValue"] == state
+
+
+def test_some_of_the_last_points(town: Town) -> None:
+    town.create()
+    town.cloudwatch.put_metric_alarm(**{**ALARM, "EvaluationPeriods": 5}, DatapointsToAlarm=2)
+    town.minutes(6, lambda minute: 2 if minute in (1, 4) else 1)
+    town.work(60)
+    assert described(town)["StateValue"] == "ALARM"
+
+
+def test_an_alarm_on_an_expression(town: Town) -> None:
+    """Utilisation: consumed over 60 seconds by provisioned."""
+    town.create(units=10)
+    gauge = {**READS, "MetricName": "ProvisionedReadCapacityUnits"}
+    town.cloudwatch.put_metric_alarm(
+        AlarmName="used",
+        EvaluationPeriods=1,
+        Threshold=70.0,
+        ComparisonOperator="GreaterThanOrEqualToThreshold",
+        Metrics=[
+            {"Id": "c", "MetricStat": {"Metric": READS, "Period": 300, "Stat": "Sum"}, "ReturnData": False},
+            {
+                "Id": "p",
+                "MetricStat": {"Metric": gauge, "Period": 300, "Stat": "Average"},
+                "ReturnData": False,
+            },
+            {"Id": "used", "Expression": "100 * c / PERIOD(c) / p", "Label": "%"},
+        ],
+    )
+    town.work(300)
+    town.minutes(5, 7)
+    town.work(60)
+    assert described(town, "used")["StateValue"] == "ALARM"
+    town.minutes(9, 1)
+    assert described(town, "used")["StateValue"] == "OK"
+
+
+def test_a_jump_of_hours_has_every_state_in_its_history(town: Town) -> None:
+    town.create()
+    town.cloudwatch.put_metric_alarm(**ALARM)
+    town.minutes(2, 3)
+    town.work(6 * 3600)
+    assert history(town, HistoryItemType="StateUpdate") == [
+        "Alarm updated from INSUFFICIENT_DATA to ALARM",
+        "Alarm updated from ALARM to OK",
+    ]
+    assert described(town)["StateTransitionedTimestamp"] < town.now(-5 * 3600)
+
+
+def test_states_survive_a_restart(open_town: Callable[..., Town], tmp_path: Path) -> None:
+    """Metrics do not: the state stays until all that the alarm looks at lies after the start."""
+    clock = ManualClock(MIDNIGHT_S)
+    town = open_town(tmp_path, clock=clock)
+    town.create()
+    town.cloudwatch.put_metric_alarm(**ALARM)
+    town.minutes(3, 3)
+    before = described(town)
+    assert before["StateValue"] == "ALARM"
+    summaries = history(town)
+    town.close()
+    town = open_town(tmp_path, clock=clock)
+    town.minutes(2, 3)
+    assert (described(town), history(town)) == (before, summaries)
+    town.minutes(2, 0)
+    assert described(town)["StateValue"] == "OK"
+
+
+def test_set_by_hand_until_the_next_look(town: Town) -> None:
+    town.create()
+    town.cloudwatch.put_metric_alarm(**ALARM, AlarmActions=[TOPIC])
+    reason = {"StateReason": "drill", "StateReasonData": '{"by": "hand"}'}
+    town.cloudwatch.set_alarm_state(AlarmName="busy", StateValue="ALARM", **reason)
+    alarm = described(town)
+    assert (alarm["StateValue"], alarm["StateReason"]) == ("ALARM", "drill")
+    assert history(town, AlarmName="busy")[1:] == [
+        "Alarm updated from INSUFFICIENT_DATA to ALARM",
+        f"Failed to execute action {TOPIC}",
+    ], "nothing leaves this server, and the history says so"
+    town.minutes(3, 1)
+    assert described(town)["StateValue"] == "OK"
+
+
+def test_actions_are_switched(town: Town) -> None:
+    town.cloudwatch.put_metric_alarm(**ALARM, AlarmActions=[TOPIC])
+    town.cloudwatch.disable_alarm_actions(AlarmNames=["busy", "nobody"])
+    assert described(town)["ActionsEnabled"] is False
+    town.cloudwatch.set_alarm_state(AlarmName="busy", StateValue="ALARM", StateReason="drill")
+    assert f"Failed to execute action {TOPIC}" not in history(town)
+    town.cloudwatch.enable_alarm_actions(AlarmNames=["busy"])
+    assert described(town)["ActionsEnabled"] is True
+
+
+def test_filters_and_pages(town: Town) -> None:
+    for number in range(7):
+        more = {"AlarmActions": [TOPIC]} if number == 3 else {}
+        town.cloudwatch.put_metric_alarm(**{**ALARM, "AlarmName": f"a{number}"}, **more)
+    town.cloudwatch.put_metric_alarm(**{**ALARM, "AlarmName": "b", "Period": 300})
+    town.cloudwatch.set_alarm_state(AlarmName="a5", StateValue="OK", StateReason="")
+
+    def names(**request: Any) -> list[str]:
+        pages = town.cloudwatch.get_paginator("describe_alarms").paginate(**request)
+        return [alarm["AlarmName"] for page in pages for alarm in page["MetricAlarms"]]
+
+    assert names(PaginationConfig={"PageSize": 3}) == [*(f"a{number}" for number in range(7)), "b"]
+    assert names(AlarmNamePrefix="a")[-1] == "a6"
+    assert names(StateValue="OK") == ["a5"]
+    assert names(ActionPrefix="arn:aws:sns") == ["a3"]
+    assert names(AlarmNames=["b", "nobody"]) == ["b"]
+    for_metric = town.cloudwatch.describe_alarms_for_metric(**READS, Period=300)["MetricAlarms"]
+    assert [alarm["AlarmName"] for alarm in for_metric] == ["b"]
+    assert len(town.cloudwatch.describe_alarms_for_metric(**READS)["MetricAlarms"]) == 8
+    page = town.cloudwatch.describe_alarm_history(MaxRecords=2)
+    assert [event["AlarmName"] for event in page["AlarmHistoryItems"]] == ["a5", "b"]
+    rest = town.cloudwatch.describe_alarm_history(NextToken=page["NextToken"])
+    assert len(rest["AlarmHistoryItems"]) == 7
+
+
+def test_settings_are_replaced_and_the_state_stays(town: Town) -> None:
+    town.cloudwatch.put_metric_alarm(**ALARM, AlarmDescription="first")
+    town.cloudwatch.set_alarm_state(AlarmName="busy", StateValue="ALARM", StateReason="drill")
+    town.cloudwatch.put_metric_alarm(**{**ALARM, "Threshold": 5.0})
+    alarm = described(town)
+    assert (alarm["Threshold"], alarm["StateValue"], "AlarmDescription" in alarm) == (5.0, "ALARM", False)
+
+
+def test_deleting_is_all_or_nothing(town: Town) -> None:
+    for name in "ab":
+        town.cloudwatch.put_metric_alarm(**{**ALARM, "AlarmName": name})
+    with refused("ResourceNotFound"):
+        town.cloudwatch.delete_alarms(AlarmNames=["a", "nobody"])
+    assert len(town.cloudwatch.describe_alarms()["MetricAlarms"]) == 2
+    town.cloudwatch.delete_alarms(AlarmNames=["a", "b", "a"])
+    assert town.cloudwatch.describe_alarms()["MetricAlarms"] == []
+    assert history(town)[-1] == 'Alarm "b" deleted'
+
+
+def test_tags_of_alarms(town: Town) -> None:
+    town.cloudwatch.put_metric_alarm(**ALARM, Tags=[{"Key": "team", "Value": "sound"}])
+    arn = described(town)["AlarmArn"]
+    town.cloudwatch.tag_resource(ResourceARN=arn, Tags=[{"Key": "stage", "Value": ""}])
+    town.cloudwatch.untag_resource(ResourceARN=arn, TagKeys=["team"])
+    assert town.cloudwatch.list_tags_for_resource(ResourceARN=arn)["Tags"] == [{"Key": "stage", "Value": ""}]
+    with refused("ResourceNotFoundException"):
+        town.cloudwatch.list_tags_for_resource(ResourceARN=arn + "x")
+
+
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "no threshold": ({"Threshold": None}, "Threshold must be specified"),
+    "anomalies": (
+        {"ComparisonOperator": "LessThanLowerThreshold"},
+        "LessThanLowerThreshold needs anomaly detection, which is not offered by this version of Faradisc.",
+    ),
+    "a warm-up": (
+        {"WarmUpConfiguration": {"WarmUpPeriodDurationInMinutes": 5}},
+        "WarmUpConfiguration is not offered by this version of Faradisc.",
+    ),
+    "more than a day": (
+        {"Period": 3600, "EvaluationPeriods": 25},
+        "Metrics cannot be checked across more than a day (EvaluationPeriods * Period must be <= 86400).",
+    ),
+    "seconds": (
+        {"Period": 10},
+        "A Period that is no multiple of 60 seconds is not offered by this version of Faradisc.",
+    ),
+    "more points than periods": (
+        {"DatapointsToAlarm": 3},
+        "DatapointsToAlarm must not be greater than EvaluationPeriods",
+    ),
+    "no statistic": (
+        {"Statistic": None},
+        "Exactly one of Statistic and ExtendedStatistic must be specified",
+    ),
+    "a strange silence": (
+        {"TreatMissingData": "guess"},
+        "TreatMissingData must be one of [breaching, notBreaching, ignore, missing]",
+    ),
+    "a metric and an expression": (
+        {"Metrics": [{"Id": "a", "Expression": "1"}]},
+        "MetricName cannot be specified together with Metrics",
+    ),
+    "low samples": (
+        {"EvaluateLowSampleCountPercentile": "ignore"},
+        "EvaluateLowSampleCountPercentile is offered with an ExtendedStatistic and as 'evaluate' only",
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "text"), REFUSED.values(), ids=REFUSED)
+def test_refused_alarms(town: Town, change: dict[str, Any], text: str) -> None:
+    request = {name: value for name, value in {**ALARM, **change}.items() if value is not None}
+    with refused("ValidationError", text):
+        town.cloudwatch.put_metric_alarm(**request)
+    assert town.cloudwatch.describe_alarms()["MetricAlarms"] == []
+
+
+def test_an_expression_without_meaning_is_refused_at_once(town: Town) -> None:
+    for expression in ("m +", "nobody * 2", "SUM(m)"):
+        with refused("ValidationError"):
+            town.cloudwatch.put_metric_alarm(
+                AlarmName="x",
+                EvaluationPeriods=1,
+                Threshold=1,
+                ComparisonOperator="GreaterThanThreshold",
+                Metrics=[
+                    {
+                        "Id": "m",
+                        "MetricStat": {"Metric": READS, "Period": 60, "Stat": "Sum"},
+                        "ReturnData": False,
+                    },
+                    {"Id": "e", "Expression": expression},
+                ],
+            )
+
+
+def test_refused_states(town: Town) -> None:
+    with refused("ResourceNotFound"):
+        town.cloudwatch.set_alarm_state(AlarmName="busy", StateValue="OK", StateReason="")
+    town.cloudwatch.put_metric_alarm(**ALARM)
+    with refused("InvalidFormat"):
+        town.cloudwatch.set_alarm_state(
+            AlarmName="busy", StateValue="OK", StateReason="", StateReasonData="{"
+        )
+    with refused("InvalidNextToken"):
+        town.cloudwatch.describe_alarms(NextToken="foreign")

@@ -1,0 +1,419 @@
+"""Targets, policies, scheduled actions, activities and tags: kept, told, changed, deleted, refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from faradisc.clock import ManualClock
+from fixtures.neighbours import Town, target_of
+from fixtures.schemas import refused
+
+NAMES = target_of()
+TRACKING = {
+    "TargetValue": 70,
+    "PredefinedMetricSpecification": {"PredefinedMetricType": "DynamoDBReadCapacityUtilization"},
+}
+POLICY = {
+    "PolicyName": "track",
+    "PolicyType": "TargetTrackingScaling",
+    "TargetTrackingScalingPolicyConfiguration": TRACKING,
+}
+ACTION = {
+    "ScheduledActionName": "morning",
+    "Schedule": "cron(0 8 * * ? *)",
+    "ScalableTargetAction": {"MinCapacity": 50},
+}
+
+
+def test_a_target_is_told_as_it_was_registered(town: Town) -> None:
+    town.create()
+    names = town.register(5, 50, Tags={"team": "sound"}, SuspendedState={"ScheduledScalingSuspended": True})
+    (target,) = town.scaling.describe_scalable_targets(ServiceNamespace="dynamodb")["ScalableTargets"]
+    arn = target.pop("ScalableTargetARN")
+    assert arn.startswith("arn:aws:application-autoscaling:us-east-1:000000000000:scalable-target/")
+    assert target == {
+        **names,
+        "MinCapacity": 5,
+        "MaxCapacity": 50,
+        "RoleARN": "arn:aws:iam::000000000000:role/aws-service-role/"
+        "dynamodb.application-autoscaling.amazonaws.com/AWSServiceRoleForApplicationAutoScaling_DynamoDBTable",
+        "CreationTime": town.now(),
+        "SuspendedState": {
+            "DynamicScalingInSuspended": False,
+            "DynamicScalingOutSuspended": False,
+            "ScheduledScalingSuspended": True,
+        },
+    }
+    assert town.scaling.list_tags_for_resource(ResourceARN=arn)["Tags"] == {"team": "sound"}
+    again = town.scaling.register_scalable_target(**names, MaxCapacity=60)
+    assert again["ScalableTargetARN"] == arn
+    (target,) = town.scaling.describe_scalable_targets(ServiceNamespace="dynamodb")["ScalableTargets"]
+    assert (target["MinCapacity"], target["MaxCapacity"]) == (5, 60)
+
+
+def test_pages_and_filters(town: Town) -> None:
+    tables = [town.create(f"Table{number}") for number in range(3)]
+    for table in tables:
+        for direction in ("Read", "Write"):
+            town.register(**target_of(table, direction=direction))
+    client = town.scaling
+    pages = client.get_paginator("describe_scalable_targets").paginate(
+        ServiceNamespace="dynamodb", PaginationConfig={"PageSize": 4}
+    )
+    sizes, found = [], []
+    for page in pages:
+        sizes.append(len(page["ScalableTargets"]))
+        found += [(each["ResourceId"], each["ScalableDimension"]) for each in page["ScalableTargets"]]
+    assert (sizes, len(set(found))) == ([4, 2], 6)
+    some = client.describe_scalable_targets(
+        ServiceNamespace="dynamodb",
+        ResourceIds=["table/Table1"],
+        ScalableDimension="dynamodb:table:WriteCapacityUnits",
+    )
+    assert len(some["ScalableTargets"]) == 1
+
+
+def test_policies(town: Town) -> None:
+    town.create()
+    names = town.register()
+    put = town.track(names)
+    (policy,) = town.scaling.describe_scaling_policies(ServiceNamespace="dynamodb")["ScalingPolicies"]
+    assert policy["PolicyARN"] == put["PolicyARN"]
+    assert ":resource/dynamodb/table/Orders:policyName/track" in policy["PolicyARN"]
+    assert policy["TargetTrackingScalingPolicyConfiguration"] == TRACKING
+    assert policy["Alarms"] == put["Alarms"]
+    kinds = ["AlarmHigh", "AlarmLow", "ProvisionedCapacityHigh", "ProvisionedCapacityLow"]
+    assert [alarm["AlarmName"].split("-")[2] for alarm in put["Alarms"]] == kinds
+    assert town.track(names, percent=50)["PolicyARN"] == put["PolicyARN"]
+    assert town.alarm("AlarmHigh")["Threshold"] == 3000
+    town.scaling.delete_scaling_policy(**names, PolicyName="track")
+    assert town.cloudwatch.describe_alarms()["MetricAlarms"] == []
+    assert town.scaling.describe_scaling_policies(ServiceNamespace="dynamodb")["ScalingPolicies"] == []
+
+
+def test_deregistering_takes_everything_along(town: Town) -> None:
+    town.create()
+    names = town.register()
+    town.track(names)
+    town.scaling.put_scheduled_action(**names, **ACTION)
+    town.scaling.deregister_scalable_target(**names)
+    assert town.cloudwatch.describe_alarms()["MetricAlarms"] == []
+    assert town.scaling.describe_scheduled_actions(ServiceNamespace="dynamodb")["ScheduledActions"] == []
+    with refused("ObjectNotFoundException"):
+        town.scaling.deregister_scalable_target(**names)
+
+
+def test_tags_come_and_go(town: Town) -> None:
+    town.create()
+    arn = town.scaling.register_scalable_target(**NAMES, MinCapacity=1, MaxCapacity=9)["ScalableTargetARN"]
+    town.scaling.tag_resource(ResourceARN=arn, Tags={"a": "1", "b": "2"})
+    town.scaling.untag_resource(ResourceARN=arn, TagKeys=["a", "c"])
+    assert town.scaling.list_tags_for_resource(ResourceARN=arn)["Tags"] == {"b": "2"}
+    with refused("TooManyTagsException"):
+        town.scaling.tag_resource(ResourceARN=arn, Tags={str(number): "" for number in range(50)})
+    with refused("ResourceNotFoundException"):
+        town.scaling.list_tags_for_resource(ResourceARN=arn[:-1] + "z")
+
+
+# --- Schedules ------------------------------------------------------------------------------------
+
+
+def test_scheduled_actions_set_limits_at_their_times(town: Town) -> None:
+    """From midnight: 50 at 8:00, 20 at most at 20:00; the next day again."""
+    town.create(units=10)
+    names = town.register(5, 1000)
+    town.scaling.put_scheduled_action(**names, **ACTION)
+    town.scaling.put_scheduled_action(
+        **names,
+        ScheduledActionName="evening",
+        Schedule="cron(0 20 * * ? *)",
+        ScalableTargetAction={"MinCapacity": 5, "MaxCapacity": 20},
+    )
+    seen = []
+    for _ in range(24):
+        town.work(3600)
+        seen.append(town.units()[0])
+    assert seen == [10] * 7 + [50] * 12 + [20] * 5
+    assert [(each["Description"], each["Cause"]) for each in reversed(town.activities())] == [
+        ("Setting min capacity to 50", "scheduled action name morning was triggered"),
+        ("Setting read capacity units to 50.", "minimum capacity was set to 50"),
+        ("Setting min capacity to 5 and max capacity to 20", "scheduled action name evening was triggered"),
+        ("Setting read capacity units to 20.", "maximum capacity was set to 20"),
+    ]
+    (target,) = town.scaling.describe_scalable_targets(ServiceNamespace="dynamodb")["ScalableTargets"]
+    assert (target["MinCapacity"], target["MaxCapacity"]) == (5, 20)
+
+
+def test_zones_starts_and_ends(town: Town) -> None:
+    """8:00 in New York is 13:00 UTC in November; not before the start, not after the end."""
+    town.create(units=10)
+    names = town.register(5, 1000)
+    start, end = town.now() + timedelta(days=1), town.now() + timedelta(days=2)
+    town.scaling.put_scheduled_action(
+        **names, **ACTION, Timezone="America/New_York", StartTime=start, EndTime=end
+    )
+    (action,) = town.scaling.describe_scheduled_actions(ServiceNamespace="dynamodb")["ScheduledActions"]
+    assert (action["Timezone"], action["StartTime"], action["EndTime"]) == ("America/New_York", start, end)
+    town.work(86_400 + 13 * 3600 - 1)
+    assert town.units()[0] == 10
+    town.work(1)
+    assert town.units()[0] == 50
+    lower = {"ReadCapacityUnits": 7, "WriteCapacityUnits": 10}
+    town.dynamodb.update_table(TableName="Orders", ProvisionedThroughput=lower)
+    town.work(3 * 86_400)
+    assert town.units()[0] == 7, "over"
+
+
+def test_moments_missed_count_once(town: Town) -> None:
+    town.create(units=10)
+    names = town.register(5, 1000)
+    town.scaling.put_scheduled_action(**names, **{**ACTION, "Schedule": "rate(1 hour)"})
+    town.work(86_400)
+    causes = [each["Cause"] for each in town.activities()]
+    assert causes.count("scheduled action name morning was triggered") == 1
+
+
+def test_suspended_schedules_and_single_moments(town: Town) -> None:
+    town.create(units=10)
+    names = town.register(5, 1000, SuspendedState={"ScheduledScalingSuspended": True})
+    town.scaling.put_scheduled_action(**names, **{**ACTION, "Schedule": "at(2023-11-15T08:00:00)"})
+    town.work(9 * 3600)
+    assert (town.units()[0], town.activities()) == (10, [])
+
+
+def test_actions_are_changed_and_deleted(open_town: Callable[..., Town], tmp_path: Path) -> None:
+    clock = ManualClock(1_700_006_400.0)
+    town = open_town(tmp_path, clock=clock)
+    town.create(units=10)
+    names = town.register(5, 1000)
+    town.scaling.put_scheduled_action(**names, **ACTION)
+    town.scaling.put_scheduled_action(
+        **names, ScheduledActionName="morning", ScalableTargetAction={"MinCapacity": 60}
+    )
+    town.close()
+    town = open_town(tmp_path, clock=clock)
+    town.work(8 * 3600)
+    assert town.units()[0] == 60
+    town.scaling.delete_scheduled_action(**names, ScheduledActionName="morning")
+    with refused("ObjectNotFoundException"):
+        town.scaling.delete_scheduled_action(**names, ScheduledActionName="morning")
+
+
+# --- Refusals -------------------------------------------------------------------------------------
+
+INVALID: dict[str, tuple[str, dict[str, Any], str]] = {
+    "no such service": (
+        "register_scalable_target",
+        {**NAMES, "ServiceNamespace": "trains", "MinCapacity": 1, "MaxCapacity": 2},
+        "1 validation error detected: Value 'trains' at 'serviceNamespace' failed to satisfy constraint: "
+        "Member must satisfy enum value set: [",
+    ),
+    "another service": (
+        "register_scalable_target",
+        {**NAMES, "ServiceNamespace": "ecs", "MinCapacity": 1, "MaxCapacity": 2},
+        "Unsupported service namespace, resource type or scalable dimension",
+    ),
+    "an index's dimension for a table": (
+        "register_scalable_target",
+        {
+            **NAMES,
+            "ScalableDimension": "dynamodb:index:ReadCapacityUnits",
+            "MinCapacity": 1,
+            "MaxCapacity": 2,
+        },
+        "Unsupported service namespace, resource type or scalable dimension",
+    ),
+    "no such table": (
+        "register_scalable_target",
+        {**target_of("Nowhere"), "MinCapacity": 1, "MaxCapacity": 2},
+        "DynamoDB table does not exist: table/Nowhere",
+    ),
+    "no such index": (
+        "register_scalable_target",
+        {**target_of(index="none"), "MinCapacity": 1, "MaxCapacity": 2},
+        "DynamoDB index does not exist: table/Orders/index/none",
+    ),
+    "no limits": (
+        "register_scalable_target",
+        target_of(direction="Write"),
+        "MinCapacity and MaxCapacity are required",
+    ),
+    "upside down": (
+        "register_scalable_target",
+        {**NAMES, "MinCapacity": 3, "MaxCapacity": 2},
+        "Maximum capacity cannot be less than minimum capacity",
+    ),
+    "nothing at least": (
+        "register_scalable_target",
+        {**NAMES, "MinCapacity": 0, "MaxCapacity": 2},
+        "Minimum capacity must be between 1 and",
+    ),
+    "no members": (
+        "register_scalable_target",
+        {},
+        "3 validation errors detected: Value null at 'serviceNamespace' failed to satisfy constraint: "
+        "Member must not be null; ",
+    ),
+    "too large a page": (
+        "describe_scalable_targets",
+        {"ServiceNamespace": "dynamodb", "MaxResults": 51},
+        "MaxResults must be between 1 and 50, not 51",
+    ),
+    "a dimension of nothing": (
+        "describe_scalable_targets",
+        {"ServiceNamespace": "dynamodb", "ScalableDimension": NAMES["ScalableDimension"]},
+        "Resource ID must be specified if scalable dimension is specified",
+    ),
+    "step scaling": (
+        "put_scaling_policy",
+        {**NAMES, **POLICY, "PolicyType": "StepScaling"},
+        "StepScaling is not supported for service namespace: dynamodb",
+    ),
+    "no type": ("put_scaling_policy", {**NAMES, "PolicyName": "p"}, "PolicyType must be specified"),
+    "too low a target": (
+        "put_scaling_policy",
+        {**NAMES, **POLICY, "TargetTrackingScalingPolicyConfiguration": {**TRACKING, "TargetValue": 19}},
+        "TargetValue must be between 20 and 90, not 19",
+    ),
+    "the other metric": (
+        "put_scaling_policy",
+        {
+            **NAMES,
+            **POLICY,
+            "TargetTrackingScalingPolicyConfiguration": {
+                "TargetValue": 70,
+                "PredefinedMetricSpecification": {"PredefinedMetricType": "DynamoDBWriteCapacityUtilization"},
+            },
+        },
+        "Predefined metric type DynamoDBWriteCapacityUtilization is not supported for scalable dimension "
+        "dynamodb:table:ReadCapacityUnits",
+    ),
+    "a metric of one's own": (
+        "put_scaling_policy",
+        {
+            **NAMES,
+            **POLICY,
+            "TargetTrackingScalingPolicyConfiguration": {
+                "TargetValue": 70,
+                "CustomizedMetricSpecification": {},
+            },
+        },
+        "CustomizedMetricSpecification is not offered by this version of Faradisc.",
+    ),
+    "a cooldown before its time": (
+        "put_scaling_policy",
+        {**NAMES, **POLICY, "TargetTrackingScalingPolicyConfiguration": {**TRACKING, "ScaleInCooldown": -1}},
+        "ScaleInCooldown must be between 0 and",
+    ),
+    "no schedule": (
+        "put_scheduled_action",
+        {**NAMES, "ScheduledActionName": "a", "ScalableTargetAction": {"MinCapacity": 1}},
+        "Schedule must be specified",
+    ),
+    "what schedule": (
+        "put_scheduled_action",
+        {**NAMES, **ACTION, "Schedule": "often"},
+        "Invalid schedule expression: ",
+    ),
+    "never": (
+        "put_scheduled_action",
+        {**NAMES, **ACTION, "Schedule": "at(2001-01-01T00:00:00)"},
+        "The schedule names no moment in the future",
+    ),
+    "nowhere": (
+        "put_scheduled_action",
+        {**NAMES, **ACTION, "Timezone": "../../etc/passwd"},
+        "Invalid timezone: ../../etc/passwd",
+    ),
+    "no change": (
+        "put_scheduled_action",
+        {**NAMES, **ACTION, "ScalableTargetAction": {}},
+        "ScalableTargetAction must have a minimum capacity, a maximum capacity or both",
+    ),
+    "over before it begins": (
+        "put_scheduled_action",
+        {
+            **NAMES,
+            **ACTION,
+            "StartTime": datetime(2030, 1, 2, tzinfo=UTC),
+            "EndTime": datetime(2030, 1, 1, tzinfo=UTC),
+        },
+        "Scheduled action start time must be before its end time",
+    ),
+    "a name that is none": (
+        "put_scheduled_action",
+        {**NAMES, **ACTION, "ScheduledActionName": "a:b"},
+        "1 validation error detected: Value 'a:b' at 'scheduledActionName' failed to satisfy constraint: "
+        "Member must satisfy regular expression pattern: ",
+    ),
+    "forecasts": (
+        "get_predictive_scaling_forecast",
+        {**NAMES, "PolicyName": "p", "StartTime": 0, "EndTime": 1},
+        "GetPredictiveScalingForecast is not offered by this version of Faradisc.",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def refusing(request: pytest.FixtureRequest) -> Town:
+    """A table with a registered target; refused requests change nothing, so one serves all."""
+    if request.config.getoption("--endpoint") is not None:
+        pytest.skip("needs a database in this process")
+    town = Town()
+    town.create()
+    town.register()
+    request.addfinalizer(town.close)
+    return town
+
+
+@pytest.mark.parametrize(("operation", "request_", "text"), INVALID.values(), ids=INVALID)
+def test_invalid_requests(refusing: Town, operation: str, request_: dict[str, Any], text: str) -> None:
+    with refused("ValidationException") as failure:
+        getattr(refusing.scaling, operation)(**request_)
+    assert failure.value.response["Error"]["Message"].startswith(text)
+
+
+def test_what_is_not_there(refusing: Town) -> None:
+    writes = target_of(direction="Write")
+    for operation, more in (
+        ("deregister_scalable_target", {}),
+        ("put_scaling_policy", POLICY),
+        ("delete_scaling_policy", {"PolicyName": "track"}),
+        ("put_scheduled_action", ACTION),
+        ("delete_scheduled_action", {"ScheduledActionName": "morning"}),
+    ):
+        with refused(
+            "ObjectNotFoundException",
+            "No scalable target registered for service namespace: dynamodb, resource ID: table/Orders, "
+            "scalable dimension: dynamodb:table:WriteCapacityUnits",
+        ):
+            getattr(refusing.scaling, operation)(**writes, **more)
+    with refused("ObjectNotFoundException"):
+        refusing.scaling.delete_scaling_policy(**NAMES, PolicyName="other")
+    with refused("InvalidNextTokenException"):
+        refusing.scaling.describe_scalable_targets(ServiceNamespace="dynamodb", NextToken="foreign")
+
+
+def test_one_policy_per_metric(town: Town) -> None:
+    town.create()
+    names = town.register()
+    town.track(names)
+    with refused(
+        "ValidationException",
+        "Only one TargetTrackingScaling policy for a given metric specification is allowed.",
+    ):
+        town.scaling.put_scaling_policy(**names, **{**POLICY, "PolicyName": "second"})
+
+
+def test_reset_forgets_targets_and_alarms(town: Town) -> None:
+    town.create()
+    town.track(town.register())
+    town.process.local.reset()
+    assert town.scaling.describe_scalable_targets(ServiceNamespace="dynamodb")["ScalableTargets"] == []
+    assert town.cloudwatch.describe_alarms()["MetricAlarms"] == []
+    assert town.cloudwatch.describe_alarm_history()["AlarmHistoryItems"] == []
