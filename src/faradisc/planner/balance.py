@@ -23,9 +23,10 @@ from faradisc.capacity.topology import hash_bounds
 from faradisc.planner.keys import ONE
 
 if TYPE_CHECKING:
-    from faradisc.planner.fluid import Share, StreamState
+    from faradisc.planner.fluid import StreamState
     from faradisc.planner.observe import LaneNote
     from faradisc.planner.retries import Retries
+    from faradisc.planner.shares import Share
     from faradisc.planner.streams import IndexCharge
 
 _TURNS_MAX = 60

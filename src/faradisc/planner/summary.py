@@ -177,4 +177,16 @@ def _costs(outcome: Outcome) -> list[str]:
         for mode in outcome.costs.modes
     ]
     heads = ("mode (* cheapest)", "a month", "reads", "writes", "storage", "refused")
-    return _table("Cost", heads, rows)
+    lines = _table("Cost", heads, rows)
+    if len(outcome.costs.resources) > 1:
+        lines += _costs_by_resource(outcome)
+    return lines
+
+
+def _costs_by_resource(outcome: Outcome) -> list[str]:
+    rows = []
+    for resource in outcome.costs.resources:
+        planned = next(mode for mode in resource.modes if mode.mode == "as-planned")
+        best = next(mode for mode in resource.modes if mode.cheapest)
+        rows.append((resource.resource, f"${planned.total_usd:,.2f}", f"${best.total_usd:,.2f}", best.title))
+    return _table("Cost by table and index", ("resource", "as planned", "cheapest", ""), rows)

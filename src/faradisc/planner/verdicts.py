@@ -26,6 +26,7 @@ from faradisc.planner.streams import Flow
 NEAR_PERCENT = 80
 """From here on a key is near a partition's limit."""
 KEYS_SHOWN = 12
+KEYS_SAID = 3
 KEYS_SHOWN_PERCENT = 1
 """Lighter keys are no hot keys, unless they were refused."""
 
@@ -68,6 +69,7 @@ def hot_keys(observer: Observer, flows: list[Flow], duration_s: int) -> tuple[Ho
     """The verdicts on the heaviest keys of every lane, resources in order, reads before writes."""
     found: list[HotKey] = []
     spoken_for = examples(flows)
+    ordered = {id(stream.note) for flow in flows if flow.keys.ordered for stream in flow.streams}
     for note in observer.lanes:
         mine = [
             KeyTotals(each.name, each.half_units, each.peak_half, each.offered, 0)
@@ -79,11 +81,11 @@ def hot_keys(observer: Observer, flows: list[Flow], duration_s: int) -> tuple[Ho
             light = key.half_units * 100 < total * KEYS_SHOWN_PERCENT and not key.throttled
             if light and key not in mine:
                 continue
-            found.append(_verdict(note, key, total, duration_s))
+            found.append(_verdict(note, key, total, duration_s, in_order=id(note) in ordered))
     return tuple(found)
 
 
-def _verdict(note: LaneNote, key: KeyTotals, total: int, duration_s: int) -> HotKey:
+def _verdict(note: LaneNote, key: KeyTotals, total: int, duration_s: int, *, in_order: bool) -> HotKey:
     config = note.member.resource.config
     cap = config.partition_write_units if note.writes else config.partition_read_units
     book = note.book
@@ -91,6 +93,8 @@ def _verdict(note: LaneNote, key: KeyTotals, total: int, duration_s: int) -> Hot
     limit = cap * book.half_units * HALF_UNIT // book.load if book.load else cap
     peak = key.peak_half / 2
     code, ways, words = _judge(note, key, peak, limit)
+    if code == "shard" and in_order:
+        words += ", or take one item of every key in turn"
     return HotKey(
         resource=note.member.name,
         key=key.name,
@@ -167,8 +171,12 @@ def sum_up(
     said = [_throttling(totals)]
     for resource in resources:
         said += _hottest_gate(resource)
-    said += [f"{key.resource}, key {key.key!r}: {key.words}." for key in keys if key.verdict == "shard"]
-    said += [f"{key.resource}, key {key.key!r}: {key.words}." for key in keys if key.verdict == "near"]
+    for verdict in ("shard", "near"):
+        for resource in resources:
+            mine = [key for key in keys if key.resource == resource.name and key.verdict == verdict]
+            said += [f"{key.resource}, key {key.key!r}: {key.words}." for key in mine[:KEYS_SAID]]
+            if len(mine) > KEYS_SAID:
+                said.append(f"{resource.name}: the same holds for {len(mine) - KEYS_SAID} more of its keys.")
     for resource in resources:
         sentence = _busiest_partition(resource)
         if sentence:
@@ -216,16 +224,19 @@ def _hottest_gate(resource: ResourceOutcome) -> list[str]:
 
 def _busiest_partition(resource: ResourceOutcome) -> str | None:
     """How uneven the load is, in the direction that has more of it."""
+    alive = [track for track in resource.partitions if track.retired_s is None]
     sums = {
-        "reads": [sum(track.read) for track in resource.partitions],
-        "writes": [sum(track.write) for track in resource.partitions],
+        "reads": [sum(track.read) for track in alive],
+        "writes": [sum(track.write) for track in alive],
     }
     what, loads = max(sums.items(), key=lambda pair: sum(pair[1]))
     total = sum(loads)
     if not total or len(loads) < 2:
         return None
     share = 100 * max(loads) / total
-    return f"{resource.name}: the busiest of {len(loads)} partitions served {share:.0f} % of the {what}."
+    return (
+        f"{resource.name}: the busiest of its {len(loads)} partitions serves {share:.0f} % of their {what}."
+    )
 
 
 def _money(costs: Costs) -> list[str]:

@@ -60,13 +60,13 @@ class World:
         self.on_change: Callable[[Member, int, str], None] = lambda member, at_ns, words: None
         self._timers: list[tuple[int, int, Callable[[int], None]]] = []
         self._timers_set = 0
+        self.due = self.start_ns
         for table in plan.tables:
             self._add(table, None)
             for index in table.globals:
                 self._add(table, index)
             for change in table.changes:
                 self._schedule_change(table, change)
-        self.due = self.start_ns
         self._find_due()
 
     # --- What there is ------------------------------------------------------------------------

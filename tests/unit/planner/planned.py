@@ -1,0 +1,40 @@
+"""Small plans for the planner's tests, and what is read off their outcomes."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+from faradisc.planner.loading import load_plan
+from faradisc.planner.outcome import LaneSeries, Outcome, ResourceOutcome
+from faradisc.planner.plan import Plan
+from faradisc.planner.run import Engine, run
+
+ENGINES: tuple[Engine, ...] = ("events", "fluid")
+
+
+def planned(text: str, *, seed: int | None = None) -> Plan:
+    return load_plan(dedent(text), "plan.yaml", seed=seed)
+
+
+def outcome_of(text: str, engine: Engine | None = None, *, seed: int | None = None) -> Outcome:
+    return run(planned(text, seed=seed), engine=engine)
+
+
+def resource(outcome: Outcome, name: str) -> ResourceOutcome:
+    return next(each for each in outcome.resources if each.name == name)
+
+
+def served(lane: LaneSeries) -> float:
+    """Units served per second at the end of the run."""
+    return lane.consumed[-1]
+
+
+def throttles(lane: LaneSeries) -> dict[str, int]:
+    """Throttle events of the run by cause, those that occurred."""
+    return {cause: int(sum(counts)) for cause, counts in lane.throttled.items() if sum(counts)}
+
+
+def verdict_of(outcome: Outcome, key: str, name: str | None = None) -> str:
+    return next(
+        each.words for each in outcome.hot_keys if each.key == key and (name is None or each.resource == name)
+    )

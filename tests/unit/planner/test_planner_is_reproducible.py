@@ -1,0 +1,40 @@
+"""Equal plans and seeds give equal bytes; other seeds give other runs; nothing depends on the machine."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from faradisc.planner.report import render
+from faradisc.planner.run import Engine
+from faradisc.planner.summary import summary
+from faradisc.planner.tables import tables
+from unit.planner.planned import ENGINES, outcome_of
+
+PLAN = """
+    duration: 5m
+    partition_caps: 60/20
+    profile: classic-2017
+    retries: standard
+    tables:
+      T: {mode: provisioned, read: 40, write: 30, partitions: 3, sort_key: true, indexes: {g: {read: 1, write: 20}}}
+    traffic:
+      - {name: a, operations: {PutItem: 50, GetItem: 50}, rate: 60, keys: {zipf: {keys: 1000, exponent: 1.2}}}
+"""
+
+
+def texts(engine: Engine, seed: int) -> list[str]:
+    found = outcome_of(PLAN, engine, seed=seed)
+    return [json.dumps(found.to_json()), summary(found), render([found]), *tables(found).values()]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_equal_seeds_give_equal_bytes(engine: Engine) -> None:
+    assert texts(engine, 5) == texts(engine, 5)
+
+
+def test_another_seed_gives_another_run() -> None:
+    first, second = (json.loads(texts("events", seed)[0]) for seed in (5, 6))
+    assert first["totals"] != second["totals"]
+    assert first["totals"]["offered"] == second["totals"]["offered"]
