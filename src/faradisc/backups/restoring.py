@@ -250,8 +250,8 @@ async def write_new(store: Store, table: Table, records: Sequence[Record], *, al
 # --- Reading a backup ----------------------------------------------------------------------------
 
 
-def verify(shelf: Shelf, name: str) -> None:
-    """Read a whole backup and hold it against its checksums. Raises Damaged, ShelfFailed."""
+def verify(shelf: Shelf, name: str) -> dict[str, Any]:
+    """Read a whole backup and hold it against its checksums; its manifest. Raises Damaged, ShelfFailed."""
     manifest = read_manifest(shelf.manifest(name))
     promised = manifest["rows"]
     digest = sha256()
@@ -265,6 +265,7 @@ def verify(shelf: Shelf, name: str) -> None:
         raise Damaged("rows does not match its checksum")
     if manifest["backup"]["id"] != name:
         raise Damaged(f"manifest.json belongs to {manifest['backup']['id']}")
+    return manifest
 
 
 def _block_at(shelf: Shelf, name: str, progress: _Progress) -> tuple[list[Record], _Progress | None]:

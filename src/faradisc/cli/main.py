@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from faradisc import __version__
+from faradisc.cli.backups import backup, restore
 from faradisc.cli.check import check
 from faradisc.cli.credentials import credentials
 from faradisc.cli.inspect import inspect
@@ -30,10 +31,12 @@ def version() -> None:
     click.echo(f"faradisc {__version__}")
 
 
+cli.add_command(backup)
 cli.add_command(check)
 cli.add_command(credentials)
 cli.add_command(plan)
 cli.add_command(inspect)
+cli.add_command(restore)
 cli.add_command(seed)
 cli.add_command(serve)
 cli.add_command(streams)

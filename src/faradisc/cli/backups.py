@@ -1,0 +1,188 @@
+"""`faradisc backup` and `faradisc restore`: through a running server, or on a data directory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from faradisc.cli.databases import Answer, Database, fail, reached, which_database
+
+
+@click.group()
+def backup() -> None:
+    """Make, list, delete and verify backups."""
+
+
+@backup.command()
+@click.argument("table")
+@click.option("--name", default=None, help="Name of the backup; otherwise the table's and the time.")
+@which_database
+def create(table: str, *, name: str | None, url: str, data_dir: Path | None, region: str | None) -> None:
+    """Make a backup of TABLE as it is now, and wait for it. Prints its ARN."""
+    with reached(url, data_dir, region) as database:
+        chosen = name or f"{table.rpartition('/')[2]}-{_now():%Y%m%d-%H%M%S}"
+        arn = database.call("CreateBackup", TableName=table, BackupName=chosen)["BackupDetails"]["BackupArn"]
+        _follow_backup(database, arn)
+    click.echo(arn)
+
+
+def _follow_backup(database: Database, arn: str) -> None:
+    from faradisc.seeding.loading import Refused  # noqa: PLC0415
+
+    described = database.call("DescribeBackup", BackupArn=arn)["BackupDescription"]
+    size = described["SourceTableDetails"].get("TableSizeBytes", 0)
+    with _progress("backup", size) as show:
+        while described["BackupDetails"]["BackupStatus"] != "AVAILABLE":
+            show(described["BackupDetails"].get("BackupSizeBytes", 0))
+            database.wait()
+            try:
+                described = database.call("DescribeBackup", BackupArn=arn)["BackupDescription"]
+            except Refused as refusal:
+                if refusal.code == "BackupNotFoundException":
+                    fail("the backup was given up; the database's log says why, a full disk for one")
+                raise
+        show(size)
+
+
+@backup.command(name="list")
+@click.argument("table", required=False)
+@click.option("--json", "as_json", is_flag=True, help="One JSON document per backup.")
+@which_database
+def list_(table: str | None, *, as_json: bool, url: str, data_dir: Path | None, region: str | None) -> None:
+    """List the backups there are, system backups too; of TABLE only, where one is named."""
+    request: Answer = {"BackupType": "ALL"} | ({"TableName": table} if table else {})
+    with reached(url, data_dir, region) as database:
+        while True:
+            page = database.call("ListBackups", **request)
+            for each in page["BackupSummaries"]:
+                click.echo(json.dumps(each) if as_json else _in_words(each))
+            if "LastEvaluatedBackupArn" not in page:
+                return
+            request["ExclusiveStartBackupArn"] = page["LastEvaluatedBackupArn"]
+
+
+def _in_words(summary: Answer) -> str:
+    made = datetime.fromtimestamp(summary["BackupCreationDateTime"], UTC)
+    return (
+        f"{made:%Y-%m-%d %H:%M:%S}Z  {summary['BackupType']:6}  {summary['BackupStatus']:9}  "
+        f"{summary['BackupSizeBytes']:>15,} bytes  {summary['BackupName']}  {summary['BackupArn']}"
+    )
+
+
+@backup.command()
+@click.argument("arn")
+@which_database
+def delete(arn: str, *, url: str, data_dir: Path | None, region: str | None) -> None:
+    """Delete the backup ARN."""
+    with reached(url, data_dir, region) as database:
+        database.call("DeleteBackup", BackupArn=arn)
+
+
+@backup.command()
+@click.argument("directory", type=click.Path(exists=True, file_okay=False, path_type=Path))
+def verify(directory: Path) -> None:
+    """Hold the files of one backup, DIRECTORY, against their checksums."""
+    from faradisc.backups.files import Damaged  # noqa: PLC0415 - the other commands need none of this
+    from faradisc.backups.restoring import verify as hold  # noqa: PLC0415
+    from faradisc.backups.shelf import DirectoryShelf, ShelfFailed  # noqa: PLC0415
+
+    resolved = directory.resolve()
+    try:
+        manifest = hold(DirectoryShelf(resolved.parent, blocking=False), resolved.name)
+    except (Damaged, ShelfFailed) as error:
+        fail(f"{directory} is damaged: {error}")
+    click.echo(
+        f"{manifest['rows']['records']:,} items of table {manifest['backup']['table']['name']}: intact"
+    )
+
+
+@click.command()
+@click.argument("target")
+@click.option("--from-backup", "arn", default=None, help="ARN of the backup to make the table of.")
+@click.option("--from-table", "source", default=None, help="Table with point-in-time recovery.")
+@click.option(
+    "--at",
+    default=None,
+    help="Moment of that table: 2026-11-20T10:00:00Z, or seconds since 1970; the latest by default.",
+)
+@which_database
+def restore(
+    target: str,
+    *,
+    arn: str | None,
+    source: str | None,
+    at: str | None,
+    url: str,
+    data_dir: Path | None,
+    region: str | None,
+) -> None:
+    """Make the table TARGET of a backup, or of another table's past, and wait for it."""
+    if (arn is None) == (source is None) or (at is not None and source is None):
+        raise click.UsageError("Give --from-backup, or --from-table with or without --at.")
+    with reached(url, data_dir, region) as database:
+        if arn is not None:
+            details = database.call("DescribeBackup", BackupArn=arn)["BackupDescription"]
+            items = details["SourceTableDetails"].get("ItemCount", 0)
+            database.call("RestoreTableFromBackup", TargetTableName=target, BackupArn=arn)
+        else:
+            moment: Answer = (
+                {"UseLatestRestorableTime": True} if at is None else {"RestoreDateTime": _seconds(at)}
+            )
+            request = {"TargetTableName": target, "SourceTableName": source, **moment}
+            database.call("RestoreTableToPointInTime", **request)
+            items = database.call("DescribeTable", TableName=source)["Table"]["ItemCount"]
+        _follow_restore(database, target, items)
+
+
+def _follow_restore(database: Database, target: str, items: int) -> None:
+    from faradisc.seeding.loading import Refused  # noqa: PLC0415
+
+    with _progress("restore", items) as show:
+        while True:
+            try:
+                table = database.call("DescribeTable", TableName=target)["Table"]
+            except Refused as refusal:
+                if refusal.code == "ResourceNotFoundException":
+                    fail(f"{target} could not be restored and was removed; the database's log says why")
+                raise
+            show(table["ItemCount"])
+            if table["TableStatus"] == "ACTIVE":
+                break
+            database.wait()
+    click.echo(f"{table['ItemCount']:,} items in {target}")
+
+
+def _now() -> datetime:
+    from faradisc.clock import SystemClock  # noqa: PLC0415
+
+    return datetime.fromtimestamp(SystemClock().now_ns() // 1_000_000_000, UTC)
+
+
+def _seconds(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is no moment", param_hint="--at") from None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+@contextmanager
+def _progress(label: str, length: int) -> Iterator[Callable[[int], None]]:
+    """Shows how far something has come, on a terminal. Call what it yields with how much is done."""
+    bar: Any = click.progressbar(length=max(length, 1), label=label, file=click.get_text_stream("stderr"))
+    with bar:
+
+        def show(done: int) -> None:
+            bar.update(min(done, length) - bar.pos)
+
+        yield show

@@ -1,0 +1,147 @@
+"""Reaching a database from a command: a server at an address, or a data directory that no server has open."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+
+import click
+
+from faradisc.server.settings import ENVIRONMENT_PREFIX
+
+if TYPE_CHECKING:
+    from faradisc.auth.sigv4 import Credential
+
+PAUSE_S = 0.1
+"""Between looks at what a server is doing."""
+STEPS_BETWEEN_LOOKS = 64
+
+Answer = dict[str, Any]
+
+
+class Database(Protocol):
+    """Something that answers requests, and goes on with its background work meanwhile."""
+
+    def call(self, operation: str, **request: Any) -> Answer:
+        """Raises Refused, Unreachable."""
+        ...
+
+    def wait(self) -> None:
+        """Until there may be something new to see."""
+        ...
+
+
+def which_database(command: Callable[..., None]) -> Callable[..., None]:
+    """The options that say which: `url`, `data_dir` and `region`, for `reached`."""
+    for option in (
+        click.option("--region", default=None, help="Region; otherwise the environment's."),
+        click.option(
+            "--data-dir",
+            type=click.Path(exists=True, file_okay=False, path_type=Path),
+            default=None,
+            help="Data directory that no server has open, in place of --url.",
+        ),
+        click.option(
+            "--url",
+            default="http://127.0.0.1:8000",
+            show_default=True,
+            envvar=ENVIRONMENT_PREFIX + "URL",
+            help="Endpoint of the database.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+@contextmanager
+def reached(url: str, data_dir: Path | None, region: str | None) -> Iterator[Database]:
+    """The database; ends the program with one sentence where it cannot be used, or says no."""
+    from faradisc.cli.requests import Unreachable  # noqa: PLC0415 - slow to import
+    from faradisc.errors import StorageError  # noqa: PLC0415
+    from faradisc.seeding.loading import Refused  # noqa: PLC0415
+
+    try:
+        if data_dir is None:
+            yield _Served(url, region)
+            return
+        offline = _Offline(data_dir, region)
+        try:
+            yield offline
+        finally:
+            offline.close()
+    except (Refused, Unreachable, StorageError) as error:
+        fail(str(error))
+
+
+def fail(sentence: str) -> NoReturn:
+    click.echo(f"faradisc: {sentence}", err=True)
+    raise SystemExit(1)
+
+
+class _Served:
+    def __init__(self, url: str, region: str | None) -> None:
+        from faradisc.cli.requests import Requests  # noqa: PLC0415 - slow to import
+
+        self._requests = Requests(url, region)
+        self._pause = threading.Event()
+
+    def call(self, operation: str, **request: Any) -> Answer:
+        from faradisc.storage.immediate import run  # noqa: PLC0415
+
+        return run(self._requests.call(operation, request))
+
+    def wait(self) -> None:
+        self._pause.wait(PAUSE_S)
+
+
+class _Offline:
+    """The directory itself, opened by this process; its background work is done while we wait."""
+
+    def __init__(self, directory: Path, region: str | None) -> None:
+        """Raises StorageError."""
+        from faradisc import database  # noqa: PLC0415 - the other commands need none of this
+        from faradisc.auth.sigv4 import Credential  # noqa: PLC0415
+        from faradisc.backups.shelf import SHELF, DirectoryShelf  # noqa: PLC0415
+        from faradisc.storage.immediate import run  # noqa: PLC0415
+        from faradisc.storage.rocks import open_rocks  # noqa: PLC0415
+
+        self._run: Callable[[Any], Any] = run
+        settings = database.Settings(transition_ms=0)
+        shelf = DirectoryShelf(directory / SHELF, blocking=False)
+        store = open_rocks(directory, durability="inline")
+        self._database = run(database.Database.open(store, settings=settings, shelf=shelf))
+        self._credential = Credential("faradisc", "", region or settings.region, "dynamodb", ())
+
+    def call(self, operation: str, **request: Any) -> Answer:
+        import orjson  # noqa: PLC0415
+
+        from faradisc.protocol.front import answer  # noqa: PLC0415
+        from faradisc.protocol.http import HttpRequest  # noqa: PLC0415
+        from faradisc.seeding.loading import Refused  # noqa: PLC0415
+
+        headers = {
+            b"content-type": b"application/x-amz-json-1.0",
+            b"x-amz-target": f"DynamoDB_20120810.{operation}".encode(),
+        }
+        sent = HttpRequest("POST", b"/", headers, orjson.dumps(request))
+        got = self._run(answer(self._database, sent, self._authenticate))
+        document: Answer = orjson.loads(got.body)
+        if got.status != 200:
+            code = document["__type"].rpartition("#")[2]
+            raise Refused(code, document.get("message") or document.get("Message") or "")
+        return document
+
+    def _authenticate(self, *_: object) -> Credential:
+        """Who can open the directory may do everything."""
+        return self._credential
+
+    def wait(self) -> None:
+        for _ in range(STEPS_BETWEEN_LOOKS):
+            if not self._run(self._database.work()):
+                return
+
+    def close(self) -> None:
+        self._run(self._database.close())
