@@ -1,0 +1,188 @@
+"""The administrator's pages of a served database: what they show, what they change, whom they refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from http.client import HTTPConnection
+from typing import Any
+from urllib.parse import urlsplit
+
+import boto3
+import orjson
+import pytest
+
+from fixtures.served import Server
+
+JSON = {"Content-Type": "application/json"}
+
+
+class Site:
+    """A server with a virtual clock and enforced throughput, and a table."""
+
+    def __init__(self, server: Server) -> None:
+        self.address = urlsplit(server.url).netloc
+        self.client: Any = boto3.client(
+            "dynamodb",
+            endpoint_url=server.url,
+            region_name="us-east-1",
+            aws_access_key_id="any",
+            aws_secret_access_key="any",
+        )
+        self.client.create_table(
+            TableName="Orders",
+            KeySchema=[{"AttributeName": "p", "KeyType": "HASH"}],
+            AttributeDefinitions=[{"AttributeName": "p", "AttributeType": "S"}],
+            ProvisionedThroughput={"ReadCapacityUnits": 10, "WriteCapacityUnits": 10},
+        )
+        self.post("/_faradisc/clock", {"advance_s": 1})
+
+    def ask(
+        self, method: str, path: str, body: bytes = b"", headers: dict[str, str] | None = None
+    ) -> tuple[int, bytes]:
+        connection = HTTPConnection(self.address, timeout=30)
+        try:
+            connection.request(method, path, body, headers or {})
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+        finally:
+            connection.close()
+
+    def get(self, path: str) -> Any:
+        status, body = self.ask("GET", path)
+        assert status == 200, body
+        return orjson.loads(body)
+
+    def post(self, path: str, document: Any) -> Any:
+        status, body = self.ask("POST", path, orjson.dumps(document), JSON)
+        assert status in (200, 202), body
+        return orjson.loads(body)
+
+    def refusal(self, path: str, document: Any) -> tuple[int, str]:
+        status, body = self.ask("POST", path, orjson.dumps(document), JSON)
+        return status, orjson.loads(body)["error"]
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[Site]:
+    with Server("--memory", "--virtual-clock", "--throughput", "aws") as server:
+        yield Site(server)
+
+
+def test_a_table_is_shown_and_its_levers_work(site: Site) -> None:
+    (listed,) = site.get("/_faradisc/tables")
+    assert (listed["table"], listed["enforced"], listed["partitions"]) == ("Orders", True, 1)
+    changed = site.post("/_faradisc/capacity/Orders", {"balance": {"write": 3}, "partitions": 2})
+    resource = changed["resources"][""]
+    assert resource["write"]["bank"] == 3
+    assert [part["low"] for part in resource["partitions"]] == ["", "80" + "00" * 15]
+    assert site.get("/_faradisc/capacity/Orders")["resources"][""]["write"]["bank"] == 3
+    assert {event["event"] for event in site.get("/_faradisc/events")} == {"SplitStarted", "Split"}
+
+
+def test_the_clock_is_moved(site: Site) -> None:
+    before = site.get("/_faradisc/clock")
+    assert before["movable"]
+    after = site.post("/_faradisc/clock", {"advance_s": 86_400})
+    assert after["now_ns"] - before["now_ns"] == 86_400 * 10**9
+    assert site.refusal("/_faradisc/clock", {"advance_s": -1})[0] == 400
+
+
+def test_items_expire_on_demand(site: Site) -> None:
+    specification = {"Enabled": True, "AttributeName": "until"}
+    site.client.update_time_to_live(TableName="Orders", TimeToLiveSpecification=specification)
+    until = site.get("/_faradisc/clock")["now_ns"] // 10**9 - 5
+    site.client.put_item(TableName="Orders", Item={"p": {"S": "old"}, "until": {"N": str(until)}})
+    assert site.post("/_faradisc/expire", {})["expired"] in (0, 1)  # 0 when the background was there first
+    assert "Item" not in site.client.get_item(TableName="Orders", Key={"p": {"S": "old"}})
+    assert site.get("/_faradisc/jobs") == {"index_backfill": []}
+
+
+def test_the_whole_database_is_checked(site: Site) -> None:
+    site.post("/_faradisc/check", {})
+    while site.get("/_faradisc/check")["status"] == "running":
+        pass
+    assert site.get("/_faradisc/check")["status"] == "done"
+
+
+def test_prometheus_reads_metrics(site: Site) -> None:
+    site.client.put_item(TableName="Orders", Item={"p": {"S": "a"}})
+    site.post("/_faradisc/clock", {"advance_s": 400})
+    status, body = site.ask("GET", "/metrics")
+    assert status == 200
+    lines = body.decode().splitlines()
+    assert any(
+        line.startswith("faradisc_consumed_write_capacity_units_total{") and 'table="Orders"' in line
+        for line in lines
+    )
+    assert any(
+        line.startswith("faradisc_request_latency_seconds_bucket{") and 'operation="PutItem"' in line
+        for line in lines
+    )
+    assert any(line.startswith("faradisc_provisioned_write_capacity_units{") for line in lines)
+
+
+@pytest.mark.parametrize("path", ["/_faradisc/", "/_faradisc/tables/Orders"])
+def test_browsers_get_pages(site: Site, path: str) -> None:
+    status, body = site.ask("GET", path)
+    assert status == 200 and b"Orders" in body and body.startswith(b"<!DOCTYPE html>")
+
+
+def test_what_does_not_exist(site: Site) -> None:
+    assert site.ask("GET", "/_faradisc/nothing")[0] == 404
+    assert site.ask("GET", "/_faradisc/tables/Nowhere")[0] == 404
+    assert site.ask("DELETE", "/_faradisc/tables")[0] == 405
+    assert site.ask("GET", "/_faradisc")[0] == 301
+
+
+@pytest.mark.parametrize(
+    ("document", "words"),
+    [
+        ({"speed": 1}, "'speed'"),
+        ({"partitions": 0}, "at least 1"),
+        ({"partitions": "many"}, "whole number"),
+        ({"profile": "fast"}, "fast"),
+        ({"profile": "aws:0/0"}, "READ/WRITE"),
+        ({"index": "none"}, "none"),
+        ({"balance": 5}, "balance"),
+        ({"partition": {"id": "nothing", "write": 1}}, "id"),
+        ({"previous_peak": {"read": 5}}, "previous peak"),
+    ],
+)
+def test_levers_that_cannot_be_pulled(site: Site, document: Any, words: str) -> None:
+    status, sentence = site.refusal("/_faradisc/capacity/Orders", document)
+    assert status == 400 and words in sentence
+
+
+def test_other_sites_cannot_use_it_through_a_browser(site: Site) -> None:
+    foreign = {**JSON, "Origin": "http://evil.example"}
+    assert site.ask("POST", "/_faradisc/expire", b"{}", foreign)[0] == 403
+    assert site.ask("GET", "/_faradisc/tables", headers={"Origin": "http://evil.example"})[0] == 403
+    own = {**JSON, "Origin": f"http://{site.address}"}
+    assert site.ask("POST", "/_faradisc/expire", b"{}", own)[0] == 200
+    assert site.ask("POST", "/_faradisc/expire", b"{}", {"Content-Type": "text/plain"})[0] == 403
+    assert site.ask("POST", "/_faradisc/clock", b"[", JSON)[0] == 400
+
+
+def test_it_can_be_off() -> None:
+    with Server("--memory", "--admin", "off") as server:
+        connection = HTTPConnection(urlsplit(server.url).netloc, timeout=30)
+        connection.request("GET", "/metrics")
+        assert connection.getresponse().status == 404
+        connection.close()
+
+
+def test_beyond_this_machine_it_is_off_unless_asked_for() -> None:
+    with Server("--memory", "--host", "0.0.0.0", "--trust-network") as server:
+        port = urlsplit(server.url).port
+        connection = HTTPConnection("127.0.0.1", port, timeout=30)
+        connection.request("GET", "/_faradisc/tables")
+        assert connection.getresponse().status == 404
+        connection.close()
+
+
+def test_a_machines_clock_is_not_moved(memory_server: Server) -> None:
+    connection = HTTPConnection(urlsplit(memory_server.url).netloc, timeout=30)
+    connection.request("POST", "/_faradisc/clock", b'{"advance_s": 5}', JSON)
+    answer = connection.getresponse()
+    assert answer.status == 400 and b"--virtual-clock" in answer.read()
+    connection.close()
