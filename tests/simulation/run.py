@@ -12,7 +12,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
@@ -55,6 +55,8 @@ class Shape:
     jumps_s: tuple[float, ...]
     """How far the clock may go at once; most of its steps are milliseconds."""
     kinesis_trouble: float
+    switched_on: float = 0.45
+    """Share of the switches that are put on at the beginning."""
 
     @classmethod
     def draw(cls, chance: random.Random) -> Shape:
@@ -64,7 +66,7 @@ class Shape:
             jumps_s += (4 * 3600 + 1, DAY_S + 60)
         return cls(
             clients=chance.randint(1, 5),
-            requests=chance.randint(30, 90),
+            requests=chance.randint(20, 60),
             lives=chance.randint(1, 5),
             steps=chance.choice((150, 600, 1500)),
             faults=Faults(
@@ -103,9 +105,12 @@ class Failed(AssertionError):
         )
 
 
-def play(seed: int, disk_of: DiskOf = FaultyDisk) -> Outcome:
-    """Run a seed to its end. Raises Failed."""
-    run = Run(seed, disk_of)
+def play(seed: int, disk_of: DiskOf = FaultyDisk, **shape: Any) -> Outcome:
+    """Run a seed to its end. Raises Failed.
+
+    shape: members of Shape that are not to be drawn.
+    """
+    run = Run(seed, disk_of, shape)
     with _bugs_surface():
         try:
             run.play()
@@ -130,10 +135,10 @@ def _bugs_surface() -> Iterator[None]:
 
 
 class Run:
-    def __init__(self, seed: int, disk_of: DiskOf) -> None:
+    def __init__(self, seed: int, disk_of: DiskOf, shape: dict[str, Any]) -> None:
         self.seed = seed
         self.chance = chance = random.Random(seed)
-        self.shape = Shape.draw(chance)
+        self.shape = replace(Shape.draw(chance), **shape)
         self.trace: list[str] = [str(self.shape)]
         self.clock = ManualClock()
         self.entropy = SeededEntropy(seed)
@@ -145,7 +150,7 @@ class Run:
             Client(f"client {number}", self.auditor, self.clock, chance, self._next_request)
             for number in range(self.shape.clients)
         ]
-        self.operator = Operator(self.auditor, chance)
+        self.operator = Operator(self.auditor, chance, self.shape.switched_on)
         self.reader = StreamReader(self.auditor, chance)
         self.sink = KinesisSink(self.auditor, chance, self.shape.kinesis_trouble)
 
@@ -276,7 +281,7 @@ class Life:
         run = self._run
         try:
             while not self._is_resting:
-                await pause(run.chance, 200)
+                await pause(run.chance, 400)
                 await run.reader.catch_up(self.call)
         except StorageError:
             return

@@ -47,9 +47,11 @@ def _keys(hash_: str, range_: str) -> list[dict[str, str]]:
 
 
 class Operator:
-    def __init__(self, auditor: Auditor, chance: random.Random) -> None:
+    def __init__(self, auditor: Auditor, chance: random.Random, share_on: float) -> None:
+        """share_on: of the switches, at the beginning."""
         self._auditor = auditor
         self._chance = chance
+        self._share_on = share_on
         self.may_stand: dict[Switch, set[bool]] = {
             (table, what): {False} for table in TABLES for what in ("index", "stream", "ttl", "kinesis")
         }
@@ -71,9 +73,9 @@ class Operator:
             self.may_stand[table, what] = {stands}
 
     async def begin(self, call: Call) -> None:
-        """Put about half of the switches on, so that there is something to see."""
+        """Put some of the switches on, so that there is something to see."""
         for switch in list(self.may_stand):
-            if self._chance.random() < 0.45 and self.may_stand[switch] == {False}:
+            if self._chance.random() < self._share_on and self.may_stand[switch] == {False}:
                 await self._put(call, switch)
 
     async def change(self, call: Call) -> None:

@@ -278,7 +278,7 @@ class Catalog:
 
     def captured(self) -> Iterator[Table]:
         """The tables that may hold something for a Kinesis destination."""
-        for place in list(self._captured):
+        for place in sorted(self._captured):
             table = self._tables.get(place)
             if table is None:
                 self._captured.discard(place)
@@ -287,7 +287,7 @@ class Catalog:
 
     def recoverable(self) -> Iterator[tuple[Table, History]]:
         """The tables whose point-in-time recovery is on."""
-        for place in list(self._recovered):
+        for place in sorted(self._recovered):
             table = self._tables.get(place)
             if table is None or table.history is None:
                 self._recovered.discard(place)
