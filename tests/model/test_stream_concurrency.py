@@ -157,6 +157,8 @@ async def live(seed: int) -> None:
         TableName="table",
         TimeToLiveSpecification={"Enabled": True, "AttributeName": "exp"},
     )
+    early = {"p": {"S": "nobody else's"}, "exp": {"N": str(clock.now_ns() // 10**9)}}
+    await world.call("PutItem", TableName="table", Item=early)
     arn = made["TableDescription"]["LatestStreamArn"]
     tailing = asyncio.create_task(world.tail(arn))
     await asyncio.gather(world.pass_time(), *(world.write() for _ in range(WRITERS)))
