@@ -43,6 +43,7 @@ Every refusal is HTTP 400 with a JSON object: `__type` (namespace, `#`, name), a
 
 _PACKAGES = ("auth", "protocol", "values", "expressions", "partiql", "tables", "transactions", "operations")
 _PACKAGES += ("streams", "backups")
+_PACKAGES += ("monitoring", "monitoring/operations", "scaling", "scaling/operations")
 
 
 def render() -> str:
@@ -57,9 +58,10 @@ def _import_everything() -> None:
     for package in _PACKAGES:
         folder = SOURCE / package
         if folder.is_dir():
-            importlib.import_module(f"faradisc.{package}")
+            dotted = f"faradisc.{package}".replace("/", ".")
+            importlib.import_module(dotted)
             for module in pkgutil.iter_modules([str(folder)]):
-                importlib.import_module(f"faradisc.{package}.{module.name}")
+                importlib.import_module(f"{dotted}.{module.name}")
 
 
 def _table(*head: str) -> list[str]:

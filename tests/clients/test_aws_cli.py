@@ -245,3 +245,58 @@ def test_streams(run_aws: Callable[..., subprocess.CompletedProcess[str]], aws: 
         records = streams("get-records", "--shard-iterator", iterator)["Records"]
         keys += [record["dynamodb"]["Keys"] for record in records]
     assert keys == [_item("Nina", "Sinnerman")]
+
+
+def test_auto_scaling_and_cloudwatch(
+    run_aws: Callable[..., subprocess.CompletedProcess[str]], aws: Aws
+) -> None:
+    """`aws application-autoscaling` and `aws cloudwatch`: from a target to its alarms and metrics."""
+    _create(aws, "Scaled")
+    provisioned = ("--billing-mode", "PROVISIONED", "--provisioned-throughput")
+    aws("update-table", "--table-name", "Scaled", *provisioned, "ReadCapacityUnits=5,WriteCapacityUnits=5")
+
+    def call(service: str, *words: str) -> Any:
+        done = run_aws(*words, service=service)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout) if done.stdout.strip() else None
+
+    target = (
+        *("--service-namespace", "dynamodb", "--resource-id", "table/Scaled"),
+        *("--scalable-dimension", "dynamodb:table:ReadCapacityUnits"),
+    )
+    limits = ("--min-capacity", "10", "--max-capacity", "100")
+    call("application-autoscaling", "register-scalable-target", *target, *limits)
+    for _ in range(60):  # the background job looks ten times a second
+        described = aws("describe-table", "--table-name", "Scaled")["Table"]["ProvisionedThroughput"]
+        if described["ReadCapacityUnits"] == 10:
+            break
+    assert described["ReadCapacityUnits"] == 10
+    metric = {"PredefinedMetricType": "DynamoDBReadCapacityUtilization"}
+    configuration = json.dumps({"TargetValue": 70.0, "PredefinedMetricSpecification": metric})
+    put = call(
+        *("application-autoscaling", "put-scaling-policy", *target, "--policy-name", "track"),
+        *("--policy-type", "TargetTrackingScaling"),
+        *("--target-tracking-scaling-policy-configuration", configuration),
+    )
+    names = [alarm["AlarmName"] for alarm in put["Alarms"]]
+    alarms = call("cloudwatch", "describe-alarms", "--alarm-names", *names)["MetricAlarms"]
+    assert sorted(alarm["AlarmName"] for alarm in alarms) == sorted(names)
+    action = ("--scheduled-action-name", "night", "--schedule", "cron(0 22 * * ? *)")
+    call(
+        *("application-autoscaling", "put-scheduled-action", *target, *action),
+        *("--scalable-target-action", "MinCapacity=1"),
+    )
+    told = call("application-autoscaling", "describe-scaling-activities", "--service-namespace", "dynamodb")
+    assert told["ScalingActivities"][0]["Cause"] == "minimum capacity was set to 10"
+
+    data = ("--namespace", "Mine", "--metric-name", "m", "--value", "4", "--unit", "Count")
+    call("cloudwatch", "put-metric-data", *data)
+    (listed,) = call("cloudwatch", "list-metrics", "--namespace", "Mine")["Metrics"]
+    assert listed["MetricName"] == "m"
+    refused = run_aws("set-alarm-state", *_state("nobody"), service="cloudwatch")
+    assert refused.returncode in REFUSED
+    assert "(ResourceNotFound) when calling the SetAlarmState operation" in refused.stderr
+
+
+def _state(alarm: str) -> tuple[str, ...]:
+    return ("--alarm-name", alarm, "--state-value", "OK", "--state-reason", "drill")

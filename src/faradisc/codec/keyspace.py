@@ -14,7 +14,8 @@ A global index with several HASH attributes hashes their components one after an
 
 Resource 0 is the system's own: the catalog (tables/catalog.py), the idempotency tokens
 (transactions/tokens.py), the progress of background jobs (workers.py), the streams
-(streams/registry.py) and the backups (backups/registry.py). A stream is a resource too, of logs without rows.
+(streams/registry.py), the backups (backups/registry.py), alarms (monitoring/alarms.py) and scalable
+targets (scaling/targets.py). A stream is a resource too, of logs without rows.
 """
 
 from __future__ import annotations

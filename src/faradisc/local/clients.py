@@ -37,7 +37,7 @@ def client(
 ) -> Any:
     """A boto3 client whose requests never leave the process.
 
-    service_name: "dynamodb" or "dynamodbstreams".
+    service_name: "dynamodb", "dynamodbstreams", "application-autoscaling" or "cloudwatch".
     database: the one to speak to; without it the shared one, in memory or in the directory `path`.
     options: those of `boto3.client`.
 

@@ -123,7 +123,8 @@ class LocalDatabase:
     def client(self, service_name: str = "dynamodb", region_name: str | None = None, **options: Any) -> Any:
         """A boto3 client of this database. `options` are those of `boto3.client`.
 
-        Raises: ValueError for a service other than dynamodb and dynamodbstreams.
+        Raises: ValueError for a service other than dynamodb, dynamodbstreams, application-autoscaling and
+        cloudwatch.
         """
         made = sessions.make_client(service_name, region_name or self.region, options)
         attach(made, self.answer)
