@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from bench import client, machine, report, rounds
+from bench import client, expiring, machine, report, rounds
 from bench.servers import FARADISC, PROGRAMS, Program, Server, Unavailable, install_peers
-from bench.workloads import PARTITION_ITEMS, WORKLOADS, Population, Workload
+from bench.workloads import FEATURES, PARTITION_ITEMS, WORKLOADS, Population, Workload
 
 RESULTS_DIRECTORY = Path(__file__).resolve().parent / "results"
 SCALE_ITEMS = (20_000, 2_000_000)
@@ -65,6 +65,14 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar="SMALL,LARGE",
         help="the two sizes (20000,2000000)",
     )
+    add("--feature", choices=FEATURES, help="Faradisc only: PutItem on a table without it and with it")
+    add(
+        "--expiring",
+        type=int,
+        metavar="ITEMS",
+        help="Faradisc only: PutItem while so many other items expire (the target: 1000000)",
+    )
+    add("--expire-in", type=int, default=240, help="seconds from the start to their expiry (240)")
     add(
         "--client",
         choices=("auto", "wrk", "python"),
@@ -117,7 +125,7 @@ def _sizes(text: str) -> tuple[int, int]:
 
 
 def _run(options: argparse.Namespace) -> int:
-    name = "scale" if options.scale else "comparison"
+    name = _name_of(options)
     if options.publish:
         report.split_at_marks(options.publish, name)  # a missing mark should not be found out after the run
     options.directory.mkdir(parents=True, exist_ok=True)
@@ -131,11 +139,10 @@ def _run(options: argparse.Namespace) -> int:
         client_core=_core(options.client_core),
         with_wrk=options.client != "python" and client.has_wrk(),
     )
-    chosen = [WORKLOADS[name] for name in options.only or WORKLOADS]
+    chosen = [WORKLOADS[name] for name in options.only or (["putitem"] if options.feature else WORKLOADS)]
     try:
         here = machine.describe(directory)
-        run = _scale if options.scale else _compare
-        rows, measured, tables, notes = run(options, plan, chosen)
+        rows, measured, tables, notes = _RUNS.get(name, _feature)(options, plan, chosen)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
     notes = [*_conditions(plan), *notes]
@@ -190,6 +197,39 @@ def _scale(options: argparse.Namespace, plan: rounds.Plan, chosen: Sequence[Work
             if each.server.running:
                 notes.append(f"{each.label}: {each.server.memory_bytes() / 2**20:.0f} MB after the run")
     return rows, [], report.scale(rows, f"{options.connections} connections"), notes
+
+
+def _feature(options: argparse.Namespace, plan: rounds.Plan, chosen: Sequence[Workload]) -> Outcome:
+    feature = FEATURES[options.feature]
+    population = Population(options.items)
+    with ExitStack() as running:
+        subjects = []
+        for label, prepare in (("without", ()), (f"with {feature.title}", feature.prepare)):
+            server = Server(FARADISC, plan.directory / str(len(subjects)), core=plan.server_core)
+            running.enter_context(server)
+            subjects.append(rounds.Subject(label, server, population, prepare))
+        rows = _measure(subjects, chosen, plan)
+    notes = [
+        f"faradisc {FARADISC.version()}: {FARADISC.durability}",
+        f"{options.items:,} items of 400 bytes, {options.connections} connections",
+    ]
+    return rows, [], report.feature(rows, feature.title, feature.cost_max), notes
+
+
+def _expiring(options: argparse.Namespace, plan: rounds.Plan, _: Sequence[Workload]) -> Outcome:
+    tables = expiring.run(options.expiring, options.expire_in, plan, _say)
+    notes = [f"faradisc {FARADISC.version()}: {FARADISC.durability}", f"{options.connections} connections"]
+    return [], [], tables, notes
+
+
+_RUNS = {"comparison": _compare, "scale": _scale, "expiring": _expiring}
+
+
+def _name_of(options: argparse.Namespace) -> str:
+    """The kind of run, which is also the name of its marks in the docs."""
+    if options.scale:
+        return "scale"
+    return "expiring" if options.expiring else options.feature or "comparison"
 
 
 def _measure(

@@ -77,7 +77,7 @@ def startups(measured: Sequence[Startup], memory_after: dict[str, int]) -> Table
         body.append(
             (
                 each.label,
-                _verdict(within) if each.label == OURS else ABSENT,
+                verdict(within) if each.label == OURS else ABSENT,
                 f"{each.start_s:.3f} s",
                 f"{each.start_s_max:.3f} s",
                 _mebibytes(each.idle_bytes),
@@ -101,7 +101,7 @@ def scale(rows: Sequence[Row], conditions: str) -> list[Table]:
         body.append(
             (
                 small.workload.title,
-                _verdict(slower <= SCALE_RATIO_MAX),
+                verdict(slower <= SCALE_RATIO_MAX),
                 f"{small.rate:,.0f}",
                 f"{large.rate:,.0f}",
                 f"{slower:.2f}",
@@ -110,6 +110,31 @@ def scale(rows: Sequence[Row], conditions: str) -> list[Table]:
         )
     title = f"Faradisc on two sizes (target: at most {SCALE_RATIO_MAX} times slower), {conditions}"
     return [Table(title, [head, *body]), Table("The same, in full", _figures(rows)), *_problems(rows)]
+
+
+def feature(rows: Sequence[Row], title: str, cost_max: float) -> list[Table]:
+    """A table without a feature against one with it; rows come in pairs, the plain one first."""
+    head = ("workload", "verdict", "without", "with", "cost", "CPU cost", "p99 ms without", "p99 ms with")
+    body = []
+    for plain, with_it in zip(rows[::2], rows[1::2], strict=True):
+        if plain.problem or with_it.problem:
+            body.append((plain.workload.title, "invalid", *[ABSENT] * 6))
+            continue
+        cost = 1 - 1 / plain.ratio_to(with_it)
+        body.append(
+            (
+                plain.workload.title,
+                verdict(cost < cost_max),
+                f"{plain.rate:,.0f}",
+                f"{with_it.rate:,.0f}",
+                f"{cost:.0%}",
+                f"{with_it.cpu_us / plain.cpu_us - 1:.0%}",
+                f"{plain.p99_ms:.2f}",
+                f"{with_it.p99_ms:.2f}",
+            )
+        )
+    heading = f"What {title} costs (target: less than {cost_max:.0%} of the throughput)"
+    return [Table(heading, [head, *body]), *_problems(rows)]
 
 
 def markdown(tables: Sequence[Table], machine: Machine, notes: Sequence[str]) -> str:
@@ -203,7 +228,7 @@ def _ratios(rows: Sequence[Row]) -> list[tuple[str, ...]]:
             ratio = ours.ratio_to(theirs)
             cells += [f"{ratio:.2f}", f"{_cpu_per_item(theirs) / _cpu_per_item(ours):.2f}"]
             if peer == REFERENCE and target is not None:
-                verdict = _verdict(ratio >= target)
+                verdict = verdict(ratio >= target)
         body.append((ours.workload.title, verdict, ABSENT if target is None else f"{target:g}", *cells))
     return [tuple(head), *body] if peers and body else []
 
@@ -217,7 +242,7 @@ def _cpu_per_item(row: Row) -> float:
     return row.cpu_us / row.items_per_operation
 
 
-def _verdict(met: bool) -> str:
+def verdict(met: bool) -> str:
     return "met" if met else "missed"
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from bench import answers, client, requests
 from bench.client import BadAnswer, Timing
 from bench.machine import on_core
+from bench.requests import Operation
 from bench.servers import Program, Server
 from bench.workloads import Population, Workload, table_definition
 
@@ -46,6 +47,8 @@ class Subject:
     label: str
     server: Server
     population: Population
+    prepare: Sequence[Operation] = ()
+    """Asked once the tables are ACTIVE, before they are loaded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +141,10 @@ def load(subject: Subject, tables: Iterable[str], say: Say) -> None:
     for table in tables:
         with answers.Asker(subject.server.port) as ask:
             ask("CreateTable", table_definition(table))
-            _wait_active(table, ask)
+            wait_active(table, ask)
+            for operation, body in subject.prepare:
+                ask(operation, {"TableName": table, **body})
+                wait_active(table, ask)
         batches = (requests.sign(*operation) for operation in subject.population.load(table))
         seconds = client.load(batches, subject.server.port)
         began = time.perf_counter()
@@ -220,7 +226,7 @@ def _replay(subject: Subject, path: Path, plan: Plan, *, seconds: int) -> Timing
         )
 
 
-def _wait_active(table: str, ask: answers.Asker) -> None:
+def wait_active(table: str, ask: answers.Asker) -> None:
     deadline = time.perf_counter() + ACTIVE_S_MAX
     while ask("DescribeTable", {"TableName": table})["Table"]["TableStatus"] != "ACTIVE":
         if time.perf_counter() > deadline:

@@ -194,6 +194,31 @@ EXTRA = (
 WORKLOADS = {workload.name: workload for workload in CANONICAL + EXTRA}
 
 
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """Something a table can have switched on, and what it may cost a write."""
+
+    title: str
+    prepare: tuple[Operation, ...]
+    """Switches it on; the table's name is added."""
+    cost_max: float
+    """Share of PutItem's throughput."""
+
+
+FEATURES = {
+    "stream": Feature(
+        "a stream of both images",
+        (
+            (
+                "UpdateTable",
+                {"StreamSpecification": {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}},
+            ),
+        ),
+        0.25,
+    ),
+}
+
+
 def item_bytes(item: dict[str, Any]) -> int:
     """An item's size as DynamoDB counts it, for the types used here.
 
