@@ -7,7 +7,8 @@ Invariants.
    pipelined answers are in order, and a client reads its own writes.
 2. While a whole request waits in the queue, reading is paused. A connection then holds at most the request
    that runs, one chunk's worth of parsed ones, one answer and the transport's buffer; while none waits, at
-   most the running request and the one being read (16 MiB each).
+   most the running request and the one being read (16 MiB each). All connections together hold no more
+   than load.py allows.
 3. After `_final` or a refusal nothing more is parsed.
 4. The parser calls back into this object; no callback runs a request, so an error in the middle of a chunk
    is answered after the whole requests before it.
@@ -39,6 +40,7 @@ from faradisc.limits import KB, MB, REQUEST_BODY_BYTES_MAX
 from faradisc.protocol.http import HttpRequest, HttpResponse
 from faradisc.protocol.response import encode
 from faradisc.server.driver import PENDING, start
+from faradisc.server.load import BUSY, COUNTED_BYTES_MIN, Load
 
 _log = logging.getLogger(__name__)
 
@@ -85,6 +87,7 @@ class Shared:
     """Value of the Date header, renewed every tick."""
     ticks: int = 0
     draining: bool = False
+    load: Load = field(default_factory=Load)
     connections: set[Connection] = field(default_factory=set)
     waiting: int = 0
     """Requests that wait for the store, also those whose client has gone."""
@@ -104,6 +107,7 @@ class Connection(asyncio.Protocol):
         "_fed",
         "_final",
         "_headers",
+        "_held",
         "_method",
         "_parser",
         "_queue",
@@ -116,6 +120,7 @@ class Connection(asyncio.Protocol):
         "_started",
         "_target",
         "_transport",
+        "_turned_away",
         "_unsent",
         "_upgrade",
         "_writable",
@@ -144,6 +149,9 @@ class Connection(asyncio.Protocol):
         """Ticks when the body began; bytes thrown away while lingering."""
         self._unsent = 0
         """Bytes in the transport's buffer when the listener last looked."""
+        self._held = 0
+        """Bytes of this connection that are counted among those of all (load.py)."""
+        self._turned_away = False
         # The request being read:
         self._fed = 0
         """Bytes since the last request ended (those in its own last chunk are not counted)."""
@@ -161,14 +169,27 @@ class Connection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
         self._transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
         self._parser = httptools.HttpRequestParser(self)
-        self._shared.connections.add(self)
+        shared = self._shared
+        shared.connections.add(self)
+        load = shared.load
+        if len(shared.connections) - load.turned_away > load.connections_max:
+            load.shed += 1
+            load.turned_away += 1
+            self._turned_away = True
+            self._refusal = HTTPStatus.SERVICE_UNAVAILABLE
+            if load.turned_away > load.connections_max:
+                self._abort()  # each refusal lingers until its client has read it: these are too many
+            else:
+                self._end_with_refusal()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Requests not begun are dropped; one that runs goes on, and its answer is dropped."""
         self._transport = None
         self._parser = None
         self._queue.clear()
+        self._hold(0)
         self._shared.connections.discard(self)
+        self._shared.load.turned_away -= self._turned_away
         self._shared.on_quiet()
 
     def data_received(self, data: bytes) -> None:
@@ -208,9 +229,13 @@ class Connection(asyncio.Protocol):
         self._writable = False
         self._unsent = 0
         self._since = self._shared.ticks
+        if self._transport is not None and not self._hold(self._transport.get_write_buffer_size()):
+            self._shared.load.shed += 1
+            self._abort()
 
     def resume_writing(self) -> None:
         self._writable = True
+        self._hold(0)
         if not self._running:
             self._run_queue()
 
@@ -309,6 +334,9 @@ class Connection(asyncio.Protocol):
             self._refusal = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
         elif self._fed > FRAMED_BYTES_MAX:
             self._refusal = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+        elif len(self._body) > COUNTED_BYTES_MIN and not self._hold(len(self._body)):
+            self._shared.load.shed += 1
+            self._refusal = HTTPStatus.SERVICE_UNAVAILABLE
         elif self._expects and not self._body and not self._running and not self._queue:
             self._continue()
 
@@ -344,6 +372,13 @@ class Connection(asyncio.Protocol):
         self._parser = httptools.HttpRequestParser(self)
         self.data_received(b"".join(head) + rest)
 
+    def _hold(self, size: int) -> bool:
+        """Count the bytes this connection holds. False: all connections together hold too much."""
+        if size == self._held:
+            return True
+        before, self._held = self._held, size
+        return self._shared.load.hold(before, size)
+
     def _pause_reading(self) -> None:
         if self._reading and self._transport is not None and not self._transport.is_closing():
             self._reading = False
@@ -368,6 +403,10 @@ class Connection(asyncio.Protocol):
                 break
             turns -= 1
             request = queue.popleft()
+            if self._shared.waiting >= self._shared.load.waiting_max and request.method == "POST":
+                self._shared.load.shed += 1
+                self._answer(request.method, BUSY)
+                continue
             try:
                 response = start(handle(request), self._ended)
             except (Exception, asyncio.CancelledError):
@@ -386,6 +425,8 @@ class Connection(asyncio.Protocol):
 
     def _after_queue(self) -> None:
         """Everything asked so far is answered."""
+        if self._held and self._stage == _IDLE and self._writable:
+            self._hold(0)
         if self._refusal:
             self._end_with_refusal()
         elif self._final or (self._shared.draining and self._stage == _IDLE):
@@ -442,6 +483,9 @@ class Connection(asyncio.Protocol):
         self._since = self._shared.ticks
         self._started = 0
         self._body = b""
+        if self._shared.draining:
+            transport.close()
+            return
         self._resume_reading()
         if transport.can_write_eof():
             transport.write_eof()
@@ -496,9 +540,20 @@ class Connection(asyncio.Protocol):
             self._run_queue()
 
     def drain(self) -> None:
-        """Close now if nothing is under way, otherwise after the answers."""
-        if not self._running and not self._queue and self._stage == _IDLE:
+        """Close now if nothing is under way, otherwise after the answers.
+
+        A request that has not arrived whole is refused: it was not begun, so its client may send it again,
+        and a client that never sends the rest must not hold up the end.
+        """
+        if self._stage in (_HEAD, _BODY) and not self._refusal:
+            self._refusal = HTTPStatus.SERVICE_UNAVAILABLE
+        if self._stage == _LINGERING:
             self._close()
+        elif not self._running and not self._queue:
+            if self._refusal:
+                self._end_with_refusal()
+            else:
+                self._close()
 
     def abort(self) -> None:
         """Close now, whatever is under way."""

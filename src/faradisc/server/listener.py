@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from faradisc.clock import Clock
 from faradisc.server.connection import Connection, Handler, Shared
+from faradisc.server.load import Load
 
 TICK_S = 1.0
 TICKS_PER_SWEEP = 5
@@ -29,8 +30,8 @@ def http_date(now_ns: int) -> bytes:
 class Listener:
     """All connections of one server."""
 
-    def __init__(self, handle: Handler, clock: Clock) -> None:
-        self.shared = Shared(handle)
+    def __init__(self, handle: Handler, clock: Clock, load: Load | None = None) -> None:
+        self.shared = Shared(handle, load=load or Load())
         self._clock = clock
         self._servers: list[asyncio.Server] = []
         self._timer: asyncio.TimerHandle | None = None

@@ -1,0 +1,267 @@
+"""More than one process can take: it says 503 to what is too much, serves the rest, and holds no more.
+
+The bounds are small here; those of a real server are in server/load.py.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from typing import Any
+
+import boto3
+import pytest
+from botocore.config import Config
+
+from faradisc.protocol.http import HttpRequest, HttpResponse
+from faradisc.server.connection import Handler
+from faradisc.server.load import COUNTED_BYTES_MIN, Load
+
+Run = Callable[[Coroutine[Any, Any, None]], None]
+Serve = Callable[..., Any]
+
+
+def post(body: bytes) -> bytes:
+    return b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
+
+
+def begun(size: int, sent: int) -> bytes:
+    """The beginning of a request whose body never comes to its end."""
+    return b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%b" % (size, b"x" * sent)
+
+
+@asynccontextmanager
+async def bounded(serve: Serve, handle: Handler, **bounds: int) -> AsyncIterator[Any]:
+    async with serve(handle) as server:
+        server.listener.shared.load = Load(**bounds)
+        yield server
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Lets the loop turn until something is so; the scenario's patience ends a wait in vain."""
+    while not condition():  # noqa: ASYNC110 -- what it waits for has no event
+        await asyncio.sleep(0)
+
+
+def test_connections_beyond_the_bound_are_told_503_and_the_others_are_served(
+    serve: Serve, run: Run, echo: Any
+) -> None:
+    async def scenario() -> None:
+        async with bounded(serve, echo, connections_max=3) as server, AsyncExitStack() as opened:
+            shared = server.listener.shared
+            inside = [await opened.enter_async_context(server.client()) for _ in range(3)]
+            await until(lambda: len(shared.connections) == 3)
+            outside = [await opened.enter_async_context(server.client()) for _ in range(2)]
+            for client in outside:
+                assert (await client.answer()).status == 503
+                assert await client.at_end()
+            for client in inside:
+                assert (await client.ask(post(b"hello"))).body == b"5:hello"
+            for client in [*outside, inside.pop()]:
+                client.writer.close()
+            await until(lambda: len(shared.connections) == 2)
+            async with server.client() as later:
+                assert (await later.ask(post(b"again"))).body == b"5:again"
+            assert shared.load.shed == 2
+
+    run(scenario())
+
+
+def test_a_flood_of_connections_is_not_even_told(serve: Serve, run: Run, echo: Any) -> None:
+    """A refusal lingers until its client has read it; these do not pile up either."""
+
+    async def scenario() -> None:
+        async with bounded(serve, echo, connections_max=2) as server, AsyncExitStack() as opened:
+            shared = server.listener.shared
+            for _ in range(20):
+                await opened.enter_async_context(server.client())
+            await until(lambda: shared.load.shed == 18)
+            await until(lambda: len(shared.connections) <= 4)
+
+    run(scenario())
+
+
+def test_requests_beyond_the_bound_are_told_503_while_the_store_does_not_answer(
+    serve: Serve, run: Run, gate: Any
+) -> None:
+    async def scenario() -> None:
+        async with bounded(serve, gate, waiting_max=2) as server, AsyncExitStack() as opened:
+            clients = [await opened.enter_async_context(server.client()) for _ in range(20)]
+            for client in clients[:2]:
+                await client.send(post(b"kept"))
+                await gate.arrival()
+            for client in clients[2:]:
+                answer = await client.ask(post(b"shed"))
+                assert (answer.status, answer.headers[b"connection"]) == (503, b"keep-alive")
+            for client in clients[:2]:
+                gate.let_go()
+                assert (await client.answer()).body == b"kept"
+            await clients[5].send(post(b"later"))
+            await gate.arrival()
+            gate.let_go()
+            assert (await clients[5].answer()).body == b"later"
+            assert gate.finished == [b"kept", b"kept", b"later"]
+
+    run(scenario())
+
+
+def test_whoever_asks_how_the_server_is_gets_an_answer_however_much_waits(serve: Serve, run: Run) -> None:
+    never: list[asyncio.Future[None]] = []
+
+    async def handle(request: HttpRequest) -> HttpResponse:
+        if request.method == "POST":
+            never.append(asyncio.get_running_loop().create_future())
+            await never[-1]
+        return HttpResponse(200, b"well", None, None, None)
+
+    async def scenario() -> None:
+        async with (
+            bounded(serve, handle, waiting_max=1) as server,
+            server.client() as one,
+            server.client() as two,
+        ):
+            await one.send(post(b""))
+            await until(lambda: len(never) == 1)
+            assert (await two.ask(post(b""))).status == 503
+            assert (await two.ask(b"GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n")).body == b"well"
+
+    run(scenario())
+
+
+def test_bodies_half_sent_hold_no_more_than_the_bound(serve: Serve, run: Run, echo: Any) -> None:
+    async def scenario() -> None:
+        bound = 1_000_000
+        async with bounded(serve, echo, held_bytes_max=bound) as server, AsyncExitStack() as opened:
+            load = server.listener.shared.load
+            slow = [await opened.enter_async_context(server.client()) for _ in range(20)]
+            refused = 0
+            for client in slow:
+                shed = load.shed
+                before = load.held_bytes
+                await client.send(begun(10_000_000, 150_000))
+                await until(lambda shed=shed, before=before: load.shed > shed or load.held_bytes > before)  # type: ignore[misc]
+                refused += load.shed - shed
+            assert refused >= 10
+            async with server.client() as client:
+                assert (await client.ask(post(b"small"))).body == b"5:small"
+            for client in slow:
+                client.reset()
+            await until(lambda: not server.listener.shared.connections)
+            assert load.held_bytes == 0
+            async with server.client() as client:
+                large = b"x" * 400_000
+                assert (await client.ask(post(large))).body == b"400000:" + large
+            await until(lambda: load.held_bytes == 0)
+
+    run(scenario())
+
+
+def test_answers_nobody_reads_hold_no_more_than_the_bound(serve: Serve, run: Run) -> None:
+    """A socket's buffers take some megabytes; what lies beyond is the server's."""
+    size = 12_000_000
+
+    async def handle(request: HttpRequest) -> HttpResponse:
+        return HttpResponse(200, b"x" * (size if request.body == b"much" else 2), None, None, None)
+
+    async def scenario() -> None:
+        async with bounded(serve, handle, held_bytes_max=3 * size) as server, AsyncExitStack() as opened:
+            load = server.listener.shared.load
+            for number in range(12):
+                client = await opened.enter_async_context(server.client())
+                client.reader._transport.pause_reading()
+                held, shed = load.held_bytes, load.shed
+                await client.send(post(b"much"))
+                await until(lambda held=held, shed=shed: load.held_bytes > held or load.shed > shed)  # type: ignore[misc]
+                await until(lambda: load.held_bytes <= load.held_bytes_max)
+                async with server.client() as other:
+                    assert (await other.ask(post(b"little"))).body == b"xx", number
+            assert load.shed > 0
+            assert load.held_bytes > 0
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(
+    "sent", [b"POST / HT", begun(100_000, 10), begun(10_000_000, 2 * COUNTED_BYTES_MIN)], ids=repr
+)
+def test_the_end_does_not_wait_for_requests_that_are_half_sent(
+    serve: Serve, run: Run, gate: Any, sent: bytes
+) -> None:
+    """They were not begun, so 503 loses nothing; what was begun is answered."""
+
+    async def scenario() -> None:
+        async with serve(gate) as server, server.client() as half, server.client() as whole:
+            await half.send(sent)
+            await until(lambda: any(each._stage for each in server.listener.shared.connections))
+            await whole.send(post(b"begun"))
+            await gate.arrival()
+            ending = asyncio.create_task(server.listener.drain(1e9))
+            assert (await half.answer()).status == 503
+            gate.let_go()
+            assert (await whole.answer()).body == b"begun"
+            await ending
+
+    run(scenario())
+
+
+def test_ten_times_more_clients_than_fit_all_get_their_work_done(serve: Serve, run: Run, echo: Any) -> None:
+    clients, requests = 40, 5
+
+    async def work(server: Any, number: int) -> None:
+        for request in range(requests):
+            body = b"%d %d" % (number, request)
+            answered = b""
+            while not answered:  # 503, or cut off where even that is too much: both mean try again
+                with suppress(asyncio.IncompleteReadError, ConnectionError):
+                    async with server.client() as client:
+                        answered = (await client.ask(post(body))).body
+            assert answered.endswith(body)
+
+    async def scenario() -> None:
+        async with bounded(serve, echo, connections_max=4) as server:
+            await asyncio.gather(*(work(server, number) for number in range(clients)))
+            assert server.listener.shared.load.shed > 0
+            assert len({request.body for request in echo.requests}) == clients * requests
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("mode", ["legacy", "standard", "adaptive"])
+def test_an_sdk_sends_again_what_was_shed(
+    serve: Serve, run: Run, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server is full until the SDK pauses before its next try; the program sees nothing of it."""
+    pauses: list[float] = []
+
+    async def handle(request: HttpRequest) -> HttpResponse:
+        return HttpResponse(200, b'{"TableNames":["seen"]}', b"application/x-amz-json-1.0", None, None)
+
+    def tables(port: int) -> list[str]:
+        client = boto3.client(
+            "dynamodb",
+            endpoint_url=f"http://127.0.0.1:{port}",
+            region_name="us-east-1",
+            aws_access_key_id="any",
+            aws_secret_access_key="any",
+            config=Config(retries={"mode": mode, "total_max_attempts": 50}),
+        )
+        names: list[str] = client.list_tables()["TableNames"]
+        client.close()
+        return names
+
+    async def scenario() -> None:
+        loop = asyncio.get_running_loop()
+        async with bounded(serve, handle, connections_max=1) as server, server.client() as occupant:
+            await until(lambda: len(server.listener.shared.connections) == 1)
+
+            def pause(seconds: float) -> None:
+                pauses.append(seconds)
+                loop.call_soon_threadsafe(occupant.reset)
+
+            monkeypatch.setattr(time, "sleep", pause)
+            assert await asyncio.to_thread(tables, server.port) == ["seen"]
+        assert pauses
+
+    run(scenario())
