@@ -26,13 +26,13 @@ def _open(place: Path) -> RocksStore:
 def test_a_new_directory_gets_a_format_file_and_its_parents(tmp_path: Path) -> None:
     place = tmp_path / "some" / "where"
     run(_open(place).close())
-    assert (place / "FORMAT").read_bytes() == b"faradisc storage format 1\n"
+    assert (place / "FORMAT").read_bytes() == b"faradisc storage format 2\n"
     assert sorted(each.name for each in place.iterdir()) == ["FORMAT", "OWNER", "rocks"]
 
 
 def test_a_newer_format_is_refused_before_anything_is_touched(tmp_path: Path) -> None:
-    (tmp_path / "FORMAT").write_text("faradisc storage format 2\n")
-    with pytest.raises(NewerFormat, match="storage format 2; this release knows formats up to 1"):
+    (tmp_path / "FORMAT").write_text("faradisc storage format 3\n")
+    with pytest.raises(NewerFormat, match="storage format 3; this release knows formats up to 2"):
         _open(tmp_path)
     assert [each.name for each in tmp_path.iterdir()] == ["FORMAT"]
 

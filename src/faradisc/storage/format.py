@@ -7,6 +7,10 @@ The ladder. Each change of anything on disk takes the next number and a paragrap
 docs/formats/storage.md; a release opens every earlier format and refuses a later one.
 
     1   Rows, logs and part states in one RocksDB keyspace (docs/formats/storage.md).
+    2   More kinds of rows: histories of tables, whose parts' names have a day, and more parts of the
+        system's own; more members in the catalog's rows. Nothing of format 1 is written differently.
+
+How a directory gets from one to the next: upgrade.py.
 """
 
 from __future__ import annotations
@@ -17,7 +21,7 @@ from pathlib import Path
 
 from faradisc.storage.api import Corruption, Full, IOFailed, NewerFormat, Unwritable
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 FORMAT_FILE = "FORMAT"
 _MAGIC = "faradisc storage format "
 
@@ -39,7 +43,7 @@ def prepare(directory: Path, *, data: Path) -> int:
                     f"{directory} holds data but no {FORMAT_FILE} file; restore it from a backup."
                 )
             version = FORMAT_VERSION
-            _write(directory, version)
+            write(directory, version)
     except OSError as error:
         raise unwritable(directory, error) from error
     return _known(directory, version)
@@ -88,7 +92,8 @@ def _read(directory: Path) -> int | None:
     return int(number)
 
 
-def _write(directory: Path, version: int) -> None:
+def write(directory: Path, version: int) -> None:
+    """Say that a directory has this format, whole or not at all. Raises OSError."""
     path = directory / FORMAT_FILE
     draft = directory / f"{FORMAT_FILE}.new"
     with open(draft, "wb") as file:

@@ -16,6 +16,7 @@ from rocksdict import BlockBasedOptions, Cache, DbClosedError, DBCompressionType
 from faradisc.errors import StorageError
 from faradisc.storage import format as data_format
 from faradisc.storage.api import Closed, Corruption, Full, InUse, IOFailed
+from faradisc.storage.upgrade import upgrade
 
 MB = 1024 * 1024
 
@@ -56,12 +57,12 @@ def options() -> Options:
 
 
 def open_files(directory: Path) -> Rdict:
-    """Open or create the store in `directory`.
+    """Open or create the store in `directory`, and bring an older one to the present format.
 
     Raises: NewerFormat, Unwritable, InUse, Corruption, Full, IOFailed.
     """
     files = directory / ROCKS_DIRECTORY
-    data_format.prepare(directory, data=files / "CURRENT")
+    version = data_format.prepare(directory, data=files / "CURRENT")
     try:
         if not files.exists():
             files.mkdir()
@@ -76,10 +77,15 @@ def open_files(directory: Path) -> Rdict:
             raise data_format.unwritable(files, PermissionError(errno.EACCES, str(error))) from error
         raise translated(error) from error
     try:
+        if version < data_format.FORMAT_VERSION:
+            upgrade(directory, db, version)
         (directory / OWNER_FILE).write_text(f"{os.getpid()}\n")
     except OSError as error:
         db.close()
         raise data_format.unwritable(directory, error) from error
+    except Exception as error:
+        db.close()
+        raise translated(error) from error
     return db
 
 

@@ -19,6 +19,7 @@ from faradisc.storage.api import Corruption, IOFailed
 from faradisc.storage.immediate import run
 from faradisc.storage.rocks import RocksStore
 from faradisc.storage.rocks_files import ROCKS_DIRECTORY, options, translated
+from faradisc.storage.upgrade import READABLE_FROM
 
 _ATTEMPTS = 5
 """A server may replace files between their listing and their opening."""
@@ -31,7 +32,12 @@ def read_only_rocks(directory: Path) -> Iterator[RocksStore]:
     Raises: NewerFormat, Corruption, IOFailed.
     """
     files = directory / ROCKS_DIRECTORY
-    data_format.found(directory)
+    version = data_format.found(directory)
+    if version < READABLE_FROM:
+        raise Corruption(
+            f"The data in {directory} has storage format {version}, which is not read any more; open it once "
+            "with `faradisc serve`, which upgrades it."
+        )
     with tempfile.TemporaryDirectory(prefix="faradisc-read-") as place:
         store = RocksStore(_opened(files, Path(place)), "inline")
         try:
