@@ -23,6 +23,9 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(B|KB|MB|GB|TB)?", re.IGNORECASE)
 _BYTES = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
 _NUMBER = re.compile(r"[+-]?\d[\d_]*(\.\d+)?")
+NESTING_MAX = 20
+TEXT_MAX = 1 << 20
+"""Characters of a plan file."""
 _TRUE, _FALSE = {"true", "yes", "on"}, {"false", "no", "off"}
 
 
@@ -210,9 +213,13 @@ class Members:
 
 def parse(text: str, file: str) -> Value:
     """The document of a plan file. Raises: PlanError where it is no YAML, or no plain one."""
+    if len(text) > TEXT_MAX:
+        raise PlanError(file, None, f"it is longer than {TEXT_MAX:,} characters", "A plan is a page or two.")
     try:
+        depth = 0
         for event in yaml.parse(text, Loader=yaml.SafeLoader):
-            _plain(event, file)
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            _plain(event, depth, file)
         node = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -222,14 +229,14 @@ def parse(text: str, file: str) -> Value:
     except yaml.YAMLError as error:
         what = f"this is not YAML: {' '.join(str(error).split())}"
         raise PlanError(file, None, what, "Save the file as UTF-8 text.") from None
-    except RecursionError:
-        raise PlanError(file, None, "it is nested too deeply", "A plan needs few levels.") from None
     if node is None:
         raise PlanError(file, 1, "the file is empty", "See docs/guide/planning.md for a first plan.")
     return Value(file, "", node)
 
 
-def _plain(event: yaml.Event, file: str) -> None:
+def _plain(event: yaml.Event, depth: int, file: str) -> None:
+    line = event.start_mark.line + 1 if event.start_mark else None
     if isinstance(event, yaml.AliasEvent):
-        line = event.start_mark.line + 1 if event.start_mark else None
         raise PlanError(file, line, "aliases (*name) are not taken", "Write the value out.")
+    if depth > NESTING_MAX:
+        raise PlanError(file, line, "it is nested too deeply", f"A plan has at most {NESTING_MAX} levels.")

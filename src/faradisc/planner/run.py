@@ -349,6 +349,11 @@ def _assumptions(plan: Plan, engine: Engine, trace: Trace | None) -> tuple[str, 
         + (f"; set by the plan: {', '.join(plan.prices.overridden)}." if plan.prices.overridden else "."),
         "A month is 730 hours like those of this run, with the data there is at its end.",
     ]
+    said += [
+        f"Table {table.name} has the profile {table.config.profile!r}."
+        for table in plan.tables
+        if table.config.profile != plan.profile
+    ]
     if engine == "fluid":
         said.append("Fluid: requests of one second are one quantity; waits are means per attempt.")
     elif trace is None:

@@ -38,8 +38,8 @@ class Scaler:
         self.desired = self.present()
         self._world = world
         self._pending: Decision | None = None
-        self._refused: int | None = None
-        """The capacity last asked for in vain; said once, not every minute."""
+        self._refused = False
+        """Whether the last decision was not allowed: that is said once, not every minute."""
         self.tracking = Tracking(
             settings.minimum,
             settings.maximum,
@@ -87,16 +87,17 @@ class Scaler:
             self._decide(decision, now)
 
     def _decide(self, decision: Decision, now: int) -> None:
-        words = f"{_WHY[decision.why]}: from {decision.present:,} to {decision.wanted:,} {self._unit}" + (
-            f", of which {float(decision.point):,.1f}/s are the target" if decision.point else ""
-        )
+        words = f"{_WHY[decision.why]}: from {decision.present:,} to {decision.wanted:,} {self._unit}"
+        if decision.point:
+            consumed = float(decision.point)
+            words += f", of which {consumed:,.1f}/s are {self.settings.target_percent:g} %"
         self.desired = decision.wanted
         if decision.skipped is not None:
-            if self._refused != decision.wanted:
+            if not self._refused:
                 self._note(now, "skipped", f"{words}; not allowed yet: {decision.skipped}", decision.wanted)
-            self._refused = decision.wanted
+            self._refused = True
             return
-        self._refused = None
+        self._refused = False
         self._pending = decision
         self._note(now, "decision", words, decision.wanted)
         settles = decision.at_ns + DURATIONS.update_throughput * SECOND_NS

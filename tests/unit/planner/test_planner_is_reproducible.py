@@ -18,7 +18,13 @@ PLAN = """
     profile: classic-2017
     retries: standard
     tables:
-      T: {mode: provisioned, read: 40, write: 30, partitions: 3, sort_key: true, indexes: {g: {read: 1, write: 20}}}
+      T:
+        mode: provisioned
+        read: 40
+        write: 30
+        partitions: 3
+        sort_key: true
+        indexes: {g: {read: 1, write: 20}}
     traffic:
       - {name: a, operations: {PutItem: 50, GetItem: 50}, rate: 60, keys: {zipf: {keys: 1000, exponent: 1.2}}}
 """

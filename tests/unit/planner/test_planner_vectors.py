@@ -106,6 +106,7 @@ def test_v104_an_on_demand_table_under_full_load() -> None:
     """V104, S3, D: write capacity 4,000, then 8,000 at 30 min, 16,000, 32,000, 40,000 at two hours."""
     found = outcome_of(
         """
+        profile: pessimistic  # without splits for heat, which would come on top
         duration: 130m
         tables: {T: {mode: on-demand}}
         traffic:
@@ -202,7 +203,7 @@ def test_v126_the_minimum_holds_at_once() -> None:
 def test_v128_decreases_are_limited() -> None:
     """V128, D, M2: four decreases at any time of the day; the fifth waits for an hour after the fourth."""
     rate = "{points: [{at: 0s, rate: 600}, {at: 5h, rate: 20}]}"
-    found = outcome_of(SCALED.format(duration="5h", read=900, rate=rate), "fluid")
+    found = outcome_of(SCALED.format(duration="6h", read=900, rate=rate), "fluid")
     down = [event for event in found.scaling[0].events if event.kind in ("update", "skipped")]
     kinds = [event.kind for event in down]
     assert kinds[:5] == ["update"] * 4 + ["skipped"]

@@ -1,0 +1,146 @@
+"""`faradisc plan` as a user runs it: exit codes, files written, sentences said."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from faradisc.cli.main import cli
+
+PLAN = """\
+name: A small plan
+duration: 2m
+tables: {{T: {{mode: provisioned, read: 5, write: 5, partition_caps: 30/5}}}}
+traffic: [{{operation: PutItem, rate: {rate}, keys: {{uniform: 5000}}}}]
+budgets:
+  throttled_percent: 1
+  monthly_cost: 10
+  lost_percent: 1
+  p99_wait_ms: 5
+  keys_to_shard: 0
+  partitions: 1
+"""
+
+
+def faradisc_plan(*arguments: object) -> Result:
+    return CliRunner().invoke(cli, ["plan", *map(str, arguments)])
+
+
+@pytest.fixture
+def good(tmp_path: Path) -> Path:
+    file = tmp_path / "good.yaml"
+    file.write_text(PLAN.format(rate=4))
+    return file
+
+
+@pytest.fixture
+def bad(tmp_path: Path) -> Path:
+    file = tmp_path / "bad.yaml"
+    file.write_text(PLAN.format(rate=9))
+    return file
+
+
+def test_budgets_decide_the_exit_code(good: Path, bad: Path) -> None:
+    held = faradisc_plan(good)
+    assert (held.exit_code, held.stderr) == (0, "")
+    assert "Nothing was throttled" in held.stdout
+    assert "ok     attempts refused, percent of all: 0 of at most 1: holds" in held.stdout
+    broken = faradisc_plan(bad)
+    assert broken.exit_code == 1
+    assert "BROKEN attempts refused, percent of all: 44." in broken.stdout
+    assert faradisc_plan(good, bad).exit_code == 1
+
+
+def test_quiet_prints_budgets_only(bad: Path) -> None:
+    lines = faradisc_plan(bad, "--quiet").stdout.splitlines()
+    assert len(lines) == 6
+    assert lines[0].startswith("A small plan: BROKEN: attempts refused")
+
+
+@pytest.mark.parametrize("engine", ["events", "fluid"])
+def test_files(good: Path, bad: Path, tmp_path: Path, engine: str) -> None:
+    html, document, tables = tmp_path / "r.html", tmp_path / "r.json", tmp_path / "tables"
+    faradisc_plan(good, "--engine", engine, "--html", html, "--json", document, "--csv", tables)
+    assert "A small plan" in html.read_text() and "<svg" in html.read_text()
+    found = json.loads(document.read_text())
+    assert (found["engine"], found["samples"], found["holds"]) == (engine, 2, True)
+    names = sorted(file.name for file in tables.iterdir())
+    assert names == [
+        "budgets.csv", "costs.csv", "events.csv", "keys.csv", "minutes.csv", "partitions.csv", "scaling.csv",
+        "traffic.csv",
+    ]  # fmt: skip
+    minutes = list(csv.DictReader((tables / "minutes.csv").read_text().splitlines()))
+    writes = [row for row in minutes if row["direction"] == "W"]
+    assert [(row["at_s"], row["offered"], row["consumed"]) for row in writes] == [
+        ("0", "4", "4"),
+        ("60", "4", "4"),
+    ]
+    faradisc_plan(good, bad, "--json", document, "--csv", tmp_path / "two")
+    assert [entry["holds"] for entry in json.loads(document.read_text())] == [True, False]
+    assert sorted(each.name for each in (tmp_path / "two").iterdir()) == ["1-good", "2-bad"]
+
+
+def test_a_trace_alone_and_on_a_plan(good: Path, tmp_path: Path) -> None:
+    trace = tmp_path / "t.jsonl"
+    lines = [
+        json.dumps({"t": second, "op": "PutItem", "table": "T", "pk": "a", "new": 900})
+        for second in range(90)
+    ]
+    trace.write_text("\n".join([*lines[:40], "what is this", *lines[40:]]) + "\n")
+    alone = faradisc_plan("--trace", trace)
+    assert alone.exit_code == 0
+    assert "T: on demand, partitions: 4" in alone.stdout
+    assert "Skipped 1 lines of the trace (90 were read):" in alone.stdout
+    assert f"{trace}:41: not JSON" in alone.stdout
+    assert "The trace does not describe T" in alone.stdout
+    on_plan = faradisc_plan(good, "--trace", trace)
+    assert "T: provisioned" in on_plan.stdout and "Nothing was throttled" in on_plan.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "name a plan file, or a trace with --trace"),
+        (["missing.yaml"], "missing.yaml: it cannot be read: No such file or directory. Check its name."),
+        (["--trace", "missing.jsonl"], "missing.jsonl: it cannot be read"),
+    ],
+)
+def test_input_that_is_not_there(arguments: list[str], said: str) -> None:
+    found = faradisc_plan(*arguments)
+    assert (found.exit_code, found.stdout) == (2, "")
+    assert said in found.stderr
+
+
+def test_bad_input_is_one_sentence(good: Path, tmp_path: Path) -> None:
+    good.write_text(good.read_text().replace("rate: 4", "rate: -4"))
+    found = faradisc_plan(good)
+    assert found.exit_code == 2
+    assert found.stderr == (
+        f"faradisc: {good}:4: traffic[0].rate: a rate cannot be negative: -4. Write 0 or more.\n"
+    )
+    good.write_bytes(b"name: a\nduration: \xff\n")
+    assert (
+        faradisc_plan(good).stderr == f"faradisc: {good}:2: this is not UTF-8. Save the file as UTF-8 text.\n"
+    )
+    empty = tmp_path / "empty.jsonl"
+    empty.write_text("")
+    assert "there is no request in this trace" in faradisc_plan("--trace", empty).stderr
+
+
+def test_a_place_that_cannot_be_written(good: Path, tmp_path: Path) -> None:
+    found = faradisc_plan(good, "--json", tmp_path / "no" / "such" / "place.json")
+    assert found.exit_code == 2
+    assert "No such file or directory. Name a place that can be written" in found.stderr
+
+
+def test_other_commands_pay_nothing_for_it() -> None:
+    """The planner and its YAML are imported when `plan` runs, not before."""
+    code = "import sys, faradisc.cli.main; print([m for m in sys.modules if m == 'yaml' or 'planner' in m])"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert shown.stdout == "[]\n"
