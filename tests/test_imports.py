@@ -34,6 +34,7 @@ ROWS = (
     ("scaling",),
     ("neighbours",),
     ("database", "seeding"),
+    ("transfer",),
     ("server", "local", "testing"),
     ("cli",),
     ("__main__",),

@@ -13,6 +13,7 @@ from faradisc.cli.plan import plan
 from faradisc.cli.seed import seed
 from faradisc.cli.serving import serve
 from faradisc.cli.streams import streams
+from faradisc.cli.transfers import copy, export_table, import_files
 from faradisc.cli.waiting import wait
 
 
@@ -33,7 +34,10 @@ def version() -> None:
 
 cli.add_command(backup)
 cli.add_command(check)
+cli.add_command(copy)
 cli.add_command(credentials)
+cli.add_command(export_table)
+cli.add_command(import_files)
 cli.add_command(plan)
 cli.add_command(inspect)
 cli.add_command(restore)

@@ -33,7 +33,7 @@ def checked_item(item: object, table: Table) -> int:
     """
     size = canonical_size(item) if type(item) is dict else -1
     if size < 0:
-        raise ValidationException(_fault(item))
+        raise ValidationException(fault_of(item))
     if size > ITEM_SIZE_BYTES_MAX:
         raise ValidationException(PUT_TOO_LARGE)
     checked: Item = item  # type: ignore[assignment]
@@ -78,7 +78,7 @@ def _bytes_of(text: str) -> int:
     return len(text.encode())
 
 
-def _fault(item: object) -> str:
+def fault_of(item: object) -> str:
     """Why `canonical_size` said no."""
     if type(item) is not dict:
         return "The item is no map of attributes"

@@ -6,7 +6,7 @@ nothing starts without them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -17,6 +17,7 @@ from faradisc.exchange.buckets import Buckets, DirectoryBuckets
 from faradisc.exchange.ledger import BULK, EXPORT, IMPORT, Ledger
 from faradisc.storage.api import Store
 from faradisc.tables.catalog import Catalog
+from faradisc.values.attribute import Item
 
 if TYPE_CHECKING:
     from faradisc.exchange.importing import Importing
@@ -29,6 +30,8 @@ class Places:
     buckets: Buckets
     logs: Path
     """Directory of the error logs; made when there is something to write."""
+    transform: Callable[[Item], Item] | None = None
+    """What becomes of every item on its way into a new table; `faradisc import` masks with it."""
 
 
 class Job(Protocol):
@@ -100,7 +103,7 @@ class Exchange:
     def _importer(self, places: Places) -> Importing:
         from faradisc.exchange.importing import Importing  # noqa: PLC0415 - only those that import
 
-        return Importing(self._store, self._catalog, self.ledger, places.buckets, places.logs)
+        return Importing(self._store, self._catalog, self.ledger, places)
 
     async def drop_all(self) -> None:
         """Forget every task. Objects in buckets stay."""

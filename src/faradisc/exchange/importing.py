@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from faradisc.errors import ResourceNotFoundException, ValidationException
-from faradisc.exchange.buckets import BucketError, Buckets, access_of
+from faradisc.exchange.buckets import BucketError, access_of
 from faradisc.exchange.checking import checked_item
 from faradisc.exchange.compression import Damaged, Unavailable
+from faradisc.exchange.desk import Places
 from faradisc.exchange.error_log import ErrorLog
 from faradisc.exchange.intake import Intake, Step, TooManyObjects
 from faradisc.exchange.json_lines import Malformed
@@ -34,11 +34,13 @@ log = logging.getLogger("faradisc.exchange")
 
 FILLER = "import"
 DAMAGED, FAILED, GONE = "InputDamaged", "InternalServerError", "TableNotFound"
-Taken = tuple[list[tuple[Item, int]], int]
 
 
 def take_items(
-    records: list[Record], table: Table, refused: Callable[[int, str], None]
+    records: list[Record],
+    table: Table,
+    refused: Callable[[int, str], None],
+    transform: Callable[[Item], Item] | None = None,
 ) -> list[tuple[Item, int]]:
     """The items among records, checked and measured; `refused` is told the others' positions and reasons."""
     items: list[tuple[Item, int]] = []
@@ -51,7 +53,11 @@ def take_items(
             refused(position, "The record has no Item")
             continue
         try:
-            items.append((item, checked_item(item, table)))
+            size = checked_item(item, table)
+            if transform is not None:
+                item = transform(item)
+                size = checked_item(item, table)
+            items.append((item, size))
         except ValidationException as error:
             refused(position, str(error.message))
     return items
@@ -60,18 +66,19 @@ def take_items(
 class _Run:
     """One import while this process works on it."""
 
-    def __init__(self, task: Task, table: Table, buckets: Buckets, logs: Path) -> None:
+    def __init__(self, task: Task, table: Table, places: Places) -> None:
         shown, progress = task.shown, task.progress
         self.task = task
         self.table = table
+        self._transform = places.transform
         place = shown["S3BucketSource"]
-        buckets = buckets.opened(access_of(place))
+        buckets = places.buckets.opened(access_of(place))
         self.bucket: str = place["S3Bucket"]
         self.intake = Intake(
             buckets, (self.bucket, place.get("S3KeyPrefix", "")), source_of(shown), table, progress
         )
         self.errors = ErrorLog(
-            logs / "aws-dynamodb" / "imports" / task.id / "error",
+            places.logs / "aws-dynamodb" / "imports" / task.id / "error",
             progress.get("log_bytes", 0),
             progress.get("log_lines", 0),
         )
@@ -84,7 +91,7 @@ class _Run:
             pointer = {"bucket": self.bucket, "key": step.key, "itemIndex": step.first + position}
             self.errors.add({"itemS3Pointer": pointer, "importArn": task.arn, "errorMessages": [reason]})
 
-        items = take_items(step.records, self.table, refused)
+        items = take_items(step.records, self.table, refused, self._transform)
         task.progress["log_bytes"], task.progress["log_lines"] = self.errors.write()
         shown = task.shown
         shown["ProcessedSizeBytes"] = self.intake.bytes_read
@@ -109,12 +116,11 @@ def source_of(shown: dict[str, Any]) -> Source:
 class Importing:
     """The imports of one database, one after another."""
 
-    def __init__(self, store: Store, catalog: Catalog, ledger: Ledger, buckets: Buckets, logs: Path) -> None:
+    def __init__(self, store: Store, catalog: Catalog, ledger: Ledger, places: Places) -> None:
         self._store = store
         self._catalog = catalog
         self._ledger = ledger
-        self._buckets = buckets
-        self._logs = logs
+        self._places = places
         self._run: _Run | None = None
 
     async def recover(self) -> None:
@@ -150,7 +156,7 @@ class Importing:
         run = self._run
         if run is None or run.task is not task:
             self.close()
-            run = self._run = _Run(task, table, self._buckets, self._logs)
+            run = self._run = _Run(task, table, self._places)
         run.table = table
         step = await run.intake.step()
         if self._table_of(task) is not table:

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 from faradisc.exchange.buckets import Buckets, NoSuchKey, Object
 from faradisc.exchange.compression import Damaged
 from faradisc.exchange.manifests import Manifests
-from faradisc.exchange.reading import Reading, Record, Source
+from faradisc.exchange.reading import Reading, Record, Source, keys_of
 from faradisc.tables.table import Table
 
 STEP_BYTES = 256 * 1024
@@ -117,7 +117,7 @@ class Intake:
         if chosen.key != key:
             records = 0
         self._file = await self._manifests.fetch(chosen.key)
-        self._reading = Reading(self._file, self._source, self._table)
+        self._reading = Reading(self._file, self._source, keys_of(self._table))
         self._records = self._reading.records
         self._counted = 0
         self._to_pass = records

@@ -33,11 +33,20 @@ class Source:
             ion_values.check_library()
 
 
+@dataclass(frozen=True, slots=True)
+class KeyAttributes:
+    """The attributes that are keys of a table or of its indexes."""
+
+    types: Mapping[str, str]
+    of_indexes: frozenset[str]
+    """Those that are in no key of the table."""
+
+
 class Reading:
     """One object being read; `bytes_read` counts its content, decompressed."""
 
-    def __init__(self, file: BinaryIO, source: Source, table: Table | None = None) -> None:
-        """table: gives the key attributes of CSV rows their types."""
+    def __init__(self, file: BinaryIO, source: Source, keys: KeyAttributes) -> None:
+        """keys: give attributes of CSV rows their types."""
         self.bytes_read = 0
         pieces = self._counted(compression.pieces(file, source.compression))
         if source.format == "ION":
@@ -47,8 +56,8 @@ class Reading:
                 pieces,
                 delimiter=source.delimiter,
                 headers=source.headers,
-                key_types=key_types(table) if table is not None else {},
-                may_be_absent=_index_keys(table) if table is not None else frozenset(),
+                key_types=keys.types,
+                may_be_absent=keys.of_indexes,
             )
         else:
             self.records = json_lines.records(pieces)
@@ -59,14 +68,8 @@ class Reading:
             yield piece
 
 
-def key_types(table: Table) -> Mapping[str, str]:
-    """The types of all attributes that are keys of the table or of its indexes."""
+def keys_of(table: Table) -> KeyAttributes:
     types: dict[str, str] = dict(table.key.types)
     for index in table.indexes:
         types.update(index.schema.key.types)
-    return types
-
-
-def _index_keys(table: Table) -> frozenset[str]:
-    names = {name for index in table.indexes for name in index.schema.key.names}
-    return frozenset(names - set(table.key.names))
+    return KeyAttributes(types, frozenset(types) - frozenset(table.key.names))
