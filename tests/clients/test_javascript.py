@@ -12,7 +12,6 @@ import os
 import shutil
 import socket
 import subprocess
-import tempfile
 import time
 import urllib.parse
 import urllib.request
@@ -22,6 +21,7 @@ from pathlib import Path
 import boto3
 import pytest
 
+from fixtures.environments import cache_folder
 from fixtures.served import Server
 
 HERE = Path(__file__).parent / "javascript"
@@ -36,8 +36,7 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def packages() -> Path:
     """The folder with package.json, the tour and node_modules."""
-    cache = Path(os.environ.get("FARADISC_TEST_CACHE", Path(tempfile.gettempdir()) / "faradisc-test-cache"))
-    folder = cache / "javascript"
+    folder = cache_folder() / "javascript"
     folder.mkdir(parents=True, exist_ok=True)
     for name in ("package.json", "tour.mjs"):
         shutil.copy(HERE / name, folder / name)
