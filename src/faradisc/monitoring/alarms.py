@@ -59,6 +59,8 @@ class Alarms:
         self._alarms: dict[Name, Alarm] = {}
         self._events: deque[HistoryItem] = deque()
         self._last_number = 0
+        self.version = 0
+        """Rises whenever an alarm comes, goes, or gets new settings."""
         self.started_ns = clock.now_ns()
         """Metrics are not older than this."""
 
@@ -100,6 +102,7 @@ class Alarms:
 
     async def put(self, alarm: Alarm) -> None:
         """Add an alarm, or replace the settings of the one of that name; its state stays."""
+        self.version += 1
         name = (alarm.place, alarm.name)
         present = self._alarms.get(name)
         if present is None:
@@ -173,6 +176,7 @@ class Alarms:
         return self._event(alarm, at_ns, "Action", summary, data)
 
     async def delete(self, alarms: Iterable[Alarm]) -> None:
+        self.version += 1
         now_ns = self._clock.now_ns()
         keys: list[Key] = []
         events = []

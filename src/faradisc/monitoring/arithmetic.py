@@ -2,7 +2,7 @@
 
 A value is a number, a series (time -> number), or an array of series. Operators and element-wise functions
 work on the times that both sides have; a number is the same at every time. What has no finite value at a
-time (a division by zero) has no point there.
+time (a division by zero) has no point there; a number that is none is a series without points.
 
     + - * / ^  - (sign)  == != < <= > >=  && ||        [m1, m2]   METRICS()   METRICS("prefix")
     ABS CEIL FLOOR LOG LOG10                           of each value
@@ -266,9 +266,7 @@ class _Reader:
     def _combine(self, calculation: Callable[[float, float], float], left: Value, right: Value) -> Value:
         if isinstance(left, float) and isinstance(right, float):
             value = _finite(calculation, left, right)
-            if value is None:
-                self._refuse("no finite number")
-            return value
+            return {} if value is None else value
         if isinstance(left, list) or isinstance(right, list):
             return self._combine_arrays(calculation, left, right)
         if isinstance(left, float):
@@ -376,9 +374,7 @@ class _Reader:
         if isinstance(value, dict):
             return self._each(calculation, value)
         number = _finite(calculation, value)
-        if number is None:
-            self._refuse("no finite number")
-        return number
+        return {} if number is None else number
 
     def _of_many(self, calculation: Callable[[Sequence[float]], float], value: Value) -> Value:
         if isinstance(value, float):

@@ -14,6 +14,7 @@ from typing import Final
 from faradisc.capacity.alarms import Value
 from faradisc.capacity.config import SECOND_NS
 from faradisc.clock import Clock
+from faradisc.errors import ValidationException
 from faradisc.monitoring.alarm import METRIC_DELAY_NS, Alarm
 from faradisc.monitoring.alarms import Alarms
 from faradisc.monitoring.queries import evaluate, queries_of
@@ -31,15 +32,27 @@ class Evaluator:
         self._alarms = alarms
         self._sources = sources
         self._clock = clock
+        self._due_ns = 0
+        """No alarm has anything to look at before this..."""
+        self._seen_version = -1
+        """...as long as they are the ones of this version."""
 
     async def step(self) -> bool:
         """Look at what every alarm has to look at, a bounded number of periods. False when none had any."""
-        busy = False
         now_ns = self._clock.now_ns()
+        if now_ns < self._due_ns and self._seen_version == self._alarms.version:
+            return False
+        self._seen_version = self._alarms.version
+        busy = False
+        due_ns = now_ns + CATCH_UP_NS
         for alarm in self._alarms.all():
-            if not alarm.driven and alarm.looked_ns + alarm.period_s * SECOND_NS + METRIC_DELAY_NS <= now_ns:
+            if alarm.driven:
+                continue
+            if _due_ns(alarm) <= now_ns:
                 await self._catch_up(alarm, now_ns)
                 busy = True
+            due_ns = min(due_ns, _due_ns(alarm))
+        self._due_ns = due_ns
         return busy
 
     async def _catch_up(self, alarm: Alarm, now_ns: int) -> None:
@@ -80,7 +93,10 @@ class Evaluator:
         if "Metrics" in settings:
             queries = queries_of(settings["Metrics"], alarm.place)
             (watched,) = [query for query in queries if query.returned]
-            return dict(evaluate(self._sources, queries, start_ns, end_ns)[watched.id])
+            try:
+                return dict(evaluate(self._sources, queries, start_ns, end_ns)[watched.id])
+            except ValidationException:
+                return {}  # of this time's values the expression makes no series
         metric = MetricName(
             alarm.place,
             settings["Namespace"],
@@ -93,3 +109,8 @@ class Evaluator:
         points = self._sources.points(metric, start_ns, end_ns, alarm.period_s)
         values = ((at, value_of(point, statistic)) for at, point in points)
         return {at: value for at, value in values if value is not None}
+
+
+def _due_ns(alarm: Alarm) -> int:
+    """When the alarm's next period can be looked at."""
+    return alarm.looked_ns + alarm.period_s * SECOND_NS + METRIC_DELAY_NS

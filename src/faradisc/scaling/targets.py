@@ -71,6 +71,8 @@ class Targets:
         self._targets: dict[Name, Target] = {}
         self._activities: deque[Activity] = deque()
         self._last_number = 0
+        self.version = 0
+        """Rises whenever a target comes, goes or is changed."""
 
     async def load(self) -> None:
         activities = []
@@ -116,6 +118,7 @@ class Targets:
 
     async def save(self, target: Target) -> None:
         """Make a target, new or changed, durable."""
+        self.version += 1
         self._targets[target.name] = target
         await self._documents.write({_key(target): target.to_json()})
 

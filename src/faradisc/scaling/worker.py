@@ -29,6 +29,7 @@ from faradisc.tables.catalog import Catalog
 from faradisc.tables.table import Throughput
 
 MINUTES_PER_STEP: Final = 60
+_NEVER_NS: Final = 1 << 63
 
 Execute = Callable[[Call], Awaitable[dict[str, Any]]]
 MetricsOf = Callable[[str], MetricStore]
@@ -72,12 +73,20 @@ class Scaler:
         self._entropy = entropy
         self._metrics_of = metrics_of
         self._execute = execute
+        self._due_ns = 0
+        """Nothing is due before this..."""
+        self._seen_version = -1
+        """...as long as the targets are those of this version."""
 
     async def step(self) -> bool:
-        """One thing for every target. False when nothing was due."""
+        """One thing for every target. False when nothing was due, or all that is due has to wait."""
+        if self._clock.now_ns() < self._due_ns and self._seen_version == self._targets.version:
+            return False
+        self._seen_version = self._targets.version
         busy = False
         for target in self._targets.all():
             busy = await self._tend(target) or busy
+        self._due_ns = min(map(_due_ns, self._targets.all()), default=_NEVER_NS)
         return busy
 
     def present(self, target: Target) -> Present | None:
@@ -100,7 +109,7 @@ class Scaler:
 
     async def _tend(self, target: Target) -> bool:
         now_ns = self._clock.now_ns()
-        if not self._is_due(target, now_ns):
+        if _due_ns(target) > now_ns:
             return False
         present = self.present(target)
         if target.changing is not None:
@@ -121,25 +130,6 @@ class Scaler:
         if policy.decided is not None:
             return await self._carry_out(target, policy, present, now_ns)
         return await self._look(target, policy, present, now_ns)
-
-    def _is_due(self, target: Target, now_ns: int) -> bool:
-        """Whether there can be anything to do; costs no look at the table."""
-        policy = target.policy
-        return (
-            target.limits_new
-            or target.changing is not None
-            or any(
-                action.next_ns is not None and action.next_ns <= now_ns for action in target.actions.values()
-            )
-            or (
-                policy is not None
-                and (
-                    policy.decided.at_ns <= now_ns
-                    if policy.decided is not None
-                    else policy.tracking.next_look_ns() <= now_ns
-                )
-            )
-        )
 
     def _rest(self, target: Target, now_ns: int) -> None:
         """Nothing can be scaled: no minute of this time counts later."""
@@ -347,6 +337,18 @@ class Scaler:
         activity.message = activity.message.replace(_WAITING, _FULFILLED)
         activity.ended_ns = self._clock.now_ns()
         await self._targets.keep(target, activity)
+
+
+def _due_ns(target: Target) -> int:
+    """When there can be something to do next; costs no look at the table."""
+    if target.limits_new or target.changing is not None:
+        return 0
+    due = [action.next_ns for action in target.actions.values() if action.next_ns is not None]
+    policy = target.policy
+    if policy is not None:
+        waiting = policy.decided
+        due.append(policy.tracking.next_look_ns() if waiting is None else waiting.at_ns)
+    return min(due, default=_NEVER_NS)
 
 
 def looking_from(now_ns: int) -> int:

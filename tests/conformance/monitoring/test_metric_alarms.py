@@ -326,3 +326,26 @@ def test_refused_states(town: Town) -> None:
         )
     with refused("InvalidNextToken"):
         town.cloudwatch.describe_alarms(NextToken="foreign")
+
+
+def test_an_expression_that_is_no_series_at_times_is_missing_data(town: Town) -> None:
+    """Its kind depends on the values: a number while there are some, nothing before."""
+    mine = {"Namespace": "Mine", "MetricName": "m", "Dimensions": []}
+    town.cloudwatch.put_metric_alarm(
+        AlarmName="odd",
+        EvaluationPeriods=1,
+        Threshold=1,
+        ComparisonOperator="GreaterThanThreshold",
+        TreatMissingData="breaching",
+        Metrics=[
+            {"Id": "m", "MetricStat": {"Metric": mine, "Period": 60, "Stat": "Sum"}, "ReturnData": False},
+            {"Id": "e", "Expression": "IF(SUM(m) > 0, 5)"},
+        ],
+    )
+    town.cloudwatch.put_metric_alarm(**ALARM)
+    town.cloudwatch.put_metric_data(Namespace="Mine", MetricData=[{"MetricName": "m", "Value": 1}])
+    town.work(120)
+    assert described(town, "odd")["StateValue"] == "ALARM"
+    town.create()
+    town.minutes(3, 3)
+    assert described(town)["StateValue"] == "ALARM", "other alarms are looked at all the same"

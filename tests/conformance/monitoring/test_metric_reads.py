@@ -372,6 +372,11 @@ DATA_REFUSED: dict[str, tuple[list[dict[str, Any]], dict[str, Any], str]] = {
         "Error in expression \"SEARCH('{AWS/DynamoDB,TableName}', 'Sum', 300)\": the function SEARCH is not "
         "offered by this version of Faradisc",
     ),
+    "too much": (
+        [query(f"m{number}") for number in range(100)],
+        {"StartTime": datetime(2000, 1, 1, tzinfo=UTC), "EndTime": datetime(2100, 1, 1, tzinfo=UTC)},
+        "You have requested up to 2,304,000 datapoints, which exceeds the limit of 1,000,000.",
+    ),
     "no such page": ([query("m")], {"MaxDatapoints": 0}, "MaxDatapoints must be between 1 and 100800, not 0"),
 }
 

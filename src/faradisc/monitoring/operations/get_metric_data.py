@@ -9,9 +9,11 @@ from __future__ import annotations
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from typing import Any, Final
 
+from faradisc.capacity.config import DAY_NS, MINUTE_NS, SECOND_NS
 from faradisc.clock import epoch_seconds
 from faradisc.errors import ValidationException
 from faradisc.monitoring.arithmetic import Series
+from faradisc.monitoring.custom import POINTS_MAX
 from faradisc.monitoring.errors import InvalidNextToken
 from faradisc.monitoring.operations.moments import moment_ns
 from faradisc.monitoring.queries import Query, evaluate, queries_of
@@ -19,10 +21,12 @@ from faradisc.monitoring.service import Monitoring
 from faradisc.operations.call import Call
 
 DATAPOINTS_MAX: Final = 100_800
-RANGE_NS_MAX: Final = 455 * 86_400 * 1_000_000_000
-"""What the service keeps: 15 months."""
-PERIODS_MAX: Final = 100_800
-"""Of one series, empty periods included."""
+KEPT_NS: Final = POINTS_MAX * MINUTE_NS
+"""Nothing is older, so a range of years need not be walked."""
+AHEAD_NS: Final = DAY_NS
+"""Nothing is newer."""
+PERIODS_MAX: Final = 1_000_000
+"""Of all metrics of one request together, empty periods included."""
 
 
 async def get_metric_data(monitoring: Monitoring, call: Call) -> dict[str, Any]:
@@ -36,13 +40,15 @@ async def get_metric_data(monitoring: Monitoring, call: Call) -> dict[str, Any]:
     if "LabelOptions" in request:
         raise ValidationException("LabelOptions are not offered by this version of Faradisc.")
     queries = queries_of(request["MetricDataQueries"], monitoring.place(call))
-    # Nothing is older than what is kept, so a range of years need not be walked.
-    start_ns = max(start_ns, min(end_ns - 1, monitoring.clock.now_ns() - RANGE_NS_MAX))
-    shortest_ns = (
-        min((query.period_s for query in queries if query.metric is not None), default=60) * 1_000_000_000
-    )
-    if (end_ns - start_ns) // shortest_ns > PERIODS_MAX:
-        raise ValidationException(f"The time range has more than {PERIODS_MAX} periods")
+    now_ns = monitoring.clock.now_ns()
+    end_ns = min(end_ns, now_ns + AHEAD_NS)
+    start_ns = min(max(start_ns, now_ns - KEPT_NS), end_ns)
+    periods_s = [query.period_s for query in queries if query.metric is not None]
+    asked = sum((end_ns - start_ns) // (period_s * SECOND_NS) for period_s in periods_s)
+    if asked > PERIODS_MAX:
+        raise ValidationException(
+            f"You have requested up to {asked:,} datapoints, which exceeds the limit of {PERIODS_MAX:,}."
+        )
     found = evaluate(monitoring.sources, queries, start_ns, end_ns)
     newest_first = request.get("ScanBy", "TimestampDescending") == "TimestampDescending"
     listed = {query["Id"]: place for place, query in enumerate(request["MetricDataQueries"])}
