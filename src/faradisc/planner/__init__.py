@@ -7,7 +7,7 @@ Traffic, modelled in a plan file or recorded in a trace, runs in virtual time ag
     document, mistakes      YAML with line numbers; what is wrong, where, and what to write instead
     plan, loading           what a plan file means (plan_keys, plan_traffic: its larger members)
     keys, rates, retries    models of which keys are asked for, how often, and how clients insist
-    trace, traced           recorded traffic, written by the server, read back with bad lines counted
+    trace, traced, replay   recorded traffic, written by the server, read back with bad lines counted
     world, scaling          the tables of a plan as resources of the core; auto scaling at work on them
     streams                 traffic as streams of equal requests with their charges
     events                  the engine that runs every request

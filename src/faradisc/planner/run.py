@@ -33,10 +33,11 @@ from faradisc.planner.outcome import (
     number,
 )
 from faradisc.planner.plan import Plan
+from faradisc.planner.replay import requests_of_trace
 from faradisc.planner.scaling import Scaler, scalers
 from faradisc.planner.story import event_rows
 from faradisc.planner.streams import Flow
-from faradisc.planner.trace import Trace, requests_of_trace
+from faradisc.planner.trace import Trace
 from faradisc.planner.world import World
 
 Engine = Literal["events", "fluid"]

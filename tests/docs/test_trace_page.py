@@ -1,0 +1,76 @@
+"""docs/formats/trace.md: every line on the page is read as the page says; the guide's plan runs."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from faradisc.capacity.config import SECOND_NS
+from faradisc.planner.loading import load_plan
+from faradisc.planner.plan import BUDGETS
+from faradisc.planner.trace import Recorded, Trace, TraceCharge, TraceWriter
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "formats" / "trace.md").read_text()
+GUIDE = (DOCS / "guide" / "planning.md").read_text()
+LINES = [line.strip().encode() for line in PAGE.splitlines() if line.startswith("    {")]
+
+
+def requests() -> list[Recorded]:
+    trace = Trace.scan("page", lambda: LINES)
+    assert (trace.skipped, trace.lines_read) == (0, len(LINES))
+    assert list(trace.tables) == ["Orders"]
+    return list(trace.requests())
+
+
+def test_every_line_of_the_page_is_read() -> None:
+    put, query, refused, short, get, index = requests()
+    assert [(charge.index, charge.direction, charge.half_units) for charge in put.charges] == [
+        (None, "W", 4),
+        ("by-status", "W", 2),
+    ]
+    assert (put.key, put.grows_bytes, put.grows_items) == ("u1", 200, 1)
+    assert query.charges[0].eventual and not refused.charges[0].eventual
+    assert [charge.half_units for charge in short.charges] == [4, 2, 2]
+    assert (get.charges[0].half_units, index.charges[0].index) == (2, "by-status")
+
+
+def test_the_writer_writes_what_the_page_shows() -> None:
+    start = 1_793_577_600 * SECOND_NS
+    lines: list[bytes] = []
+    writer = TraceWriter(lines.append, start + 5)
+    rates = {"by-status": (5, 10)}
+    writer.describe(
+        "Orders", read_units=10, write_units=10, sort_key=True, items=2000, size_bytes=2048000, indexes=rates
+    )
+    place = bytes.fromhex("0123456789abcdef0123456789abcdef7531")
+    entry = bytes.fromhex("fedcba9876543210fedcba98765432104f50454e")
+    put = [TraceCharge(None, "W", place, 4), TraceCharge("by-status", "W", entry, 2)]
+    writer.request(start + SECOND_NS // 4, "PutItem", "Orders", put, key="u1", grows_bytes=200, grows_items=1)
+    read = [TraceCharge(None, "R", place, 3, eventual=True)]
+    writer.request(start + SECOND_NS // 2, "Query", "Orders", read, key="u1")
+    reason = "TableWriteProvisionedThroughputExceeded"
+    charge = [TraceCharge(None, "W", place, 2)]
+    writer.request(start + 3 * SECOND_NS // 4, "PutItem", "Orders", charge, refused=reason)
+    assert [json.loads(line) for line in lines] == [json.loads(line) for line in LINES[:5]]
+    assert b"".join(lines) == b"".join(line + b"\n" for line in LINES[:5])
+
+
+def test_the_plans_of_the_guide_are_plans() -> None:
+    first, tables = re.findall(r"```yaml\n(.*?)```", GUIDE, re.S)
+    assert load_plan(first, "guide").duration_s == 3600
+    traffic = "duration: 1h\ntraffic: [{operation: GetItem, rate: 1, keys: single}]\n"
+    assert load_plan(tables + traffic, "guide").tables[0].rates.write_scaling is not None
+
+
+def test_the_guide_names_every_budget_and_key_model() -> None:
+    assert all(f"`{name}`" in GUIDE for name in BUDGETS)
+    for keys in re.findall(r"^\| `([^`]+)`.*? \|", GUIDE[GUIDE.index("| `keys:`") :], re.M):
+        if not keys.startswith(("{", "single")):
+            continue
+        text = (
+            "duration: 1m\ntables: {T: {mode: on-demand}}\n"
+            f"traffic: [{{operation: GetItem, rate: 1, keys: {keys}}}]\n"
+        )
+        assert load_plan(text, "guide").traffic
