@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from bench import client, expiring, machine, report, rounds
+from bench import client, expiring, machine, report, rounds, soak
 from bench.servers import FARADISC, PROGRAMS, Program, Server, Unavailable, install_peers
 from bench.workloads import FEATURES, PARTITION_ITEMS, WORKLOADS, Population, Workload
 
@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.command == "setup":
             install_peers()
             return 0
-        return _run(options)
+        return _soak(options) if options.command == "soak" else _run(options)
     except (
         Unavailable,
         client.BadAnswer,
@@ -47,10 +47,11 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add(
         "command",
         nargs="?",
-        choices=("run", "setup"),
+        choices=("run", "setup", "soak"),
         default="run",
-        help="setup installs the peers with npm",
+        help="setup installs the peers with npm; soak puts everything on one server for a long time",
     )
+    add("--minutes", type=float, default=60, help="soak: how long (60)")
     add("--only", type=_names(WORKLOADS), help=f"workloads, separated by commas: {', '.join(WORKLOADS)}")
     add("--servers", type=_names(PROGRAMS), help=f"servers, separated by commas: {', '.join(PROGRAMS)}")
     add("--seconds", type=int, default=5, help="length of a round (5)")
@@ -230,6 +231,23 @@ def _name_of(options: argparse.Namespace) -> str:
     if options.scale:
         return "scale"
     return "expiring" if options.expiring else options.feature or "comparison"
+
+
+def _soak(options: argparse.Namespace) -> int:
+    if options.publish:
+        report.split_at_marks(options.publish, "soak")
+    options.directory.mkdir(parents=True, exist_ok=True)
+    directory = Path(tempfile.mkdtemp(suffix=".tmp", dir=options.directory))
+    try:
+        here = machine.describe(directory)
+        tables, well = soak.run(options.minutes, directory, _say)
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+    notes = [f"{soak.CLIENTS} clients that pause {soak.PAUSE_S * 1e3:g} ms on average, nothing pinned"]
+    print("\n" + "\n\n".join(["\n".join([*here.lines(), *notes]), *(table.text() for table in tables)]))
+    if options.publish:
+        report.publish(options.publish, "soak", report.markdown(tables, here, notes))
+    return 0 if well else 1
 
 
 def _measure(

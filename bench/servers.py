@@ -194,6 +194,9 @@ class Server:
     def memory_bytes(self, field: str = "VmRSS") -> int:
         return machine.memory_bytes(self.pid, field)
 
+    def open_files(self) -> int:
+        return len(list(Path(f"/proc/{self.pid}/fd").iterdir()))
+
     def _answers(self, question: bytes) -> bool:
         try:
             with socket.create_connection(("127.0.0.1", self.port), timeout=READY_S_MAX) as connection:
