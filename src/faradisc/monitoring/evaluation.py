@@ -17,7 +17,6 @@ from faradisc.clock import Clock
 from faradisc.errors import ValidationException
 from faradisc.monitoring.alarm import METRIC_DELAY_NS, Alarm
 from faradisc.monitoring.alarms import Alarms
-from faradisc.monitoring.queries import evaluate, queries_of
 from faradisc.monitoring.reasons import reason, reason_data
 from faradisc.monitoring.sources import MetricName, Sources, dimensions_of
 from faradisc.monitoring.statistics import value_of
@@ -91,6 +90,8 @@ class Evaluator:
     def _values(self, alarm: Alarm, start_ns: int, end_ns: int) -> dict[int, Value]:
         settings = alarm.settings
         if "Metrics" in settings:
+            from faradisc.monitoring.queries import evaluate, queries_of  # noqa: PLC0415 - few alarms have any
+
             queries = queries_of(settings["Metrics"], alarm.place)
             (watched,) = [query for query in queries if query.returned]
             try:
