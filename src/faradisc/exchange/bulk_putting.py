@@ -130,14 +130,15 @@ class _Run:
         self.units = 0
         self._reported.clear()
         progress, shown = self.task.progress, self.task.shown
+        changes = list(self._changes(step))
         before, ended = progress.get("processed", 0), progress["ended"]
         shown["ProcessedInputBytes"] = self.intake.bytes_read
         if self.intake.total_bytes is not None:
             shown["TotalInputBytes"] = self.intake.total_bytes
-        groups = deque(_groups(self._changes(step)) or [[]])
+        groups = deque(_groups(changes) or [[]])
         while groups:
             group = groups.popleft()
-            until = groups[0][0][0] if groups else len(step.records)
+            until = groups[0][0][0] if groups else step.count
             progress["records"] = step.first + until
             progress["ended"] = ended and not groups
             progress["processed"] = shown["ProcessedItemCount"] = before + until

@@ -11,7 +11,7 @@ read. What does not: records that are no items; they are counted, listed in the 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from faradisc.errors import ResourceNotFoundException, ValidationException
@@ -26,7 +26,7 @@ from faradisc.exchange.ledger import IMPORT, Ledger, Task
 from faradisc.exchange.reading import Record, Source
 from faradisc.storage.api import Store
 from faradisc.tables.catalog import Catalog
-from faradisc.tables.loading import load_items
+from faradisc.tables.loading import LoadedRow, load_rows, row_of
 from faradisc.tables.table import Table
 from faradisc.values.attribute import Item
 
@@ -36,19 +36,19 @@ FILLER = "import"
 DAMAGED, FAILED, GONE = "InputDamaged", "InternalServerError", "TableNotFound"
 
 
-def take_items(
-    records: list[Record],
+def rows_of(
+    records: Iterable[Record],
     table: Table,
     refused: Callable[[int, str], None],
     transform: Callable[[Item], Item] | None = None,
-) -> list[tuple[Item, int]]:
-    """The items among records, checked and measured; `refused` is told the others' positions and reasons."""
-    items: list[tuple[Item, int]] = []
-    for position, record in enumerate(records):
-        if type(record) is Malformed:
-            refused(position, record.reason)
+) -> list[LoadedRow]:
+    """The items among records, as they are stored; `refused` is told the others' positions and reasons."""
+    rows: list[LoadedRow] = []
+    for position, each in enumerate(records):
+        if type(each) is Malformed:
+            refused(position, each.reason)
             continue
-        item = record.get("Item")
+        item = each.get("Item")
         if item is None:
             refused(position, "The record has no Item")
             continue
@@ -57,10 +57,11 @@ def take_items(
             if transform is not None:
                 item = transform(item)
                 size = checked_item(item, table)
-            items.append((item, size))
         except ValidationException as error:
             refused(position, str(error.message))
-    return items
+            continue
+        rows.append(row_of(table, item, size))
+    return rows
 
 
 class _Run:
@@ -91,14 +92,14 @@ class _Run:
             pointer = {"bucket": self.bucket, "key": step.key, "itemIndex": step.first + position}
             self.errors.add({"itemS3Pointer": pointer, "importArn": task.arn, "errorMessages": [reason]})
 
-        items = take_items(step.records, self.table, refused, self._transform)
+        rows = rows_of(step.records, self.table, refused, self._transform)
         task.progress["log_bytes"], task.progress["log_lines"] = self.errors.write()
         shown = task.shown
         shown["ProcessedSizeBytes"] = self.intake.bytes_read
-        shown["ProcessedItemCount"] += len(step.records)
-        shown["ImportedItemCount"] += len(items)
-        shown["ErrorCount"] += len(step.records) - len(items)
-        await load_items(store, self.table, items, also=task.batch())
+        shown["ProcessedItemCount"] += step.count
+        shown["ImportedItemCount"] += len(rows)
+        shown["ErrorCount"] += step.count - len(rows)
+        await load_rows(store, self.table, rows, also=task.batch())
 
 
 def source_of(shown: dict[str, Any]) -> Source:

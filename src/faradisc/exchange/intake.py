@@ -8,7 +8,7 @@ before them as the first reading would have.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
 from faradisc.exchange.buckets import Buckets, NoSuchKey, Object
@@ -26,12 +26,15 @@ OBJECTS_MAX = 50_000
 
 @dataclass(slots=True)
 class Step:
-    """The records of one step, all of one object."""
+    """The records of one step, all of one object, read while they are asked for."""
 
     key: str
     first: int
     """Number of the first record in its object, from 0."""
-    records: list[Record]
+    records: Iterator[Record] = field(default_factory=lambda: iter(()))
+    """To be read to the end; only then the walk has gone on. Raises: Damaged."""
+    count: int = 0
+    """How many there were, once they have been read."""
 
 
 class TooManyObjects(Exception):
@@ -74,7 +77,7 @@ class Intake:
         return bool(self._progress.get("done"))
 
     async def step(self) -> Step | None:
-        """The next records; None when this step only prepared the next one, or when all is `done`.
+        """The next records, perhaps none; None when this only prepared the next step, or when all is `done`.
 
         Raises: BucketError, Damaged, TooManyObjects, Unavailable, OSError.
         """
@@ -86,13 +89,16 @@ class Intake:
         if self._reading is None:
             await self._open()
             return None
+        key: str = self._progress["key"]
         try:
             if self._to_pass:
                 self._pass_over()
                 return None
-            return self._take(self._progress["key"])
         except Damaged as damage:
-            raise Damaged(f"{self._progress['key']}: {damage}") from None
+            raise Damaged(f"{key}: {damage}") from None
+        step = Step(key, self._progress["records"])
+        step.records = self._bounded(step, self._reading)
+        return step
 
     async def _list(self) -> None:
         found = [each for each in await self._buckets.objects(self._bucket, self._prefix) if each.size]
@@ -130,23 +136,22 @@ class Intake:
         if not self._to_pass and self._reading is not None:
             self._counted = self._reading.bytes_read
 
-    def _take(self, key: str) -> Step | None:
-        reading = self._reading
-        assert reading is not None
-        first = self._progress["records"]
-        taken: list[Record] = []
+    def _bounded(self, step: Step, reading: Reading) -> Iterator[Record]:
         before = reading.bytes_read
-        for record in self._records:
-            taken.append(record)
-            if len(taken) >= STEP_RECORDS or reading.bytes_read - before >= STEP_BYTES:
-                break
-        else:
-            self._progress["ended"] = True
-            self.close()
-        self._progress["records"] = first + len(taken)
+        try:
+            for record in self._records:
+                step.count += 1
+                yield record
+                if step.count >= STEP_RECORDS or reading.bytes_read - before >= STEP_BYTES:
+                    break
+            else:
+                self._progress["ended"] = True
+                self.close()
+        except Damaged as damage:
+            raise Damaged(f"{step.key}: {damage}") from None
+        self._progress["records"] = step.first + step.count
         self._progress["bytes"] = self._progress.get("bytes", 0) + reading.bytes_read - self._counted
         self._counted = reading.bytes_read
-        return Step(key, first, taken) if taken else None
 
     @property
     def bytes_read(self) -> int:

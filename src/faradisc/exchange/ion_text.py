@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 
 from faradisc.values.attribute import AttributeValue, Item
 
@@ -53,6 +54,7 @@ def decimal(canonical: str) -> str:
     return canonical if "." in canonical else canonical + "."
 
 
+@lru_cache(4096)
 def _name(name: str) -> str:
     """A field name: bare where Ion allows it, otherwise quoted."""
     if _SYMBOL(name) and name not in _KEYWORDS and not _NUMBERED(name) and name != "$ion_1_0":

@@ -4,21 +4,48 @@ Nobody else reads or writes such a table, it has no stream, no capture, no expir
 left of a write is its row, its index entries and the counters. A page of items is one commit; when an
 item is there already, the later one wins, and the entries of the earlier one go.
 
+An item becomes bytes at once (`row_of`) and is let go: thousands of items kept for a page cost the collector
+of garbage more time than everything else here (measured: half of it).
+
 Why not tables/writes.py: there each item has its own change, conditions and charges. Measured, a page takes
 a third of the time here. tests/fixtures/integrity.py holds what comes out against what the write path makes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from faradisc.codec import record
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
 from faradisc.storage.api import Batch, Store
 from faradisc.tables.indexes import entry_change
-from faradisc.tables.table import Table
+from faradisc.tables.table import Index, Table
 from faradisc.values.attribute import Item
+from faradisc.values.size import item_size
+
+Entry = tuple[int, bytes, bytes, int]
+"""Of one index, by its position in `Table.indexes`: row key, record, size."""
+LoadedRow = tuple[bytes, bytes, int, Sequence[Entry]]
+"""Row key, record and size of an item, and its index entries."""
+
+
+def row_of(table: Table, item: Item, size: int) -> LoadedRow:
+    """What is stored of a checked item of that size."""
+    stored = record.encode(item, size)
+    entries = [_entry(index, number, item, stored, size) for number, index in enumerate(table.indexes)]
+    return (table.placement.row_key(item), stored, size, [entry for entry in entries if entry is not None])
+
+
+def _entry(index: Index, number: int, item: Item, stored: bytes, size: int) -> Entry | None:
+    entry = index.schema.entry(item)
+    if entry is None:
+        return None
+    row_key = index.placement.row_key(entry)
+    if entry is item:
+        return number, row_key, stored, size
+    entry_size = item_size(entry)
+    return number, row_key, record.encode(entry, entry_size), entry_size
 
 
 @dataclass(slots=True)
@@ -34,63 +61,47 @@ class _Page:
         return batch
 
 
-async def load_items(store: Store, table: Table, items: Sequence[tuple[Item, int]], also: Batch) -> None:
-    """Put checked items, each with its size in bytes, into a table that is being filled, in one commit.
+async def load_rows(store: Store, table: Table, rows: Iterable[LoadedRow], also: Batch) -> None:
+    """Put rows into a table that is being filled, in one commit; of rows with one key the last one counts.
 
-    `also` is committed with them: how far the filler has come. Nothing suspends between the look at `table`
-    and the writing of the commit, on a store that is embedded.
+    `also` is committed with them: how far the filler has come. On an embedded store nothing suspends between
+    the call and the writing of the commit.
     """
-    state = table.state
-    assert state.filler is not None and table.stream is None and table.collections is None
-    rows: dict[bytes, dict[bytes, tuple[Item, int]]] = {}
-    placement = table.placement
-    for entry in items:
-        row_key = placement.row_key(entry[0])
-        rows.setdefault(placement.part_of(row_key), {})[row_key] = entry
+    assert table.state.filler is not None and table.stream is None and table.collections is None
+    by_part: dict[bytes, dict[bytes, LoadedRow]] = {}
+    for row in rows:
+        by_part.setdefault(table.placement.part_of(row[0]), {})[row[0]] = row
     page = _Page({also.part: also})
-    touched: list[tuple[int, bytes]] = []
-    for part, found in rows.items():
+    for part, found in by_part.items():
         batch = page.of(part)
         olds = await store.get(part, list(found), for_update=True)
-        for (row_key, (item, size)), old in zip(found.items(), olds, strict=True):
-            batch.puts.append((row_key, record.encode(item, size)))
-            if old is None:
-                batch.items_delta += 1
-                batch.bytes_delta += size + STORAGE_OVERHEAD_BYTES
-            else:
+        for row, old in zip(found.values(), olds, strict=True):
+            row_key, stored, size, entries = row
+            batch.puts.append((row_key, stored))
+            if old is not None:
                 batch.bytes_delta += size - record.size_of(old[1])
-            if table.indexes:
-                before = record.decode(old[1]) if old is not None else None
-                touched += _add_entries(page, table, before, item)
+                _replace_entries(page, table, record.decode(old[1]), record.decode(stored))
+                continue
+            batch.items_delta += 1
+            batch.bytes_delta += size + STORAGE_OVERHEAD_BYTES
+            for number, entry_key, entry, entry_size in entries:
+                of_index = page.of(table.indexes[number].placement.part_of(entry_key))
+                of_index.puts.append((entry_key, entry))
+                of_index.items_delta += 1
+                of_index.bytes_delta += entry_size + STORAGE_OVERHEAD_BYTES
     try:
         await store.commit(list(page.batches.values()))
     finally:
-        for index, row_key in touched:
-            resident = table.indexes[index].resident
-            if resident is not None:
-                resident.written(row_key)
+        # Even when nobody waits for the commit any more, it may have been made.
+        for index in table.indexes:
+            if index.resident is not None:
+                for part in set(index.placement.parts) & page.batches.keys():
+                    for row_key in (*(key for key, _ in page.of(part).puts), *page.of(part).deletes):
+                        index.resident.written(row_key)
 
 
-def _add_entries(page: _Page, table: Table, before: Item | None, item: Item) -> list[tuple[int, bytes]]:
-    """Add what changes in the indexes; the rows that do in vector indexes, by the index's position."""
-    touched = []
-    for position, index in enumerate(table.indexes):
+def _replace_entries(page: _Page, table: Table, before: Item, item: Item) -> None:
+    for index in table.indexes:
         change = entry_change(index, before, item)
-        if change is None:
-            continue
-        if change.delete is not None:
-            part, row_key = change.delete
-            batch = page.of(part)
-            batch.deletes.append(row_key)
-            batch.items_delta -= 1
-            batch.bytes_delta -= change.old_bytes
-        if change.put is not None:
-            part, row_key, entry = change.put
-            batch = page.of(part)
-            batch.puts.append((row_key, entry))
-            replaced = change.delete is None and change.old_bytes > 0
-            batch.items_delta += 0 if replaced else 1
-            batch.bytes_delta += change.new_bytes - (change.old_bytes if replaced else 0)
-        if index.resident is not None:
-            touched += [(position, place[1]) for place in (change.delete, change.put) if place]
-    return touched
+        if change is not None:
+            change.add_to(page.of)
