@@ -2,7 +2,7 @@
 
     a write        asks its table and the global indexes its item is or was in; local ones are the table's
     a condition    that was false costs the table what the item there costs
-    a page         asks each partition when it reaches it, and pays once for all it read
+    a page         asks each partition when it reaches it (tables/paging.py)
 
 What was admitted is charged at once, before it is committed: of two requests that overlap the second sees
 what the first one took. Where nothing is enforced, units are counted and nothing is asked.
@@ -13,23 +13,22 @@ Sources: capacity.md sections 2.2, 2.5, 2.9, 2.11, 2.14.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from faradisc.capacity import units
-from faradisc.capacity.admission import Charge, admit, asks_index, settle, spread
-from faradisc.capacity.partitions import HASH_BYTES, Cell
+from faradisc.capacity.admission import Charge, admit, asks_index, settle
 from faradisc.capacity.throttle import Throttle, Throttled
-from faradisc.codec.keyspace import slot_low
+from faradisc.errors import ValidationException
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
 from faradisc.tables.indexes import EntryChange
+from faradisc.tables.noting import note_refused, note_write, record, record_write, shown_key
 from faradisc.tables.table import Index, Table
 from faradisc.values.attribute import Item
-from faradisc.values.schema import KeySchema
 from faradisc.values.size import item_size
 
 if TYPE_CHECKING:
-    from faradisc.tables.reads import Stretch
     from faradisc.tables.writes import Change, Image, Outcome
 
 
@@ -49,39 +48,33 @@ def try_charge_write(outcome: Outcome) -> Throttle | None:
     if not meter.enforced:
         _count_write(outcome)
         if meter.recorder is not None:
-            _record_write(outcome, charges_of(outcome), None)
+            record_write(outcome, charges_of(outcome), None, meter.now())
     else:
         now = meter.now()
         charges = charges_of(outcome)
         refused = admit(charges, now)
         if meter.recorder is not None:
-            _record_write(outcome, charges, refused)
+            record_write(outcome, charges, refused, now)
         if refused is not None:
-            _note_refused(outcome.change, refused)
+            note_refused(outcome.change, refused)
             return refused
         settle(charges, now)
     if meter.insights:
-        _note_write(outcome, outcome.write_units * 2)
+        note_write(outcome, outcome.write_units * 2)
     return None
 
 
 def charge_failed(change: Change, old: Image, *, condition: bool) -> None:
     """Admit a write that came to nothing, and charge it if its condition was false. Raises Throttled."""
-    meter = change.table.meter
-    half_units = failed_half_units(change, old) if condition else 0
-    if meter.recorder is not None and half_units:
-        _record(change.table, "Write", [Charge(meter.writes, change.row_key, half_units)], change.key)
-    if not meter.enforced:
-        if half_units:
-            meter.writes.tally[half_units] += 1
-        return
-    now = meter.now()
-    charge = Charge(meter.writes, change.row_key, half_units)
-    refused = admit((charge,), now)
+    bill = _Bill(change, [_failed_charge(change, old, condition=condition)])
+    (refused,) = _charge_bills([bill])
     if refused is not None:
-        _note_refused(change, refused)
         raise Throttled(refused)
-    settle((charge,), now)
+
+
+def _failed_charge(change: Change, old: Image, *, condition: bool = True) -> Charge:
+    half_units = failed_half_units(change, old) if condition else 0
+    return Charge(change.table.meter.writes, change.row_key, half_units)
 
 
 def failed_half_units(change: Change, old: Image) -> int:
@@ -89,57 +82,71 @@ def failed_half_units(change: Change, old: Image) -> int:
     rule = change.table.meter.config.failed_condition_charge
     new_bytes = 0
     if rule != "existing":
-        new = change.become(old)
-        new_bytes = item_size(new) if new is not None else 0
+        # What an update would have made may be impossible; the answer is that the condition was false.
+        with suppress(ValidationException):
+            new = change.become(old)
+            new_bytes = item_size(new) if new is not None else 0
     return 2 * units.failed_condition_units(old.size_bytes if old.exists else None, new_bytes, rule)
+
+
+@dataclass(slots=True)
+class _Bill:
+    """What one write of several costs."""
+
+    change: Change
+    charges: list[Charge]
+    outcome: Outcome | None = None
+    """What it does; None: nothing."""
+    now: int = 0
+
+    def record(self, refused: Throttle | None) -> None:
+        if self.outcome is not None:
+            record_write(self.outcome, self.charges, refused, self.now)
+        else:
+            record(self.change.table, "Write", self.charges, self.change.key, self.now, refused=refused)
+
+
+def _charge_bills(bills: Sequence[_Bill]) -> list[Throttle | None]:
+    """Admit all, and charge them; one that is refused refuses all. A refusal per bill."""
+    for bill in bills:
+        # All at once, and before anything is asked: partitions split when the time is read.
+        bill.now = bill.change.table.meter.now()
+    refusals = [admit(bill.charges, bill.now) if bill.change.table.meter.enforced else None for bill in bills]
+    first = next((refused for refused in refusals if refused is not None), None)
+    for bill, refused in zip(bills, refusals, strict=True):
+        meter = bill.change.table.meter
+        if refused is not None:
+            note_refused(bill.change, refused)
+        elif first is None and meter.enforced:
+            settle(bill.charges, bill.now)
+        elif first is None:
+            _count(bill.charges)
+        if meter.recorder is not None and any(charge.half_units for charge in bill.charges):
+            bill.record(refused or first)
+    return refusals
 
 
 def charge_transaction(outcomes: Sequence[Outcome]) -> list[Throttle | None]:
     """Admit and charge a write transaction: a refusal per action, or all None, and then all was charged."""
-    refusals: list[Throttle | None] = []
-    admitted: list[tuple[list[Charge], int]] = []
-    for outcome in outcomes:
-        meter = outcome.change.table.meter
-        if not meter.enforced:
-            refusals.append(None)
-            continue
-        now = meter.now()
-        charges = charges_of(outcome, transaction=True)
-        refused = admit(charges, now)
-        if meter.recorder is not None:
-            _record_write(outcome, charges, refused)
-        if refused is not None:
-            _note_refused(outcome.change, refused)
-        refusals.append(refused)
-        admitted.append((charges, now))
-    if any(refused is not None for refused in refusals):
+    refusals = _charge_bills(
+        [_Bill(outcome.change, charges_of(outcome, transaction=True), outcome) for outcome in outcomes]
+    )
+    if any(refusals):
         return refusals
-    for charges, now in admitted:
-        settle(charges, now)
     for outcome in outcomes:
-        meter = outcome.change.table.meter
-        if not meter.enforced:
-            _count_write(outcome, transaction=True)
-            if meter.recorder is not None:
-                _record_write(outcome, charges_of(outcome, transaction=True), None)
-        if meter.insights:
-            _note_write(outcome, outcome.write_units * 4)
+        if outcome.change.table.meter.insights:
+            note_write(outcome, outcome.write_units * 4)
     return refusals
 
 
-def charge_cancelled(changes: Sequence[Change], images: Sequence[Image]) -> None:
-    """Charge a transaction that its conditions cancelled: every action, by the item that is there, doubled
-    (section 2.2, measured)."""
+def charge_cancelled(changes: Sequence[Change], images: Sequence[Image]) -> list[Throttle | None]:
+    """The same for a transaction that its conditions cancel: every action is charged, by the item that is
+    there, doubled (section 2.2, measured)."""
+    bills = []
     for change, old in zip(changes, images, strict=True):
-        meter = change.table.meter
         half_units = 4 * units.write_units(old.size_bytes, 0)
-        charge = Charge(meter.writes, change.row_key, half_units)
-        if meter.recorder is not None:
-            _record(change.table, "Write", [charge], change.key)
-        if meter.enforced:
-            settle((charge,), meter.now())
-        else:
-            meter.writes.tally[half_units] += 1
+        bills.append(_Bill(change, [Charge(change.table.meter.writes, change.row_key, half_units)]))
+    return _charge_bills(bills)
 
 
 def charges_of(outcome: Outcome, *, transaction: bool = False) -> list[Charge]:
@@ -186,10 +193,17 @@ def _index_charges(outcome: Outcome, index: Index, entry: EntryChange | None) ->
     return [Charge(lane, place, 2 * entry.write_units)]
 
 
-def _count_write(outcome: Outcome, *, transaction: bool = False) -> None:
-    """Count a write where nothing is enforced."""
+def _count(charges: Sequence[Charge]) -> None:
+    """Count costs where nothing is enforced."""
+    for charge in charges:
+        if charge.half_units:
+            charge.lane.tally[charge.half_units] += 1
+
+
+def _count_write(outcome: Outcome) -> None:
+    """Count a write where nothing is enforced, without making charges of it."""
     meter = outcome.change.table.meter
-    half_units = outcome.write_units * (4 if transaction else 2)
+    half_units = outcome.write_units * 2
     for entry in outcome.entries:
         if entry.index.resident is not None:
             continue
@@ -223,18 +237,22 @@ def grow_partitions(outcome: Outcome) -> None:
 # --- Reads of single items -----------------------------------------------------------------------
 
 
-def admit_read(table: Table, row_key: bytes, key: Item | None) -> int:
+def admit_read(table: Table, row_key: bytes, key: Item | None, half_units: int, *, consistent: bool) -> int:
     """The moment of admission; 0 where nothing is enforced. Raises Throttled.
 
-    key: for Contributor Insights; None is not counted there.
+    key: for Contributor Insights; None is not counted there. half_units: what it costs at least, which is
+    all that is known of a read that is refused.
     """
     meter = table.meter
     try:
         return meter.admit_read(row_key)
-    except Throttled:
+    except Throttled as throttled:
         insights = meter.insights.get(None)
         if insights is not None and key is not None:
             insights.throttled(*shown_key(key, table.key))
+        if meter.recorder is not None:
+            charges = [Charge(meter.reads, row_key, half_units, not consistent)]
+            record(table, "GetItem", charges, key, meter.now(), refused=throttled.throttle)
         raise
 
 
@@ -246,7 +264,8 @@ def charge_read(
     meter.charge_read(row_key, half_units, admitted, eventual=not consistent)
     if meter.recorder is not None:
         place = row_key or table.placement.row_key(key or {})
-        _record(table, "GetItem", [Charge(meter.reads, place, half_units, not consistent)], key)
+        charges = [Charge(meter.reads, place, half_units, not consistent)]
+        record(table, "GetItem", charges, key, admitted or meter.now())
     if key is not None and meter.insights and None in meter.insights:
         meter.insights[None].accessed(*shown_key(key, table.key), half_units, write=False)
 
@@ -255,7 +274,7 @@ def try_charge_read(table: Table, key: Item, half_units: int, *, consistent: boo
     """Admit and charge one read of several, once it is known what it costs: why it was refused, or None."""
     row_key = table.placement.row_key(key) if table.meter.enforced else b""
     try:
-        admitted = admit_read(table, row_key, key)
+        admitted = admit_read(table, row_key, key, half_units, consistent=consistent)
     except Throttled as throttled:
         return throttled.throttle
     charge_read(table, row_key, key, half_units, admitted, consistent=consistent)
@@ -279,7 +298,7 @@ def charge_reads(reads: Sequence[ItemRead]) -> list[Throttle | None]:
     admitted: list[int] = []
     for read in reads:
         try:
-            admitted.append(admit_read(read.table, read.row_key, read.key))
+            admitted.append(admit_read(read.table, read.row_key, read.key, read.half_units, consistent=True))
             refusals.append(None)
         except Throttled as throttled:
             refusals.append(throttled.throttle)
@@ -287,203 +306,3 @@ def charge_reads(reads: Sequence[ItemRead]) -> list[Throttle | None]:
         for read, at in zip(reads, admitted, strict=True):
             charge_read(read.table, read.row_key, read.key, read.half_units, at, consistent=True)
     return refusals
-
-
-# --- Pages ---------------------------------------------------------------------------------------
-
-
-class PageMeter:
-    """Admits one page of a Query or Scan partition by partition, and divides its cost over them."""
-
-    __slots__ = (
-        "_admitted",
-        "_consistent",
-        "_current",
-        "_enforced",
-        "_lane",
-        "_now",
-        "_resource",
-        "_slots",
-        "operation",
-    )
-
-    def __init__(self, table: Table, index: Index | None, *, consistent: bool) -> None:
-        of_index = index is not None and index.schema.is_global
-        self.operation = "Query"
-        """Or Scan, once it is known where the page reads."""
-        self._enforced = table.meter.enforced
-        self._resource = table.meter.resource_of(index.name if index is not None and of_index else None)
-        self._lane = self._resource.reads
-        self._slots = table.state.slots
-        self._consistent = consistent
-        self._now = table.meter.now()
-        self._admitted: dict[Cell, tuple[bytes, int]] = {}
-        """(a place in it, bytes read there) by partition, in order of admission."""
-        self._current: Cell | None = None
-
-    def pieces(self, stretches: Sequence[Stretch]) -> list[Stretch]:
-        """The stretches, cut where partitions begin."""
-        cut: list[Stretch] = []
-        if any(stretch.low is None or len(stretch.low) <= HASH_BYTES for stretch in stretches):
-            self.operation = "Scan"
-        for stretch in stretches:
-            low, high = self._bounds(stretch)
-            rest = stretch
-            for part in self._resource.partitions.between(low, high)[1:]:
-                cut.append(type(rest)(rest.part, rest.low, part.low))
-                rest = type(rest)(rest.part, part.low, rest.high)
-            cut.append(rest)
-        return cut
-
-    def _bounds(self, stretch: Stretch) -> tuple[bytes, bytes | None]:
-        """In the key space of all slots."""
-        slot = stretch.part[-1]
-        low = slot_low(slot, self._slots) if stretch.low is None else stretch.low
-        high = stretch.high
-        if high is None and slot + 1 < self._slots:
-            high = slot_low(slot + 1, self._slots)
-        return low or b"", high
-
-    def admit(self, piece: Stretch, evaluated: int) -> bool:
-        """Whether the page goes on into a piece; with nothing evaluated a refusal raises Throttled."""
-        place, _ = self._bounds(piece)
-        cell = self._lane.cell_of(place)
-        if cell not in self._admitted:
-            if self._enforced and self._lane.admit(place, self._now) is None:
-                refused = self._lane.refuse(place, self._now)
-                if not evaluated or self._resource.config.page_on_throttle == "error":
-                    raise Throttled(refused)
-                return False
-            self._admitted[cell] = (place, 0)
-        self._current = cell
-        return True
-
-    def read(self, size_bytes: int) -> None:
-        """So much was evaluated in the piece last admitted."""
-        assert self._current is not None
-        place, before = self._admitted[self._current]
-        self._admitted[self._current] = (place, before + size_bytes)
-
-    def charges(self, half_units: int) -> list[Charge]:
-        """The cost of the whole page, by partition."""
-        admitted = list(self._admitted.values())
-        parts = spread(half_units, [size for _, size in admitted])
-        return [
-            Charge(self._lane, place, part, not self._consistent)
-            for (place, _), part in zip(admitted, parts, strict=True)
-        ]
-
-    def settle(self, half_units: int) -> None:
-        """Take the cost of the whole page."""
-        if self._enforced:
-            settle(self.charges(half_units), self._now)
-        else:
-            self._lane.tally[half_units] += 1
-
-
-def page_meter(table: Table, index: Index | None, *, consistent: bool) -> PageMeter | None:
-    """For the next page of a table or an index; None where nothing is enforced and nothing recorded."""
-    if not table.meter.enforced and table.meter.recorder is None:
-        return None
-    return PageMeter(table, index, consistent=consistent)
-
-
-def charge_page(table: Table, index: Index | None, page: PageMeter | None, half_units: int) -> None:
-    """Take the cost of a page: an index's for a global one, the table's otherwise."""
-    if page is not None:
-        page.settle(half_units)
-        if table.meter.recorder is not None:
-            _record(table, page.operation, page.charges(half_units), None)
-        return
-    of_index = index is not None and index.schema.is_global
-    table.meter.resource_of(index.name if index is not None and of_index else None).reads.tally[
-        half_units
-    ] += 1
-
-
-# --- Recorded traffic ----------------------------------------------------------------------------
-
-
-def _record(
-    table: Table,
-    operation: str,
-    charges: Sequence[Charge],
-    key: Item | None,
-    *,
-    grows: tuple[int, int] = (0, 0),
-    refused: Throttle | None = None,
-) -> None:
-    recorder = table.meter.recorder
-    assert recorder is not None
-    recorder.request(
-        table.meter.now(),
-        operation,
-        table.name,
-        charges,
-        key=shown_key(key, table.key)[0] if key else None,
-        grows_bytes=grows[0],
-        grows_items=grows[1],
-        refused=refused.reason if refused is not None else None,
-    )
-
-
-def _record_write(outcome: Outcome, charges: Sequence[Charge], refused: Throttle | None) -> None:
-    change, old = outcome.change, outcome.old
-    operation = "UpdateItem" if change.keeps_attributes else "PutItem"
-    if outcome.new_record is None:
-        operation = "DeleteItem"
-    if change.checks_only:
-        operation = "ConditionCheck"
-    grows = (0, 0)
-    if refused is None:
-        grows = (outcome.new_size - old.size_bytes, (outcome.new_record is not None) - old.exists)
-    _record(change.table, operation, charges, change.key, grows=grows, refused=refused)
-
-
-# --- Contributor Insights ------------------------------------------------------------------------
-
-
-def shown_key(item: Item, key: KeySchema) -> tuple[str, str | None]:
-    """Partition and sort key as people read them; several attributes are joined by commas."""
-
-    def text(names: Sequence[str]) -> str:
-        return ",".join(str(next(iter(item[name].values()))) for name in names)
-
-    return text(key.hash), text(key.range) if key.range else None
-
-
-def _note_write(outcome: Outcome, half_units: int) -> None:
-    """Count a write's key, and those of the global indexes it changed."""
-    change = outcome.change
-    if not change.insightful:
-        return
-    insights = change.table.meter.insights
-    if None in insights:
-        insights[None].accessed(*shown_key(change.key, change.table.key), half_units, write=True)
-    for entry in outcome.entries:
-        of_index = insights.get(entry.index.name)
-        item = outcome.new_item if entry.put is not None else outcome.old.item
-        if of_index is not None and item is not None:
-            key = shown_key(item, entry.index.schema.key)
-            of_index.accessed(*key, 2 * entry.write_units, write=True)
-
-
-def _note_refused(change: Change, refused: Throttle) -> None:
-    """Count a refused write's key; what an index refuses is not the table's (section 2.14)."""
-    insights = change.table.meter.insights.get(None)
-    if insights is not None and change.insightful and refused.kind == "Table":
-        insights.throttled(*shown_key(change.key, change.table.key))
-
-
-def note_query(table: Table, index: Index | None, key_item: Item, half_units: int | None) -> None:
-    """Count a Query's partition key, once; None: it was refused."""
-    of_index = index is not None and index.schema.is_global
-    insights = table.meter.insights.get(index.name if index is not None and of_index else None)
-    if insights is None:
-        return
-    schema = index.schema.key if index is not None else table.key
-    partition_key, _ = shown_key(key_item, KeySchema(schema.hash, (), schema.types))
-    if half_units is None:
-        insights.throttled(partition_key, None)
-    else:
-        insights.accessed(partition_key, None, half_units, write=False)

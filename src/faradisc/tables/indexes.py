@@ -9,11 +9,13 @@ Source of the charges: capacity.md section 2.2, "Secondary index write units".
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from faradisc.capacity import units
 from faradisc.codec import record
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
+from faradisc.storage.api import Batch
 from faradisc.tables.table import Index
 from faradisc.values.attribute import Item
 from faradisc.values.size import item_size
@@ -34,6 +36,22 @@ class EntryChange:
     """(part, row key, record)"""
     old_bytes: int = 0
     new_bytes: int = 0
+
+    def add_to(self, batch_of: Callable[[bytes], Batch]) -> None:
+        """Enter the change among a commit's batches; `batch_of` gives that of a part."""
+        if self.delete is not None:
+            part, row_key = self.delete
+            batch = batch_of(part)
+            batch.deletes.append(row_key)
+            batch.items_delta -= 1
+            batch.bytes_delta -= self.old_bytes
+        if self.put is not None:
+            part, row_key, entry_record = self.put
+            batch = batch_of(part)
+            batch.puts.append((row_key, entry_record))
+            replaced = self.delete is None and self.old_bytes > 0
+            batch.items_delta += 0 if replaced else 1
+            batch.bytes_delta += self.new_bytes - (self.old_bytes if replaced else 0)
 
 
 def entry_change(index: Index, old: Item | None, new: Item | None) -> EntryChange | None:

@@ -417,19 +417,7 @@ def _add_entry(batches: _Batches, entry: EntryChange) -> None:
     resident = entry.index.resident
     if resident is not None:
         batches.resident.extend((resident, place[1]) for place in (entry.delete, entry.put) if place)
-    if entry.delete is not None:
-        part, row_key = entry.delete
-        batch = batches.of(part)
-        batch.deletes.append(row_key)
-        batch.items_delta -= 1
-        batch.bytes_delta -= entry.old_bytes
-    if entry.put is not None:
-        part, row_key, entry_record = entry.put
-        batch = batches.of(part)
-        batch.puts.append((row_key, entry_record))
-        replaced = entry.delete is None and entry.old_bytes > 0
-        batch.items_delta += 0 if replaced else 1
-        batch.bytes_delta += entry.new_bytes - (entry.old_bytes if replaced else 0)
+    entry.add_to(batches.of)
 
 
 async def _add_collections(store: Store, batches: _Batches, outcomes: Sequence[Outcome]) -> None:
