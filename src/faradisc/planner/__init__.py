@@ -11,7 +11,7 @@ Traffic, modelled in a plan file or recorded in a trace, runs in virtual time ag
     world, scaling          the tables of a plan as resources of the core; auto scaling at work on them
     streams                 traffic as streams of equal requests with their charges
     events                  the engine that runs every request
-    fluid, shares, balance  the engine that runs a second at a time
+    fluid, shares, balance  the engine that runs a second at a time (fluid_replay: traces through it)
     observe, keywatch       what is seen of a run, minute by minute and key by key
     prices, cost            what every mode would cost
     verdicts, story         what it means, in words

@@ -15,13 +15,15 @@ overdrafts by single requests that cost more than their bucket holds. Source: ca
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Protocol
+
 from faradisc.capacity.config import HALF_UNIT, SECOND_NS
 from faradisc.capacity.partitions import Cell, Partition
 from faradisc.capacity.throttle import Cause
 from faradisc.planner.balance import Demand, IndexDemand, balance
 from faradisc.planner.keys import ONE, Shape
 from faradisc.planner.observe import FlowNote, LaneNote, Observer
-from faradisc.planner.plan import Plan
 from faradisc.planner.retries import ONE as CERTAIN
 from faradisc.planner.retries import Retries
 from faradisc.planner.shares import BITS, Division, Gates, Share
@@ -37,7 +39,7 @@ RATIO = 1 << 30
 class StreamState:
     """One stream under way."""
 
-    __slots__ = ("demand", "division", "flow", "gate", "indexes", "number", "retries", "stream", "turn")
+    __slots__ = ("division", "flow", "gate", "indexes", "number", "retries", "shape", "stream", "turn")
 
     def __init__(self, stream: Stream, flow: FlowNote, retries: Retries, number: int, gates: Gates) -> None:
         self.stream = stream
@@ -48,30 +50,56 @@ class StreamState:
         self.division = Division()
         self.indexes = [Division() for _ in stream.indexes]
         self.turn = 0
-        self.demand: Demand | None = None
+        self.shape: Shape | None = None
+        """Of the latest second with requests."""
+
+
+Batch = tuple[StreamState, int, Shape]
+"""The requests of one stream in one second: how many, and their keys."""
+
+
+class Source(Protocol):
+    """Where the requests of each second come from."""
+
+    def take(self, second: int) -> Iterable[Batch]: ...
+
+
+class FlowSource:
+    """A flow of the plan."""
+
+    def __init__(self, flow: Flow, states: list[StreamState]) -> None:
+        self._flow = flow
+        self._states = states
+
+    def take(self, second: int) -> Iterable[Batch]:
+        _, counts, shape = self._flow.take(second)
+        return [(state, count, shape) for state, count in zip(self._states, counts, strict=True)]
 
 
 class FluidEngine:
-    def __init__(self, plan: Plan, world: World, observer: Observer) -> None:
+    def __init__(self, world: World, observer: Observer) -> None:
         self._world = world
         self._observer = observer
         self._gates = Gates()
-        self.flows: list[Flow] = []
-        self._flows: list[tuple[Flow, list[StreamState]]] = []
-        tables = {table.name: table for table in plan.tables}
+        self._sources: list[Source] = []
         self._states: list[StreamState] = []
-        for flow_plan in plan.traffic:
-            flow = Flow(flow_plan, tables[flow_plan.table], observer)
-            states = []
-            for stream in flow.streams:
-                state = StreamState(stream, flow.note, flow_plan.retries, len(self._states), self._gates)
-                self._states.append(state)
-                states.append(state)
-            self.flows.append(flow)
-            self._flows.append((flow, states))
         self._retrying: dict[int, dict[tuple[int, Cell], list[int]]] = {}
         """By second: requests that come back, by stream and partition, per attempt."""
         self._retry_left: dict[tuple[int, int, int], int] = {}
+
+    def add_flow(self, flow: Flow) -> None:
+        """Run a flow of the plan."""
+        states = [self.new_state(stream, flow.note, flow.plan.retries) for stream in flow.streams]
+        self._sources.append(FlowSource(flow, states))
+
+    def add_source(self, source: Source) -> None:
+        self._sources.append(source)
+
+    def new_state(self, stream: Stream, flow: FlowNote, retries: Retries) -> StreamState:
+        """A stream joins."""
+        state = StreamState(stream, flow, retries, len(self._states), self._gates)
+        self._states.append(state)
+        return state
 
     def run(self, duration_s: int) -> int:
         world, observer = self._world, self._observer
@@ -113,12 +141,16 @@ class FluidEngine:
         by_stream: dict[int, dict[Cell, list[int]]] = {}
         for (number, cell), counts in waiting.items():
             by_stream.setdefault(number, {})[cell] = counts
-        for flow, states in self._flows:
-            _, counts, shape = flow.take(second)
-            for state, count in zip(states, counts, strict=True):
-                back = by_stream.get(state.number)
-                if count or back:
+        for source in self._sources:
+            for state, count, shape in source.take(second):
+                if count:
+                    state.shape = shape
+                    back = by_stream.pop(state.number, None)
                     demands.append(self._demand(state, count, shape, second, back))
+        for number, back in by_stream.items():
+            state = self._states[number]
+            assert state.shape is not None
+            demands.append(self._demand(state, 0, state.shape, second, back))
         return demands
 
     def _demand(
@@ -362,6 +394,8 @@ def _offer(note: LaneNote, division: Division, half_units: int, count: int, even
     book.half_units += total
     book.load += total * (note.lane.eventual_half if eventual else HALF_UNIT)
     for few in division.few:
+        if not few.name:
+            continue
         few.left += count * few.weight
         mine = few.left >> BITS
         if mine:

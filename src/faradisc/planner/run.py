@@ -15,6 +15,7 @@ from faradisc.capacity.config import UNIT
 from faradisc.planner import cost, verdicts
 from faradisc.planner.events import EventEngine, requests_of
 from faradisc.planner.fluid import FluidEngine
+from faradisc.planner.fluid_replay import TraceSource
 from faradisc.planner.observe import FlowNote, LaneNote, Observer, PartitionTrack, ResourceNote
 from faradisc.planner.outcome import (
     CAUSES,
@@ -43,7 +44,7 @@ from faradisc.planner.world import World
 Engine = Literal["events", "fluid"]
 SAMPLES_MAX = 4 * 1440
 """Longer runs have samples of more than a minute."""
-EVENTS_ENGINE_MAX = 5_000_000
+EVENTS_ENGINE_MAX = 1_000_000
 """Plans with more requests than this run fluid unless told otherwise: events would take minutes."""
 
 
@@ -75,7 +76,7 @@ def run(
 
     Equal plans and seeds give equal outcomes, byte for byte. `progress` is told the seconds that have run.
     """
-    chosen: Engine = "events" if trace is not None else engine or choose_engine(plan)
+    chosen: Engine = engine or ("events" if trace is not None else choose_engine(plan))
     world = World(plan)
     step_s = 60 * max(1, -(-plan.duration_s // (60 * SAMPLES_MAX)))
     observer = Observer(world, step_s)
@@ -85,18 +86,20 @@ def run(
     observer.on_sample.append(lambda: _sample_scaling(watched))
     if progress is not None:
         observer.on_sample.append(lambda: progress(observer.samples * step_s))
-    if trace is not None:
-        machine = EventEngine(world, observer, plan.seed)
-        requests = requests_of_trace(trace, world, observer, plan.retries)
-        duration_s = machine.run(requests, plan.duration_s)
-        flows: list[Flow] = []
-    elif chosen == "events":
-        machine = EventEngine(world, observer, plan.seed)
-        flows = [_flow(plan, position, observer) for position in range(len(plan.traffic))]
-        duration_s = machine.run(requests_of(plan, flows, world), plan.duration_s)
+    flows = [_flow(plan, position, observer) for position in range(len(plan.traffic))]
+    if chosen == "events":
+        requests = (
+            requests_of(plan, flows, world)
+            if trace is None
+            else requests_of_trace(trace, world, observer, plan.retries)
+        )
+        duration_s = EventEngine(world, observer, plan.seed).run(requests, plan.duration_s)
     else:
-        fluid = FluidEngine(plan, world, observer)
-        flows = fluid.flows
+        fluid = FluidEngine(world, observer)
+        for flow in flows:
+            fluid.add_flow(flow)
+        if trace is not None:
+            fluid.add_source(TraceSource(trace, fluid, world, observer, plan.retries))
         duration_s = fluid.run(plan.duration_s)
     if duration_s % step_s:
         observer.end_sample(duration_s)
@@ -359,7 +362,7 @@ def _assumptions(plan: Plan, engine: Engine, trace: Trace | None) -> tuple[str, 
         said.append("Fluid: requests of one second are one quantity; waits are means per attempt.")
     elif trace is None:
         said.append("Requests of a stream come at random moments of each second.")
-    else:
+    if trace is not None:
         said.append("Recorded requests are replayed at their recorded times, refused ones included.")
     if trace is None:
         said += [f"{flow.name}: {flow.keys.words}." for flow in plan.traffic]
