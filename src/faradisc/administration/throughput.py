@@ -15,12 +15,11 @@ from faradisc.capacity.partitions import Cell, Partition
 from faradisc.capacity.resource import Resource
 from faradisc.codec.keyspace import key_of_row
 from faradisc.metering.meter import Meter
-from faradisc.tables.charging import shown_key
+from faradisc.tables.noting import shown_key
 from faradisc.tables.table import Table
 from faradisc.values.schema import KeySchema
 
 HOT_KEYS_SHOWN = 5
-
 
 _LEVERS = frozenset({"index", "profile", "balance", "partition", "partitions", "previous_peak"})
 
@@ -87,9 +86,7 @@ async def change(meter: Meter, table: Table, wanted: Mapping[str, Any]) -> dict[
 
     Raises: AdminError.
     """
-    unknown = sorted(
-        set(wanted) - {"index", "profile", "balance", "partition", "partitions", "previous_peak"}
-    )
+    unknown = sorted(set(wanted) - _LEVERS)
     if unknown:
         raise AdminError(f"There is nothing called {unknown[0]!r} to change.")
     index = wanted.get("index")

@@ -261,7 +261,7 @@ class Resource:
             and self.warm.target is None
             and not any(self._minutes)
             and not any(self._events)
-            and not any(growth.waiting for growth in self.growth)
+            and not (self.on_demand and any(growth.waiting for growth in self.growth))
             and (self.adaptive is None or self.adaptive.quiet)
             and not any(cell.heat or cell.minute_nano for lane in self.lanes for cell in lane.cells)
             and not any(part.hot_s for part in self.partitions.partitions)

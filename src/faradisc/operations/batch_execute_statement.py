@@ -34,6 +34,7 @@ from faradisc.operations.call import Backend, Call
 from faradisc.operations.statements import Prepared, Write, apply_write, prepare, refuse_exists, write_of
 from faradisc.partiql import faults
 from faradisc.partiql.parser import parse_statement
+from faradisc.tables.charging import failed_half_units
 from faradisc.tables.keys import check_key
 from faradisc.tables.reads import read_charged, shape_items
 from faradisc.tables.writes import ConditionFailed
@@ -178,7 +179,7 @@ async def _write(backend: Backend, member: _Member, write: Write, charges: _Char
     try:
         outcome = await apply_write(backend, write)
     except ConditionFailed as failed:
-        charges.of(prepared).table += 2 * units.write_units(failed.image.size_bytes, 0)
+        charges.of(prepared).table += failed_half_units(failed.change, failed.image)
         # ReturnValuesOnConditionCheckFailure is accepted and without effect (new-features.md section 1).
         raise write.failure(failed, with_item=False) from None
     outcome.charge(charges.of(prepared))

@@ -41,6 +41,8 @@ class Call:
     """How the service words refusals of values in this operation; set from the registry."""
     tables: list[Table] = field(default_factory=list)
     """Those whose data it asked for, so far; for the metrics."""
+    returned: int | None = None
+    """How many items a Query, a Scan or a SELECT gives; for the metrics."""
 
     def check_values(self, values: dict[str, AttributeValue]) -> None:
         """The slow checks of attribute values, where the fast walk has found something.

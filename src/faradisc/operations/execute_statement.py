@@ -25,15 +25,14 @@ from faradisc.expressions.key_condition import KeyCondition
 from faradisc.limits import PAGE_BYTES_MAX
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.query import key_stretch
-from faradisc.operations.scan import partitions_of
 from faradisc.operations.search import Search, answer_page, needs_items
 from faradisc.operations.statements import Prepared, apply_write, prepare, refuse_exists, write_of
 from faradisc.partiql import faults
 from faradisc.partiql.planner import Plan, check_key_types, plan_of
 from faradisc.partiql.syntax import Order, Select
 from faradisc.partiql.token import decode_token, encode_token
-from faradisc.tables.charging import PageMeter
 from faradisc.tables.keys import check_key
+from faradisc.tables.paging import PageMeter
 from faradisc.tables.reads import Page, Stretch, read_charged, read_page, shape_items
 from faradisc.tables.table import Index, Table
 from faradisc.tables.writes import ConditionFailed
@@ -293,7 +292,6 @@ async def _search(
     # A filter on what an index does not hold is refused only if the read is keyed (expressions.md section 7).
     fetches_items = needs_items({}, reading.index, prepared.columns, condition if keyed else None)
     consistent = request.get("ConsistentRead", False)
-    minimum = 0 if keyed else partitions_of(reading.table, reading.index)
     limit: int | None = request.get("Limit")
     own_limit = (plan.is_list or reading.merged) and (limit is None or limit > LIST_PAGE_ITEMS_MAX)
     search = Search(
@@ -307,7 +305,7 @@ async def _search(
         reverse=reading.reverse,
         count_only=False,
         fetches_items=fetches_items,
-        minimum_half_units=minimum * (2 if consistent else 1),
+        scans=not keyed,
     )
     page = await reading.read(backend, list(search.stretches), search.limit, search.meter)
     if plan.conditions is not None and len(plan.conditions) > 1:

@@ -30,8 +30,8 @@ from faradisc.operations.search import (
     start_key_types,
     start_position,
 )
-from faradisc.tables.charging import note_query
 from faradisc.tables.keys import check_searched_key
+from faradisc.tables.noting import note_query
 from faradisc.tables.reads import Stretch
 from faradisc.values.attribute import Item
 
@@ -87,7 +87,6 @@ async def query(backend: Backend, call: Call) -> dict[str, Any]:
         reverse=reverse,
         count_only=request.get("Select") == "COUNT",
         fetches_items=fetches_items,
-        minimum_half_units=0,
     )
     if not table.meter.insights:
         return await run(backend, call, search)

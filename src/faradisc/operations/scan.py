@@ -24,7 +24,6 @@ from faradisc.operations.search import (
     start_position,
 )
 from faradisc.tables.reads import Stretch
-from faradisc.tables.table import Index, Table
 
 _EXPRESSIONS = ("ProjectionExpression", "FilterExpression")
 _LEGACY = ("AttributesToGet", "ScanFilter", "ConditionalOperator")
@@ -51,7 +50,6 @@ async def scan(backend: Backend, call: Call) -> dict[str, Any]:
         start = start_position(call, placement, names, start_key_types(table, index))
         stretches = _behind(stretches, placement.part_of(start), start, segment, total)
     consistent = request.get("ConsistentRead", False)
-    visited = max(1, -(-partitions_of(table, index) // total))
     search = Search(
         table=table,
         index=index,
@@ -63,7 +61,7 @@ async def scan(backend: Backend, call: Call) -> dict[str, Any]:
         reverse=False,
         count_only=request.get("Select") == "COUNT",
         fetches_items=fetches_items,
-        minimum_half_units=visited * (2 if consistent else 1),
+        scans=True,
     )
     return await run(backend, call, search)
 
@@ -103,11 +101,3 @@ def _behind(stretches: list[Stretch], part: bytes, row_key: bytes, segment: int,
         f"{INVALID_START}: Invalid ExclusiveStartKey. Please use ExclusiveStartKey with correct Segment. "
         f"TotalSegments: {total} Segment: {segment}"
     )
-
-
-def partitions_of(table: Table, index: Index | None) -> int:
-    """Partitions of the table or global index: each one visited costs at least a minimal read
-    (capacity.md section 2.2)."""
-    if not table.meter.config.scan_minimum_per_partition:
-        return 1
-    return table.meter.partitions(index.name if index is not None and index.schema.is_global else None)

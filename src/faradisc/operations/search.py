@@ -18,9 +18,9 @@ from faradisc.codec.keyspace import Placement
 from faradisc.errors import ValidationException
 from faradisc.expressions import Condition
 from faradisc.operations.call import Backend, Call
-from faradisc.tables.charging import PageMeter, charge_page, page_meter
 from faradisc.tables.definition import invalid
 from faradisc.tables.keys import KEY_MISMATCH
+from faradisc.tables.paging import PageMeter, charge_page, page_meter, scan_minimum
 from faradisc.tables.reads import Page, Stretch, read_page, read_records, shape_items
 from faradisc.tables.table import Index, Table
 from faradisc.values.attribute import Item
@@ -53,7 +53,9 @@ class Search:
     count_only: bool
     fetches_items: bool
     """A local index is read, and attributes it does not project are wanted."""
-    minimum_half_units: int
+    scans: bool = False
+    """Not keyed: every partition it reaches costs at least a minimal read."""
+    minimum_half_units: int = 0
     """Charged even when nothing was read."""
     meter: PageMeter | None = field(init=False)
     charged: int = field(init=False, default=0)
@@ -192,6 +194,7 @@ async def answer_page(
     else:
         items = shape_items(shown_records, search.condition, search.projection)
         count = len(items)
+    call.returned = count
     result: dict[str, Any] = {"Count": count, "ScannedCount": len(page.records)}
     if not search.count_only:
         result["Items"] = items
@@ -219,9 +222,11 @@ async def _complete(backend: Backend, search: Search, page: Page) -> tuple[list[
 
 def _consumed(table_name: str, search: Search, page: Page, fetched: list[int]) -> units.Consumed:
     consumed = units.Consumed(table_name)
-    half_units = max(
-        units.read_half_units(page.size_bytes, consistent=search.consistent), search.minimum_half_units
-    )
+    least = search.minimum_half_units
+    if search.scans:
+        last = search.placement.row_key(record.decode(page.records[-1])) if page.ended_by_bound else None
+        least = scan_minimum(search.table, search.index, search.stretches, last, consistent=search.consistent)
+    half_units = max(units.read_half_units(page.size_bytes, consistent=search.consistent), least)
     if search.index is None:
         consumed.table = half_units
         return consumed

@@ -20,12 +20,20 @@ from faradisc.operations.call import Backend, Call
 from faradisc.operations.clauses import bind_action
 from faradisc.operations.item_writes import add_collection_metrics
 from faradisc.operations.put_item import check_item
+from faradisc.operations.transact_get_items import report_reads
 from faradisc.operations.update_item import UpdateStep
+from faradisc.tables.charging import ItemRead, charge_reads
 from faradisc.tables.keys import check_key, has_empty_key
 from faradisc.tables.table import Table
 from faradisc.tables.writes import PUT_TOO_LARGE, UPDATE_TOO_LARGE, Change, Outcome, keep
 from faradisc.transactions.tokens import Token
-from faradisc.transactions.writing import DUPLICATE_TARGET, TOO_LARGE, Action, apply_transaction
+from faradisc.transactions.writing import (
+    DUPLICATE_TARGET,
+    TOO_LARGE,
+    Action,
+    apply_transaction,
+    refuse_transaction,
+)
 from faradisc.values.attribute import Item
 from faradisc.values.size import item_size
 
@@ -62,7 +70,7 @@ async def write_transaction(
     try:
         replay = await tokens.find(token, clock.now_ns())
         if replay is not None:
-            return _replayed(call, replay.sizes)
+            return _replayed(call, actions, replay.sizes)
         outcomes = await apply_transaction(
             backend.store,
             actions,
@@ -162,17 +170,16 @@ def _report(call: Call, actions: list[Action], outcomes: list[Outcome]) -> dict[
     return result
 
 
-def _replayed(call: Call, sizes: list[tuple[str, int]]) -> dict[str, Any]:
-    """A replay changes nothing and is charged as reads."""
-    detail = call.request.get("ReturnConsumedCapacity", "NONE")
-    if detail == "NONE":
-        return {}
-    consumed: dict[str, units.Consumed] = {}
-    for name, size in sizes:
-        charge = consumed.setdefault(name, units.Consumed(name))
-        charge.table += 2 * units.read_half_units(size, consistent=True)
-    return {
-        "ConsumedCapacity": [
-            charge.describe(detail, transaction="ReadCapacityUnits") for charge in consumed.values()
-        ]
-    }
+def _replayed(call: Call, actions: list[Action], sizes: list[tuple[str, int]]) -> dict[str, Any]:
+    """A replay changes nothing and is charged as reads. Raises what a read transaction raises that finds no
+    units left."""
+    costs = [2 * units.read_half_units(size, consistent=True) for _, size in sizes]
+    reads = [
+        ItemRead(action.change.table, action.change.row_key, None, cost)
+        for action, cost in zip(actions, costs, strict=True)
+        if action.change is not None
+    ]
+    refusals = charge_reads(reads)
+    if any(refusals):
+        refuse_transaction(refusals, reads[0].table)
+    return report_reads(call, [name for name, _ in sizes], costs)

@@ -103,10 +103,10 @@ async def apply_transaction(
             await store.settle(0)
             raise cancelled_by(_only(position, len(actions), validation_reason(refusal))) from None
     if failed:
-        charge_cancelled(changes, images)
+        _admit(charge_cancelled(changes, images), changes)
         await store.settle(0)
         raise cancelled_by(reasons)
-    _admit(outcomes)
+    _admit(charge_transaction(outcomes), changes)
     also = await token_batch(outcomes) if token_batch is not None else None
     try:
         committed = await commit_outcomes(store, outcomes, also=also, check_all=True)
@@ -118,12 +118,11 @@ async def apply_transaction(
     return outcomes
 
 
-def _admit(outcomes: Sequence[Outcome]) -> None:
-    """Admit and charge all actions. Raises TransactionCanceledException, or what the shortage of a whole
-    table is told; then nothing was charged."""
-    refusals = charge_transaction(outcomes)
+def _admit(refusals: Sequence[Throttle | None], changes: Sequence[Change]) -> None:
+    """Raises TransactionCanceledException, or what the shortage of a whole table is told, where an action
+    was refused; then nothing was charged."""
     if any(refused is not None for refused in refusals):
-        refuse_transaction(refusals, outcomes[0].change.table)
+        refuse_transaction(refusals, changes[0].table)
 
 
 def refuse_transaction(refusals: Sequence[Throttle | None], table: Table) -> NoReturn:
