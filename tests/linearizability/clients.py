@@ -1,0 +1,115 @@
+"""Clients that read, write, replace and delete single items, and write down what they did and saw."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import threading
+import time
+from typing import Any
+
+from history.clients import Connection, Lost, Site
+from linearizability.register import ABSENT, Operation
+
+TABLE = "registers"
+KEYS_IN_USE = 5
+OPERATIONS_PER_KEY = 400
+"""Then another key takes its place: a history stays short enough to be judged in no time."""
+
+
+class Registers:
+    """The items in use, and the values given out; shared by all clients."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._values = itertools.count(1)
+        self._names = itertools.count()
+        self._in_use = [[f"r{next(self._names)}", OPERATIONS_PER_KEY] for _ in range(KEYS_IN_USE)]
+
+    def key(self, chance: random.Random) -> str:
+        with self._lock:
+            slot = chance.choice(self._in_use)
+            slot[1] -= 1  # type: ignore[operator]
+            name = str(slot[0])
+            if not slot[1]:
+                slot[:] = [f"r{next(self._names)}", OPERATIONS_PER_KEY]
+            return name
+
+    def value(self) -> int:
+        with self._lock:
+            return next(self._values)
+
+
+class Client:
+    """Does random operations until there are none left. `history` and `faults` are what comes of it."""
+
+    def __init__(self, number: int, seed: int, site: Site, registers: Registers) -> None:
+        self._chance = random.Random(f"{seed}/{number}")
+        self._site = site
+        self._registers = registers
+        self._connection = Connection(site)
+        self._seen: dict[str, int] = {}
+        """What this client saw last; conditions ask for it."""
+        self.history: list[Operation] = []
+        self.faults: list[str] = []
+
+    def run(self) -> None:
+        kinds = ("get", "get", "put", "put if", "put if", "delete")
+        while self._site.take():
+            self._connection.open()
+            self._do(self._registers.key(self._chance), self._chance.choice(kinds))
+        self._connection.close()
+
+    def _do(self, key: str, kind: str) -> None:
+        value = self._registers.value() if kind.startswith("put") else ABSENT
+        expected = self._seen.get(key, ABSENT) if kind == "put if" else ABSENT
+        operation, request = _request(key, kind, value, expected)
+        start_ns = time.monotonic_ns()
+        try:
+            status, answer = self._connection.call(operation, request)
+        except Lost:
+            self.history.append(Operation(key, kind, start_ns, None, value, expected))
+            return
+        end_ns = time.monotonic_ns()
+        refused = answer.get("__type", "").endswith("#ConditionalCheckFailedException")
+        if status != 200 and not refused:
+            self.faults.append(f"{operation} answered {status} {answer}")
+            self.history.append(Operation(key, kind, start_ns, None, value, expected))
+            return
+        seen = _value(
+            answer.get("Attributes") if operation != "GetItem" and not refused else answer.get("Item")
+        )
+        if kind == "put if" and not refused and seen != expected:
+            self.faults.append(f"{key}: {expected} was wanted, {seen} was replaced")
+        self.history.append(Operation(key, kind, start_ns, end_ns, value, expected, seen, refused))
+        self._seen[key] = seen if kind == "get" or refused else value
+
+
+def _request(key: str, kind: str, value: int, expected: int) -> tuple[str, dict[str, Any]]:
+    """Writes take turns between PutItem and UpdateItem."""
+    named: dict[str, Any] = {"TableName": TABLE}
+    at = {"Key": {"p": {"S": key}}}
+    if kind == "get":
+        return "GetItem", {**named, **at, "ConsistentRead": True}
+    said = {**named, "ReturnValues": "ALL_OLD"}
+    if kind == "delete":
+        return "DeleteItem", {**said, **at}
+    values: dict[str, Any] = {}
+    if kind == "put if":
+        said["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
+        said["ConditionExpression"] = "v = :expected" if expected else "attribute_not_exists(p)"
+        values = {":expected": {"N": str(expected)}} if expected else {}
+    if value % 2:
+        said["Item"] = {"p": {"S": key}, "v": {"N": str(value)}}
+        operation = "PutItem"
+    else:
+        said.update(at, UpdateExpression="SET v = :value")
+        values[":value"] = {"N": str(value)}
+        operation = "UpdateItem"
+    if values:
+        said["ExpressionAttributeValues"] = values
+    return operation, said
+
+
+def _value(item: dict[str, Any] | None) -> int:
+    return int(item["v"]["N"]) if item else ABSENT
