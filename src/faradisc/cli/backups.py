@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -179,7 +180,7 @@ def _seconds(text: str) -> float:
 @contextmanager
 def _progress(label: str, length: int) -> Iterator[Callable[[int], None]]:
     """Shows how far something has come, on a terminal. Call what it yields with how much is done."""
-    bar: Any = click.progressbar(length=max(length, 1), label=label, file=click.get_text_stream("stderr"))
+    bar: Any = click.progressbar(length=max(length, 1), label=label, file=sys.stderr)
     with bar:
 
         def show(done: int) -> None:
