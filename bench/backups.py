@@ -5,7 +5,7 @@ Two questions, each asked in turns of the same run, so that the machine's drift 
     recovery   PutItem with point-in-time recovery off, then on: the ratio of the two rates
     backup     the mix of reads and writes alone, then while one backup after another is made: p99 of both
 
-Faradisc alone, on the data of bench/workloads.py. Targets of issue 7: recovery costs less than 15 % of PutItem's
+Faradisc alone, on the data of bench/workloads.py. Targets: recovery costs less than 15 % of PutItem's
 throughput, a backup at most doubles p99.
 """
 

@@ -146,6 +146,8 @@ class Database:
         backups = Backups(store, catalog, clock, entropy, shelf or MemoryShelf())
         await backups.load()
         restores = Restores(store, catalog, backups)
+        periods = Periods(store, catalog, restores, lag_s=settings.restorable_lag_s)
+        await periods.load()
         rate, seed = settings.conflict_rate, settings.conflict_seed
         backend = Backend(
             store,
@@ -157,7 +159,7 @@ class Database:
             exchange,
             backups,
             restores,
-            Periods(store, catalog, restores, lag_s=settings.restorable_lag_s),
+            periods,
             ConflictDial(rate, seed) if rate else None,
             ttl_change_interval_s=settings.ttl_change_interval_s,
         )

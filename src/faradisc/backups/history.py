@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from faradisc.codec.record import Record
 from faradisc.storage.api import Part, ReadOnlyStore, Row
-from faradisc.tables.history import change_key, split_change_key
+from faradisc.tables.history import after_moment, split_change_key
 from faradisc.tables.table import Table
 
 PAGE_ROWS = 200
@@ -120,7 +120,6 @@ async def page_between(
 
 class _Change(NamedTuple):
     at_ns: int
-    number: bytes
     before: bytes
     """Empty: there was no item."""
 
@@ -157,7 +156,7 @@ async def _page(
         for key, before in read.rows:
             row_key, at_ns = split_change_key(key)
             if end is None or row_key <= end:
-                changed.setdefault(row_key, []).append(_Change(at_ns, key[-4:], before))
+                changed.setdefault(row_key, []).append(_Change(at_ns, before))
     records = {key: payload for key, payload in present.rows if end is None or key <= end}
     if end is not None:
         return records, changed, Cursor(slot, (end + _AFTER_ITEM).hex())
@@ -191,7 +190,7 @@ async def _around(
     store: ReadOnlyStore, part: Part, row_key: bytes, at_ns: int, read_to: bytes
 ) -> list[tuple[bytes, bytes]]:
     """Of an item's changes behind `read_to`: the last one up to a moment, and the first one after it."""
-    border = max(change_key(row_key, at_ns + 1, 0), read_to + b"\x00")
+    border = max(after_moment(row_key, at_ns), read_to + b"\x00")
     until = await store.range(part, read_to + b"\x00", border, limit=1, reverse=True)
     after = await store.range(part, border, row_key + _AFTER_ITEM, limit=1)
     return [(key, row[1]) for key, row in until + after]

@@ -21,6 +21,7 @@ from faradisc.tables.table import Table, TableState
 log = logging.getLogger("faradisc.backups")
 
 _SECOND_NS = 1_000_000_000
+_MILLISECOND_NS = 1_000_000
 
 
 class Periods:
@@ -30,6 +31,16 @@ class Periods:
         self._catalog = catalog
         self._restores = restores
         self._lag_ns = int(lag_s * _SECOND_NS)
+
+    async def load(self) -> None:
+        """Put the next change behind all that are there, even if the clock stood still meanwhile."""
+        now_ns = self._catalog.moments.now_ns()
+        today = now_ns // DAY_NS
+        changes = 0
+        for _, history in self._catalog.recoverable():
+            for slot in range(history.slots):
+                changes += (await self._store.usage(history.part(slot, today)))[0]
+        self._catalog.moments.seal(now_ns + changes)
 
     # --- On and off ---
 
@@ -74,18 +85,19 @@ class Periods:
         return self._latest_ns(self._history(table))
 
     def checked(self, table: Table, seconds: float) -> int:
-        """The moment that a client means by a number of seconds since the epoch.
+        """The moment that a client means by a number of seconds since the epoch: the end of a millisecond.
 
         Raises: PointInTimeRecoveryUnavailableException, InvalidRestoreTimeException.
         """
         history = self._history(table)
-        at_ns = round(seconds * 1000) * 1_000_000
+        at_ns = round(seconds * 1000) * _MILLISECOND_NS
         if not self._earliest_ns(history) <= at_ns <= self._latest_ns(history):
             raise InvalidRestoreTimeException(
                 "An invalid restore time was specified. RestoreDateTime must be between "
                 "EarliestRestorableDateTime and LatestRestorableDateTime."
             )
-        return max(at_ns, history.earliest_ns(self._catalog.moments.now_ns()))
+        earliest_ns = history.earliest_ns(self._catalog.moments.now_ns())
+        return max(at_ns + _MILLISECOND_NS - 1, earliest_ns)
 
     def _history(self, table: Table) -> History:
         if table.history is None:

@@ -43,7 +43,6 @@ from faradisc.limits import (
 from faradisc.storage.api import Batch, Conflict, Row, Store
 from faradisc.tables.charging import charge_failed, charge_write, grow_partitions, try_charge_write
 from faradisc.tables.expiry import Expiry
-from faradisc.tables.history import change_key
 from faradisc.tables.indexes import EntryChange, entry_change
 from faradisc.tables.table import Table
 from faradisc.values.attribute import Item
@@ -345,7 +344,7 @@ async def commit_outcomes(
                 await _forget_missing_entry(store, entry)
             _add_entry(batches, entry)
     await _add_collections(store, batches, outcomes)
-    await _add_history(store, batches, outcomes)
+    _add_history(batches, outcomes)
     if also is not None:
         batches.by_part[also.part] = also
     if not batches.by_part:
@@ -463,17 +462,16 @@ def _collection_delta(outcome: Outcome) -> int:
     )
 
 
-async def _add_history(store: Store, batches: _Batches, outcomes: Sequence[Outcome]) -> None:
+def _add_history(batches: _Batches, outcomes: Sequence[Outcome]) -> None:
     """Keep what the items were, where a table has point-in-time recovery: one moment for the whole commit."""
     at_ns = 0
     for outcome in outcomes:
         history, old = outcome.change.table.history, outcome.old
         if history is None or outcome.new_record == old.record:
             continue
-        at_ns = at_ns or history.moments.now_ns()
-        part = history.part_of(outcome.change.row_key, at_ns)
-        changes_before, _ = await store.usage(part)
-        key, before = change_key(outcome.change.row_key, at_ns, changes_before), old.record or b""
+        at_ns = at_ns or history.moments.next_ns()
+        part, key = history.place(outcome.change.row_key, at_ns, old.version)
+        before = old.record or b""
         batch = batches.of(part)
         batch.puts.append((key, before))
         batch.items_delta += 1
