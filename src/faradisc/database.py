@@ -224,7 +224,7 @@ class Database:
         except StorageError:
             observer.failed(call)
             raise
-        observer.succeeded(call, began, result)
+        observer.succeeded(call, began)
         return result
 
     async def reset(self) -> None:

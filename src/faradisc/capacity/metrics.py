@@ -232,11 +232,14 @@ class OperationMeter:
     table: str
     operation: str
     extra: Dimensions = ()
-    """Verb or OperationType, for PartiQL."""
+    """Verb or OperationType, for PartiQL; StreamLabel, for GetRecords."""
     latency: defaultdict[int, int] = field(default_factory=lambda: defaultdict(int))
     """Microseconds, rounded to about 3 %."""
     returned: defaultdict[int, int] = field(default_factory=lambda: defaultdict(int))
     """Numbers of items returned (Query, Scan, ExecuteStatement)."""
+    records: defaultdict[int, int] = field(default_factory=lambda: defaultdict(int))
+    """Numbers of stream records returned (GetRecords)."""
+    record_bytes: defaultdict[int, int] = field(default_factory=lambda: defaultdict(int))
     throttled: int = 0
     system_errors: int = 0
     _ended: dict[int, int] = field(default_factory=dict)
@@ -250,16 +253,18 @@ class OperationMeter:
         self.latency[micros >> shift << shift if shift > 0 else micros] += 1
 
     def flush(self, store: MetricStore, minute_ns: int) -> None:
-        which = dimensions(TableName=self.table, Operation=self.operation)
+        which = dimensions(TableName=self.table, Operation=self.operation, **dict(self.extra))
         store.add_tally("SuccessfulRequestLatency", which, minute_ns, self.latency, scale=0.001)
         store.add_tally("ReturnedItemCount", which, minute_ns, self.returned)
+        store.add_tally("ReturnedRecordsCount", which, minute_ns, self.records)
+        store.add_tally("ReturnedBytes", which, minute_ns, self.record_bytes)
         if self.throttled:
-            store.add("ThrottledRequests", tuple(sorted(which + self.extra)), minute_ns, 1, self.throttled)
+            store.add("ThrottledRequests", which, minute_ns, 1, self.throttled)
         if self.system_errors:
             store.add("SystemErrors", which, minute_ns, 1, self.system_errors)
         self._ended_micros, self._ended = self.lifetime()
-        self.latency.clear()
-        self.returned.clear()
+        for tally in (self.latency, self.returned, self.records, self.record_bytes):
+            tally.clear()
         self.throttled = self.system_errors = 0
 
     def lifetime(self) -> tuple[int, dict[int, int]]:

@@ -22,8 +22,24 @@ from faradisc.errors import (
 )
 
 THROTTLES: Final = (ProvisionedThroughputExceededException, ThrottlingException, RequestLimitExceeded)
-_COUNTED: Final = frozenset({"Query", "Scan"})
-"""Their answers say how many items they return."""
+
+
+class ReadStream(Protocol):
+    region: str
+    account: str
+    table_name: str
+    label: str
+
+
+class StreamRead(Protocol):
+    """A page of a stream's records."""
+
+    @property
+    def stream(self) -> ReadStream: ...
+    @property
+    def records(self) -> int: ...
+    @property
+    def size_bytes(self) -> int: ...
 
 
 class Seen(Protocol):
@@ -34,6 +50,10 @@ class Seen(Protocol):
     region: str
     account: str
     tables: list[Any]
+    returned: int | None
+
+    @property
+    def records(self) -> StreamRead | None: ...
 
 
 class Observer:
@@ -48,20 +68,29 @@ class Observer:
     def begin(self) -> int:
         return self._now()
 
-    def succeeded(self, call: Seen, began: int, result: dict[str, Any]) -> None:
+    def succeeded(self, call: Seen, began: int) -> None:
         """A request was answered. Control-plane requests have no tables here and are not counted."""
         tables = call.tables
         if not tables:
+            if call.records is not None:
+                self._read_stream(call.operation, call.records, self._now() - began)
             return
         operation = call.operation
         elapsed = self._now() - began
         for table in tables:
             meter = table.meter.account.requests.meter(table.name, operation)
             meter.succeeded(elapsed)
-            if operation in _COUNTED:
-                meter.returned[result["Count"]] += 1
-            elif operation == "ExecuteStatement":
-                meter.returned[len(result["Items"])] += 1
+            if call.returned is not None:
+                meter.returned[call.returned] += 1
+
+    def _read_stream(self, operation: str, read: StreamRead, elapsed: int) -> None:
+        """A page of a stream; it is counted with the stream's label, and with nothing else."""
+        stream = read.stream
+        requests = self._account_of(stream.region, stream.account).requests
+        meter = requests.meter(stream.table_name, operation, dimensions(StreamLabel=stream.label))
+        meter.succeeded(elapsed)
+        meter.records[read.records] += 1
+        meter.record_bytes[read.size_bytes] += 1
 
     def refused(self, call: Seen, error: ApiError) -> None:
         """A request was refused with this error."""

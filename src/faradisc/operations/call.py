@@ -14,12 +14,22 @@ from faradisc.exchange.desk import Exchange
 from faradisc.kinesis.delivery import KinesisDelivery
 from faradisc.limits import TTL_CHANGE_INTERVAL_S
 from faradisc.storage.api import Store
+from faradisc.streams.stream import StreamState
 from faradisc.tables.catalog import Catalog
 from faradisc.tables.table import Table
 from faradisc.transactions.conflicts import ConflictDial
 from faradisc.transactions.tokens import Tokens
 from faradisc.values.attribute import AttributeValue
 from faradisc.values.checks import Wording, check_value
+
+
+@dataclass(frozen=True, slots=True)
+class StreamRead:
+    """What a GetRecords gives; for the metrics."""
+
+    stream: StreamState
+    records: int
+    size_bytes: int
 
 
 @dataclass(slots=True)
@@ -43,6 +53,7 @@ class Call:
     """Those whose data it asked for, so far; for the metrics."""
     returned: int | None = None
     """How many items a Query, a Scan or a SELECT gives; for the metrics."""
+    records: StreamRead | None = None
 
     def check_values(self, values: dict[str, AttributeValue]) -> None:
         """The slow checks of attribute values, where the fast walk has found something.

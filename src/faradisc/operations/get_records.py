@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from faradisc.limits import STREAM_RECORDS_PAGE_MAX
-from faradisc.operations.call import Backend, Call
+from faradisc.operations.call import Backend, Call, StreamRead
 from faradisc.streams import iterators
 from faradisc.streams.reading import read_records, shard_named
 
@@ -27,6 +27,7 @@ async def get_records(backend: Backend, call: Call) -> dict[str, Any]:
         page = await read_records(
             streams, stream, shard, iterator.after, request.get("Limit", STREAM_RECORDS_PAGE_MAX)
         )
+    call.records = StreamRead(stream.state, len(page.records), page.size_bytes)
     result: dict[str, Any] = {"Records": page.records}
     if not page.at_end:
         further = iterators.Iterator(shard.id, page.after)

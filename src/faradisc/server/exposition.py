@@ -8,6 +8,7 @@ as old as the last full minute; latencies are as of now.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Final
 
@@ -77,15 +78,25 @@ class _Accounts(Collector):
             labels=("namespace", "table", "operation"),
         )
         for namespace, account in self._accounts:
-            for meter in account.requests.meters():
-                micros, counts = meter.lifetime()
+            for (table, operation), (micros, counts) in _latencies(account).items():
                 buckets = []
                 for bound in _BOUNDS:
                     below = sum(count for upto, count in counts.items() if upto <= bound)
                     buckets.append((f"{bound / 1e6:g}", below))
                 buckets.append(("+Inf", sum(counts.values())))
-                family.add_metric((namespace, meter.table, meter.operation), buckets, micros / 1e6)
+                family.add_metric((namespace, table, operation), buckets, micros / 1e6)
         return family
+
+
+def _latencies(account: Account) -> dict[tuple[str, str], tuple[int, Counter[int]]]:
+    """Microseconds in sum and their counts by table and operation, whatever further dimensions there are."""
+    found: dict[tuple[str, str], tuple[int, Counter[int]]] = {}
+    for meter in account.requests.meters():
+        micros, counts = meter.lifetime()
+        before, merged = found.get((meter.table, meter.operation), (0, Counter()))
+        merged.update(counts)
+        found[meter.table, meter.operation] = before + micros, merged
+    return found
 
 
 def _snake(name: str) -> str:

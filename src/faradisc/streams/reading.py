@@ -106,6 +106,8 @@ class RecordsPage:
     """The place behind the last entry that was looked at."""
     at_end: bool
     """The shard is closed, and everything in it was read."""
+    size_bytes: int
+    """As stream records are measured, each with its images."""
 
 
 async def read_records(streams: Streams, stream: Stream, shard: Shard, after: int, limit: int) -> RecordsPage:
@@ -134,7 +136,7 @@ async def read_records(streams: Streams, stream: Stream, shard: Shard, after: in
             )
             if shown is not None:
                 if records and size + shown.size_bytes > STREAM_PAGE_BYTES_MAX:
-                    return RecordsPage(records, after, at_end=False)
+                    return RecordsPage(records, after, False, size)
                 records.append(shown.record)
                 size += shown.size_bytes
             after = sequence
@@ -143,7 +145,7 @@ async def read_records(streams: Streams, stream: Stream, shard: Shard, after: in
         # As many as are likely to fit into what is left.
         mean = size // max(len(records), 1) + 1
         wanted = min(limit - len(records), (STREAM_PAGE_BYTES_MAX - size) // mean + 1)
-    return RecordsPage(records, after, _at_end(shard, after))
+    return RecordsPage(records, after, _at_end(shard, after), size)
 
 
 def _at_end(shard: Shard, after: int) -> bool:

@@ -13,7 +13,7 @@ Invariants:
 3. The index becomes ACTIVE only after the last step.
 
 Items whose attributes cannot be keys of the index are left out (limits.md section 2). Filling costs no
-capacity (capacity.md section 2.2).
+capacity (capacity.md section 2.2); what it would have cost is told by metrics of its own (metrics.md).
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from contextlib import suppress
 
 import orjson
 
+from faradisc.capacity import units
+from faradisc.capacity.metrics import dimensions
 from faradisc.codec import record
 from faradisc.codec.keyspace import JOBS_PART, job_key
 from faradisc.errors import ResourceNotFoundException
@@ -58,7 +60,7 @@ async def backfill_step(store: Store, catalog: Catalog) -> bool:
     keys = [key for key, _ in rows]
     present = [(k, r) for k, r in zip(keys, await _read(store, part, keys), strict=True) if r is not None]
     batches = {part: Batch(part, checks=[(key, version) for key, (version, _) in present])}
-    await _add_missing(store, index, [payload for _, (_, payload) in present], batches)
+    added = await _add_missing(store, index, [payload for _, (_, payload) in present], batches)
     moved = cursor.moved(rows[-1][0] if len(rows) == ROWS_PER_STEP else None, len(rows))
     batches[JOBS_PART] = Batch(
         JOBS_PART,
@@ -66,9 +68,35 @@ async def backfill_step(store: Store, catalog: Catalog) -> bool:
         puts=[(cursor_key, moved.stored())],
     )
     committed = await store.commit(list(batches.values()))
-    if not isinstance(committed, Conflict) and moved.seen // LOG_EVERY_ROWS > cursor.seen // LOG_EVERY_ROWS:
+    if isinstance(committed, Conflict):
+        return True
+    if moved.seen // LOG_EVERY_ROWS > cursor.seen // LOG_EVERY_ROWS:
         log.info("index %s of table %s: %d items seen", index.name, table.name, moved.seen)
+    if index.resident is None:
+        _meter(table, index, added, await _percent(store, table, moved))
     return True
+
+
+async def _percent(store: Store, table: Table, cursor: Cursor) -> float:
+    """How far the walk has come, of the items there are by now."""
+    if cursor.slot == len(table.placement.parts):
+        return 100.0
+    items = sum([(await store.usage(part))[0] for part in table.placement.parts])
+    return min(100 * cursor.seen / max(items, 1), 100.0)
+
+
+def _meter(table: Table, index: Index, added: list[tuple[bytes, int]], percent: float) -> None:
+    """Publish a step, and tell the index's partitions what they hold."""
+    meter = table.meter
+    now, metrics = meter.now(), meter.account.metrics
+    which = dimensions(TableName=table.name, GlobalSecondaryIndexName=index.name)
+    cost = sum(units.write_units(0, size) for _, size in added)
+    metrics.add("OnlineIndexConsumedWriteCapacity", which, now, cost)
+    metrics.add("OnlineIndexPercentageProgress", which, now, percent)
+    metrics.add("OnlineIndexThrottleEvents", which, now, 0)
+    if meter.enforced and index.name in meter.indexes:
+        for row_key, size in added:
+            meter.indexes[index.name].grow(row_key, size, 1)
 
 
 def _is_filled(catalog: Catalog, index: Index) -> bool:
@@ -120,8 +148,12 @@ class Cursor:
 
 async def _add_missing(
     store: Store, index: Index, payloads: list[bytes], batches: dict[bytes, Batch]
-) -> None:
-    """Add to the batches the entries that these records should have and do not."""
+) -> list[tuple[bytes, int]]:
+    """Add to the batches the entries that these records should have and do not.
+
+    Returns: row keys and sizes of those.
+    """
+    added = []
     placement = index.placement
     entries: list[tuple[bytes, bytes, bytes, int]] = []
     for payload in payloads:
@@ -141,6 +173,8 @@ async def _add_missing(
         batch.puts.append((row_key, payload))
         batch.items_delta += 1
         batch.bytes_delta += size + STORAGE_OVERHEAD_BYTES
+        added.append((row_key, size))
+    return added
 
 
 async def _finish(store: Store, catalog: Catalog, table: Table, index: Index, cursor_key: bytes) -> bool:
