@@ -48,7 +48,7 @@ def replay(trace: Trace, world: World, observer: Observer) -> Iterator[Replayed]
         if flow is None:
             flow = flows[name] = observer.flow(f"{recorded.table}: {recorded.operation}")
         # A server writes a line when a request ends, so lines may be a little out of order.
-        now = max(now, world.start_ns + int(recorded.at_s * SECOND_NS))
+        now = max(now, world.start_ns + round(recorded.at_s * SECOND_NS))
         yield Replayed(now, flow, recorded, notes)
 
 

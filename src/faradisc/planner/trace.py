@@ -107,7 +107,7 @@ class TraceWriter:
     ) -> None:
         """A request, admitted or `refused` for a reason. `key` is its partition key as shown to people."""
         line: dict[str, Any] = {
-            "t": (now_ns - self._start_ns) // 1000 / 1_000_000,
+            "t": (now_ns - self._start_ns) / SECOND_NS,
             "op": operation,
             "table": table,
             "charges": [
