@@ -13,7 +13,7 @@ carry one moment, so no moment divides a transaction; and no two commits carry t
 
 A day's part is cleared as a whole once the recovery period has left it behind: nothing is searched for, and
 the history is at most a day longer than the period. The part's usage counts its changes and their bytes.
-docs/decisions/0008-point-in-time-recovery.md says why it is built so.
+docs/decisions/0010-point-in-time-recovery.md says why it is built so.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class History:
         if day != self._day:
             self._parts = [self.part(slot, day) for slot in range(self.slots)]
             self._day = day
-        return self._parts[row_key[0] >> self._shift], row_key + _STAMP(at_ns, version & 0xFFFFFFFF)
+        return self._parts[row_key[0] >> self._shift], change_key(row_key, at_ns, version)
 
     def parts_of_slot(self, slot: int, from_ns: int) -> list[Part]:
         """The parts that may hold changes of a slot at or after a moment, newest first."""
@@ -112,6 +112,12 @@ class History:
     def earliest_ns(self, now_ns: int) -> int:
         """The oldest moment whose state can be told."""
         return max(self.enabled_ns, now_ns - self.period_days * DAY_NS)
+
+
+def change_key(row_key: bytes, at_ns: int, version: int) -> bytes:
+    """version: of the row that was replaced. Moments differ by themselves, unless a clock was set back
+    between two runs; then it keeps two changes of one item apart."""
+    return row_key + _STAMP(at_ns, version & 0xFFFFFFFF)
 
 
 def after_moment(row_key: bytes, at_ns: int) -> bytes:

@@ -1,0 +1,46 @@
+"""The page about backups is law, like the other format pages."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from pathlib import Path
+
+from faradisc.backups.files import HEAD_BYTES, block_of, records_of
+from faradisc.clock import ManualClock
+from faradisc.codec import record
+from faradisc.codec.keyspace import Placement
+from faradisc.tables.history import History, Moments, split_change_key
+from faradisc.values.schema import KeySchema
+from faradisc.values.size import item_size
+
+PAGE = (Path(__file__).parents[2] / "docs" / "formats" / "backup.md").read_text()
+KEY = KeySchema(("p",), (), {"p": "S"})
+ITEMS = [{"p": {"S": name}} for name in "ab"]
+
+
+def _example(label: str) -> bytes:
+    (line,) = re.findall(rf"^    {label} +([0-9a-f ]+)$", PAGE, re.M)
+    return bytes.fromhex(line)
+
+
+def test_the_block_of_the_page() -> None:
+    records = [record.encode(item, item_size(item)) for item in ITEMS]
+    head, raw = _example("head"), _example("raw")
+    block = block_of(records)
+    assert block[4:12] == head[4:12]
+    assert zlib.decompress(block[HEAD_BYTES:]) == raw
+    body = zlib.compress(raw, 1)
+    if len(body) == int.from_bytes(head[:4], "big"):  # the zlib that made the page
+        assert records_of(head, body) == records
+
+
+def test_the_change_of_the_page() -> None:
+    at_ns = 1_700_000_000 * 10**9 + 1
+    row_key = Placement(7, 4, KEY).row_key(ITEMS[0])
+    stored = {"resource": 9, "enabled_ns": 0, "period_days": 1, "first_day": 0}
+    history = History(stored, 4, Moments(ManualClock()))
+    part, key = history.place(row_key, at_ns, 7)
+    assert part == _example("part")
+    assert key == _example("key")
+    assert split_change_key(key) == (row_key, at_ns)
