@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import boto3
+import pytest
 from botocore.exceptions import ClientError, ConnectionError, HTTPClientError
 
 from fixtures.clients import http_client
@@ -21,7 +22,6 @@ from fixtures.schemas import everything, item, schema
 from fixtures.served import Server
 from fixtures.streamed import Streamed, replay
 
-ROUNDS = 3
 WRITERS = 4
 ACKNOWLEDGED_MIN = 150
 """Answered writes before the server is killed, per round."""
@@ -88,9 +88,19 @@ class Writers:
 
 
 def test_the_stream_is_the_table_after_every_kill(in_process_only: None, data_dir: Path) -> None:
+    _kill_rounds(data_dir, rounds=3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("again", range(2))
+def test_the_stream_is_the_table_after_many_kills(in_process_only: None, data_dir: Path, again: int) -> None:
+    _kill_rounds(data_dir, rounds=40)
+
+
+def _kill_rounds(data_dir: Path, rounds: int) -> None:
     held: dict[Any, Any] = {}
     last: dict[str, str] = {}
-    for round_ in range(ROUNDS):
+    for round_ in range(rounds):
         with Server("--data-dir", str(data_dir)) as server:
             streamed = streamed_at(server.url)
             if round_ == 0:

@@ -123,7 +123,10 @@ class Connection:
         try:
             self._http.request("POST", "/", orjson.dumps(request), headers)
             answer = self._http.getresponse()
-            return answer.status, orjson.loads(answer.read())
+            body = answer.read()
+            if answer.status == 503:  # the server is going down, and has not looked at the request
+                raise HTTPException("503")
+            return answer.status, orjson.loads(body)
         except (OSError, HTTPException) as error:
             self.close()
             raise Lost from error
