@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: help serve test test-slow simulate check lint types bench clean
+.PHONY: help serve test test-slow simulate fuzz check lint types bench clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*##/\t/' | expand -t 14
@@ -31,6 +31,10 @@ test-slow: $(VENV)/.dev  ## the long runs: crash rounds, the whole corpus, a mil
 HOURS ?= 1
 simulate: $(VENV)/.dev  ## crashes and faults from one seed after the other, for HOURS (1)
 	PYTHONPATH=tests $(BIN)/python -m simulation --hours $(HOURS)
+
+fuzz: $(VENV)/.dev  ## a minute of coverage-guided fuzzing for each target (Linux)
+	$(PIP) install -c constraints.txt -e '.[dev,fuzz]'
+	PYTHONPATH=tests $(BIN)/python -m fuzz.guided --seconds 60
 
 check: test  ## the same as test
 

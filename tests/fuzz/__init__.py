@@ -8,6 +8,7 @@
     world.py                      the database they meet, and what every answer is held against
     campaign.py                   rounds of requests from a seed; a failure made small and kept
     corpus/                       what once failed, replayed in the gate
+    targets.py, guided.py         functions that take any bytes, under atheris; seeds.py reads seeds/
 
 Everything follows from one seed. `PYTHONPATH=tests python -m fuzz --help` runs and replays.
 """

@@ -1,0 +1,192 @@
+"""Functions that take any bytes at all, for a fuzzer that is guided by what code its inputs reach.
+
+Each raises nothing but for a mistake of ours: the refusals that are the service's are caught here, and
+what must hold of whatever was accepted is asserted. guided.py runs them under atheris; the gate replays
+their seeds, which are kept in seeds/.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from faradisc.auth.sigv4 import credential_of, parts_of
+from faradisc.codec.sortkey import decode_component, encode_component
+from faradisc.errors import ApiError
+from faradisc.expressions import (
+    Placeholders,
+    bind_condition,
+    bind_key_clauses,
+    bind_projection,
+    bind_update,
+    check_placeholders,
+)
+from faradisc.operations.registry import OPERATIONS
+from faradisc.partiql.parser import parse_statement
+from faradisc.partiql.token import decode_token
+from faradisc.protocol.body import BodyTooLarge, read_object, unpack
+from faradisc.protocol.http import HttpRequest
+from faradisc.streams.iterators import arn_of, read
+from faradisc.values import number
+from faradisc.values.checks import canonicalise
+from faradisc.values.size import item_size, value_size
+
+from .requests import target_of
+from .world import HEADERS, World
+
+_NAMES = {"#a": "a", "#b": "b.c", "#s": "status"}
+_VALUES: dict[str, Any] = {":n": {"N": "1"}, ":s": {"S": "x"}, ":l": {"L": []}, ":t": {"SS": ["x"]}}
+_ITEM: dict[str, Any] = {"a": {"N": "1"}, "b.c": {"L": [{"S": "x"}]}, "m": {"M": {"n": {"N": "2"}}}}
+_OPERATIONS = sorted(OPERATIONS)
+_REQUESTS_PER_WORLD = 2000
+
+
+def expression(data: bytes) -> None:
+    """The first byte chooses the kind of expression."""
+    text = data[1:].decode("utf-8", "surrogateescape")
+    placeholders = Placeholders(_NAMES, _VALUES)
+    try:
+        kind = data[0] % 4 if data else 0
+        if kind == 0:
+            bind_condition(text, "ConditionExpression", placeholders).matches(_ITEM)
+        elif kind == 1:
+            item = bind_update(text, placeholders).apply(_ITEM).item
+            assert item_size(item) >= 0
+        elif kind == 2:
+            bind_projection(text, placeholders)
+        else:
+            bind_key_clauses(text, placeholders, clauses_max=2)
+        placeholders.check_all_used()
+        check_placeholders({text[:300]: "x"}, {text[:300]: {"S": "x"}})
+    except ApiError:
+        pass
+
+
+def partiql(data: bytes) -> None:
+    with contextlib.suppress(ApiError):
+        parse_statement(data.decode("utf-8", "surrogateescape"))
+
+
+def numbers(data: bytes) -> None:
+    """What is accepted has one form, and comes back from its order-preserving encoding."""
+    text = data.decode("utf-8", "surrogateescape")
+    try:
+        canonical = number.parse(text) if text else "0"
+    except number.NumberError:
+        return
+    assert number.parse(canonical) == canonical
+    assert number.decode_ordered(number.encode_ordered(canonical)) == canonical
+    assert number.size_bytes(canonical) == len(number.encode_ordered(canonical)), canonical
+
+
+def keys(data: bytes) -> None:
+    """Two components in a row come apart again, and sort as their values do."""
+    half = len(data) // 2
+    texts = [data[:half].decode("utf-8", "replace"), data[half:].decode("utf-8", "replace")]
+    first, second = ({"S": text} for text in texts)
+    encoded = encode_component(first) + encode_component(second)
+    found, end = decode_component(encoded, 0, "S")
+    assert (found, decode_component(encoded, end, "S")) == (first, (second, len(encoded)))
+    ordered = encode_component(first) < encode_component(second)
+    assert ordered == (texts[0].encode() < texts[1].encode())
+
+
+def values(data: bytes) -> None:
+    """One attribute value in JSON: canonical after one walk, and measurable."""
+    try:
+        document = read_object(data)
+    except ApiError:
+        return
+    if canonicalise(document):
+        again = {**document}
+        assert canonicalise(again)
+        assert again == document
+        assert 0 <= value_size(document) <= len(data) * 3
+
+
+def bodies(data: bytes) -> None:
+    """Plain and as if it were compressed. The bound on what comes out of gzip is the memory's."""
+    for unpacked in (lambda: data, lambda: unpack(data, b"gzip")):
+        with contextlib.suppress(ApiError, BodyTooLarge):
+            read_object(unpacked())
+
+
+def signatures(data: bytes) -> None:
+    """An Authorization header, a date and a query string, divided by zero bytes."""
+    header, date, query, *_ = [*data.split(b"\0"), b"", b"", b""]
+    for headers, target in (
+        ({b"authorization": header, b"x-amz-date": date}, b"/?" + query),
+        ({b"host": b"localhost"}, b"/?" + header),
+    ):
+        for take in (credential_of, parts_of):
+            with contextlib.suppress(ApiError):
+                take(headers, target)
+
+
+def iterators(data: bytes) -> None:
+    """Tokens that a server gave out once, as far as the client is to be believed."""
+    text = data.decode("utf-8", "replace")
+    for take in (
+        lambda: read(text, arn_of(text), "00" * 16, 0),
+        lambda: decode_token(text, "SELECT * FROM t", ()),
+    ):
+        try:
+            take()
+        except ApiError:
+            continue
+        raise AssertionError("a token that nobody gave out was believed")
+
+
+def requests(data: bytes) -> None:
+    """A whole request in process: the first byte chooses the operation, the rest is the body.
+
+    The world checks the answer: no 500, a shape the service model allows, the canary alive.
+    """
+    name = _OPERATIONS[data[0] % len(_OPERATIONS)] if data else "ListTables"
+    headers = {**HEADERS, b"x-amz-target": target_of(name)}
+    world = _worlds.world()
+    world.send(HttpRequest("POST", b"/", headers, data[1:]))
+
+
+class _Worlds:
+    """A fresh world now and then, so that inputs do not build on thousands of others."""
+
+    def __init__(self) -> None:
+        self._world: World | None = None
+        self._sent = 0
+
+    def world(self) -> World:
+        self._sent += 1
+        if self._world is None or self._sent % _REQUESTS_PER_WORLD == 0:
+            if self._world is not None:
+                self._world.check()
+                self._world.close()
+            self._world = World()
+        return self._world
+
+
+_worlds = _Worlds()
+
+Target = Callable[[bytes], None]
+TARGETS: dict[str, Target] = {
+    target.__name__: target
+    for target in (
+        expression,
+        partiql,
+        numbers,
+        keys,
+        values,
+        bodies,
+        signatures,
+        iterators,
+        requests,
+    )
+}
+
+
+@cache
+def operation_byte(name: str) -> bytes:
+    """The first byte of an input of `requests` that chooses this operation."""
+    return bytes([_OPERATIONS.index(name)])
