@@ -28,8 +28,17 @@ class Workers:
         self._jobs = tuple(jobs)
 
     async def step(self) -> bool:
-        """One step of every job. True when any of them found work."""
+        """One step of every job. True when any of them found work.
+
+        Raises what the first job that failed raised, when all others have had their step.
+        """
         busy = False
+        failure: Exception | None = None
         for job in self._jobs:
-            busy = await job.step() or busy
+            try:
+                busy = await job.step() or busy
+            except Exception as error:
+                failure = failure or error
+        if failure is not None:
+            raise failure
         return busy

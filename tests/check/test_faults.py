@@ -22,7 +22,7 @@ from faradisc.codec.keyspace import (
     TOKENS_PART,
     job_key,
 )
-from faradisc.storage.api import Batch
+from faradisc.storage.api import Batch, Corruption
 from faradisc.storage.immediate import run
 from faradisc.streams.stream import StreamState
 from faradisc.tables.table import Index, Table
@@ -449,6 +449,31 @@ def test_a_number_given_twice(process: InProcess) -> None:
         "catalog: a resource number was given twice: 1, to table music and to table plain" in each
         for each in look(process).sentences()
     )
+
+
+class Unlisted:
+    """A store that damage keeps from naming its parts."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    async def parts(self) -> list[tuple[bytes, int]]:
+        raise Corruption("a block is damaged")
+
+    async def snapshot(self) -> Any:
+        return Unlisted(await self._inner.snapshot())
+
+
+def test_a_store_that_cannot_list_its_parts_is_walked_all_the_same(process: InProcess) -> None:
+    lost_entry(process)
+    report = run(Check(Unlisted(process.store), process.clock).finish())  # type: ignore[arg-type]
+    assert report.sentences()[0] == "store: the parts it holds cannot be listed: a block is damaged"
+    assert [each.partition(": {")[0] for each in report.sentences()[1:]] == [
+        "table music, index by.genre: an entry is missing"
+    ]
 
 
 # --- Streams -------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ import orjson
 from faradisc.check.faults import LOST, Fault, Mend, Report
 from faradisc.check.reading import pages
 from faradisc.codec.keyspace import CATALOG_PART, JOBS_PART, STREAMS_PART, TOKENS_PART
-from faradisc.storage.api import Part, ReadOnlyStore
+from faradisc.storage.api import Corruption, IOFailed, Part, ReadOnlyStore
 from faradisc.streams.stream import StreamState
 from faradisc.tables.table import Table, TableState
 
@@ -39,8 +39,14 @@ class Inventory:
     """None where no row says it, or one that cannot be read."""
     parts: dict[Part, int] = field(default_factory=dict)
     """Every part that holds anything -> the last number its log gave."""
+    lists_parts: bool = True
+    """False when damage keeps the store from naming its parts; `parts` is then empty."""
     complete: bool = True
-    """Every state could be read; without that nothing can be called an orphan."""
+    """Every state could be read, and every part named; without that nothing can be called an orphan."""
+
+    def counter(self, part: Part) -> int | None:
+        """The last number that a part's log gave; None when that cannot be told."""
+        return self.parts.get(part, 0) if self.lists_parts else None
 
     def orphans(self) -> list[Part]:
         """Parts that belong to no resource, or to no slot of theirs."""
@@ -71,7 +77,12 @@ async def take_inventory(store: ReadOnlyStore, report: Report) -> Inventory:
 
     Raises: StorageError when they cannot be read.
     """
-    inventory = Inventory(parts=dict(await store.parts()))
+    inventory = Inventory()
+    try:
+        inventory.parts = dict(await store.parts())
+    except (Corruption, IOFailed) as error:
+        inventory.lists_parts = inventory.complete = False
+        report.add(Fault("store", "the parts it holds cannot be listed", LOST, str(error)))
     async for rows in pages(store, CATALOG_PART):
         for key, payload in rows:
             report.rows += 1

@@ -64,9 +64,9 @@ class LogWalk:
                 return f"its {name} image cannot be read"
         return ""
 
-    def ending(self, counter: int) -> list[Fault]:
-        """What the part's counter says of the end of the log."""
-        if self.first is None or self.last == counter:
+    def ending(self, counter: int | None) -> list[Fault]:
+        """What the part's counter says of the end of the log; None: it cannot be read."""
+        if self.first is None or counter is None or self.last == counter:
             return []
         return [
             Fault(
@@ -91,7 +91,7 @@ async def verify_stream(
     report.add_all(_lineage_faults(where, state, inventory))
     for slot, part in enumerate(parts_of(state.resource, state.slots)):
         walk = LogWalk(where, slot, state.slots, key)
-        counter = inventory.parts.get(part, 0)
+        counter = inventory.counter(part)
         ends = {each.first[slot] - 1 for each in state.generations[1:] if len(each.first) > slot}
         async for entries in _entries(store, walk, part, counter, tally=tally, report=report):
             report.add_all(
@@ -114,13 +114,13 @@ async def verify_captured(
     tally = report.tally(where, "capture")
     for slot, part in enumerate(parts_of(resource, table.state.slots)):
         walk = LogWalk(where, slot, table.state.slots, table.key)
-        counter = inventory.parts.get(part, 0)
+        counter = inventory.counter(part)
         async for _ in _entries(store, walk, part, counter, tally=tally, report=report):
             yield
 
 
 async def _entries(
-    store: ReadOnlyStore, walk: LogWalk, part: Part, counter: int, *, tally: Tally, report: Report
+    store: ReadOnlyStore, walk: LogWalk, part: Part, counter: int | None, *, tally: Tally, report: Report
 ) -> AsyncIterator[list[tuple[int, bytes]]]:
     """The pages of a log, judged and counted."""
     async for entries in log_pages(store, part):
@@ -152,7 +152,7 @@ def _lineage_faults(where: str, state: StreamState, inventory: Inventory) -> lis
             found.append(
                 Fault(where, "a generation of shards does not follow the one before", LOST, f"number {place}")
             )
-        if any(
+        if inventory.lists_parts and any(
             first > inventory.parts.get(part, 0) + 1
             for first, part in zip(generation.first, parts, strict=True)
         ):

@@ -29,6 +29,8 @@ async def verify_history(
     where = f"{name_of(table)}, point-in-time recovery"
     tally = report.tally(where, "history")
     resource = table.state.pitr["resource"].to_bytes(4, "big")
+    if not inventory.lists_parts:
+        report.notes.append(f"{where} was not looked at: which days it has cannot be told")
     for part in inventory.parts:
         if part[:4] != resource or len(part) != PART_BYTES:
             continue

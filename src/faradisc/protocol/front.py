@@ -8,8 +8,9 @@
 Order: errors.md section 4. `answer` awaits nothing but the executor, so whoever holds a coroutine that never
 suspends (an embedded store) can drive it with one `send(None)`.
 
-Two borders are here: an `ApiError` becomes an error answer, and any other exception, which is a bug of ours,
-is logged with its request id and becomes a 500 without detail.
+Three borders are here: an `ApiError` becomes an error answer; a `StorageError`, which is the disk's, is logged
+in a line and becomes a 500; any other exception, which is a bug of ours, is logged with its request id and
+becomes a 500 without detail.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from faradisc.auth.sigv4 import Authenticator, lenient
 from faradisc.errors import (
     ApiError,
     InternalServerError,
+    StorageError,
     UnknownOperationException,
     UnsupportedOperation,
 )
@@ -110,6 +112,11 @@ async def answer(
         body = orjson.dumps(error.body())
     except BodyTooLarge:
         return HttpResponse(413, b"", None, request_id, None, extra)
+    except StorageError as error:
+        # The disk's fault and not ours; what was acknowledged stays true, and an SDK tries again.
+        log.error("request %s failed: %s: %s", request_id.decode(), type(error).__name__, error)
+        status = InternalServerError.status
+        body = orjson.dumps(InternalServerError().body())
     except Exception:
         if RAISE_UNEXPECTED:
             raise

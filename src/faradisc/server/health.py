@@ -1,7 +1,8 @@
 """The site behind the socket: the database, and two pages that say how the process is.
 
     GET /health/live     200 {"status":"live"} as long as the process answers at all
-    GET /health/ready    200 {"status":"ready"}, or 503 with "starting" or "draining"
+    GET /health/ready    200 {"status":"ready"}, or 503 with "starting", "draining", or "failed" and the reason:
+                         the disk refused a write or a sync, and the store takes none until the next start
 
 `/_faradisc/...` and `/metrics` are the administrator's (server/admin.py). Every other request is the
 database's (`protocol/front.py`, which also answers `GET /` as the service does). Until the database is open
@@ -12,6 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Coroutine
 from typing import Any
+
+import orjson
 
 from faradisc.auth.sigv4 import Authenticator, lenient
 from faradisc.database import Database
@@ -42,7 +45,7 @@ class Site:
             if path == METRICS_PATH or path.startswith(PREFIX):
                 return self._administration(request)
             if path in (LIVE_PATH, READY_PATH) and request.method in ("GET", "HEAD"):
-                return _page(*self._status(path))
+                return _page(*self._status(path), reason=self._reason() if path == READY_PATH else "")
             if executor is None:
                 return _unavailable()
         return answer(executor, request, self._authenticate)
@@ -57,11 +60,19 @@ class Site:
             return 200, "live"
         if self.draining:
             return 503, "draining"
-        return (503, "starting") if self.executor is None else (200, "ready")
+        if self.executor is None:
+            return 503, "starting"
+        return (503, "failed") if self._reason() else (200, "ready")
+
+    def _reason(self) -> str:
+        """Why the database refuses writes; empty when it does not."""
+        failure = self.executor.store.failure if self.executor is not None else None
+        return "" if failure is None else str(failure)
 
 
-async def _page(status: int, word: str) -> HttpResponse:
-    return HttpResponse(status, b'{"status":"%b"}\n' % word.encode(), b"application/json", None, None)
+async def _page(status: int, word: str, *, reason: str = "") -> HttpResponse:
+    document = {"status": word, "reason": reason} if reason else {"status": word}
+    return HttpResponse(status, orjson.dumps(document) + b"\n", b"application/json", None, None)
 
 
 async def _unavailable() -> HttpResponse:

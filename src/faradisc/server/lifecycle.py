@@ -145,7 +145,9 @@ async def _run(
         if port_file is not None:
             port_file.write()
         print(banner(settings, port), file=out, flush=True)
-        working = asyncio.create_task(keep_working(database.work, stop))
+        working = asyncio.create_task(
+            keep_working(database.work, stop, lambda: database.store.failure is not None)
+        )
         await stop.wait()
         site.draining = True
         await listener.drain(DRAIN_S)

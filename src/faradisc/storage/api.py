@@ -123,6 +123,11 @@ class ReadOnlyStore(Protocol):
 
 
 class Store(ReadOnlyStore, Protocol):
+    @property
+    def failure(self) -> errors.StorageError | None:
+        """Why every further write is refused until the store is opened again; None while none is."""
+        ...
+
     async def commit(self, batches: Sequence[Batch]) -> list[int] | Conflict:
         """Apply all batches or, when a check fails, none. Returns when durable.
 

@@ -35,6 +35,8 @@ def prepare(directory: Path, *, data: Path) -> int:
     try:
         _create(directory)
         if not os.access(directory, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
+            if hasattr(os, "statvfs") and os.statvfs(directory).f_flag & os.ST_RDONLY:
+                raise OSError(errno.EROFS, "Read-only file system", str(directory))
             raise PermissionError(errno.EACCES, "Permission denied", str(directory))
         version = _read(directory)
         if version is None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import islice
 
+from faradisc.errors import StorageError
 from faradisc.storage.api import Batch, Closed, Conflict, Part, ReadOnlyStore, Row
 from faradisc.storage.ordered import OrderedKeys
 
@@ -148,6 +149,10 @@ class MemoryStore(_View):
         super().__init__({})
         self._version = 0
         self._snapshots: list[_Snapshot] = []
+
+    @property
+    def failure(self) -> StorageError | None:
+        return None
 
     def _writable(self, part: Part) -> _Part:
         data = self._parts.get(part)

@@ -300,6 +300,10 @@ class RocksStore(Reader):
         if version > self._durability.synced:
             raise self._refusal()
 
+    @property
+    def failure(self) -> StorageError | None:
+        return None if isinstance(self._failure, Closed) else self._failure
+
     # --- The end ---------------------------------------------------------------------------------
 
     def _fail(self, error: Exception) -> None:

@@ -160,6 +160,10 @@ class FaultyStore:
         return self._disk.synced_version
 
     @property
+    def failure(self) -> StorageError | None:
+        return self._failure
+
+    @property
     def failed(self) -> bool:
         """The store refuses writes until it is opened again."""
         return self._failure is not None

@@ -225,7 +225,7 @@ def test_errors_of_the_operation(send: Send, executor: Any) -> None:
     assert error_of(send("GetItem", KEY))["message"] == "Requested resource not found"
 
 
-@pytest.mark.parametrize("bug", [ZeroDivisionError("secret"), RecursionError(), StorageError("disk")])
+@pytest.mark.parametrize("bug", [ZeroDivisionError("secret"), RecursionError()])
 def test_anything_else_is_logged_and_answered_without_detail(
     send: Send,
     executor: Any,
@@ -246,6 +246,19 @@ def test_anything_else_is_logged_and_answered_without_detail(
     assert response.request_id is not None
     assert response.request_id.decode() in record.getMessage()
     assert record.exc_info is not None
+
+
+def test_a_failing_disk_is_a_500_that_clients_retry_and_a_line_in_the_log(
+    send: Send, executor: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    executor.outcome = StorageError("the disk is gone")
+    with caplog.at_level(logging.ERROR, logger="faradisc.protocol"):
+        response = send("GetItem", KEY)
+    assert response.status == 500
+    assert orjson.loads(response.body)["__type"].endswith("#InternalServerError")
+    (record,) = caplog.records
+    assert record.getMessage().endswith("failed: StorageError: the disk is gone")
+    assert record.exc_info is None
 
 
 def test_an_answer_that_is_no_json_is_our_bug(

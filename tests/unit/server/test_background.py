@@ -9,7 +9,7 @@ import pytest
 
 from faradisc.server import background
 from faradisc.server.background import keep_working
-from faradisc.storage.api import Closed
+from faradisc.storage.api import Closed, Corruption
 
 
 class Work:
@@ -70,6 +70,24 @@ def test_it_ends_when_the_store_refuses(pauses: list[float], caplog: pytest.LogC
     assert work(Closed(), True) == [True]
     assert [record.getMessage() for record in caplog.records] == [
         "background work has ended: the store is closed"
+    ]
+
+
+def test_it_ends_when_the_disk_has_failed_and_goes_on_after_a_bad_read(
+    pauses: list[float], caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario(refuses: bool) -> list[bool | Exception]:
+        stop = asyncio.Event()
+        script = Work(stop, Corruption("a damaged block"), True)
+        await keep_working(script, stop, lambda: refuses)
+        return script.outcomes
+
+    assert asyncio.run(scenario(refuses=True)) == [True]
+    assert asyncio.run(scenario(refuses=False)) == []
+    assert pauses == [background.FAILURE_PAUSE_S]
+    assert [(record.getMessage(), record.exc_info) for record in caplog.records] == [
+        ("background work has ended: a damaged block", None),
+        ("background work failed; next try in 1 s: a damaged block", None),
     ]
 
 

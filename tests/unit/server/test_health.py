@@ -11,12 +11,14 @@ from faradisc.operations.call import Call
 from faradisc.protocol.http import HttpRequest, HttpResponse, RequestIds
 from faradisc.server.health import Site
 from faradisc.storage.immediate import run
+from faradisc.storage.memory import MemoryStore
 
 
 class Executor:
     region = "us-east-1"
     account = "000000000000"
     request_ids = RequestIds(SeededEntropy(1))
+    store = MemoryStore()
 
     def knows(self, operation: str) -> bool:
         return True

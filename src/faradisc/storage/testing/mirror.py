@@ -163,6 +163,11 @@ class MirrorStore(_MirrorReader):
         super().__init__(left, right, _Versions(), asyncio.Lock())
         self._stores = left, right
 
+    @property
+    def failure(self) -> StorageError | None:
+        left, right = self._stores
+        return left.failure or right.failure
+
     async def commit(self, batches: Sequence[Batch]) -> list[int] | Conflict:
         left_store, right_store = self._stores
         translated = [

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from faradisc.errors import StorageError
 from faradisc.storage.api import Batch, Conflict, Part, ReadOnlyStore, Row, Store
 
 SHOWN_BYTES_MAX = 24
@@ -104,6 +105,10 @@ class RecordingStore(_RecordingReader):
         super().__init__(inner, [], {}, "")
         self._store = inner
         self._snapshot_count = 0
+
+    @property
+    def failure(self) -> StorageError | None:
+        return self._store.failure
 
     def take(self) -> list[str]:
         """The lines since the last `take`, which are then forgotten."""

@@ -1,0 +1,220 @@
+"""A server whose disk lets it down: full, limited, damaged, not writable.
+
+What it proves, with real refusals of the operating system: what was acknowledged is there when the disk is
+well again, no answer is ever wrong, the state can be seen, and a start that cannot work says why.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import json
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from botocore.config import Config
+from botocore.exceptions import ClientError
+
+resource = pytest.importorskip("resource")
+
+CONTENT = "x" * 50_000
+
+
+def noise(seed: str) -> str:
+    """2,000 characters that do not compress, the same for the same seed."""
+    return "".join(hashlib.sha256(f"{seed} {number}".encode()).hexdigest() for number in range(32))[:2000]
+
+
+def client(port: int) -> Any:
+    return boto3.client(
+        "dynamodb",
+        endpoint_url=f"http://127.0.0.1:{port}",
+        region_name="us-east-1",
+        aws_access_key_id="any",
+        aws_secret_access_key="any",
+        config=Config(retries={"total_max_attempts": 1}),
+    )
+
+
+def create(dynamodb: Any) -> None:
+    dynamodb.create_table(
+        TableName="things",
+        AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}],
+        KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
+        BillingMode="PAY_PER_REQUEST",
+    )
+
+
+def ready(port: int) -> tuple[int, dict[str, Any]]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    connection.request("GET", "/health/ready")
+    answer = connection.getresponse()
+    page = json.loads(answer.read())
+    connection.close()
+    return answer.status, page
+
+
+def write_until_refused(dynamodb: Any, most: int = 2000) -> list[str]:
+    """The keys that were acknowledged before the first refusal."""
+    acknowledged: list[str] = []
+    for number in range(most):
+        name = f"item {number}"
+        try:
+            dynamodb.put_item(TableName="things", Item={"pk": {"S": name}, "c": {"S": CONTENT}})
+        except ClientError as error:
+            assert error.response["Error"]["Code"] == "InternalServerError"
+            assert error.response["ResponseMetadata"]["HTTPStatusCode"] == 500
+            return acknowledged
+        acknowledged.append(name)
+    raise AssertionError("the disk never refused")
+
+
+def assert_refusing(port: int, acknowledged: list[str]) -> str:
+    """No wrong answer from a server that takes no writes; the reason it gives."""
+    dynamodb = client(port)
+    for name in (acknowledged[0], "new"):
+        with pytest.raises(ClientError, match="InternalServerError"):
+            dynamodb.put_item(TableName="things", Item={"pk": {"S": name}})
+    for name in acknowledged[:20]:
+        found = dynamodb.get_item(TableName="things", Key={"pk": {"S": name}})["Item"]
+        assert found["c"]["S"] == CONTENT
+    status, page = ready(port)
+    assert (status, page["status"]) == (503, "failed")
+    return str(page["reason"])
+
+
+def assert_whole(server: Any, command: Any, acknowledged: list[str]) -> None:
+    """Every acknowledged item is there, nothing is half there, and writes are taken."""
+    dynamodb = client(server.port)
+    found = {
+        item["pk"]["S"]: item.get("c", {}).get("S")
+        for page in dynamodb.get_paginator("scan").paginate(TableName="things")
+        for item in page["Items"]
+    }
+    assert set(acknowledged) <= set(found)
+    assert set(found) - set(acknowledged) <= {f"item {len(acknowledged)}"}, "the one in doubt"
+    assert set(found.values()) == {CONTENT}
+    dynamodb.put_item(TableName="things", Item={"pk": {"S": "after"}})
+    checked = command("check", "--endpoint", f"http://127.0.0.1:{server.port}")
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_a_limit_on_the_size_of_files(start_server: Any, command: Any) -> None:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (3_000_000, before[1]))
+    try:
+        server = start_server("--transition-ms", "0")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    dynamodb = client(server.port)
+    create(dynamodb)
+    acknowledged = write_until_refused(dynamodb)
+    assert len(acknowledged) > 20
+    assert "File too large" in assert_refusing(server.port, acknowledged)
+    code, _, errors = server.stop(signal.SIGTERM)
+    assert code == 0
+    assert "Traceback" not in errors
+    assert_whole(start_server(), command, acknowledged)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 6 MB; where mounting is not allowed, the test is skipped."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    if _mount("-t", "tmpfs", "-o", "size=6m", "tmpfs", str(place)):
+        pytest.skip("mounting is not allowed here")
+    yield place
+    subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+def _mount(*arguments: str) -> bool:
+    """Whether it failed."""
+    try:
+        return bool(subprocess.run(["mount", *arguments], capture_output=True, check=False).returncode)
+    except FileNotFoundError:
+        return True
+
+
+def test_a_full_disk(start_server: Any, command: Any, small_disk: Path) -> None:
+    data = str(small_disk / "data")
+    server = start_server("--transition-ms", "0", "--data-dir", data)
+    dynamodb = client(server.port)
+    create(dynamodb)
+    acknowledged = write_until_refused(dynamodb)
+    assert len(acknowledged) > 20
+    reason = assert_refusing(server.port, acknowledged)
+    assert "The disk is full" in reason
+    assert "No space left on device" in reason
+    server.stop(signal.SIGKILL)
+
+    refused = command("serve", "--port", "0", "--data-dir", data)
+    if refused.returncode:  # what the log holds may or may not fit into what is left
+        assert (refused.returncode, refused.stderr.count("\n")) == (1, 1)
+        assert "No space left" in refused.stderr or "full" in refused.stderr
+    assert not _mount("-o", "remount,size=100m", str(small_disk))
+    assert_whole(start_server("--data-dir", data), command, acknowledged)
+
+
+def test_a_read_only_disk(start_server: Any, command: Any, small_disk: Path) -> None:
+    data = str(small_disk / "data")
+    server = start_server("--transition-ms", "0", "--data-dir", data)
+    create(client(server.port))
+    assert server.stop()[0] == 0
+    assert not _mount("-o", "remount,ro", str(small_disk))
+    for directory in (data, str(small_disk / "new")):
+        refused = command("serve", "--port", "0", "--data-dir", directory)
+        assert (refused.returncode, refused.stdout, refused.stderr.count("\n")) == (1, "", 1)
+        assert "is on a read-only file system; choose another one" in refused.stderr
+    checked = command("check", data)
+    assert (checked.returncode, checked.stderr) == (0, "")
+    assert "table things" in checked.stdout
+    assert "the system's catalog" in command("inspect", data).stdout
+    repaired = command("check", data, "--repair")
+    assert (repaired.returncode, repaired.stderr.count("\n")) == (2, 1)
+    assert "read-only file system" in repaired.stderr
+
+
+def test_a_damaged_block(start_server: Any, command: Any, tmp_path: Path) -> None:
+    server = start_server("--transition-ms", "0")
+    dynamodb = client(server.port)
+    create(dynamodb)
+    names = [f"item {number}" for number in range(200)]
+    items = {name: {"pk": {"S": name}, "c": {"S": noise(name)}} for name in names}
+    for item in items.values():
+        dynamodb.put_item(TableName="things", Item=item)
+    assert server.stop()[0] == 0
+    (table,) = (tmp_path / "faradisc-data" / "rocks").glob("*.sst")
+    content = bytearray(table.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    table.write_bytes(content)
+
+    server = start_server()
+    dynamodb = client(server.port)
+    answers = {"whole": 0, "refused": 0}
+    for name in names:
+        try:
+            found = dynamodb.get_item(TableName="things", Key={"pk": {"S": name}}).get("Item")
+        except ClientError as error:
+            assert error.response["Error"]["Code"] == "InternalServerError"
+            answers["refused"] += 1
+        else:
+            assert found == items[name]
+            answers["whole"] += 1
+    assert answers["refused"] >= 1
+    assert answers["whole"] >= 100
+    with pytest.raises(ClientError, match="InternalServerError"):
+        for _ in dynamodb.get_paginator("scan").paginate(TableName="things"):
+            pass
+    dynamodb.put_item(TableName="things", Item={"pk": {"S": "new"}})
+    assert ready(server.port) == (200, {"status": "ready"})
+    checked = command("check")
+    assert checked.returncode == 1
+    assert "FAULT table things: what is stored cannot be read to its end\n" in checked.stdout
+    assert "no repair: cannot be repaired from what is here: restore it from a backup" in checked.stdout
+    assert server.stop()[0] == 0

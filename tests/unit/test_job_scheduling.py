@@ -1,0 +1,28 @@
+"""Workers: every job has its step, whatever the others do."""
+
+from __future__ import annotations
+
+import pytest
+
+from faradisc.storage.immediate import run
+from faradisc.workers import Job, Workers
+
+
+def test_a_job_that_fails_keeps_no_other_from_its_step() -> None:
+    ran: list[str] = []
+
+    def job(name: str, outcome: bool | Exception) -> Job:
+        async def step() -> bool:
+            ran.append(name)
+            if isinstance(outcome, Exception):
+                raise outcome
+            return outcome
+
+        return Job(name, step)
+
+    workers = Workers([job("a", False), job("b", ValueError("first")), job("c", OSError()), job("d", True)])
+    with pytest.raises(ValueError, match="first"):
+        run(workers.step())
+    assert ran == ["a", "b", "c", "d"]
+    assert run(Workers([job("e", False), job("f", True), job("g", False)]).step())
+    assert not run(Workers([job("h", False)]).step())
