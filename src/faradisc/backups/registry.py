@@ -15,7 +15,9 @@ files, unless somebody else removed them.
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import orjson
 
@@ -33,7 +35,7 @@ from faradisc.errors import (
 from faradisc.limits import SYSTEM_BACKUP_LIFETIME_S
 from faradisc.storage.api import Batch, ReadOnlyStore, Store
 from faradisc.tables.catalog import HURRIED_TRANSITION_MS_MAX, Catalog
-from faradisc.tables.table import Table
+from faradisc.tables.table import Table, TableState
 
 log = logging.getLogger("faradisc.backups")
 
@@ -78,8 +80,7 @@ class Backups:
     async def _take_in(self, name: str) -> None:
         """A finished backup that the store knows nothing of: brought here from another place."""
         try:
-            manifest = read_manifest(await aside(self.shelf, self.shelf.manifest, name))
-            backup = Backup.from_json(manifest["backup"])
+            backup = _backup_of(read_manifest(await aside(self.shelf, self.shelf.manifest, name)))
             if backup.id != name:
                 raise Damaged(f"manifest.json belongs to {backup.id}")
         except (Damaged, ShelfFailed) as error:
@@ -293,6 +294,16 @@ class Backups:
         if backup.holds_rows:
             for part in backup.parts:
                 await self._store.clear(part)
+
+
+def _backup_of(manifest: Mapping[str, Any]) -> Backup:
+    """Raises Damaged for what this release cannot read."""
+    try:
+        backup = Backup.from_json(manifest["backup"])
+        TableState.from_json(backup.table)
+    except (KeyError, TypeError) as error:
+        raise Damaged(f"manifest.json holds what this release does not know: {error}") from error
+    return backup
 
 
 async def usage_of(store: ReadOnlyStore, table: Table) -> tuple[int, int]:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from faradisc.backups.files import manifest_bytes
 from faradisc.backups.shelf import DirectoryShelf, ShelfFailed
 from fixtures.restored import listed, rows
 from fixtures.schemas import invalid, item, refused, schema
@@ -228,6 +229,25 @@ def test_a_backup_that_is_brought_here(process: Stepped, tmp_path: Path) -> None
     other.finish()
     assert rows(client, "target") == before
     other.check()
+    other.close()
+
+
+@pytest.mark.parametrize("of", ["backup", "table"])
+def test_a_backup_of_a_later_release_is_left_aside(
+    process: Stepped, tmp_path: Path, caplog: pytest.LogCaptureFixture, of: str
+) -> None:
+    _, arn = make(process)
+    name = arn.rpartition("/")[2]
+    directory = tmp_path / "other" / "backups" / name
+    shutil.copytree(files_of(process, arn)["rows"].parent, directory)
+    manifest = json.loads((directory / "manifest.json").read_text().splitlines()[0])
+    known = manifest["backup"] if of == "backup" else manifest["backup"]["table"]
+    known["later"] = 1
+    (directory / "manifest.json").write_bytes(manifest_bytes(manifest))
+    other = Stepped(tmp_path / "other")
+    assert listed(other.client()) == []
+    assert "holds what this release does not know" in caplog.text
+    assert directory.exists()
     other.close()
 
 
