@@ -6,6 +6,7 @@
     drawing.py     random requests
     actors.py      who takes part: clients, the background work, the clock, readers of snapshots
     switches.py    whoever switches things on and off: indexes, streams, time to live, a whole table
+    archivist.py   who makes backups, and restores tables from them and from their past
     consumers.py   who reads the streams, and the double of a Kinesis endpoint
     auditor.py     sees every commit, and judges the world after every crash and at the end
     run.py         lives and crashes: one run of one seed

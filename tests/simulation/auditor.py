@@ -7,6 +7,7 @@ holds answers against the model. Between the two stands everything that is being
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -28,6 +29,8 @@ from simulation.writes import Item, Key, key_of, number
 _CATALOG_COUNTER = b"\xff"
 SWEEP_SLACK_S = 10
 """The clock goes on while the last sweep is under way."""
+RESTORED = "restored-"
+"""Tables whose names begin so are filled by restores, and judged by the archivist."""
 SERVICE = "work"
 """The strand of the background work; expired items are deleted in its name."""
 
@@ -49,6 +52,8 @@ class Auditor:
         self._tables: dict[int, Table] = {}
         """By resource."""
         self._acknowledged = 0
+        self._times_ns: list[tuple[int, int]] = []
+        """When each commit was made, with its version."""
 
     def fault(self, text: str) -> None:
         self.faults.append(text)
@@ -57,6 +62,7 @@ class Auditor:
 
     def watch(self, batches: Sequence[Batch], version: int) -> None:
         self.seen["commits"] += 1
+        self._times_ns.append((self.clock.now_ns(), version))
         changes = self._changes(batches)
         if changes:
             self._judge_commit(changes, version)
@@ -140,7 +146,16 @@ class Auditor:
 
     def _learn_tables(self) -> None:
         states = [TableState.from_json(state) for state in self.model.tables.values()]
-        self._tables = {state.resource: Table(state, 0) for state in states if state.status != "DELETING"}
+        self._tables = {
+            state.resource: Table(state, 0)
+            for state in states
+            if state.status != "DELETING" and not state.name.startswith(RESTORED)
+        }
+
+    def version_at(self, moment_ns: int) -> int:
+        """The version of the last commit made until then."""
+        place = bisect_right(self._times_ns, (moment_ns, 1 << 62))
+        return self._times_ns[place - 1][1] if place else 0
 
     # --- At the clients' end ---------------------------------------------------------------------
 
@@ -154,6 +169,7 @@ class Auditor:
         if kept < self._acknowledged:
             self.fault(f"version {self._acknowledged} was acknowledged, the disk ends at {kept}")
         self.seen["crashes"] += 1
+        self._times_ns = [each for each in self._times_ns if each[1] <= kept]
         self.seen["changes lost"] += self.model.roll_back(kept)
         for noted in (self.streams, self.captures):
             for name, (began, ended) in list(noted.items()):  # type: ignore[attr-defined]
@@ -176,7 +192,7 @@ class Auditor:
         """
         self.faults += [f"{when}: {text}" for text in integrity.faults(store)]  # type: ignore[arg-type]
         for table in integrity.tables(store):  # type: ignore[arg-type]
-            if table.state.status == "DELETING":
+            if table.state.status == "DELETING" or table.name.startswith(RESTORED):
                 continue
             stored = {key_of(item): item for item in integrity.items_of(store, table.placement)}  # type: ignore[arg-type]
             modelled = self.model.table_at(version, table.name)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from faradisc.backups.taking import Taking
 from faradisc.kinesis.delivery import KinesisDelivery
 from faradisc.storage.api import Batch
 from faradisc.storage.immediate import run
@@ -107,8 +108,8 @@ def test_a_write_that_leaves_an_old_index_entry_behind(monkeypatch: pytest.Monke
 def test_a_backfill_that_misses_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = backfill._add_missing
 
-    async def careless(store: Any, index: Any, payloads: Any, batches: Any) -> None:
-        await honest(store, index, payloads[1:], batches)
+    async def careless(store: Any, index: Any, payloads: Any, batches: Any) -> Any:
+        return await honest(store, index, payloads[1:], batches)
 
     monkeypatch.setattr(backfill, "_add_missing", careless)
     assert "/late" in found()
@@ -202,6 +203,27 @@ def test_a_delivery_that_believes_in_success(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(KinesisDelivery, "_collect", hopeful)
     assert "was never delivered to Kinesis" in found()
+
+
+def test_a_backup_that_misses_a_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = Taking.__init__
+
+    def careless(taking: Taking, *arguments: Any) -> None:
+        honest(taking, *arguments)
+        del taking._parts[0]
+
+    monkeypatch.setattr(Taking, "__init__", careless)
+    assert "never did in that time" in found()
+
+
+def test_a_history_that_misses_a_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = writes._add_history
+
+    async def careless(store: Any, batches: Any, outcomes: Any) -> None:
+        await honest(store, batches, [each for each in outcomes if each.new_record is not None])
+
+    monkeypatch.setattr(writes, "_add_history", careless)
+    assert found(lives=1, requests=200, switched_on=1.0)
 
 
 def test_a_failing_seed_says_how_to_run_it_again_and_is_kept(
