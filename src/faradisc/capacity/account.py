@@ -83,11 +83,13 @@ class Account:
 
     def remove(self, table: str, index: str | None = None) -> None:
         """A resource is deleted; a table with all its indexes. Its metrics stay, as the service's do."""
+        minute_ns = self._next_minute - MINUTE_NS
         for key in [key for key in self.resources if key[0] == table and (index is None or key[1] == index)]:
-            del self.resources[key]
+            for usage in self.resources.pop(key).unpublished(minute_ns):
+                record_usage(self.metrics, table, key[1], usage)
             self.insights.pop(key, None)
         if index is None:
-            self.requests.forget(table)
+            self.requests.forget(table, self.metrics, minute_ns)
 
     def changed(self, resource: Resource) -> None:
         """A resource was changed from outside (rates, splits): its next moment may have come nearer."""

@@ -320,8 +320,11 @@ class Requests:
         self.conflicts.clear()
         self.user_errors = 0
 
-    def forget(self, table: str) -> None:
-        """Drop the meters of a deleted table."""
+    def forget(self, table: str, store: MetricStore, minute_ns: int) -> None:
+        """Drop the meters of a deleted table, once they have told what they counted."""
+        for key, meter in self._meters.items():
+            if key[0] == table:
+                meter.flush(store, minute_ns)
         self._meters = {key: meter for key, meter in self._meters.items() if key[0] != table}
 
 

@@ -340,6 +340,26 @@ class Resource:
 
     # --- Looking in, and surviving ------------------------------------------------------------
 
+    def take_over_counts(self, before: Resource) -> None:
+        """Publish what another resource, whose place this one takes, has counted since its last minute."""
+        for position, usage in enumerate(before.unpublished(0)):
+            _drain(dict(usage.tally), self._minutes[position])
+            causes = self._events[position]
+            for cause, count in usage.events.items():
+                causes[cause] = causes.get(cause, 0) + count
+
+    def unpublished(self, minute_ns: int) -> list[MinuteUsage]:
+        """What was counted since the last whole minute, of a resource that ends."""
+        usages = []
+        for position, lane in enumerate(self.lanes):
+            tally, causes = dict(self._minutes[position]), dict(self._events[position])
+            for counted in (lane.tally, *(cell.tally for cell in lane.cells)):
+                _drain(counted, tally)
+            for cause, count in lane.events.items():
+                causes[cause] = causes.get(cause, 0) + count
+            usages.append(MinuteUsage(minute_ns, lane.direction, tally, causes))
+        return usages
+
     def to_json(self) -> dict[str, Any]:
         """What a restart must not lose. Buckets are not in it: they begin anew (section 2.16)."""
         return {

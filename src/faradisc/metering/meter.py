@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import orjson
@@ -29,7 +29,7 @@ from faradisc.codec.keyspace import METER_PART
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
 from faradisc.metering.recording import Recorder
 from faradisc.metering.settings import ThroughputSettings, parse_config
-from faradisc.metering.survey import survey
+from faradisc.metering.survey import Walk
 from faradisc.metering.table import InsightsSetting, Provision, TableMeter
 from faradisc.storage.api import Batch, Conflict, Store
 
@@ -70,6 +70,21 @@ class AccountClock:
         return now
 
 
+@dataclass(frozen=True, slots=True)
+class _FullPartition:
+    """A partition on its way to be cut."""
+
+    meter: TableMeter
+    index: str | None
+    partition: str
+    walk: Walk
+
+    def is_there(self, tables: Mapping[str, TableMeter]) -> bool:
+        """Whether the table or the index was not deleted meanwhile."""
+        meter = self.meter
+        return tables.get(meter.table_id) is meter and (self.index is None or self.index in meter.indexes)
+
+
 class Meter:
     """Throughput of every table, by account."""
 
@@ -82,12 +97,13 @@ class Meter:
         self.settings = settings or ThroughputSettings()
         self._clocks: dict[str, AccountClock] = {}
         self._tables: dict[str, TableMeter] = {}
-        self._stored: dict[str, tuple[int, Stored]] = {}
+        self._stored: dict[str, Stored] = {}
         """Rows read at the start, until their table asks for them."""
         self._gone: list[str] = []
         self._recorder: Recorder | None = None
         self._to_save: deque[str] = deque()
         self._to_measure: deque[str] = deque()
+        self._to_split: deque[_FullPartition] = deque()
         self._next_save_ns = 0
         self.recent: deque[dict[str, Any]] = deque(maxlen=EVENTS_KEPT)
         """Splits, refusals to split and growth, for people."""
@@ -97,9 +113,14 @@ class Meter:
         low: bytes | None = b""
         while low is not None:
             rows = await self._store.range(METER_PART, low, None, limit=1000)
-            for key, (version, payload) in rows:
-                self._stored[key.decode()] = (version, orjson.loads(payload))
+            for key, (_, payload) in rows:
+                self._stored[key.decode()] = orjson.loads(payload)
             low = rows[-1][0] + b"\x00" if rows else None
+
+    def all_attached(self) -> None:
+        """Every table there is was attached: rows of others are left from a crash, and go."""
+        self._gone += self._stored
+        self._stored.clear()
 
     # --- Accounts ---
 
@@ -120,14 +141,21 @@ class Meter:
     # --- Tables ---
 
     def attach(
-        self, table_id: str, namespace: str, name: str, provisions: Mapping[str | None, Provision]
+        self,
+        table_id: str,
+        namespace: str,
+        name: str,
+        provisions: Mapping[str | None, Provision],
+        *,
+        since: int | None = None,
     ) -> TableMeter:
-        """The meter of a table, brought to the settings the table has now."""
+        """The meter of a table, brought to the settings the table has now, or has had `since` a moment at
+        which nobody looked."""
         meter = self._tables.get(table_id)
         if meter is None:
             meter = self._new(table_id, namespace, name)
         if provisions != meter.provisions:
-            self._provide(meter, namespace, provisions)
+            self._provide(meter, namespace, provisions, since)
         return meter
 
     def _new(self, table_id: str, namespace: str, name: str) -> TableMeter:
@@ -136,7 +164,7 @@ class Meter:
         meter.account = clock.account
         self._tables[table_id] = meter
         if table_id in self._stored:
-            meter.saved_version, stored = self._stored[table_id]
+            stored = self._stored[table_id]
             if stored.get("override") is not None:
                 self._adopt_override(meter, stored["override"])
         if meter.enforced:
@@ -148,10 +176,16 @@ class Meter:
         meter.config = self.settings.of(meter.name) if text is None else parse_config(text)
         meter.enforced = meter.config.enforce
 
-    def _provide(self, meter: TableMeter, namespace: str, provisions: Mapping[str | None, Provision]) -> None:
+    def _provide(
+        self,
+        meter: TableMeter,
+        namespace: str,
+        provisions: Mapping[str | None, Provision],
+        since: int | None,
+    ) -> None:
         clock = self.clock_of(namespace)
-        now = clock.now()
-        _, stored = self._stored.pop(meter.table_id, (0, {}))
+        now = clock.now() if since is None else min(clock.now(), since)
+        stored = self._stored.pop(meter.table_id, {})
         kept: Mapping[str, Any] = stored.get("resources", {})
         for index, provision in provisions.items():
             before = meter.provisions.get(index)
@@ -222,8 +256,9 @@ class Meter:
         self._adopt_override(meter, profile)
         now = meter.now()
         for index, provision in meter.provisions.items():
-            kept = meter.resource_of(index).to_json()
-            self._add(meter, index, replace(provision, warm=None), kept, now)
+            before = meter.resource_of(index)
+            self._add(meter, index, replace(provision, warm=None), before.to_json(), now)
+            meter.resource_of(index).take_over_counts(before)
         if meter.enforced:
             await self._measure(meter)
         await self.save(meter)
@@ -278,7 +313,9 @@ class Meter:
         for clock in self._clocks.values():
             clock.now()
             while clock.events:
-                await self._handle(clock, clock.events.popleft())
+                self._handle(clock, clock.events.popleft())
+        if self._to_split:
+            await self._survey()
         if self._to_measure:
             meter = self._tables.get(self._to_measure.popleft())
             if meter is not None:
@@ -292,9 +329,9 @@ class Meter:
             if meter is not None:
                 await self.save(meter)
         await self._forget_deleted()
-        return bool(self._to_save or self._to_measure)
+        return bool(self._to_save or self._to_measure or self._to_split)
 
-    async def _handle(self, clock: AccountClock, event: Event) -> None:
+    def _handle(self, clock: AccountClock, event: Event) -> None:
         described = to_json(event)
         self.recent.append(described)
         log.info("%s", described)
@@ -303,24 +340,33 @@ class Meter:
                 if provision.arn != event.arn or meter.ticking is not clock:
                     continue
                 if isinstance(event, SplitDue):
-                    await self._split(clock, meter, index, event)
+                    self._plan_split(meter, index, event)
                 else:
                     self._to_save.append(meter.table_id)
                 return
 
-    async def _split(
-        self, clock: AccountClock, meter: TableMeter, index: str | None, event: SplitDue
-    ) -> None:
-        """Cut a partition that has outgrown its size at the middle of what it holds."""
-        resource = meter.resource_of(index)
-        part = resource.partitions.by_id(event.partition)
-        if part is None:
+    def _plan_split(self, meter: TableMeter, index: str | None, event: SplitDue) -> None:
+        part = meter.resource_of(index).partitions.by_id(event.partition)
+        if part is not None:
+            provision = meter.provisions[index]
+            walk = Walk(provision.parts, provision.local_parts, part.low, part.high)
+            self._to_split.append(_FullPartition(meter, index, part.id, walk))
+
+    async def _survey(self) -> None:
+        """Go on measuring the first full partition, and cut it at the middle of what it holds."""
+        full = self._to_split[0]
+        found = await full.walk.step(self._store)
+        if found is None and full.is_there(self._tables):
             return
-        provision = meter.provisions[index]
-        found = await survey(self._store, provision.parts, provision.local_parts, part.low, part.high)
-        now = clock.now()
-        clock.events.extend(resource.split_by_size(part.id, found, now))
-        clock.account.changed(resource)
+        self._to_split.popleft()
+        if found is not None and full.is_there(self._tables):
+            clock = self._clocks_by_account(full.meter.account)
+            resource = full.meter.resource_of(full.index)
+            clock.events.extend(resource.split_by_size(full.partition, found, clock.now()))
+            clock.account.changed(resource)
+
+    def _clocks_by_account(self, account: Account) -> AccountClock:
+        return next(clock for clock in self._clocks.values() if clock.account is account)
 
     async def _measure(self, meter: TableMeter) -> None:
         """Bring what the partitions are said to hold to what the table holds."""

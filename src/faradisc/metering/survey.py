@@ -1,12 +1,14 @@
 """What a full partition holds, measured by walking its rows: where its bytes have their middle.
 
-A partition may be many gigabytes, so the walk keeps marks, not rows: (place, bytes and items up to it). When
-there are too many marks, every second one goes. Small partitions are measured exactly.
+A partition may be many gigabytes, so the walk goes in steps, and keeps marks, not rows: (place, bytes and
+items up to it). When there are too many marks, every second one goes. Small partitions are measured exactly.
+What is written behind the walk while it lasts is not seen: a split needs the middle, not the last byte.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -53,31 +55,40 @@ class Measured:
         return self.marks[first : None if high is None else bisect_left(places, high)]
 
 
-async def survey(
-    store: ReadOnlyStore,
-    parts: Sequence[bytes],
-    local_parts: Sequence[bytes],
-    low: bytes,
-    high: bytes | None,
-) -> Measured:
-    """Measure the rows of the parts from low (inclusive) to high (exclusive).
+class Walk:
+    """Measures the rows of some parts from low (inclusive) to high (exclusive), step by step.
 
-    local_parts: of a table's local indexes, whose entries take space and are no items. Cost: one walk over
-    the rows, in reads of 1,000.
+    local_parts: of a table's local indexes, whose entries take space and are no items.
     """
-    marks: list[Mark] = []
-    for part in (*parts, *local_parts):
-        items = 0 if part in local_parts else 1
-        position: bytes | None = low
-        while position is not None:
-            rows = await store.range(part, position, high, limit=ROWS_PER_READ)
+
+    def __init__(
+        self, parts: Sequence[bytes], local_parts: Sequence[bytes], low: bytes, high: bytes | None
+    ) -> None:
+        self._left = deque([(part, 1) for part in parts] + [(part, 0) for part in local_parts])
+        """The parts to walk over, and what a row counts there as an item."""
+        self._low = low
+        self._high = high
+        self._position = low
+        self._marks: list[Mark] = []
+
+    async def step(self, store: ReadOnlyStore) -> Measured | None:
+        """Read up to 1,000 rows; the result, once all were read."""
+        if self._left:
+            part, items = self._left[0]
+            rows = await store.range(part, self._position, self._high, limit=ROWS_PER_READ)
             for place, (_, payload) in rows:
-                marks.append(Mark(place, record.size_of(payload), items))
-            if len(marks) > MARKS_MAX:
-                marks = _thinned(marks)
-            position = rows[-1][0] + b"\x00" if len(rows) == ROWS_PER_READ else None
-    marks.sort(key=lambda mark: mark.place)
-    return Measured(marks)
+                self._marks.append(Mark(place, record.size_of(payload), items))
+            if len(self._marks) > MARKS_MAX:
+                self._marks = _thinned(self._marks)
+            if len(rows) == ROWS_PER_READ:
+                self._position = rows[-1][0] + b"\x00"
+            else:
+                self._left.popleft()
+                self._position = self._low
+        if self._left:
+            return None
+        self._marks.sort(key=lambda mark: mark.place)
+        return Measured(self._marks)
 
 
 def _thinned(marks: list[Mark]) -> list[Mark]:

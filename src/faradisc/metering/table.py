@@ -74,7 +74,6 @@ class TableMeter:
         "recorder",
         "resource",
         "saved",
-        "saved_version",
         "table_id",
         "ticking",
         "writes",
@@ -96,7 +95,6 @@ class TableMeter:
         self.recorder: Recorder | None = None
         """Told of every charge, where traffic is recorded."""
         self.saved = b""
-        self.saved_version = 0
         self.account: Account
         self.resource: Resource
         self.reads: Lane

@@ -9,7 +9,7 @@ Source of rules and texts: capacity.md section 2.12 and errors.md section 6.1.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from faradisc.capacity.controlplane import (
@@ -113,8 +113,24 @@ class ThroughputUpdate:
         switches.accept(self.now_ns)
         state.on_demand_switches_ns = switches.accepted_ns
         state.pending["ever_on_demand_ns"] = self.now_ns
-        state.pending["throughput"] = asdict(Throughput())
-        state.pending["index_throughput"] = {i["name"]: asdict(Throughput()) for i in state.global_indexes}
+        # The counts of decreases outlive the mode. For an index the switch is one more, even when none is
+        # left (M1).
+        state.pending["throughput"] = asdict(replace(state.throughput, read_units=0, write_units=0))
+        indexes = {i["name"]: Throughput(**i["throughput"]) for i in state.global_indexes}
+        changes = [_change_of(f"index {name}", present, (0, 0)) for name, present in indexes.items()]
+        check_changes(changes, self.now_ns, leaves_provisioned=True)
+        state.pending["index_throughput"] = {
+            name: asdict(
+                replace(
+                    present,
+                    read_units=0,
+                    write_units=0,
+                    last_decrease_ns=self.now_ns,
+                    decreases_ns=change.decreases.accepted_ns,
+                )
+            )
+            for (name, present), change in zip(indexes.items(), changes, strict=True)
+        }
 
     # --- Provisioned units ---
 

@@ -41,6 +41,7 @@ from faradisc.tables.definition import TableDefinition, stored_index
 from faradisc.tables.expiry import Expiry, expiry_of
 from faradisc.tables.history import History, Moments, history_of
 from faradisc.tables.names import Names, NsName, row_key
+from faradisc.tables.quotas import check_quotas
 from faradisc.tables.table import Table, TableState, Throughput, used_definitions
 from faradisc.vectors.resident import Residents
 
@@ -122,6 +123,7 @@ class Catalog:
             if table.state.status == "DELETING":
                 await self._clear(table)
                 self._settled(table)
+        self.meter.all_attached()
 
     # --- Finding tables ---
 
@@ -182,7 +184,8 @@ class Catalog:
         state = table.state
         if table.version == 0 or (state.filler is not None and state.status == "CREATING"):
             return table
-        if state.status == "ACTIVE" or (not at_once and self._clock.now_ns() < state.status_until_ns):
+        now = self._clock.now_ns()
+        if state.status == "ACTIVE" or (not at_once and now < state.status_until_ns):
             return self._without_deleted_indexes(table)
         place = (state.namespace, state.name)
         if state.status == "DELETING":
@@ -197,7 +200,8 @@ class Catalog:
                 setattr(state, member, Throughput(**value) if member == "throughput" else value)
         state.pending = {}
         state.status = "ACTIVE"
-        return self._without_deleted_indexes(self._replace(self._live(state, table.version)))
+        since = min(now, state.status_until_ns)
+        return self._without_deleted_indexes(self._replace(self._live(state, table.version, since)))
 
     def _without_deleted_indexes(self, table: Table) -> Table:
         """The table without the indexes whose DELETING state has ended, and the definitions only they
@@ -228,10 +232,14 @@ class Catalog:
         self._tables[place] = table
         return table
 
-    def _live(self, state: TableState, version: int) -> Table:
-        """A table with what its writes need beside it: its stream, and its expiry index."""
+    def _live(self, state: TableState, version: int, since: int | None = None) -> Table:
+        """A table with what its writes need beside it: its stream, and its expiry index.
+
+        since: when it came to be as it is; None: now.
+        """
         table = Table(state, version, collection_bytes_max=self._collection_bytes_max)
-        table.meter = self.meter.attach(state.table_id, state.namespace, state.name, table.provisions())
+        provisions = table.provisions()
+        table.meter = self.meter.attach(state.table_id, state.namespace, state.name, provisions, since=since)
         if state.stream is not None:
             table.stream = self.streams.recorder(state.stream["resource"])
         for index in table.vector_indexes:
@@ -358,6 +366,7 @@ class Catalog:
             status_until_ns=now + self._transition_ns,
             **settings,
         )
+        check_quotas(state, None, self._tables.values(), self.meter.account(namespace).config)
         opened = self._open_stream(state, numbers)
         return await self._commit(
             state, self._gone.get(place, 0), last_resource=next(numbers) - 1, stream=opened
@@ -381,6 +390,8 @@ class Catalog:
             if change(state):
                 state.status = "UPDATING"
                 state.status_until_ns = until_ns
+            config = self.meter.account(state.namespace).config
+            check_quotas(state, current.state, self._tables.values(), config)
             numbers = iter(range(self._last_resource + 1, 1 << 32))
             for index in state.online_indexes():
                 if index.get("resource") is None:

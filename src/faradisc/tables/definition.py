@@ -9,14 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from faradisc.errors import LimitExceededException, UnsupportedOperation, ValidationException
+from faradisc.errors import UnsupportedOperation, ValidationException
 from faradisc.limits import (
     GSI_HASH_ATTRIBUTES_MAX,
     GSI_PER_TABLE_MAX,
     GSI_RANGE_ATTRIBUTES_MAX,
     LSI_PER_TABLE_MAX,
     PROJECTED_ATTRIBUTES_PER_TABLE_MAX,
-    TABLE_CAPACITY_UNITS_MAX,
     TAGS_PER_RESOURCE_MAX,
     THROUGHPUT_NUMBER_MAX,
 )
@@ -190,16 +189,9 @@ def _table_units(throughput: Mapping[str, int] | None, billing_mode: str) -> tup
 
 
 def checked_units(throughput: Mapping[str, int], index: str | None = None) -> tuple[int, int]:
-    """Read and write units of a ProvisionedThroughput member. Raises ValidationException,
-    LimitExceededException above the quota of a table."""
+    """Read and write units of a ProvisionedThroughput member. Raises ValidationException."""
     _check_bounds(throughput, index)
-    units = (throughput["ReadCapacityUnits"], throughput["WriteCapacityUnits"])
-    if max(units) > TABLE_CAPACITY_UNITS_MAX:
-        raise LimitExceededException(
-            "This request exceeds the per-table throughput limits of "
-            f"{TABLE_CAPACITY_UNITS_MAX} read and {TABLE_CAPACITY_UNITS_MAX} write capacity units"
-        )
-    return units
+    return throughput["ReadCapacityUnits"], throughput["WriteCapacityUnits"]
 
 
 def _check_bounds(throughput: Mapping[str, int] | None, index: str | None) -> None:
