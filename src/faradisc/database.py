@@ -88,7 +88,7 @@ class Database:
         self._sweeper = Sweeper(store, catalog, backend.clock, delay_s=settings.ttl_delay_s)
         self.desk = Desk(backend, self._sweeper, self.work)
         """What an administrator can ask."""
-        self.checks = OnlineCheck(store, backend.clock)
+        self.checks = OnlineCheck(store, backend.clock, backend.backups.shelf)
         """Of the whole database, while it goes on serving; `faradisc check --endpoint` asks for them."""
         self._workers = Workers(
             (

@@ -88,6 +88,7 @@ def test_a_sound_database_is_clean_and_everything_was_counted(process: InProcess
         ("table music, index by.mood", "vector index"): 10,
         ("table music, time to live", "expiry"): 25,
         ("table plain", "table"): 5,
+        ("table plain, point-in-time recovery", "history"): 5,
         (f"stream {label} of table music", "stream"): MUSIC_ITEMS + 4 + 8 + 1,
         ("idempotency tokens", "tokens"): 5,
     }

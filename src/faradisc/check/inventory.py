@@ -139,6 +139,8 @@ async def _add_mentioned(store: ReadOnlyStore, inventory: Inventory, part: Part,
                 stored = orjson.loads(payload)
             except ValueError:
                 continue
+            if isinstance(stored, dict) and not stored.get("holds_rows", True):
+                continue  # a backup remembers the numbers of its table, but has its items in files
             for path, resource in resources_in(stored):
                 inventory.owners.setdefault(resource, (f"{path} of the system's part {part.hex()}", 256))
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from faradisc.backups.shelf import Shelf
 from faradisc.check.walk import Check
 from faradisc.clock import Clock
 from faradisc.errors import StorageError
@@ -14,8 +15,9 @@ from faradisc.storage.api import Store
 
 
 class OnlineCheck:
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: Store, clock: Clock, shelf: Shelf | None = None) -> None:
         self._store = store
+        self._shelf = shelf
         self._clock = clock
         self._check: Check | None = None
         self._is_running = False
@@ -27,7 +29,7 @@ class OnlineCheck:
         """Start a check; False when one is under way already."""
         if self._is_running:
             return False
-        self._check = Check(self._store, self._clock)
+        self._check = Check(self._store, self._clock, self._shelf)
         self._is_running, self._failure = True, ""
         self._began_ns = self._ended_ns = self._clock.now_ns()
         return True

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator
 
+from faradisc.backups.shelf import Shelf
 from faradisc.check.derived import Sums, derived_of, verify
 from faradisc.check.faults import LOST, Fault, Mend, Report
 from faradisc.check.inventory import Inventory, name_of, stream_name, take_inventory
 from faradisc.check.logs import verify_captured, verify_stream
 from faradisc.check.past import verify_history
 from faradisc.check.rows import walk_items
+from faradisc.check.shelves import verify_backups
 from faradisc.check.system import verify_jobs, verify_tokens
 from faradisc.clock import Clock
 from faradisc.storage.api import Corruption, IOFailed, ReadOnlyStore, Store
@@ -26,9 +28,11 @@ from faradisc.tables.table import Table
 class Check:
     """Call `step` until it says False, then look at `report`."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: Store, clock: Clock, shelf: Shelf | None = None) -> None:
+        """shelf: where the files of backups stand; without one they are not looked at."""
         self.report = Report()
         self._store = store
+        self._shelf = shelf
         self._clock = clock
         self._snapshot: ReadOnlyStore | None = None
         self._steps = self._walk()
@@ -84,6 +88,9 @@ class Check:
                 yield
         for verified in (verify_tokens(store, report), verify_jobs(store, inventory, report)):
             async for _ in self._looked_at("system rows", verified):
+                yield
+        if self._shelf is not None:
+            async for _ in self._looked_at("backups", verify_backups(store, self._shelf, report)):
                 yield
         await self._look_for_orphans(inventory)
 

@@ -70,7 +70,7 @@ def _looked_at(directory: Path) -> dict[str, Any]:
     from faradisc.storage.rocks_reading import read_only_rocks  # noqa: PLC0415
 
     with read_only_rocks(directory) as store:
-        return _report(store)[0]
+        return _report(store, directory)[0]
 
 
 def _repaired(directory: Path) -> dict[str, Any]:
@@ -81,25 +81,26 @@ def _repaired(directory: Path) -> dict[str, Any]:
 
     store = open_rocks(directory, durability="inline")
     try:
-        document, mends = _report(store)
+        document, mends = _report(store, directory)
         if not mends:
             return document
         done = run(Repair(store, SystemClock()).all(mends))
-        left, _ = _report(store)
+        left, _ = _report(store, directory)
         return {**document, "repaired": {"done": done, "left": left}}
     finally:
         run(store.close())
 
 
-def _report(store: Store) -> tuple[dict[str, Any], list[Any]]:
-    """The report of one walk over a store, and what a repair would do."""
+def _report(store: Store, directory: Path) -> tuple[dict[str, Any], list[Any]]:
+    """The report of one walk over a store and its backups, and what a repair would do."""
+    from faradisc.backups.shelf import SHELF, DirectoryShelf  # noqa: PLC0415
     from faradisc.check import Check  # noqa: PLC0415
     from faradisc.clock import SystemClock  # noqa: PLC0415
     from faradisc.storage.immediate import run  # noqa: PLC0415
 
     clock = SystemClock()
     began_ns = clock.now_ns()
-    report = run(Check(store, clock).finish())
+    report = run(Check(store, clock, DirectoryShelf(directory / SHELF, blocking=False)).finish())
     seconds = (clock.now_ns() - began_ns) / 1e9
     return {**report.to_json(), "seconds": round(seconds, 3)}, list(report.mends)
 
@@ -124,7 +125,7 @@ def in_words(document: dict[str, Any]) -> Iterable[str]:
 
 def _looked_at_lines(tallies: list[dict[str, Any]]) -> Iterable[str]:
     nouns = {"table": "items", "stream": "records", "capture": "records", "tokens": "tokens"}
-    nouns |= {"expiry": "rows", "history": "changes"}
+    nouns |= {"expiry": "rows", "history": "changes", "backups": "backups"}
     for tally in tallies:
         noun = nouns.get(tally["kind"], "entries")
         table, comma, rest = tally["where"].partition(", ")

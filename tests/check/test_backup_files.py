@@ -1,0 +1,65 @@
+"""The files of backups: held against their checksums, named where they are damaged or gone."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from faradisc.backups.shelf import SHELF, DirectoryShelf
+from faradisc.check import Check, Report
+from faradisc.codec.keyspace import BACKUPS_PART
+from faradisc.storage.api import Batch
+from faradisc.storage.immediate import run
+from fixtures.check_world import world
+from fixtures.in_process import InProcess
+
+
+@pytest.fixture
+def process(tmp_path: Path) -> Iterator[InProcess]:
+    made = world(tmp_path)
+    yield made
+    made.close()
+
+
+def look(process: InProcess, directory: Path) -> Report:
+    shelf = DirectoryShelf(directory / SHELF, blocking=False)
+    return run(Check(process.store, process.clock, shelf).finish())
+
+
+def files(directory: Path) -> Path:
+    (backup,) = (directory / SHELF).iterdir()
+    return backup
+
+
+def test_sound_files_are_counted(process: InProcess, tmp_path: Path) -> None:
+    report = look(process, tmp_path)
+    assert report.sentences() == []
+    (tally,) = [each for each in report.tallies if each.kind == "backups"]
+    assert (tally.rows, tally.bytes) == (1, (files(tmp_path) / "rows").stat().st_size)
+
+
+@pytest.mark.parametrize("name", ["rows", "manifest.json"])
+def test_a_flipped_byte_and_a_missing_file_are_noticed(process: InProcess, tmp_path: Path, name: str) -> None:
+    file = files(tmp_path) / name
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+    (sentence,) = look(process, tmp_path).sentences()
+    assert sentence.startswith("backups: the files of a backup are damaged: first of table music (")
+    file.unlink()
+    assert len(look(process, tmp_path).sentences()) == 1
+
+
+def test_files_that_are_gone_are_noticed(process: InProcess, tmp_path: Path) -> None:
+    shutil.rmtree(files(tmp_path))
+    report = look(process, tmp_path)
+    assert len(report.sentences()) == 1
+    assert not report.mends
+
+
+def test_a_row_that_cannot_be_read(process: InProcess, tmp_path: Path) -> None:
+    run(process.store.commit([Batch(BACKUPS_PART, puts=[(b"00-x", b"{}")])]))
+    assert look(process, tmp_path).sentences() == ["backups: the row of a backup cannot be read: 00-x"]
