@@ -62,7 +62,15 @@ class _Connection:
                 import boto3  # noqa: PLC0415 - an extra, and slow to import
             except ImportError:
                 raise BucketFailed("S3 needs a library: pip install 'faradisc[exchange]'") from None
-            self._made = boto3.client("s3", endpoint_url=self._url, **self._options)
+            from botocore.config import Config  # noqa: PLC0415
+
+            # Checksums in trailers, which newer clients send unasked, are not understood by every S3.
+            config = Config(
+                request_checksum_calculation="when_required",
+                response_checksum_validation="when_required",
+                s3={"addressing_style": "path"} if self._url is not None else {},
+            )
+            self._made = boto3.client("s3", endpoint_url=self._url, config=config, **self._options)
         return self._made
 
 

@@ -1,0 +1,103 @@
+"""Exports and imports, alone on one core: `python -m bench.exchange [--items N]`.
+
+What is measured: CPU time of the process that does the work, and megabytes of item data as DynamoDB counts
+them. Wall clock says little here: each step ends with a sync of the log. Memory is the largest resident set.
+"""
+
+import argparse
+import gzip
+import resource
+import shutil
+import tempfile
+import time
+from pathlib import Path
+
+import orjson
+
+from bench.workloads import INDEXED_TABLE, PLAIN_TABLE, Population, table_definition
+from faradisc.exchange.desk import directories
+from faradisc.transfer.wire import Directory
+from faradisc.values.size import item_size
+
+BUCKET = "bucket"
+MB = 1_000_000
+KEYS = ("pk", "sk", "owner", "views")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--items", type=int, default=100_000, help="a multiple of 100 (100000)")
+    options = parser.parse_args()
+    print("| What | items | MB | MB/s of CPU | peak memory, MB | longest step, ms |")
+    print("|---|---|---:|---:|---:|---:|")
+    for note_bytes in (0, 900):
+        for table in (PLAIN_TABLE, INDEXED_TABLE):
+            _measure(options.items, table, note_bytes)
+
+
+def _item(population: Population, number: int, note_bytes: int) -> dict[str, object]:
+    """The bench's own item of 400 bytes and 12 attributes, or one of 5 attributes with a long text."""
+    item = population.item(number)
+    if not note_bytes:
+        return item
+    text = (item["note"]["S"] * 5)[:note_bytes]
+    return {**{name: item[name] for name in KEYS}, "note": {"S": text}}
+
+
+def _measure(items: int, table: str, note_bytes: int) -> None:
+    root = Path(tempfile.mkdtemp(prefix="faradisc-bench-"))
+    try:
+        source = root / "s3" / BUCKET / "in"
+        source.mkdir(parents=True)
+        population = Population(items)
+        size = 0
+        with gzip.open(source / "items.json.gz", "wb", compresslevel=1) as out:
+            for number in range(items):
+                item = _item(population, number, note_bytes)
+                size += item_size(item)
+                out.write(b'{"Item":' + orjson.dumps(item) + b"}\n")
+        database = Directory(root / "data", directories(root / "s3", root / "logs"))
+        what = f"{size // items} bytes" + (", one index" if table == INDEXED_TABLE else "")
+        request = {
+            "S3BucketSource": {"S3Bucket": BUCKET, "S3KeyPrefix": "in/"},
+            "InputFormat": "DYNAMODB_JSON",
+            "InputCompressionType": "GZIP",
+            "TableCreationParameters": table_definition(table),
+        }
+        arn = database.call("ImportTable", request)["ImportTableDescription"]["ImportArn"]
+        _timed(database, "import, gzip", what, size)
+        done = database.call("DescribeImport", {"ImportArn": arn})["ImportTableDescription"]
+        assert done["ImportedItemCount"] == items, done
+        recovery = {"PointInTimeRecoveryEnabled": True}
+        database.call(
+            "UpdateContinuousBackups", {"TableName": table, "PointInTimeRecoverySpecification": recovery}
+        )
+        table_arn = database.call("DescribeTable", {"TableName": table})["Table"]["TableArn"]
+        for format_ in ("DYNAMODB_JSON", "ION"):
+            request = {"TableArn": table_arn, "S3Bucket": BUCKET, "ExportFormat": format_}
+            arn = database.call("ExportTableToPointInTime", request)["ExportDescription"]["ExportArn"]
+            _timed(database, f"export, {format_}", what, size)
+            told = database.call("DescribeExport", {"ExportArn": arn})["ExportDescription"]
+            assert told["ItemCount"] == items, told
+        database.close()
+    finally:
+        shutil.rmtree(root)
+
+
+def _timed(database: Directory, name: str, what: str, size: int) -> None:
+    began = time.process_time()
+    longest = 0.0
+    busy = True
+    while busy:
+        step = time.process_time()
+        busy = database.work()
+        longest = max(longest, time.process_time() - step)
+    rate = size / MB / (time.process_time() - began)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(
+        f"| {name} | {what} | {size / MB:.0f} | {rate:.1f} | {peak:.0f} | {longest * 1000:.0f} |", flush=True
+    )
+
+
+if __name__ == "__main__":
+    main()

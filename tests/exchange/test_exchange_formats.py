@@ -1,0 +1,281 @@
+"""The three formats: what they look like, that nothing is lost on the way, and what they do with garbage."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import io
+import tracemalloc
+from base64 import b64encode
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+import pytest
+import zstandard
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from faradisc.exchange import compression, csv_rows, ion_text, ion_values, json_lines
+from faradisc.exchange.checking import canonical_size, fault_of
+from faradisc.exchange.compression import Damaged
+from faradisc.exchange.json_lines import Malformed
+from faradisc.exchange.reading import KeyAttributes, Reading, Source
+from faradisc.values.checks import canonicalise
+from faradisc.values.size import item_size
+
+# --- Items of every type ---------------------------------------------------------------------------
+
+texts = st.text(st.characters(codec="utf-8"), max_size=12)
+numbers = st.one_of(
+    st.integers(-(10**20), 10**20).map(str),
+    st.decimals(allow_nan=False, allow_infinity=False, places=6, min_value=-(10**9), max_value=10**9).map(
+        lambda number: format(number, "f")
+    ),
+    st.sampled_from(["0", "-0.5", "1E+125", "1e-130", "9" * 38, "0.000001"]),
+)
+whole_numbers = st.integers(-(10**9), 10**9).map(str)
+binaries = st.binary(max_size=12).map(lambda data: b64encode(data).decode())
+scalars = st.one_of(
+    st.fixed_dictionaries({"S": texts}),
+    st.fixed_dictionaries({"N": numbers}),
+    st.fixed_dictionaries({"B": binaries}),
+    st.fixed_dictionaries({"BOOL": st.booleans()}),
+    st.just({"NULL": True}),
+    st.fixed_dictionaries({"SS": st.lists(texts, min_size=1, max_size=4, unique=True)}),
+    st.fixed_dictionaries({"BS": st.lists(binaries, min_size=1, max_size=4, unique=True)}),
+    st.fixed_dictionaries(
+        {"NS": st.lists(st.integers(-(10**9), 10**9).map(str), min_size=1, max_size=4, unique=True)}
+    ),
+)
+values = st.recursive(
+    scalars,
+    lambda inner: st.one_of(
+        st.fixed_dictionaries({"L": st.lists(inner, max_size=4)}),
+        st.fixed_dictionaries({"M": st.dictionaries(texts, inner, max_size=4)}),
+    ),
+    max_leaves=8,
+)
+names = st.text(st.characters(codec="utf-8"), min_size=1, max_size=12)
+items = st.dictionaries(names, values, min_size=1, max_size=5)
+
+
+def canonical(item: dict[str, Any]) -> dict[str, Any]:
+    copied: dict[str, Any] = orjson.loads(orjson.dumps(item))
+    assert all(map(canonicalise, copied.values()))
+    return copied
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(st.lists(items, min_size=1, max_size=5))
+def test_json_and_ion_lose_nothing(made: list[dict[str, Any]]) -> None:
+    expected = [canonical(item) for item in made]
+    as_json = b"".join(json_lines.item_line(orjson.dumps(item)) for item in expected)
+    as_ion = b"".join(map(ion_text.item_line, expected))
+    for found in (
+        list(json_lines.records([as_json])),
+        list(ion_values.records([as_ion])),
+        # The same without version markers, so that it is read as one stream; and in small pieces.
+        list(ion_values.records([as_ion.replace(b"$ion_1_0 {Item", b"{Item")])),
+        list(ion_values.records(as_ion[at : at + 7] for at in range(0, len(as_ion), 7))),
+        list(json_lines.records(as_json[at : at + 7] for at in range(0, len(as_json), 7))),
+    ):
+        assert [canonical(each["Item"]) for each in found if not isinstance(each, Malformed)] == expected
+        assert len(found) == len(expected)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(items)
+def test_one_walk_does_what_two_do(made: dict[str, Any]) -> None:
+    expected = canonical(made)
+    size = canonical_size(made)
+    assert made == expected and size == item_size(expected)
+
+
+def test_a_golden_line_of_each_format() -> None:
+    item = {
+        "Authors": {"SS": ["Author1", "Author2"]},
+        "Blob": {"B": "aGVsbG8="},
+        "Blobs": {"BS": ["AA==", "AQ=="]},
+        "Flag": {"BOOL": False},
+        "Id": {"N": "103"},
+        "List": {"L": [{"S": 'quote " back \\ line\n'}, {"N": "-1.5"}, {"NULL": True}]},
+        "Map": {"M": {"in side": {"S": "ü"}, "null": {"N": "0"}, "$1": {"M": {}}, "it's": {"L": []}}},
+        "Numbers": {"NS": ["1", "2.5"]},
+    }
+    assert ion_text.item_line(item).decode() == (
+        '$ion_1_0 {Item:{Authors:$dynamodb_SS::["Author1","Author2"],Blob:{{aGVsbG8=}},'
+        "Blobs:$dynamodb_BS::[{{AA==}},{{AQ==}}],Flag:false,Id:103.,"
+        'List:["quote \\" back \\\\ line\\n",-1.5,null],'
+        "Map:{'in side':\"ü\",'null':0.,'$1':{},'it\\'s':[]},Numbers:$dynamodb_NS::[1.,2.5]}}\n"
+    )
+    (read,) = ion_values.records([ion_text.item_line(item)])
+    assert read == {"Item": item}
+    assert json_lines.item_line(b'{"a":{"S":"x"}}') == b'{"Item":{"a":{"S":"x"}}}\n'
+
+
+def test_an_ion_export_of_the_service() -> None:
+    """The example of the developer guide: several lines per record."""
+    text = b"""$ion_1_0 {
+   Item:{
+      Authors:$dynamodb_SS::["Author1","Author2"],
+      Dimensions:"8.5 x 11.0 x 1.5",
+      ISBN:"333-3333333333",
+      Id:103.,
+      InPublication:false,
+      PageCount:6d2,
+      Price:2000.
+   }
+}
+$ion_1_0 {Item:{Id:104.}}
+"""
+    first, second = ion_values.records([text])
+    assert isinstance(first, dict) and isinstance(second, dict)
+    assert canonical(first["Item"]) == {
+        "Authors": {"SS": ["Author1", "Author2"]},
+        "Dimensions": {"S": "8.5 x 11.0 x 1.5"},
+        "ISBN": {"S": "333-3333333333"},
+        "Id": {"N": "103"},
+        "InPublication": {"BOOL": False},
+        "PageCount": {"N": "600"},
+        "Price": {"N": "2000"},
+    }
+    assert second == {"Item": {"Id": {"N": "104"}}}
+
+
+def test_binary_ion_is_read() -> None:
+    from amazon.ion import simpleion  # noqa: PLC0415 - of this test only
+
+    content = simpleion.dumps([{"Item": {"p": "a", "n": 1}}, {"Item": {"p": "b"}}], sequence_as_stream=True)
+    assert list(ion_values.records([content])) == [
+        {"Item": {"p": {"S": "a"}, "n": {"N": "1"}}},
+        {"Item": {"p": {"S": "b"}}},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (b"$ion_1_0 {Item:{a:2020-01-01T}}", "timestamp"),
+        (b"$ion_1_0 {Item:{a:1e0}}", "float"),
+        (b"$ion_1_0 {Item:{a:(b c)}}", "sexp"),
+        (b"$ion_1_0 {Item:[1]}", "no struct"),
+        (b"$ion_1_0 [1]", "no Ion struct"),
+        (b'$ion_1_0 {Item:{a:$dynamodb_NS::[1.,"b"]}}', "another type"),
+        (b"$ion_1_0 {Item:{a:", "no valid Ion"),
+    ],
+)
+def test_ion_that_is_no_item_costs_one_record(text: bytes, reason: str) -> None:
+    good = b"$ion_1_0 {Item:{Id:104.}}"
+    found = list(ion_values.records([b"\n".join([good, text, good])]))
+    assert [type(each) for each in found] == [dict, Malformed, dict]
+    assert reason in found[1].reason  # type: ignore[union-attr]
+
+
+# --- CSV -------------------------------------------------------------------------------------------
+
+
+def csv(text: str, **options: Any) -> list[Any]:
+    chosen = {"delimiter": ",", "headers": None, "key_types": {"p": "S", "n": "N"}, **options}
+    return list(csv_rows.records([text.encode()], **chosen))
+
+
+def test_csv_rows() -> None:
+    assert csv('﻿p,n,q\r\na,1,"x, ""y""\n\nz"\r\nb,2\n') == [
+        {"Item": {"p": {"S": "a"}, "n": {"N": "1"}, "q": {"S": 'x, "y"\n\nz'}}},
+        {"Item": {"p": {"S": "b"}, "n": {"N": "2"}}},
+    ]
+    assert csv("a;1\n", delimiter=";", headers=["p", "n"]) == [{"Item": {"p": {"S": "a"}, "n": {"N": "1"}}}]
+    assert csv("p,n\na,\n", may_be_absent=frozenset({"n"})) == [{"Item": {"p": {"S": "a"}}}]
+
+
+@pytest.mark.parametrize("header", ["p,p", "p,,q", ",".join(map(str, range(256)))])
+def test_headers_that_name_nothing(header: str) -> None:
+    (only,) = csv(f"{header}\na,b\n")
+    assert isinstance(only, Malformed)
+
+
+def test_bad_rows_cost_one_record_each() -> None:
+    found = csv('p,n\na,1\na,1,2\nb,"2"x\nc,3\n')
+    assert [type(each) for each in found] == [dict, Malformed, Malformed, dict]
+    (only,) = csv('p,n\nd,"never closed\nand more\n')
+    assert isinstance(only, Malformed)
+
+
+# --- Bytes that are no such thing --------------------------------------------------------------------
+
+
+FORMATS = ("DYNAMODB_JSON", "ION", "CSV")
+
+
+def read_all(content: bytes, format_: str, packing: str) -> Iterator[Any]:
+    source = Source(format_, packing)
+    with contextlib.suppress(Damaged):
+        yield from Reading(io.BytesIO(content), source, KeyAttributes({"p": "S"}, frozenset())).records
+
+
+FRAGMENTS = (
+    *(b'{"Item":{"p":{"S":"a"}}}\n', b"$ion_1_0 {Item:{p:1.}}\n", b"p,n\n", b'"', b"'", b"{{", b"}}", b"["),
+    *(b"\n", b"$ion_1_0 ", b"\xe0\x01\x00\xea", b"\x00", b"\xff", b"null", b"1e", b"/*", b"//", b"'''"),
+    *(b"\\", b":", b","),
+)
+fragments = st.sampled_from(FRAGMENTS)
+garbage = st.one_of(st.binary(max_size=200), st.lists(fragments, max_size=30).map(b"".join))
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(
+    garbage,
+    st.sampled_from(["DYNAMODB_JSON", "ION", "CSV"]),
+    st.sampled_from(["NONE", "GZIP", "ZSTD"]),
+    st.booleans(),
+)
+def test_garbage_is_told_and_nothing_escapes(content: bytes, format_: str, packing: str, whole: bool) -> None:
+    if whole and packing == "GZIP":
+        content = gzip.compress(content)
+    elif whole and packing == "ZSTD":
+        content = zstandard.ZstdCompressor().compress(content)
+    for record in read_all(content, format_, packing):
+        assert isinstance(record, dict | Malformed)
+        if isinstance(record, dict) and "Item" in record:
+            item = record["Item"]
+            if type(item) is not dict or canonical_size(item) < 0:
+                assert fault_of(item)
+
+
+@pytest.mark.parametrize("content", ["x", '{"a":', "[", "{Item:{a:'", ",", "\x00"])
+@pytest.mark.parametrize("format_", ["DYNAMODB_JSON", "ION", "CSV"])
+def test_a_small_file_that_unpacks_into_a_huge_record_takes_little_memory(content: str, format_: str) -> None:
+    packed = gzip.compress(content.encode() + content[-1].encode() * 20_000_000, 1)
+    tracemalloc.start()
+    try:
+        for record in read_all(packed, format_, "GZIP"):
+            assert isinstance(record, dict | Malformed)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 40 * 1024 * 1024
+
+
+@pytest.mark.parametrize("packing", ["GZIP", "ZSTD"])
+def test_every_cut_and_every_altered_byte_is_found(packing: str) -> None:
+    content = b'{"Item":{"p":{"S":"a"}}}\n' * 3
+    pack = gzip.compress if packing == "GZIP" else zstandard.ZstdCompressor(write_checksum=True).compress
+    whole = pack(content)
+    for cut in range(1, len(whole)):
+        with pytest.raises(Damaged):
+            b"".join(compression.pieces(io.BytesIO(whole[:cut]), packing))
+    for at in range(len(whole)):
+        if packing == "GZIP" and 4 <= at < 10:
+            continue  # time and system of the header say nothing of the content
+        altered = bytes([*whole[:at], whole[at] ^ 0x41, *whole[at + 1 :]])
+        with contextlib.suppress(Damaged):
+            assert b"".join(compression.pieces(io.BytesIO(altered), packing)) == content
+
+
+@pytest.mark.parametrize(
+    "item", [[], None, {"": {"S": "x"}}, {"p" * 70_000: {"S": "x"}}, {"p": {}}, {"p": {"S": 1}}, {"p": "x"}]
+)
+def test_what_is_no_item_has_a_reason(item: Any) -> None:
+    assert type(item) is not dict or canonical_size(item) < 0
+    assert fault_of(item)

@@ -1,0 +1,207 @@
+"""Buckets of an S3 endpoint: a small server that keeps objects in memory stands in for one.
+
+What it proves: that exports and imports do with an endpoint what they do with directories, and that what an
+endpoint refuses becomes the FailureCode. It knows no more of S3 than botocore needs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine, Iterator
+from hashlib import md5
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import pytest
+
+from faradisc.clock import ManualClock, SeededEntropy
+from faradisc.database import Database, Settings
+from faradisc.errors import ApiError
+from faradisc.exchange.buckets import Access, AccessDenied, BucketFailed, NoSuchBucket, NoSuchKey
+from faradisc.exchange.desk import Places
+from faradisc.exchange.s3 import S3Buckets
+from faradisc.operations.call import Call
+from faradisc.storage.memory import MemoryStore
+from fixtures.buckets import lines, some_items, zipped
+from fixtures.schemas import schema
+
+T = TypeVar("T")
+OPTIONS = {"aws_access_key_id": "a", "aws_secret_access_key": "b", "region_name": "us-east-1"}
+
+
+class FakeS3(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    objects: dict[str, bytes]
+    seen: list[tuple[str, str, dict[str, str]]]
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+    def _begin(self) -> tuple[str, str, dict[str, list[str]]]:
+        parts = urlsplit(self.path)
+        bucket, _, key = unquote(parts.path).lstrip("/").partition("/")
+        self.seen.append((self.command, key, {name.lower(): value for name, value in self.headers.items()}))
+        return bucket, key, parse_qs(parts.query)
+
+    def _answer(self, status: int, body: bytes = b"", **headers: str) -> None:
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def _refuse(self, status: int, code: str) -> None:
+        text = f"<Error><Code>{code}</Code><Message>{code} it is</Message></Error>"
+        self._answer(status, text.encode())
+
+    def do_GET(self) -> None:
+        bucket, key, query = self._begin()
+        if bucket == "forbidden":
+            return self._refuse(403, "AccessDenied")
+        if bucket != "bucket":
+            return self._refuse(404, "NoSuchBucket")
+        if not key:
+            prefix = query.get("prefix", [""])[0]
+            found = "".join(
+                f"<Contents><Key>{name}</Key><Size>{len(content)}</Size></Contents>"
+                for name, content in self.objects.items()
+                if name.startswith(prefix)
+            )
+            text = f"<ListBucketResult><IsTruncated>false</IsTruncated>{found}</ListBucketResult>"
+            return self._answer(200, text.encode())
+        if key not in self.objects:
+            return self._refuse(404, "NoSuchKey")
+        content = self.objects[key]
+        return self._answer(200, content, ETag=f'"{md5(content).hexdigest()}"')
+
+    do_HEAD = do_GET
+
+    def do_PUT(self) -> None:
+        bucket, key, _ = self._begin()
+        content = self.rfile.read(int(self.headers["Content-Length"]))
+        if bucket != "bucket":
+            return self._refuse(404, "NoSuchBucket")
+        self.objects[key] = content
+        return self._answer(200, ETag=f'"{md5(content).hexdigest()}"')
+
+    def do_DELETE(self) -> None:
+        _, key, _ = self._begin()
+        self.objects.pop(key, None)
+        self._answer(204)
+
+
+@pytest.fixture
+def s3() -> Iterator[tuple[type[FakeS3], S3Buckets]]:
+    handler: type[FakeS3] = type("Handler", (FakeS3,), {"objects": {}, "seen": []})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    buckets = S3Buckets(f"http://127.0.0.1:{server.server_port}", options=OPTIONS)
+    yield handler, buckets
+    buckets._client.close()
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def run(coroutine: Coroutine[Any, Any, T]) -> T:
+    return asyncio.run(coroutine)
+
+
+def test_objects_come_and_go(s3: tuple[type[FakeS3], S3Buckets]) -> None:
+    handler, buckets = s3
+    assert run(buckets.put("bucket", "a/small", b"x")) == md5(b"x").hexdigest()
+    draft = buckets.draft("bucket", "name")
+    draft.write(b"large" * 1000)
+    assert run(buckets.store("bucket", "a/large", draft)) == md5(b"large" * 1000).hexdigest()
+    assert [(each.key, each.size) for each in run(buckets.objects("bucket", "a/"))] == [
+        ("a/large", 5000),
+        ("a/small", 1),
+    ]
+    with run(buckets.fetch("bucket", "a/large")) as file:
+        assert file.read() == b"large" * 1000
+    run(buckets.remove("bucket", "a/large"))
+    assert list(handler.objects) == ["a/small"]
+
+
+def test_what_a_request_says_of_a_bucket_is_passed_on(s3: tuple[type[FakeS3], S3Buckets]) -> None:
+    handler, buckets = s3
+    run(buckets.opened(Access("123456789012", "KMS", "key")).put("bucket", "a", b"x"))
+    _, _, headers = handler.seen[-1]
+    assert headers["x-amz-expected-bucket-owner"] == "123456789012"
+    assert headers["x-amz-server-side-encryption"] == "aws:kms"
+    assert headers["x-amz-server-side-encryption-aws-kms-key-id"] == "key"
+
+
+def test_refusals(s3: tuple[type[FakeS3], S3Buckets]) -> None:
+    _, buckets = s3
+    with pytest.raises(NoSuchBucket):
+        run(buckets.objects("nowhere", ""))
+    with pytest.raises(AccessDenied):
+        run(buckets.objects("forbidden", ""))
+    with pytest.raises(NoSuchKey):
+        run(buckets.fetch("bucket", "nothing"))
+    with pytest.raises(BucketFailed):
+        run(S3Buckets("http://127.0.0.1:1", options=OPTIONS).objects("bucket", ""))
+
+
+def test_a_table_in_and_out(s3: tuple[type[FakeS3], S3Buckets], tmp_path: Path) -> None:
+    handler, buckets = s3
+    items = some_items(120)
+    handler.objects["in/a.json.gz"] = zipped(lines(items))
+
+    async def scene() -> None:
+        database = await Database.open(
+            MemoryStore(),
+            settings=Settings(transition_ms=0),
+            clock=ManualClock(),
+            entropy=SeededEntropy(1),
+            places=Places(buckets, tmp_path),
+        )
+
+        async def call(operation: str, **request: Any) -> dict[str, Any]:
+            return await database.execute(Call(operation, request, False, "us-east-1", "000000000000"))
+
+        async def import_(prefix: str, name: str) -> dict[str, Any]:
+            begun = await call(
+                "ImportTable",
+                S3BucketSource={"S3Bucket": "bucket", "S3KeyPrefix": prefix},
+                InputFormat="DYNAMODB_JSON",
+                InputCompressionType="GZIP",
+                TableCreationParameters={"TableName": name, **schema("p:S")},
+            )
+            while await database.work():
+                pass
+            arn = begun["ImportTableDescription"]["ImportArn"]
+            return dict((await call("DescribeImport", ImportArn=arn))["ImportTableDescription"])
+
+        first = await import_("in/", "first")
+        assert (first["ImportStatus"], first["ImportedItemCount"]) == ("COMPLETED", 120), first
+        recovery = {"PointInTimeRecoveryEnabled": True}
+        await call("UpdateContinuousBackups", TableName="first", PointInTimeRecoverySpecification=recovery)
+        table = (await call("DescribeTable", TableName="first"))["Table"]
+        begun = await call("ExportTableToPointInTime", TableArn=table["TableArn"], S3Bucket="bucket")
+        while await database.work():
+            pass
+        arn = begun["ExportDescription"]["ExportArn"]
+        exported = (await call("DescribeExport", ExportArn=arn))["ExportDescription"]
+        assert (exported["ExportStatus"], exported["ItemCount"]) == ("COMPLETED", 120), exported
+        directory = exported["ExportManifest"].rpartition("/")[0]
+        second = await import_(directory, "second")
+        assert (second["ImportStatus"], second["ImportedItemCount"]) == ("COMPLETED", 120), second
+        # One data file is not what the manifest says any more.
+        name = next(key for key in handler.objects if "/data/" in key)
+        handler.objects[name] = zipped(lines(items[:5]))
+        third = await import_(f"{directory}/data/", "third")
+        assert third["FailureCode"] == "InputDamaged" and name in third["FailureMessage"]
+        with pytest.raises(ApiError):
+            await call("Scan", TableName="third")
+        await database.close()
+
+    run(scene())
