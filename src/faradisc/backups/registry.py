@@ -62,7 +62,8 @@ class Backups:
     # --- Start and end ---
 
     async def load(self) -> None:
-        """Read every backup; take in those that somebody put on the shelf."""
+        """Read every backup; take in those that somebody put on the shelf, and those that were finished
+        there when the process ended before it could say so."""
         low: bytes | None = b""
         while low is not None:
             rows = await self._store.range(BACKUPS_PART, low, None, limit=1000)
@@ -72,13 +73,15 @@ class Backups:
         try:
             await aside(self.shelf, self.shelf.remove_unfinished)
             for name in await aside(self.shelf, self.shelf.names):
-                if name not in self._backups:
-                    await self._take_in(name)
+                known = self._backups.get(name)
+                if known is None or known.status == "CREATING":
+                    await self._take_in(name, known)
         except (ShelfFailed, OSError) as error:
             log.error("the directory of backups cannot be read: %s", error)
 
-    async def _take_in(self, name: str) -> None:
-        """A finished backup that the store knows nothing of: brought here from another place."""
+    async def _take_in(self, name: str, known: Backup | None) -> None:
+        """A finished backup that the store knows nothing of, brought here from another place, or of which it
+        does not know that it is finished."""
         try:
             backup = _backup_of(read_manifest(await aside(self.shelf, self.shelf.manifest, name)))
             if backup.id != name:
@@ -86,6 +89,8 @@ class Backups:
         except (Damaged, ShelfFailed) as error:
             log.error("backup %s is left aside: %s", name, error)
             return
+        if known is not None:
+            backup = replace(backup, holds_rows=known.holds_rows)
         await self._store_row(backup)
         log.info("backup %s of table %s was found on the shelf", name, backup.table_name)
 
