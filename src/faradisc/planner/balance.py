@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from faradisc.planner.streams import IndexCharge
 
 _TURNS_MAX = 60
-_CLOSE = 1e-6
+_CLOSE = 1e-5
 _BINDING = 0.999
 
 
@@ -188,7 +188,8 @@ def balance(demands: list[Demand]) -> None:
     groups = _groups(demands)
     gates = [gate for group in groups for gate in group]
     for gate in gates:
-        gate.ratio = 1.0 if gate.available or gate.available is None else 0.0
+        # The ratios of the second before are a good guess, but for those that let nothing through.
+        gate.ratio = gate.ratio or 1.0
     for _ in range(_TURNS_MAX):
         moved = 0.0
         for group in groups:

@@ -216,7 +216,7 @@ class HotKey:
     """Refused attempts at this key."""
     verdict: VerdictCode
     """`fits`: far from the limit; `near`: at 80 % of it or more; `isolated`: it will get, or has, a
-    partition to itself and then fits; `shard`: no partition can carry it."""
+    partition to itself, or to several by sort key, and then fits; `shard`: no partition can carry it."""
     ways: int | None
     """Into how many keys to divide it; for `shard` only."""
     words: str

@@ -5,7 +5,7 @@ Source: capacity.md section 3.4, parts 4 and 10; vector V137.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from faradisc.capacity.config import HALF_UNIT
 from faradisc.planner.keywatch import KeyTotals
@@ -70,6 +70,7 @@ def hot_keys(observer: Observer, flows: list[Flow], duration_s: int) -> tuple[Ho
     found: list[HotKey] = []
     spoken_for = examples(flows)
     ordered = {id(stream.note) for flow in flows if flow.keys.ordered for stream in flow.streams}
+    divisible = _divisible(flows)
     for note in observer.lanes:
         mine = [
             KeyTotals(each.name, each.half_units, each.peak_half, each.offered, 0)
@@ -81,11 +82,44 @@ def hot_keys(observer: Observer, flows: list[Flow], duration_s: int) -> tuple[Ho
             light = key.half_units * 100 < total * KEYS_SHOWN_PERCENT and not key.throttled
             if light and key not in mine:
                 continue
-            found.append(_verdict(note, key, total, duration_s, in_order=id(note) in ordered))
+            verdict = _verdict(note, key, total, duration_s)
+            if verdict.verdict == "shard" and id(note) in ordered:
+                verdict = replace(verdict, words=f"{verdict.words}, or take one item of every key in turn")
+            elif verdict.verdict == "shard" and id(note) in divisible:
+                verdict = replace(verdict, verdict="isolated", ways=None, words=_divided(verdict))
+            found.append(verdict)
     return tuple(found)
 
 
-def _verdict(note: LaneNote, key: KeyTotals, total: int, duration_s: int, *, in_order: bool) -> HotKey:
+def _divisible(flows: list[Flow]) -> set[int]:
+    """Lanes whose item collections can be cut by sort key when they are hot: all of their traffic is spread
+    over its collections, and nothing forbids the cut."""
+    spread: dict[int, bool] = {}
+    for flow in flows:
+        for stream in flow.streams:
+            touched = [(stream.note, flow.keys), *((index.note, index.keys) for index in stream.indexes)]
+            for note, model in touched:
+                resource = note.member.resource
+                fits = (
+                    model.shape(0, 0, 1).sort == "spread"
+                    and resource.composite
+                    and not resource.local_indexes
+                    and resource.config.heat_split
+                )
+                spread[id(note)] = spread.get(id(note), True) and fits
+    return {number for number, fits in spread.items() if fits}
+
+
+def _divided(key: HotKey) -> str:
+    unit = "WCU" if key.direction == "W" else "RCU"
+    exact = f"{key.peak_units:,.0f} {unit}/s / {key.limit_units:,} per partition"
+    return (
+        f"{exact} = {key.peak_units / key.limit_units:.2f}: more than one partition; splits for heat divide "
+        "its items by sort key, after some ten minutes of throttling"
+    )
+
+
+def _verdict(note: LaneNote, key: KeyTotals, total: int, duration_s: int) -> HotKey:
     config = note.member.resource.config
     cap = config.partition_write_units if note.writes else config.partition_read_units
     book = note.book
@@ -93,8 +127,6 @@ def _verdict(note: LaneNote, key: KeyTotals, total: int, duration_s: int, *, in_
     limit = cap * book.half_units * HALF_UNIT // book.load if book.load else cap
     peak = key.peak_half / 2
     code, ways, words = _judge(note, key, peak, limit)
-    if code == "shard" and in_order:
-        words += ", or take one item of every key in turn"
     return HotKey(
         resource=note.member.name,
         key=key.name,
@@ -171,7 +203,7 @@ def sum_up(
     said = [_throttling(totals)]
     for resource in resources:
         said += _hottest_gate(resource)
-    for verdict in ("shard", "near"):
+    for verdict in ("shard", "isolated", "near"):
         for resource in resources:
             mine = [key for key in keys if key.resource == resource.name and key.verdict == verdict]
             said += [f"{key.resource}, key {key.key!r}: {key.words}." for key in mine[:KEYS_SAID]]

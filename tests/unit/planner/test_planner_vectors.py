@@ -228,3 +228,28 @@ def test_v137_status_codes_and_user_ids() -> None:
     loads = [sum(part.write) for part in resource(users, "T").partitions]
     assert max(loads) / sum(loads) == pytest.approx(0.1, abs=0.005)
     assert all(key.verdict == "fits" for key in users.hot_keys)
+
+
+def test_a_collection_that_splits_for_heat_divide_needs_no_sharding() -> None:
+    """Section 2.7: a collection is cut by sort key, unless its keys rise or a local index forbids it."""
+    text = """
+        duration: 25m
+        partition_caps: 60/20
+        tables: {{T: {{mode: on-demand, partitions: 1, sort_key: true{more}}}}}
+        traffic: [{{operation: PutItem, rate: 30, sort: {sort}, keys: {{single: hot}}}}]
+    """
+    found = {}
+    for name, more, sort in (
+        ("spread", "", "spread"),
+        ("rising", "", "rising"),
+        ("local", ", local_indexes: {l: {projection: keys_only, share: 0}}", "spread"),
+    ):
+        outcome = outcome_of(text.format(more=more, sort=sort), "fluid")
+        key = next(key for key in outcome.hot_keys if key.key == "hot")
+        found[name] = (key.verdict, key.ways, resource(outcome, "T").partition_count[-1] > 1)
+        assert (served(resource(outcome, "T").write) == 30) is (name == "spread")
+    assert found == {
+        "spread": ("isolated", None, True),
+        "rising": ("shard", 2, False),
+        "local": ("shard", 2, False),
+    }
