@@ -81,6 +81,7 @@ def test_streams_and_histories_hear_of_it(exchanging: Exchanging) -> None:
     stream = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
     exchanging.call("UpdateTable", TableName="table", StreamSpecification=stream)
     exchanging.put(item(p="000003", old=1))
+    exchanging.clock.advance(1)
     then = exchanging.clock.now_ns() / 1e9
     exchanging.clock.advance(60)
     exchanging.object("in/a", lines(some_items(5)))

@@ -69,7 +69,7 @@ def import_table(rng: Random) -> Request:
     return {
         "S3BucketSource": {"S3Bucket": rng.choice(BUCKETS), "S3KeyPrefix": rng.choice(PREFIXES)},
         "InputFormat": rng.choice(("DYNAMODB_JSON", "ION", "CSV")),
-        "TableCreationParameters": {"TableName": rng.choice(("Extra.1", "Extra-2")), **parameters},
+        "TableCreationParameters": {"TableName": f"Imported.{rng.randrange(12)}", **parameters},
         **_maybe(rng, 0.4, InputCompressionType=rng.choice(("NONE", "GZIP", "ZSTD"))),
         **_maybe(rng, 0.3, ClientToken=rng.choice("ab")),
         **_maybe(rng, 0.2, InputFormatOptions={"Csv": {"Delimiter": ";", "HeaderList": ["id", "k", "n"]}}),
