@@ -8,9 +8,9 @@
 Order: errors.md section 4. `answer` awaits nothing but the executor, so whoever holds a coroutine that never
 suspends (an embedded store) can drive it with one `send(None)`.
 
-Three borders are here: an `ApiError` becomes an error answer; a `StorageError`, which is the disk's, is logged
-in a line and becomes a 500; any other exception, which is a bug of ours, is logged with its request id and
-becomes a 500 without detail.
+Three borders are here: an `ApiError` becomes an error answer; a `StorageError`, which is the disk's, is
+logged in a line and becomes a 500; any other exception, which is a bug of ours, is logged with its request id
+and becomes a 500 without detail.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The site behind the socket: the database, and two pages that say how the process is.
 
     GET /health/live     200 {"status":"live"} as long as the process answers at all
-    GET /health/ready    200 {"status":"ready"}, or 503 with "starting", "draining", or "failed" and the reason:
+    GET /health/ready    200 {"status":"ready"}, or 503 with "starting", "draining", or "failed" and a reason:
                          the disk refused a write or a sync, and the store takes none until the next start
 
 `/_faradisc/...` and `/metrics` are the administrator's (server/admin.py). Every other request is the
