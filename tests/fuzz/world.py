@@ -41,7 +41,7 @@ HEADERS = {
 TRANSITION_MS = 2
 ITEMS_PER_TABLE = 12
 BACKUP_NAME = "Standing"
-BACKUPS = 8
+BACKUPS = 20
 """Requests delete them, and others want one to be there."""
 FUSE_S = 30
 _CANARY_ITEM = {"id": {"S": "sings"}, "n": {"N": "38"}}
