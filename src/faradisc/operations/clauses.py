@@ -31,19 +31,15 @@ from faradisc.operations.call import Call
 from faradisc.values.checks import Wording, check_value
 
 _PROJECTION = ("ProjectionExpression",)
-PROJECTING = ("ProjectionExpression", "ExpressionAttributeNames")
-"""All that a projection may use, and all that a Get of a transaction has of such members."""
+_ACTION_EXPRESSIONS = ("UpdateExpression", "ConditionExpression")
 _WRITE_LEGACY = ("Expected", "ConditionalOperator")
 
 
 def placeholders_of(call: Call, request: Mapping[str, Any], expressions: tuple[str, ...]) -> Placeholders:
     """ExpressionAttributeNames and -Values of a request whose expression parameters are named.
 
-    A request that only projects has no values: in it ExpressionAttributeValues is an unknown member.
     Raises ValidationException, for example when there is no expression to use them in.
     """
-    if expressions == _PROJECTION:
-        request = {name: request[name] for name in PROJECTING if name in request}
     names = request.get("ExpressionAttributeNames")
     values = request.get("ExpressionAttributeValues")
     if names is not None or values is not None:
@@ -96,12 +92,11 @@ def bind_write_condition(call: Call) -> Condition | None:
 def bind_action(
     call: Call, action: Mapping[str, Any], *, updates: bool
 ) -> tuple[Update | None, Condition | None]:
-    """Update and condition of one action of a transaction. Raises ValidationException.
-
-    Only an Update has an UpdateExpression; in another action it is an unknown member, which is ignored.
-    """
-    known = ("UpdateExpression", "ConditionExpression") if updates else ("ConditionExpression",)
-    placeholders = placeholders_of(call, action, tuple(name for name in known if name in action))
+    """Update and condition of one action of a transaction. Raises ValidationException."""
+    expressions = tuple([name for name in _ACTION_EXPRESSIONS if name in action])
+    placeholders = placeholders_of(call, action, expressions)
+    if not expressions:
+        return None, None
     update = bind_update(action["UpdateExpression"], placeholders) if updates else None
     condition = None
     if "ConditionExpression" in action:

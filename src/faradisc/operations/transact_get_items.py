@@ -13,7 +13,7 @@ from faradisc.capacity import units
 from faradisc.codec import record
 from faradisc.errors import ValidationException
 from faradisc.operations.call import Backend, Call
-from faradisc.operations.clauses import PROJECTING, bind_read_projection
+from faradisc.operations.clauses import bind_read_projection
 from faradisc.tables.keys import check_key, has_empty_key
 from faradisc.transactions.reading import read_items
 from faradisc.transactions.writing import NO_REASON, cancelled_by, validation_reason
@@ -24,8 +24,7 @@ async def transact_get_items(backend: Backend, call: Call) -> dict[str, Any]:
     projections = []
     for get in gets:
         call.check_values(get["Key"])
-        projecting = {name: get[name] for name in PROJECTING if name in get}
-        projections.append(bind_read_projection(call, projecting))
+        projections.append(bind_read_projection(call, get))
     tables = [backend.table_for_data(call, get["TableName"]) for get in gets]
     for position, (get, table) in enumerate(zip(gets, tables, strict=True)):
         try:

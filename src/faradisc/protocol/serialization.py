@@ -12,7 +12,7 @@ What is coerced (errors.md section 5, "SerializationException texts"):
    "Unexpected field type". Assumed.
 4. A boolean may be one of the strings "true", "1", "yes", "false", "0", "no".
 5. A number with a fraction is floored where an integer is wanted, and held within the integer's range.
-6. Unknown members of an AttributeValue are removed, so that the rest of it counts.
+6. Unknown members are removed, of structures and of AttributeValues, so that the rest of them counts.
 """
 
 from __future__ import annotations
@@ -74,9 +74,10 @@ def _refuse(text: str) -> NoReturn:
 
 def _members(node: Node, structure: dict[str, Any]) -> None:
     for name, raw in list(structure.items()):
-        if raw is None:
+        member = node.members.get(name)
+        if raw is None or member is None:
             del structure[name]
-        elif (member := node.members.get(name)) is not None:
+        else:
             structure[name] = _value(member, raw, in_collection=False)
 
 

@@ -5,12 +5,12 @@ knows, no calls but `canonicalise` for each AttributeValue. It answers
 
     FITS    everything is in order, and every AttributeValue is canonical now
     VALUES  the shape fits, but some AttributeValue deviates
-    SHAPE   something else deviates, or a member is an explicit null
+    SHAPE   something else deviates, or a member is an explicit null, or unknown
 
 and never says what. `check_request` is the only caller: after anything but FITS it lets the slow walks
 normalise (`serialization.py`) and complain (`constraints.py`).
 
-Unknown members are ignored, as the service does.
+Unknown members are ignored, as the service does: the slow walk removes them, so no operation meets one.
 """
 
 from __future__ import annotations
@@ -119,7 +119,10 @@ class _Writer:
             value = self._variable()
             self._line(depth, f"{value} = {get}({name!r})")
             self._present_or_absent(member, value, depth, required=name in node.required)
-        self._line(depth, f"if None in {variable}.values(): return {SHAPE}")
+        known = self._constant(frozenset(node.members))
+        self._line(
+            depth, f"if None in {variable}.values() or not {known}.issuperset({variable}): return {SHAPE}"
+        )
 
     def _present_or_absent(self, node: Node, variable: str, depth: int, *, required: bool) -> None:
         if required:

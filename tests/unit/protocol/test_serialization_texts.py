@@ -218,7 +218,8 @@ def test_negative_fraction_is_floored_downwards(shape_of: ShapeOf) -> None:
     [
         ({**KEY, "ConsistentRead": None}, KEY, True),
         ({**KEY, "Unheard": None}, KEY, True),
-        ({**KEY, "Unheard": {"a": None}}, {**KEY, "Unheard": {"a": None}}, True),
+        ({**KEY, "Unheard": {"a": None}}, KEY, True),
+        ({**KEY, "Unheard": 1}, KEY, True),
         ({"TableName": "t", "Key": {"a": {"S": "x", "N": None}}}, KEY, True),
         ({"TableName": "t", "Key": {"a": {"S": "x", "X": 1}}}, KEY, True),
         ({"TableName": "t", "Key": {"a": None}}, {"TableName": "t", "Key": {"a": {}}}, False),
