@@ -12,7 +12,7 @@ import threading
 from typing import Any
 
 try:
-    import boto3.session  # type: ignore[import-untyped]
+    import boto3.session
 except ImportError as missing:
     raise ImportError(
         "faradisc.local needs boto3; install it with: pip install 'faradisc[local]'"
