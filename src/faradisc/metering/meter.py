@@ -282,6 +282,7 @@ class Meter:
             write_units=own.write_units,
             on_demand=own.on_demand,
             sort_key=own.composite,
+            partitions=meter.partitions(None),
             indexes={
                 index: (provision.read_units, provision.write_units)
                 for index, provision in meter.provisions.items()

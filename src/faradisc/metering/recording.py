@@ -20,6 +20,7 @@ class Recorder(Protocol):
         write_units: int,
         on_demand: bool,
         sort_key: bool,
+        partitions: int,
         indexes: Mapping[str, tuple[int, int]],
     ) -> None:
         """A table, before its first request."""

@@ -77,9 +77,11 @@ class TraceWriter:
         sort_key: bool = False,
         items: int = 0,
         size_bytes: int = 0,
+        partitions: int | None = None,
         indexes: Mapping[str, tuple[int, int]] | None = None,
     ) -> None:
         """A table as it is now. `indexes`: read and write units of each global index."""
+        more = {} if partitions is None else {"partitions": partitions}
         self._line(
             {
                 "describe": table,
@@ -89,6 +91,7 @@ class TraceWriter:
                 "sort_key": sort_key,
                 "items": items,
                 "bytes": size_bytes,
+                **more,
                 "indexes": {name: list(rates) for name, rates in (indexes or {}).items()},
             }
         )
@@ -140,6 +143,8 @@ class Described:
     items: int
     size_bytes: int
     indexes: Mapping[str, tuple[int, int]]
+    partitions: int | None = None
+    """None: as many as units and size need."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,6 +271,7 @@ def read_description(document: Mapping[str, Any]) -> Described:
         _count(document, "items"),
         _count(document, "bytes"),
         {name: (pair[0], pair[1]) for name, pair in indexes.items()},
+        _count(document, "partitions") or None,
     )
 
 

@@ -79,6 +79,6 @@ def _table(described: Described) -> TablePlan:
         indexes,
         described.items,
         item_bytes,
-        None,
+        described.partitions,
         (),
     )
