@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from faradisc.local import LocalDatabase
 from fixtures.schemas import everything, invalid, item, pages, plain
 
 
@@ -231,13 +232,33 @@ def test_collection_metrics_are_absent_without_local_index(
     assert "ItemCollectionMetrics" not in dynamodb.put_item(TableName=table, Item=item(p="1", r=1))
 
 
-def test_a_collection_is_limited_with_its_local_entries(
-    dynamodb: Any, create: Callable[..., str], in_process_only: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_collection_is_limited_with_its_local_entries() -> None:
     """V116 at a smaller limit: at the limit a growing put is refused, a shrinking update and a delete are
     not (capacity.md section 4.6)."""
-    monkeypatch.setattr("faradisc.tables.writes.ITEM_COLLECTION_BYTES_MAX", 10_000)
-    table = create("p:S", "r:N", lsi={"all": ("a:N", "ALL")})
+    with LocalDatabase(collection_bytes_max=10_000) as database:
+        _fill_a_collection(database.client())
+
+
+def _fill_a_collection(dynamodb: Any) -> None:
+    table = "Limited"
+    dynamodb.create_table(
+        TableName=table,
+        BillingMode="PAY_PER_REQUEST",
+        AttributeDefinitions=[
+            {"AttributeName": name, "AttributeType": kind} for name, kind in ("pS", "rN", "aN")
+        ],
+        KeySchema=[{"AttributeName": "p", "KeyType": "HASH"}, {"AttributeName": "r", "KeyType": "RANGE"}],
+        LocalSecondaryIndexes=[
+            {
+                "IndexName": "all",
+                "KeySchema": [
+                    {"AttributeName": "p", "KeyType": "HASH"},
+                    {"AttributeName": "a", "KeyType": "RANGE"},
+                ],
+                "Projection": {"ProjectionType": "ALL"},
+            }
+        ],
+    )
     for number in range(4):
         dynamodb.put_item(TableName=table, Item=item(p="1", r=number, a=number, data="x" * 1_000))
     with pytest.raises(dynamodb.exceptions.ItemCollectionSizeLimitExceededException):
