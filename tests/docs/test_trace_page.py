@@ -42,7 +42,14 @@ def test_the_writer_writes_what_the_page_shows() -> None:
     writer = TraceWriter(lines.append, start + 5)
     rates = {"by-status": (5, 10)}
     writer.describe(
-        "Orders", read_units=10, write_units=10, sort_key=True, items=2000, size_bytes=2048000, indexes=rates
+        "Orders",
+        read_units=10,
+        write_units=10,
+        sort_key=True,
+        items=2000,
+        size_bytes=2048000,
+        partitions=4,
+        indexes=rates,
     )
     place = bytes.fromhex("0123456789abcdef0123456789abcdef7531")
     entry = bytes.fromhex("fedcba9876543210fedcba98765432104f50454e")
