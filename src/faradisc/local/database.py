@@ -64,7 +64,7 @@ class LocalDatabase:
         throughput: capacity profile whose limits are enforced, "aws" for example, or with small partitions
         "aws:30/10"; throughput_tables: other profiles for single tables, "Orders=aws:30/10,Logs=off".
         kinesis_endpoint_url: where Kinesis destinations deliver to, before the request that follows a change.
-        s3_root: directory whose directories are the buckets of exports and imports; without it `s3` in `path`.
+        s3_root: directory whose directories are the buckets of exports and imports; else `s3` in `path`.
         restorable_lag_s: how far the latest moment a table can be restored to is behind the clock.
         clock, entropy: for tests that move time or need the same identifiers on every run.
 

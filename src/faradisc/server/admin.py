@@ -43,7 +43,7 @@ Page = Callable[["Visit"], Awaitable[HttpResponse]]
 class Visit:
     """One request of an administrator."""
 
-    __slots__ = ("account", "database", "name", "pages", "query", "region", "request")
+    __slots__ = ("account", "database", "name", "pages", "query_string", "region", "request")
 
     def __init__(self, pages: AdminPages, database: Database, request: HttpRequest, name: str) -> None:
         self.pages = pages
@@ -51,9 +51,8 @@ class Visit:
         self.request = request
         self.name = name
         """What follows the page's path: the name of a table."""
-        query = request.target.partition(b"?")[2].decode("latin-1")
-        self.query = {name: values[-1] for name, values in parse_qs(query).items()}
-        self.region = self.query.get("region", database.region)
+        self.query_string = request.target.partition(b"?")[2].decode("latin-1")
+        self.region = parse_qs(self.query_string).get("region", [database.region])[-1]
         self.account = database.account
 
     def body(self) -> dict[str, Any]:
@@ -138,9 +137,9 @@ async def _console(visit: Visit) -> HttpResponse:
     try:
         if visit.name:
             shown = desk.capacity(visit.name, visit.region, visit.account)
-            body = console.table_page(shown, visit.pages.history)
+            body = console.table_page(shown, visit.pages.history, visit.query_string)
         else:
-            body = console.index_page(desk.tables(visit.region, visit.account))
+            body = console.index_page(desk.tables(visit.region, visit.account), visit.query_string)
     except AdminError as mistake:
         status, body = 404, console.error_page(str(mistake))
     return HttpResponse(status, body, console.CONTENT_TYPE.encode(), None, None)

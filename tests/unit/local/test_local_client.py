@@ -200,7 +200,7 @@ def test_a_database_and_a_path_exclude_each_other(database: LocalDatabase, tmp_p
 
 @pytest.mark.parametrize("service", ["s3", "DynamoDB", ""])
 def test_other_services_are_refused(database: LocalDatabase, service: str) -> None:
-    with pytest.raises(ValueError, match="dynamodb and dynamodbstreams"):
+    with pytest.raises(ValueError, match="dynamodb, dynamodbstreams, application-autoscaling, cloudwatch"):
         database.client(service)
     with pytest.raises(ValueError, match="dynamodb here"):
         database.resource("dynamodbstreams")

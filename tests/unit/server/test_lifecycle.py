@@ -48,6 +48,7 @@ def test_the_banner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "  endpoint  http://127.0.0.1:8123",
         "  region    eu-west-1 (account 000000000000)",
         f"  data      {tmp_path / 'faradisc-data'}",
+        "  units     counted; nothing is throttled (--throughput aws enforces limits)",
         "  try       AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any aws dynamodb list-tables"
         " --region eu-west-1 --endpoint-url http://127.0.0.1:8123",
     ]
