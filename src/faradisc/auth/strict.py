@@ -147,9 +147,7 @@ class StrictAuthenticator:
                     return signer.credential
         return self._verify(request, service, header, now_ns)
 
-    def _verify(
-        self, request: SignedRequest, service: str, header: bytes | None, now_ns: int
-    ) -> Credential:
+    def _verify(self, request: SignedRequest, service: str, header: bytes | None, now_ns: int) -> Credential:
         headers = request.headers
         parts = parts_of(headers, request.target)
         _check_algorithm(parts)
