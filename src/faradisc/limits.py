@@ -25,6 +25,9 @@ ATTRIBUTE_NAME_BYTES_MAX = 65_535
 STORAGE_OVERHEAD_BYTES = 100
 """Added per item and per index entry to TableSizeBytes and IndexSizeBytes (capacity.md 2.1)."""
 KEY_ATTRIBUTE_NAME_BYTES_MAX = 255
+ECHO_CHARACTERS_MAX = 65_536
+"""Of a refused value repeated in a message: a request of 16 MB must not get an answer of 23 MB. Assumed: no
+capture shows a longer one."""
 
 # --- Expressions (limits.md section 3) ----------------------------------------------------------
 
@@ -99,6 +102,7 @@ STREAM_RECORDS_PAGE_MAX = 1000
 STREAM_PAGE_BYTES_MAX = 1 * MB
 LIST_STREAMS_PAGE_MAX = 100
 SHARDS_PAGE_MAX = 100
+KINESIS_PRECISION_CHANGES_PER_DAY_MAX = 3
 TTL_CHANGE_INTERVAL_S = 3600
 """Between two changes of a table's time to live."""
 TTL_PAST_S_MAX = 5 * 365 * 86_400

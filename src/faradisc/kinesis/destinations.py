@@ -21,9 +21,6 @@ from typing import Any
 from faradisc.errors import ValidationException
 from faradisc.tables.catalog import HURRIED_TRANSITION_MS_MAX
 
-PRECISION_CHANGES_PER_DAY_MAX = 3
-"""Source: limits.md section 9."""
-
 _ARN = re.compile(r"arn:aws[a-z-]*:kinesis:([a-z0-9-]+):([0-9]{12}):stream/([a-zA-Z0-9_.-]{1,128})")
 
 

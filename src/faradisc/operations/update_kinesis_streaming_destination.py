@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from faradisc.errors import LimitExceededException, ValidationException
-from faradisc.kinesis.destinations import PRECISION_CHANGES_PER_DAY_MAX, parse_arn
+from faradisc.kinesis.destinations import parse_arn
+from faradisc.limits import KINESIS_PRECISION_CHANGES_PER_DAY_MAX
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.disable_kinesis_streaming_destination import active_destination
 from faradisc.tables.table import DAY_NS, TableState
@@ -36,10 +37,10 @@ async def update_kinesis_streaming_destination(backend: Backend, call: Call) -> 
                 f"{precision} for tableId: {state.table_id}"
             )
         recent = [at for at in destination["changes_ns"] if at > now_ns - DAY_NS]
-        if len(recent) >= PRECISION_CHANGES_PER_DAY_MAX:
+        if len(recent) >= KINESIS_PRECISION_CHANGES_PER_DAY_MAX:
             raise LimitExceededException(
                 "Subscriber limit exceeded: The precision of a Kinesis Streaming Destination can be changed "
-                f"{PRECISION_CHANGES_PER_DAY_MAX} times in 24 hours"
+                f"{KINESIS_PRECISION_CHANGES_PER_DAY_MAX} times in 24 hours"
             )
         destination.update(
             precision=precision, changed_ns=now_ns, updating=True, changes_ns=[*recent, now_ns]

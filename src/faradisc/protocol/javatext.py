@@ -11,7 +11,7 @@ from binascii import a2b_base64
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from faradisc.protocol.overrides import ECHO_CHARACTERS_MAX
+from faradisc.limits import ECHO_CHARACTERS_MAX
 from faradisc.protocol.plan import ATTRIBUTE, Node
 
 _ATTRIBUTE_LEVELS_MAX: Final = 40

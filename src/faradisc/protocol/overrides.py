@@ -21,9 +21,6 @@ from typing import Final
 ERRORS_MAX = 10
 """Constraint errors collected in one message (errors.md section 3)."""
 
-ECHO_CHARACTERS_MAX = 65_536
-"""Of a refused value repeated in a message. Assumed: no capture shows a longer one."""
-
 # --- Names of tables -----------------------------------------------------------------------------
 
 NAME_PATTERN: Final = "[a-zA-Z0-9_.-]+"

@@ -15,7 +15,7 @@ from enum import Enum
 from typing import Any
 
 from faradisc.errors import RequestRuleError, ValidationException
-from faradisc.limits import NESTING_LEVELS_MAX
+from faradisc.limits import ECHO_CHARACTERS_MAX, NESTING_LEVELS_MAX
 from faradisc.values import number
 from faradisc.values.attribute import TYPES, AttributeValue, sorted_set
 
@@ -194,11 +194,6 @@ def _checked_set(kind: str, members: list[str], wording: Wording) -> list[str]:
     return sorted_set(kind, members)
 
 
-_SHOWN_CHARACTERS_MAX = 65_536
-"""Of a set repeated in a message: a request of 16 MB must not get an answer of 23 MB. Assumed: no capture
-shows a longer one; protocol/overrides.py has the same bound."""
-
-
 def _duplicates_message(kind: str, members: list[str], wording: Wording) -> str:
     new = wording is Wording.NEW
     if kind == "NS":
@@ -209,9 +204,9 @@ def _duplicates_message(kind: str, members: list[str], wording: Wording) -> str:
         )
     if kind == "SS":
         shown = "[" + ", ".join(f'"{m}"' for m in sorted(members)) + "]" if new else _java_list(members)
-        return f"{_INVALID}Input collection {shown[:_SHOWN_CHARACTERS_MAX]} contains duplicates."
+        return f"{_INVALID}Input collection {shown[:ECHO_CHARACTERS_MAX]} contains duplicates."
     shown = "[" + ",".join(f'"{m}"' for m in members) + "]" if new else _java_list(_signed_order(members))
-    return f"{_INVALID}Input collection {shown[:_SHOWN_CHARACTERS_MAX]}of type BS contains duplicates."
+    return f"{_INVALID}Input collection {shown[:ECHO_CHARACTERS_MAX]}of type BS contains duplicates."
 
 
 def _signed_order(members: list[str]) -> list[str]:

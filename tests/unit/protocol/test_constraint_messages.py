@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from faradisc.errors import ValidationException
-from faradisc.protocol.overrides import ECHO_CHARACTERS_MAX
+from faradisc.limits import ECHO_CHARACTERS_MAX
 from faradisc.protocol.shapes import CheckedShape
 
 ShapeOf = Callable[[str], CheckedShape]
