@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +25,7 @@ from faradisc.metering.observing import Observer
 from faradisc.metering.recording import Recorder
 from faradisc.metering.settings import parse_throughput
 from faradisc.neighbours import Neighbours
-from faradisc.operations.call import Backend, Call
+from faradisc.operations.call import Backend, Call, alone
 from faradisc.operations.registry import OPERATIONS
 from faradisc.protocol.http import RequestIds
 from faradisc.protocol.neighbours.answering import Neighbour
@@ -64,6 +65,8 @@ class Settings:
     """Other profiles for single tables: "Orders=aws:30/10,Logs=off"."""
     restorable_lag_s: float = 0.0
     """How far LatestRestorableDateTime is behind the clock; about 5 minutes in the service."""
+    breathe: Callable[[], Awaitable[None]] = alone
+    """Lets other requests run in the middle of a long one, where an event loop has any."""
 
 
 class Database:
@@ -162,6 +165,7 @@ class Database:
             periods,
             ConflictDial(rate, seed) if rate else None,
             ttl_change_interval_s=settings.ttl_change_interval_s,
+            breathe=settings.breathe,
         )
         database = cls(backend, settings)
         await database.neighbours.load()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -65,6 +66,10 @@ class Call:
                 check_value(value, self.wording)
 
 
+async def alone() -> None:
+    """Nobody else runs in this thread: there is nothing to let in between."""
+
+
 @dataclass(slots=True)
 class Backend:
     """The open database as operations see it."""
@@ -82,6 +87,8 @@ class Backend:
     conflicts: ConflictDial | None = None
     """Makes conflicts for programs under test; None: there are none but real ones."""
     ttl_change_interval_s: float = TTL_CHANGE_INTERVAL_S
+    breathe: Callable[[], Awaitable[None]] = alone
+    """Awaited in the middle of long work, so that other requests run in between."""
 
     def table_for_data(self, call: Call, name_or_arn: str) -> Table:
         """A table to read or write. Raises ResourceNotFoundException unless it serves data."""

@@ -167,6 +167,10 @@ async def _seed(database: Database, directory: str) -> None:
     await seed(database, directory)
 
 
+async def _breathe() -> None:
+    await asyncio.sleep(0)
+
+
 async def open_database(settings: ServerSettings, clock: Clock) -> Database:
     """Raises: StorageError."""
     store = await _open_store(settings)
@@ -186,6 +190,7 @@ async def open_database(settings: ServerSettings, clock: Clock) -> Database:
                 collection_bytes_max=settings.collection_bytes_max,
                 throughput_tables=settings.throughput_tables,
                 restorable_lag_s=settings.restorable_lag_s,
+                breathe=_breathe,
             ),
             clock=clock,
             kinesis=_kinesis(settings),

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from faradisc.codec import record
@@ -25,7 +25,8 @@ from faradisc.vectors.resident import WHOLE, IndexVectors, Residents, Slot
 from faradisc.vectors.schema import Distance, VectorSchema
 
 SPARE_CANDIDATES = 32
-ROWS_PER_READ = 2048
+ROWS_PER_READ = 256
+"""Read and taken in at once while a block is loaded: some milliseconds, between which others may run."""
 
 Ranked = list[tuple[float, bytes]]
 
@@ -60,6 +61,8 @@ class Searched:
     resident: IndexVectors
     schema: VectorSchema
     placement: Placement
+    breathe: Callable[[], Awaitable[None]]
+    """Awaited between the reads of a long loading."""
 
     async def search(self, wanted: Wanted) -> list[Found]:
         """The best entries, the best first; of equal scores in the order of their row keys."""
@@ -90,6 +93,7 @@ class Searched:
         try:
             async for rows in self._rows(prefix):
                 block.put(rows)
+                await self.breathe()
                 if block.memory_bytes > self.residents.memory_bytes_max:
                     best = _best(wanted, best + _nearest(block, wanted))
                     block, fits = Block(self.schema), False

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 from base64 import b64encode
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -18,12 +18,13 @@ pytest.importorskip("numpy")
 
 from faradisc.codec import record
 from faradisc.codec.keyspace import Placement
+from faradisc.operations.call import alone
 from faradisc.storage.api import Batch, Row
 from faradisc.storage.immediate import run
 from faradisc.storage.memory import MemoryStore
 from faradisc.values.schema import KeySchema, Projection
 from faradisc.values.size import item_size
-from faradisc.vectors import numbers
+from faradisc.vectors import numbers, searching
 from faradisc.vectors.resident import CHANGED_ROWS_MAX, WHOLE, Residents
 from faradisc.vectors.schema import VectorSchema
 from faradisc.vectors.searching import Searched, Wanted
@@ -61,9 +62,9 @@ class World:
         if tell:
             self.residents.of(RESOURCE).written(row_key)
 
-    def searched(self, store: Any = None) -> Searched:
+    def searched(self, store: Any = None, breathe: Callable[[], Awaitable[None]] = alone) -> Searched:
         resident = self.residents.of(RESOURCE)
-        return Searched(store or self.store, self.residents, resident, self.schema, self.placement)
+        return Searched(store or self.store, self.residents, resident, self.schema, self.placement, breathe)
 
     def wanted(self, h: str = "x", top_k: int = 100) -> Wanted:
         value = {"S": h} if self.schema.hash_name is not None else None
@@ -194,6 +195,25 @@ def test_a_write_while_a_block_is_loaded_is_not_lost(world: World) -> None:
 
     asyncio.run(story())
     assert world.found() == ["b", "c"]
+
+
+def test_others_run_while_a_block_is_loaded(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loading is bounded steps; what is written between two of them is found."""
+    monkeypatch.setattr(searching, "ROWS_PER_READ", 4)
+    for n in range(20):
+        world.write(str(n), (n + 1, 0))
+    pauses = 0
+
+    async def breathe() -> None:
+        nonlocal pauses
+        pauses += 1
+        if pauses == 2:
+            world.write("late", (0.5, 0))
+            world.write("0", None)
+
+    found = run(world.searched(breathe=breathe).search(world.wanted(top_k=3)))
+    assert [each.entry["p"]["S"] for each in found] == ["late", "1", "2"]
+    assert pauses >= 20 // 4
 
 
 def test_a_search_that_is_given_up_leaves_the_next_one_right(world: World) -> None:
