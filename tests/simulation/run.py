@@ -68,7 +68,7 @@ class Shape:
             jumps_s += (4 * 3600 + 1, DAY_S + 60)
         return cls(
             clients=chance.randint(1, 5),
-            requests=chance.randint(20, 60),
+            requests=chance.randint(12, 45),
             lives=chance.randint(1, 5),
             steps=chance.choice((150, 600, 1500)),
             faults=Faults(
