@@ -52,6 +52,16 @@ def parse(text: str) -> str:
     """
     if text.isdigit() and text.isascii() and text[0] != "0" and len(text) <= NUMBER_DIGITS_MAX:
         return text
+    whole, _, fraction = text.partition(".")
+    if (
+        whole.isdigit()
+        and fraction.isdigit()
+        and text.isascii()
+        and whole[0] != "0"
+        and fraction[-1] != "0"
+        and len(text) <= NUMBER_DIGITS_MAX
+    ):
+        return text
     return _parse_any(text)
 
 
