@@ -236,3 +236,20 @@ def test_a_profile_of_a_table_survives_a_restart(tmp_path: Any) -> None:
         assert shown["resources"][""]["partitions"][0]["write"]["limit"] == 10
         database.change_capacity("Orders", {"profile": None})
         assert not database.capacity("Orders")["enforced"]
+
+
+def test_v70a_a_restored_table_has_the_partitions_its_size_needs(worlds: Callable[..., World]) -> None:
+    world = worlds("aws:3000/1000/1KB")
+    world.create(units=(10, 10))
+    for n in range(5):
+        world.client.put_item(TableName="Orders", Item={"p": {"S": str(n)}, "v": {"S": "x" * 2_000}})
+    arn = world.client.create_backup(TableName="Orders", BackupName="before")["BackupDetails"]["BackupArn"]
+    world.clock.advance(60)
+    world.client.restore_table_from_backup(TargetTableName="Again", BackupArn=arn)
+    world.clock.advance(60)
+    assert world.client.describe_table(TableName="Again")["Table"]["TableStatus"] == "ACTIVE"
+    restored = world.see("Again")["partitions"]
+    assert sum(part["items"] for part in restored) == 5
+    assert 10_000 <= sum(part["bytes"] for part in restored) < 10_100
+    consumed = world.metric("ConsumedWriteCapacityUnits", TableName="Again")[0]
+    assert consumed == 0, "a restore is not charged"

@@ -23,7 +23,7 @@ from faradisc.capacity.account import Account
 from faradisc.capacity.events import Event, SplitDue, to_json
 from faradisc.capacity.insights import Insights
 from faradisc.capacity.resource import Resource
-from faradisc.capacity.topology import on_demand_partitions, reconcile
+from faradisc.capacity.topology import needed_partitions, on_demand_partitions, reconcile
 from faradisc.clock import Clock, Entropy
 from faradisc.codec.keyspace import METER_PART
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
@@ -261,6 +261,21 @@ class Meter:
             meter.resource_of(index).take_over_counts(before)
         if meter.enforced:
             await self._measure(meter)
+        await self.save(meter)
+
+    async def filled(self, meter: TableMeter) -> None:
+        """A table was restored or imported: its partitions hold what came in, and are as many as its units
+        and its size need (V70a)."""
+        await self._measure(meter)
+        now = meter.now()
+        for index, provision in meter.provisions.items():
+            resource = meter.resource_of(index)
+            size_bytes = sum(part.bytes for part in resource.partitions.partitions)
+            by_units = (0, 0) if provision.on_demand else (provision.read_units, provision.write_units)
+            wanted = needed_partitions(*by_units, size_bytes)
+            if wanted > len(resource.partitions):
+                resource.set_partitions(wanted, now)
+                meter.account.changed(resource)
         await self.save(meter)
 
     # --- Recording ---

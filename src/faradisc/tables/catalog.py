@@ -472,7 +472,8 @@ class Catalog:
             state.filler = None
             return False
 
-        await self.update(table, complete, while_in_use=True)
+        complete_table = await self.update(table, complete, while_in_use=True)
+        await self.meter.filled(complete_table.meter)
 
     async def delete(self, table: Table, *, while_in_use: bool = False, heir: Batch | None = None) -> Table:
         """Begin to delete a table: it is DELETING, and its rows are gone at once.
