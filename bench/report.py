@@ -219,7 +219,7 @@ def _ratios(rows: Sequence[Row]) -> list[tuple[str, ...]]:
     for ours in (row for row in rows if row.label == OURS):
         target = ours.workload.target
         cells: list[str] = []
-        verdict = ABSENT
+        judged = ABSENT
         for peer in peers:
             theirs = by_place[ours.workload.name, peer]
             if ours.problem or theirs.problem:
@@ -228,8 +228,8 @@ def _ratios(rows: Sequence[Row]) -> list[tuple[str, ...]]:
             ratio = ours.ratio_to(theirs)
             cells += [f"{ratio:.2f}", f"{_cpu_per_item(theirs) / _cpu_per_item(ours):.2f}"]
             if peer == REFERENCE and target is not None:
-                verdict = verdict(ratio >= target)
-        body.append((ours.workload.title, verdict, ABSENT if target is None else f"{target:g}", *cells))
+                judged = verdict(ratio >= target)
+        body.append((ours.workload.title, judged, ABSENT if target is None else f"{target:g}", *cells))
     return [tuple(head), *body] if peers and body else []
 
 
