@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from faradisc.capacity import heat, topology
 from faradisc.capacity.adaptive import Adaptive
@@ -29,6 +29,7 @@ from faradisc.capacity.splitting import Splitting
 from faradisc.capacity.throttle import Cause, ResourceKind
 
 STEP_NS = heat.HEAT_STEP_S * SECOND_NS
+Counted = TypeVar("Counted")
 UNSEEN_NS = 5 * MINUTE_NS
 """A longer stretch in which an idle resource was not advanced is passed over, up to its last whole minute."""
 
@@ -271,8 +272,7 @@ class Resource:
         """One step of ten seconds ends at `at`."""
         for position, lane in enumerate(self.lanes):
             _drain(lane.tally, self._minutes[position])
-            for cause, count in lane.events.items():
-                self._events[position][cause] = self._events[position].get(cause, 0) + count
+            _add(lane.events, self._events[position])
             lane.events.clear()
         events: list[Event] = []
         for part in list(self.partitions.partitions):
@@ -343,20 +343,17 @@ class Resource:
     def take_over_counts(self, before: Resource) -> None:
         """Publish what another resource, whose place this one takes, has counted since its last minute."""
         for position, usage in enumerate(before.unpublished(0)):
-            _drain(dict(usage.tally), self._minutes[position])
-            causes = self._events[position]
-            for cause, count in usage.events.items():
-                causes[cause] = causes.get(cause, 0) + count
+            _add(usage.tally, self._minutes[position])
+            _add(usage.events, self._events[position])
 
     def unpublished(self, minute_ns: int) -> list[MinuteUsage]:
-        """What was counted since the last whole minute, of a resource that ends."""
+        """What was counted since the last whole minute. It stays counted: for a resource that ends."""
         usages = []
         for position, lane in enumerate(self.lanes):
             tally, causes = dict(self._minutes[position]), dict(self._events[position])
             for counted in (lane.tally, *(cell.tally for cell in lane.cells)):
-                _drain(counted, tally)
-            for cause, count in lane.events.items():
-                causes[cause] = causes.get(cause, 0) + count
+                _add(counted, tally)
+            _add(lane.events, causes)
             usages.append(MinuteUsage(minute_ns, lane.direction, tally, causes))
         return usages
 
@@ -390,6 +387,11 @@ def _reads_of(part: Partition) -> Cell:
 
 def _writes_of(part: Partition) -> Cell:
     return part.writes
+
+
+def _add(counts: Mapping[Counted, int], into: dict[Counted, int]) -> None:
+    for counted, count in counts.items():
+        into[counted] = into.get(counted, 0) + count
 
 
 def _drain(tally: dict[int, int], into: dict[int, int]) -> int:
