@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from operator import itemgetter
 
 from faradisc.capacity.config import MINUTE_NS, SECOND_NS
 from faradisc.capacity.metric_catalog import METRICS
@@ -121,6 +122,27 @@ class Series:
         self.points.append((minute_ns, statistic))
         return statistic
 
+    def zeros(self, start_ns: int, end_ns: int, period_ns: int) -> dict[int, int]:
+        """How many minutes of each period are covered and hold nothing, by the period's beginning.
+
+        Costs by the points kept and the periods asked for, however long nothing was consumed. What is older
+        than the oldest point of a full series was not nothing: it is no longer known.
+        """
+        if self.reported is None:
+            return {}
+        first, last = self.reported
+        if len(self.points) == self.points.maxlen:
+            first = max(first, self.points[0][0])
+        low, high = max(first, start_ns + -start_ns % MINUTE_NS), min(last + 1, end_ns)
+        found = {
+            period: -((max(period, low) - min(period + period_ns, high)) // MINUTE_NS)
+            for period in range(low - low % period_ns, high, period_ns)
+        }
+        for at, _ in self.points:
+            if low <= at < high:
+                found[at - at % period_ns] -= 1
+        return {period: minutes for period, minutes in found.items() if minutes > 0}
+
 
 class MetricStore:
     """All series. Cost of a point: two dictionary look-ups."""
@@ -167,15 +189,14 @@ class MetricStore:
         found = self.series.get((name, which))
         if found is None:
             return []
-        minutes = {at: statistic for at, statistic in found.points if start_ns <= at < end_ns}
-        if found.reported is not None:
-            first = max(found.reported[0], start_ns + -start_ns % MINUTE_NS)
-            for at in range(first, min(found.reported[1] + 1, end_ns), MINUTE_NS):
-                minutes.setdefault(at, Statistic(count=1))
+        period_ns = period_s * SECOND_NS
         points: dict[int, Statistic] = {}
-        for at, statistic in sorted(minutes.items()):
-            points.setdefault(at - at % (period_s * SECOND_NS), Statistic()).merge(statistic)
-        return list(points.items())
+        for at, statistic in found.points:
+            if start_ns <= at < end_ns:
+                points.setdefault(at - at % period_ns, Statistic()).merge(statistic)
+        for period, zeros in found.zeros(start_ns, end_ns, period_ns).items():
+            points.setdefault(period, Statistic()).merge(Statistic(count=zeros))
+        return sorted(points.items(), key=itemgetter(0))
 
     def list(
         self, name: str | None = None, having: Iterable[tuple[str, str | None]] = ()

@@ -1,0 +1,39 @@
+"""Series of metrics over long times: what was nothing, what is no longer known, and what it costs to ask."""
+
+from __future__ import annotations
+
+from faradisc.capacity.config import MINUTE_NS
+from faradisc.capacity.metrics import MetricStore
+
+NAME, WHICH = "ConsumedReadCapacityUnits", (("TableName", "T"),)
+
+
+def test_minutes_without_consumption_are_zeros_in_their_period() -> None:
+    store = MetricStore()
+    for minute in range(10):
+        if minute in (3, 7):
+            store.add(NAME, WHICH, minute * MINUTE_NS, 5, 2)
+        store.report(NAME, WHICH, minute * MINUTE_NS)
+    (first, second) = store.get(NAME, WHICH, 2 * MINUTE_NS, 9 * MINUTE_NS, 300)
+    assert (first[0], first[1].sum, first[1].count) == (0, 10, 2 + 2)  # minutes 2, 3 and 4
+    assert (second[0], second[1].sum, second[1].count) == (5 * MINUTE_NS, 10, 2 + 3)  # 5 to 8
+    assert (second[1].minimum, second[1].maximum) == (0, 5)
+
+
+def test_minutes_that_were_forgotten_are_not_zeros() -> None:
+    store = MetricStore(retention_minutes=3)
+    for minute in range(10):
+        store.add(NAME, WHICH, minute * MINUTE_NS, 1)
+        store.report(NAME, WHICH, minute * MINUTE_NS)
+    told = store.get(NAME, WHICH, 0, 20 * MINUTE_NS, 60)
+    assert [(at // MINUTE_NS, point.sum) for at, point in told] == [(7, 1), (8, 1), (9, 1)]
+
+
+def test_a_thousand_years_of_nothing_are_told_in_a_few_steps() -> None:
+    store = MetricStore()
+    years = 1000 * 365 * 1440
+    store.report(NAME, WHICH, 0)
+    store.report(NAME, WHICH, (years - 1) * MINUTE_NS)
+    # Minute by minute this would take more memory than there is.
+    ((_, point),) = store.get(NAME, WHICH, 0, years * MINUTE_NS, years * 60)
+    assert (point.sum, point.count) == (0, years)
