@@ -257,6 +257,35 @@ def test_a_small_file_that_unpacks_into_a_huge_record_takes_little_memory(conten
     assert peak < 40 * 1024 * 1024
 
 
+@pytest.mark.parametrize("content", [b"\n", b" ", b"x"])
+@pytest.mark.parametrize("format_", FORMATS)
+def test_a_small_file_that_unpacks_into_no_records_is_not_read_to_its_end(
+    content: bytes, format_: str
+) -> None:
+    size = 40 * 1024 * 1024
+    packed = zstandard.ZstdCompressor().compress(content * size)
+    assert len(packed) < 10_000
+    reading = Reading(io.BytesIO(packed), Source(format_, "ZSTD"), KeyAttributes({"p": "S"}, frozenset()))
+    outcome = "ended"
+    try:
+        for record in reading.records:
+            assert isinstance(record, Malformed)
+            outcome = record.reason
+    except Damaged as damage:
+        outcome = str(damage)
+    assert outcome != "ended"
+    assert reading.bytes_read < size
+
+
+def test_an_ion_record_of_many_lines_is_put_together_once() -> None:
+    """Were it copied for each line, this would not come to its end."""
+    lines = 700_000
+    content = b"$ion_1_0 {Item:{p:[\n" + b"1.,\n" * lines + b"]}}\n"
+    (record,) = ion_values.records([content])
+    assert isinstance(record, dict)
+    assert len(record["Item"]["p"]["L"]) == lines
+
+
 @pytest.mark.parametrize("packing", ["GZIP", "ZSTD"])
 def test_every_cut_and_every_altered_byte_is_found(packing: str) -> None:
     content = b'{"Item":{"p":{"S":"a"}}}\n' * 3

@@ -116,7 +116,7 @@ def _marked(
     found: Iterator[bytes | Malformed], parse: Parse, failure: type[Exception]
 ) -> Iterator[dict[str, Any] | Malformed]:
     """Records of a content in which each begins with a line that begins with a version marker."""
-    batch: list[bytes] = []
+    batch: list[list[bytes]] = []
     size = 0
     for line in found:
         if type(line) is Malformed:
@@ -128,32 +128,34 @@ def _marked(
             if size > _BATCH_BYTES:
                 yield from _parsed(batch, parse, failure)
                 batch, size = [], 0
-            batch.append(line)
+            batch.append([line])
         elif size > RECORD_BYTES_MAX:
             yield TOO_LONG
             batch, size = [], 0
         elif batch:
-            batch[-1] += b"\n" + line
+            batch[-1].append(line)
         elif line.strip():
-            batch.append(line)
-        size += len(line)
+            batch.append([line])
+        size += len(line) + 1
     yield from _parsed(batch, parse, failure)
 
 
 def _parsed(
-    batch: list[bytes], parse: Parse, failure: type[Exception]
+    batch: list[list[bytes]], parse: Parse, failure: type[Exception]
 ) -> Iterator[dict[str, Any] | Malformed]:
+    """The records of a batch, each given as its lines."""
     if not batch:
         return
+    texts = [b"\n".join(record) for record in batch]
     try:
-        values = list(parse(io.BytesIO(b"\n".join(batch))))
-        whole = len(values) == len(batch)
+        values = list(parse(io.BytesIO(b"\n".join(texts))))
+        whole = len(values) == len(texts)
     except (failure, ValueError, OverflowError):
         whole = False
     if whole:
         yield from map(_document, values)
         return
-    for text in batch:
+    for text in texts:
         try:
             values = list(parse(io.BytesIO(text)))
         except (failure, ValueError, OverflowError) as error:

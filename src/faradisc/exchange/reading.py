@@ -7,8 +7,13 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from faradisc.exchange import compression, csv_rows, ion_values, json_lines
-from faradisc.exchange.json_lines import Malformed
+from faradisc.exchange.compression import Damaged
+from faradisc.exchange.json_lines import RECORD_BYTES_MAX, Malformed
 from faradisc.tables.table import Table
+
+BARREN_BYTES_MAX = 2 * RECORD_BYTES_MAX
+"""Of content without a record in it. Blank lines, or one line of gigabytes unpacked from a small file, would
+otherwise be read to their end in one step, with everybody else waiting."""
 
 Record = dict[str, Any] | Malformed
 """A document as a DynamoDB JSON line has it, its values unchecked; or what is there instead of one."""
@@ -46,13 +51,15 @@ class Reading:
     """One object being read; `bytes_read` counts its content, decompressed."""
 
     def __init__(self, file: BinaryIO, source: Source, keys: KeyAttributes) -> None:
-        """keys: give attributes of CSV rows their types."""
+        """keys: give attributes of CSV rows their types. The records' iterator raises Damaged and OSError."""
         self.bytes_read = 0
+        self._fruitful = 0
+        """The count of bytes at the last record."""
         pieces = self._counted(compression.pieces(file, source.compression))
         if source.format == "ION":
-            self.records: Iterator[Record] = ion_values.records(pieces)
+            records: Iterator[Record] = ion_values.records(pieces)
         elif source.format == "CSV":
-            self.records = csv_rows.records(
+            records = csv_rows.records(
                 pieces,
                 delimiter=source.delimiter,
                 headers=source.headers,
@@ -60,12 +67,20 @@ class Reading:
                 may_be_absent=keys.of_indexes,
             )
         else:
-            self.records = json_lines.records(pieces)
+            records = json_lines.records(pieces)
+        self.records = self._noted(records)
 
     def _counted(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
         for piece in pieces:
             self.bytes_read += len(piece)
+            if self.bytes_read - self._fruitful > BARREN_BYTES_MAX:
+                raise Damaged(f"more than {BARREN_BYTES_MAX >> 20} MB of it hold no record")
             yield piece
+
+    def _noted(self, records: Iterator[Record]) -> Iterator[Record]:
+        for record in records:
+            self._fruitful = self.bytes_read
+            yield record
 
 
 def keys_of(table: Table) -> KeyAttributes:
