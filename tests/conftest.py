@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+pytest.register_assert_rewrite("faradisc.storage.testing")  # so that a failure shows both sides
+
 pytest_plugins = [
     "fixtures.laws",
     "fixtures.in_process",

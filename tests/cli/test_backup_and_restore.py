@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from conftest import Command, StartServer
 from fixtures.clients import http_client
 from fixtures.restored import rows
 from fixtures.schemas import item, schema
+
+Command = Callable[..., Any]
+StartServer = Callable[..., Any]
+"""The fixtures of tests/cli/conftest.py."""
 
 
 @pytest.fixture(params=["served", "offline"])

@@ -10,6 +10,7 @@ The prediction is made here from the model and from the tables below, not with t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -345,12 +346,18 @@ def _violations(place: Place) -> Iterator[tuple[str, Any, str, bool]]:
     if pattern == NAME:
         for value in ("with space", "sl/ash", "ümlaut", "new\nline"):
             yield f"= {value!r}", value, f"Member must satisfy regular expression pattern: {NAME}", echo
-    if low:
+    if low and _fits(pattern, _sized(shape, low - 1)):
         yield "too short", _sized(shape, low - 1), at_least, echo
-    if high is not None and high <= ECHOED_MAX:
+    if high is not None and high <= ECHOED_MAX and _fits(pattern, _sized(shape, high + 1)):
         yield "too long", _sized(shape, high + 1), at_most, echo
     elif high is not None and shape.type not in LENGTHS:
         yield "too large", high + 1, at_most, echo
+
+
+def _fits(pattern: str | None, value: Any) -> bool:
+    """Whether a value of a wrong size breaks nothing else."""
+    # The empty string breaks its pattern too; that case is told apart where faults are made.
+    return pattern is None or pattern == NAME or value == "" or re.fullmatch(pattern, value) is not None
 
 
 def _sized(shape: Shape, size: int) -> Any:
