@@ -184,7 +184,7 @@ class DirectoryBuckets:
     def _bucket(self, bucket: str) -> Path:
         directory = self.root / _checked(bucket, bucket)
         if not directory.is_dir():
-            raise NoSuchBucket(f"The specified bucket does not exist: {bucket} (no directory {directory})")
+            raise NoSuchBucket(f"The specified bucket does not exist: {bucket}")
         return directory
 
     def _path(self, bucket: str, key: str) -> Path:
