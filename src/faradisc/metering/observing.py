@@ -20,6 +20,7 @@ from faradisc.errors import (
     TransactionCanceledException,
     TransactionConflictException,
 )
+from faradisc.partiql.lexer import tokens_of
 
 THROTTLES: Final = (ProvisionedThroughputExceededException, ThrottlingException, RequestLimitExceeded)
 
@@ -78,7 +79,10 @@ class Observer:
         operation = call.operation
         elapsed = self._now() - began
         for table in tables:
-            meter = table.meter.account.requests.meter(table.name, operation)
+            meter = table.meter.operations.get(operation)
+            if meter is None:
+                meter = table.meter.account.requests.meter(table.name, operation)
+                table.meter.operations[operation] = meter
             meter.succeeded(elapsed)
             if call.returned is not None:
                 meter.returned[call.returned] += 1
@@ -127,10 +131,15 @@ class Observer:
 def _extra(call: Seen) -> Dimensions:
     """The further dimensions of throttled PartiQL requests (measured)."""
     if call.operation == "ExecuteStatement":
-        verb = call.request["Statement"].split(None, 1)[0].upper()
-        return dimensions(Verb=f"PartiQL{verb.capitalize()}")
+        return dimensions(Verb=f"PartiQL{_verb(call.request['Statement']).capitalize()}")
     if call.operation in ("BatchExecuteStatement", "ExecuteTransaction"):
         member = "Statements" if call.operation == "BatchExecuteStatement" else "TransactStatements"
-        first = call.request[member][0]["Statement"].split(None, 1)[0].upper()
-        return dimensions(OperationType="Read" if first == "SELECT" else "Write")
+        reads = _verb(call.request[member][0]["Statement"]) == "SELECT"
+        return dimensions(OperationType="Read" if reads else "Write")
     return ()
+
+
+def _verb(statement: str) -> str:
+    """The first keyword of a statement that was carried out, whatever stands before and right behind it; so
+    there are as many as PartiQL has."""
+    return tokens_of(statement)[0].upper
