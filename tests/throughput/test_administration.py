@@ -163,6 +163,30 @@ def test_other_sites_cannot_use_it_through_a_browser(site: Site) -> None:
     assert site.ask("POST", "/_faradisc/clock", b"[", JSON)[0] == 400
 
 
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST"])
+def test_a_site_whose_name_leads_here_cannot_use_it_either(site: Site, method: str) -> None:
+    """Its pages are their own Origin, so only the name that the browser believes in tells them apart."""
+    for host in ("evil.example", "evil.example:8000", "127.0.0.1.evil.example:80", "localhost.evil.example"):
+        misled = {**JSON, "Host": host, "Origin": f"http://{host}"}
+        assert site.ask(method, "/_faradisc/check", b"{}", misled)[0] == 403, host
+        assert site.ask("GET", "/metrics", headers={"Host": host})[0] == 403, host
+
+
+@pytest.mark.parametrize(
+    "host", ["localhost", "LocalHost:1", "faradisc.localhost:8000", "127.0.0.1", "[::1]:80"]
+)
+def test_this_machine_has_many_names(site: Site, host: str) -> None:
+    assert site.ask("GET", "/metrics", headers={"Host": host})[0] == 200
+
+
+def test_behind_names_of_a_network_it_is_asked_for() -> None:
+    with Server("--memory", "--admin", "on") as server:
+        connection = HTTPConnection(urlsplit(server.url).netloc, timeout=30)
+        connection.request("GET", "/metrics", headers={"Host": "metrics.internal:8000"})
+        assert connection.getresponse().status == 200
+        connection.close()
+
+
 def test_it_can_be_off() -> None:
     with Server("--memory", "--admin", "off") as server:
         connection = HTTPConnection(urlsplit(server.url).netloc, timeout=30)

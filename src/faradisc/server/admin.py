@@ -13,12 +13,15 @@
 
 They are served on loopback addresses, elsewhere only when asked for, and then to signed requests if
 signatures are verified. A page of another site that a browser has open cannot use them: a request that names
-a foreign Origin is refused, and so is a POST that is not declared JSON.
+a foreign Origin is refused, and so is a POST that is not declared JSON. Unless they were asked for, so is one
+for a Host that is not this machine: a site whose name was turned to 127.0.0.1 after its page was loaded (DNS
+rebinding) is its own Origin.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import re
+from collections.abc import Awaitable, Callable, Container
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qs, unquote
 
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
 PREFIX: Final = b"/_faradisc"
 METRICS_PATH: Final = b"/metrics"
 _JSON: Final = b"application/json"
+_NUMERIC: Final = re.compile(r"[0-9]{1,3}(\.[0-9]{1,3}){3}|\[[0-9a-f:.]+\]")
 
 Page = Callable[["Visit"], Awaitable[HttpResponse]]
 
@@ -69,11 +73,15 @@ class Visit:
 class AdminPages:
     """Answers what lies under PREFIX, and METRICS_PATH."""
 
-    __slots__ = ("_authenticate", "_history")
+    __slots__ = ("_authenticate", "_history", "_hosts")
 
-    def __init__(self, authenticate: Authenticator | None) -> None:
-        """authenticate: verifies signatures; None: whoever reaches the address is trusted."""
+    def __init__(self, authenticate: Authenticator | None, hosts: Container[str] | None = None) -> None:
+        """authenticate: verifies signatures; None: whoever reaches the address is trusted.
+
+        hosts: names that a request may be addressed to, beside numeric addresses and `localhost`; None: any.
+        """
         self._authenticate = authenticate
+        self._hosts = hosts
         self._history: History | None = None
 
     @property
@@ -86,7 +94,7 @@ class AdminPages:
         return self._history
 
     async def answer(self, database: Database, request: HttpRequest) -> HttpResponse:
-        refusal = _foreign(request)
+        refusal = _foreign(request) or self._misled(request)
         if refusal is not None:
             return _failure(403, refusal)
         if self._authenticate is not None:
@@ -108,6 +116,24 @@ class AdminPages:
             return await page(Visit(self, database, request, name))
         except AdminError as mistake:
             return _failure(400, str(mistake))
+
+    def _misled(self, request: HttpRequest) -> str | None:
+        """Why the address that a request was sent to cannot have meant this machine; None when it can."""
+        host = request.headers.get(b"host", b"").decode("latin-1")
+        if self._hosts is None or _is_own(host) or _name_of(host) in self._hosts:
+            return None
+        return "This page is for this machine; ask for it at localhost, or serve with --admin on."
+
+
+def _name_of(host: str) -> str:
+    """The name in a Host header, without its port."""
+    return host.lower().rpartition(":")[0] if re.search(r":[0-9]*$", host) else host.lower()
+
+
+def _is_own(host: str) -> bool:
+    """Whether no name server was asked for this address: there is none, it is numeric, or `localhost`."""
+    name = _name_of(host)
+    return name in ("", "localhost") or name.endswith(".localhost") or _NUMERIC.fullmatch(name) is not None
 
 
 def _foreign(request: HttpRequest) -> str | None:

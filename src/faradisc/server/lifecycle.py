@@ -94,7 +94,10 @@ def _admin_pages(
     local = all(is_loopback(each) for each in addresses)
     if settings.admin == "off" or (settings.admin == "auto" and not local):
         return None
-    return AdminPages(authenticate if settings.auth == "strict" and not local else None)
+    return AdminPages(
+        authenticate if settings.auth == "strict" and not local else None,
+        (settings.host.lower(),) if settings.admin == "auto" else None,
+    )
 
 
 def _data_clock(settings: ServerSettings, clock: Clock) -> Clock:
