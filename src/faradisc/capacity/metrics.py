@@ -246,6 +246,10 @@ def record_usage(store: MetricStore, table: str, index: str | None, usage: Minut
 # --- What requests have seen ----------------------------------------------------------------------
 
 
+_EXACT_MICROS = 64
+"""Below, latencies are counted as they are."""
+
+
 @dataclass(slots=True)
 class OperationMeter:
     """Counts of one operation on one table. Keep it at hand: counting is one dictionary update."""
@@ -270,8 +274,10 @@ class OperationMeter:
 
     def succeeded(self, latency_ns: int) -> None:
         micros = latency_ns // 1000
-        shift = micros.bit_length() - 6
-        self.latency[micros >> shift << shift if shift > 0 else micros] += 1
+        if micros >= _EXACT_MICROS:
+            shift = micros.bit_length() - 6
+            micros = micros >> shift << shift
+        self.latency[micros] += 1
 
     def flush(self, store: MetricStore, minute_ns: int) -> None:
         which = dimensions(TableName=self.table, Operation=self.operation, **dict(self.extra))

@@ -13,8 +13,8 @@ from faradisc.capacity.account import Account
 from faradisc.capacity.admission import Lane
 from faradisc.capacity.config import CapacityConfig
 from faradisc.capacity.insights import Insights, Mode
+from faradisc.capacity.metrics import OperationMeter
 from faradisc.capacity.resource import Resource
-from faradisc.capacity.throttle import Throttled
 from faradisc.metering.recording import Recorder
 
 
@@ -68,6 +68,8 @@ class TableMeter:
         "insights",
         "insights_settings",
         "name",
+        "now",
+        "operations",
         "override",
         "provisions",
         "reads",
@@ -83,6 +85,7 @@ class TableMeter:
         self.table_id = table_id
         self.name = name
         self.ticking = ticking
+        self.now = ticking.now
         self.config = config
         self.override: str | None = None
         """A profile given to this table alone while the server runs; it outlives a restart."""
@@ -92,6 +95,8 @@ class TableMeter:
         self.insights: dict[str | None, Insights] = {}
         """Contributor Insights of the table (None) and of global indexes, where they are on."""
         self.insights_settings: dict[str | None, InsightsSetting] = {}
+        self.operations: dict[str, OperationMeter] = {}
+        """What is counted of requests, by operation, as far as there were any."""
         self.recorder: Recorder | None = None
         """Told of every charge, where traffic is recorded."""
         self.saved = b""
@@ -112,31 +117,9 @@ class TableMeter:
         """That of a global index, or the table's. Raises KeyError."""
         return self.resource if index is None else self.indexes[index]
 
-    def now(self) -> int:
-        return self.ticking.now()
-
     def partitions(self, index: str | None) -> int:
         """How many partitions the table or global index has."""
         return len(self.resource_of(index).partitions)
-
-    # --- Reads ---
-
-    def admit_read(self, place: bytes) -> int:
-        """The moment of admission, for `charge_read`; 0 where nothing is enforced. Raises Throttled."""
-        if not self.enforced:
-            return 0
-        now = self.ticking.now()
-        if self.reads.admit(place, now) is None:
-            raise Throttled(self.reads.refuse(place, now))
-        return now
-
-    def charge_read(self, place: bytes, half_units: int, admitted: int, *, eventual: bool) -> None:
-        """Take what the read of one item has cost."""
-        reads = self.reads
-        if admitted:
-            reads.settle(reads.cell_of(place), place, half_units, admitted, eventual)
-        else:
-            reads.tally[half_units] += 1
 
     def describe_warm(self, index: str | None) -> dict[str, Any]:
         """The WarmThroughput member of a description."""

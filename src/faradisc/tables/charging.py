@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from faradisc.capacity import units
 from faradisc.capacity.admission import Charge, admit, asks_index, settle
+from faradisc.capacity.partitions import Cell
 from faradisc.capacity.throttle import Throttle, Throttled
 from faradisc.errors import ValidationException
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
@@ -44,24 +45,39 @@ def charge_write(outcome: Outcome) -> None:
 
 def try_charge_write(outcome: Outcome) -> Throttle | None:
     """The same for a member of a batch: why it was refused, or None."""
-    meter = outcome.change.table.meter
+    table = outcome.change.table
+    meter = table.meter
     if not meter.enforced:
         _count_write(outcome)
         if meter.recorder is not None:
             record_write(outcome, charges_of(outcome), None, meter.now())
     else:
         now = meter.now()
-        charges = charges_of(outcome)
-        refused = admit(charges, now)
-        if meter.recorder is not None:
-            record_write(outcome, charges, refused, now)
+        if table.global_indexes or meter.recorder is not None:
+            refused = _charge_entries_too(outcome, now)
+        else:
+            # One lane and one place: the way of most writes.
+            writes, place = meter.writes, outcome.change.row_key
+            cell = writes.admit(place, now)
+            if cell is not None:
+                writes.settle(cell, place, _own_half_units(outcome), now)
+            refused = writes.refuse(place, now) if cell is None else None
         if refused is not None:
             note_refused(outcome.change, refused)
             return refused
-        settle(charges, now)
     if meter.insights:
         note_write(outcome, outcome.write_units * 2)
     return None
+
+
+def _charge_entries_too(outcome: Outcome, now: int) -> Throttle | None:
+    charges = charges_of(outcome)
+    refused = admit(charges, now)
+    if outcome.change.table.meter.recorder is not None:
+        record_write(outcome, charges, refused, now)
+    if refused is None:
+        settle(charges, now)
+    return refused
 
 
 def charge_failed(change: Change, old: Image, *, condition: bool) -> None:
@@ -153,23 +169,24 @@ def charges_of(outcome: Outcome, *, transaction: bool = False) -> list[Charge]:
     """The table's charge, its local indexes' in it, and those of global indexes, of which some may be asked
     although they cost nothing. A transaction doubles the table's own part only."""
     change = outcome.change
-    meter = change.table.meter
-    half_units = outcome.write_units * (4 if transaction else 2)
-    changed: dict[str, EntryChange] = {}
-    for entry in outcome.entries:
-        if entry.index.resident is not None:
-            continue
-        if entry.index.schema.is_global:
-            changed[entry.index.name] = entry
-        else:
-            half_units += entry.write_units * 2
-    charges = [Charge(meter.writes, change.row_key, half_units)]
+    half_units = _own_half_units(outcome, transaction=transaction)
+    charges = [Charge(change.table.meter.writes, change.row_key, half_units)]
     if change.checks_only:
         return charges
+    changed = {entry.index.name: entry for entry in outcome.entries}
     for index in change.table.global_indexes:
         if index.status != "DELETING":
             charges += _index_charges(outcome, index, changed.get(index.name))
     return charges
+
+
+def _own_half_units(outcome: Outcome, *, transaction: bool = False) -> int:
+    """What the table pays: for its item, and for the entries of its local indexes."""
+    half_units = outcome.write_units * (4 if transaction else 2)
+    for entry in outcome.entries:
+        if not entry.index.schema.is_global:
+            half_units += entry.write_units * 2
+    return half_units
 
 
 def _index_charges(outcome: Outcome, index: Index, entry: EntryChange | None) -> list[Charge]:
@@ -203,15 +220,10 @@ def _count(charges: Sequence[Charge]) -> None:
 def _count_write(outcome: Outcome) -> None:
     """Count a write where nothing is enforced, without making charges of it."""
     meter = outcome.change.table.meter
-    half_units = outcome.write_units * 2
+    meter.writes.tally[_own_half_units(outcome)] += 1
     for entry in outcome.entries:
-        if entry.index.resident is not None:
-            continue
-        if entry.index.schema.is_global:
+        if entry.index.schema.is_global and entry.index.resident is None:
             meter.indexes[entry.index.name].writes.tally[entry.write_units * 2] += 1
-        else:
-            half_units += entry.write_units * 2
-    meter.writes.tally[half_units] += 1
 
 
 def grow_partitions(outcome: Outcome) -> None:
@@ -220,7 +232,9 @@ def grow_partitions(outcome: Outcome) -> None:
     change, old = outcome.change, outcome.old
     meter = change.table.meter
     items = (outcome.new_record is not None) - old.exists
-    meter.resource.grow(change.row_key, outcome.new_size - old.size_bytes, items)
+    grows = outcome.new_size - old.size_bytes
+    if items or grows:
+        meter.resource.grow(change.row_key, grows, items)
     for entry in outcome.entries:
         if entry.index.resident is not None:
             continue
@@ -237,35 +251,51 @@ def grow_partitions(outcome: Outcome) -> None:
 # --- Reads of single items -----------------------------------------------------------------------
 
 
-def admit_read(table: Table, row_key: bytes, key: Item | None, half_units: int, *, consistent: bool) -> int:
-    """The moment of admission; 0 where nothing is enforced. Raises Throttled.
+Admitted = tuple[Cell, int] | None
+"""The partition that pays and the moment of admission; None where nothing is enforced."""
+
+
+def admit_read(
+    table: Table, row_key: bytes, key: Item | None, half_units: int, *, consistent: bool
+) -> Admitted:
+    """Whether the read of one item may run. Raises Throttled.
 
     key: for Contributor Insights; None is not counted there. half_units: what it costs at least, which is
     all that is known of a read that is refused.
     """
     meter = table.meter
-    try:
-        return meter.admit_read(row_key)
-    except Throttled as throttled:
-        insights = meter.insights.get(None)
-        if insights is not None and key is not None:
-            insights.throttled(*shown_key(key, table.key))
-        if meter.recorder is not None:
-            charges = [Charge(meter.reads, row_key, half_units, not consistent)]
-            record(table, "GetItem", charges, key, meter.now(), refused=throttled.throttle)
-        raise
+    if not meter.enforced:
+        return None
+    now = meter.now()
+    cell = meter.reads.admit(row_key, now)
+    if cell is not None:
+        return cell, now
+    refused = meter.reads.refuse(row_key, now)
+    insights = meter.insights.get(None)
+    if insights is not None and key is not None:
+        insights.throttled(*shown_key(key, table.key))
+    if meter.recorder is not None:
+        charges = [Charge(meter.reads, row_key, half_units, not consistent)]
+        record(table, "GetItem", charges, key, now, refused=refused)
+    raise Throttled(refused)
 
 
 def charge_read(
-    table: Table, row_key: bytes, key: Item | None, half_units: int, admitted: int, *, consistent: bool
+    table: Table, row_key: bytes, key: Item | None, half_units: int, admitted: Admitted, *, consistent: bool
 ) -> None:
     """Take what the read of one item has cost. `admitted` is what `admit_read` gave."""
     meter = table.meter
-    meter.charge_read(row_key, half_units, admitted, eventual=not consistent)
+    if admitted is None:
+        meter.reads.tally[half_units] += 1
+    else:
+        cell, now = admitted
+        if cell.partition.state == "retired":
+            cell = meter.reads.cell_of(row_key)  # it was split while the row was read
+        meter.reads.settle(cell, row_key, half_units, now, not consistent)
     if meter.recorder is not None:
         place = row_key or table.placement.row_key(key or {})
         charges = [Charge(meter.reads, place, half_units, not consistent)]
-        record(table, "GetItem", charges, key, admitted or meter.now())
+        record(table, "GetItem", charges, key, admitted[1] if admitted is not None else meter.now())
     if key is not None and meter.insights and None in meter.insights:
         meter.insights[None].accessed(*shown_key(key, table.key), half_units, write=False)
 
@@ -295,7 +325,7 @@ def charge_reads(reads: Sequence[ItemRead]) -> list[Throttle | None]:
     """Admit and charge the reads of a transaction: a refusal per read, or all None, and then all were
     charged."""
     refusals: list[Throttle | None] = []
-    admitted: list[int] = []
+    admitted: list[Admitted] = []
     for read in reads:
         try:
             admitted.append(admit_read(read.table, read.row_key, read.key, read.half_units, consistent=True))
