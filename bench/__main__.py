@@ -146,7 +146,7 @@ def _run(options: argparse.Namespace) -> int:
         rows, measured, tables, notes = _RUNS.get(name, _feature)(options, plan, chosen)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
-    notes = [*_conditions(plan), *notes]
+    notes = [*_conditions(plan, in_turns=name != "expiring"), *notes]
     print("\n" + "\n".join([*here.lines(), *notes]))
     print("\n" + "\n\n".join(table.text() for table in tables))
     if options.json:
@@ -281,14 +281,17 @@ def _available(names: list[str] | None) -> tuple[list[Program], list[str]]:
     return programs, notes
 
 
-def _conditions(plan: rounds.Plan) -> list[str]:
+def _conditions(plan: rounds.Plan, *, in_turns: bool) -> list[str]:
     tool = "wrk" if plan.with_wrk else "the asyncio client, slower than wrk, so ratios look smaller"
     pinned = (
         f"servers on core {plan.server_core}, client on core {plan.client_core}"
         if plan.server_core is not None and plan.client_core is not None
         else "not pinned"
     )
-    return [f"{tool}, {pinned}, {plan.rounds} rounds of {plan.seconds} s in turns, medians"]
+    turns = (
+        f"{plan.rounds} rounds of {plan.seconds} s in turns" if in_turns else f"rounds of {plan.seconds} s"
+    )
+    return [f"{tool}, {pinned}, {turns}, medians"]
 
 
 def _core(number: int) -> int | None:
