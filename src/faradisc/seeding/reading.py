@@ -70,6 +70,8 @@ class _Definitions:
                 self._read_yaml(_text_of(path), name)
         except SeedError as error:
             self._seed.faults.append(Fault(Place(name, error.line or 1), error.text))
+        except RecursionError:
+            self._seed.faults.append(Fault(Place(name, 1), "it is nested too deeply."))
 
     def _read_json(self, text: str, name: str) -> None:
         try:

@@ -9,6 +9,9 @@ import yaml
 from faradisc.seeding.plan import SeedError
 
 _LIST_ARGUMENTS = ("GetAtt",)
+NODES_MAX = 1_000_000
+"""Of a document whose aliases are written out. A few lines of aliases of aliases are billions; the largest
+template CloudFormation takes is 1 MB."""
 
 
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]
@@ -41,6 +44,8 @@ def parse(text: str) -> tuple[Any, dict[str, int]]:
     loader = _Loader(text)
     try:
         node = loader.get_single_node()
+        if _size(node, {}) > NODES_MAX:
+            raise ValueError("its aliases stand for too much")
         document = loader.construct_document(node) if node is not None else None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
@@ -51,6 +56,19 @@ def parse(text: str) -> tuple[Any, dict[str, int]]:
     finally:
         loader.dispose()
     return document, _lines(node)
+
+
+def _size(node: yaml.Node | None, known: dict[int, int]) -> int:
+    """How many nodes there are below one and in it, those behind aliases each time they are named.
+
+    Raises: RecursionError when it is below itself.
+    """
+    size = known.get(id(node))
+    if size is None:
+        below = node.value if isinstance(node, yaml.CollectionNode) else ()
+        pairs = below if isinstance(node, yaml.MappingNode) else ((each,) for each in below)
+        size = known[id(node)] = 1 + sum(_size(each, known) for pair in pairs for each in pair)
+    return size
 
 
 def _lines(node: yaml.Node | None) -> dict[str, int]:

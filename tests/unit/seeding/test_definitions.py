@@ -281,6 +281,12 @@ def test_references_between_resources(tmp_path: Path) -> None:
     ]
 
 
+BILLIONS = "a0: &a0 [x]\n" + "".join(
+    f"a{n + 1}: &a{n + 1} [{', '.join([f'*a{n}'] * 9)}]\n" for n in range(12)
+)
+"""Twelve lines, each of which says the one before nine times."""
+
+
 @pytest.mark.parametrize(
     ("name", "text", "fault"),
     [
@@ -288,7 +294,9 @@ def test_references_between_resources(tmp_path: Path) -> None:
         ("a.json", "{}", "a.json:1: neither a request of CreateTable"),
         ("a.yaml", "a:\n  - b\n c", "a.yaml:3: no YAML: "),
         ("a.yml", "a: 1", "a.yml:1: no CloudFormation template: it has no Resources."),
-        ("a.yaml", "a: &x [*x]", "a.yaml:1: no CloudFormation template"),
+        ("a.yaml", "a: &x [*x]", "a.yaml:1: no YAML: maximum recursion depth exceeded"),
+        ("a.yaml", BILLIONS, "a.yaml:1: no YAML: its aliases stand for too much"),
+        ("a.json", "[" * 100_000, "a.json:1: it is nested too deeply."),
         ("a.yaml", "Resources: {}\nConditions: []\n", ""),
         ("a.yaml", "Resources: {}\nMappings: [1]\n", "a.yaml:1: Mappings has to be a map."),
     ],
