@@ -24,7 +24,6 @@ NUMBER_EXPONENT_MIN = -130
 ATTRIBUTE_NAME_BYTES_MAX = 65_535
 STORAGE_OVERHEAD_BYTES = 100
 """Added per item and per index entry to TableSizeBytes and IndexSizeBytes (capacity.md 2.1)."""
-KEY_ATTRIBUTE_NAME_BYTES_MAX = 255
 ECHO_CHARACTERS_MAX = 65_536
 """Of a refused value repeated in a message: a request of 16 MB must not get an answer of 23 MB. Assumed: no
 capture shows a longer one."""
@@ -49,13 +48,11 @@ BATCH_GET_KEYS_MAX = 100
 BATCH_GET_BYTES_MAX = 16_000_000
 """The documented example (100 items of 300 KB return 52) fits this, not 16 MiB (capacity.md 2.0)."""
 BATCH_WRITE_REQUESTS_MAX = 25
-TRANSACTION_ACTIONS_MAX = 100
 TRANSACTION_BYTES_MAX = 4 * MB
 """Of the request's items for writes, of the data read for reads."""
 IDEMPOTENCY_WINDOW_S = 600
 """How long a ClientRequestToken is remembered after its transaction has finished (limits.md section 8)."""
 LIST_TABLES_PAGE_MAX = 100
-SCAN_SEGMENTS_MAX = 1_000_000
 TAGS_PAGE_MAX = 10
 
 # --- Tables and indexes (limits.md section 5) ---------------------------------------------------
@@ -66,7 +63,6 @@ LSI_PER_TABLE_MAX = 5
 GSI_HASH_ATTRIBUTES_MAX = 4
 GSI_RANGE_ATTRIBUTES_MAX = 4
 PROJECTED_ATTRIBUTES_PER_TABLE_MAX = 100
-PROJECTED_ATTRIBUTES_PER_INDEX_MAX = 20
 TAGS_PER_RESOURCE_MAX = 50
 ITEM_COLLECTION_BYTES_MAX = 10 * 1024 * MB
 """Only on tables with a local secondary index."""

@@ -51,10 +51,6 @@ class BadRules(Exception):
     """Rules that cannot be followed; the text is one sentence."""
 
 
-Digest = Callable[[str], bytes]
-"""32 bytes that a text leads to, under the salt."""
-
-
 def _pick(choices: tuple[str, ...], byte: int) -> str:
     return choices[byte % len(choices)]
 

@@ -35,10 +35,6 @@ _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _SORT_KEYS: dict[str, Callable[[str], Any]] = {"S": str, "N": number.sort_key, "B": a2b_base64}
 
 
-def is_constant(operand: Bound) -> bool:
-    return type(operand) is dict
-
-
 def reader_of_path(path: paths.Path) -> Reader:
     if len(path) == 1:
         name = path[0]
