@@ -85,7 +85,8 @@ class Scaler:
         self._seen_version = self._targets.version
         busy = False
         for target in self._targets.all():
-            busy = await self._tend(target) or busy
+            # One before it took its time; meanwhile this one may have been deregistered.
+            busy = (self._targets.holds(target) and await self._tend(target)) or busy
         self._due_ns = min(map(_due_ns, self._targets.all()), default=_NEVER_NS)
         return busy
 

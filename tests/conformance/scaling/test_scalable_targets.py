@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from faradisc.clock import ManualClock
+from faradisc.scaling.target import Target
+from faradisc.scaling.worker import Scaler
 from fixtures.neighbours import Town, target_of
 from fixtures.schemas import refused
 
@@ -184,6 +186,30 @@ def test_suspended_schedules_and_single_moments(town: Town) -> None:
     town.scaling.put_scheduled_action(**names, **{**ACTION, "Schedule": "at(2023-11-15T08:00:00)"})
     town.work(9 * 3600)
     assert (town.units()[0], town.activities()) == (10, [])
+
+
+def test_a_target_that_goes_while_another_is_tended_is_left_alone(
+    town: Town, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for table in ("Orders", "Others"):
+        town.create(table)
+        suspended = {"ScheduledScalingSuspended": True}
+        names = town.register(5, 1000, ResourceId=f"table/{table}", SuspendedState=suspended)
+        town.scaling.put_scheduled_action(**names, **{**ACTION, "Schedule": "at(2023-11-15T08:00:00)"})
+    tend = Scaler._tend
+    tended: list[Any] = []
+
+    async def tend_and_deregister(scaler: Scaler, target: Target) -> bool:
+        tended.append(target.name)
+        for other in scaler._targets.all():
+            if other is not target:
+                await scaler._targets.delete(other)
+        return await tend(scaler, target)
+
+    monkeypatch.setattr(Scaler, "_tend", tend_and_deregister)
+    town.work(9 * 3600)
+    (left,) = town.scaling.describe_scalable_targets(ServiceNamespace="dynamodb")["ScalableTargets"]
+    assert {name[1] for name in tended} == {left["ResourceId"]}
 
 
 def test_actions_are_changed_and_deleted(open_town: Callable[..., Town], tmp_path: Path) -> None:
