@@ -5,6 +5,7 @@ boto3 itself chooses JSON. SDKs for Go, Java, JavaScript and Rust take CBOR, tho
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -18,7 +19,10 @@ from botocore.exceptions import ClientError
 from faradisc.auth.keys import AccessKey, FixedKeyring
 from faradisc.auth.strict import StrictAuthenticator
 from faradisc.clock import SystemClock
+from faradisc.errors import StorageError
 from faradisc.local.transport import ENDPOINT_URL, attach
+from faradisc.monitoring.service import Monitoring
+from faradisc.operations.call import Call
 from faradisc.protocol.front import answer
 from faradisc.protocol.http import HttpRequest, HttpResponse
 from faradisc.storage.immediate import run
@@ -108,6 +112,22 @@ def test_errors_have_one_code_in_every_protocol(town: Town, protocol: str) -> No
         assert response["Error"]["Message"]
         assert response["ResponseMetadata"]["HTTPStatusCode"] == status
         assert len(response["ResponseMetadata"]["RequestId"]) == 52
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_failing_disk_is_a_line_in_the_log_here_too(
+    town: Town, protocol: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def failing(monitoring: Monitoring, call: Call) -> dict[str, Any]:
+        raise StorageError("the disk is gone")
+
+    monkeypatch.setattr(Monitoring, "execute", failing)
+    with pytest.raises(ClientError) as caught, caplog.at_level(logging.ERROR, logger="faradisc.protocol"):
+        client_speaking(protocol, town.process).list_metrics()
+    assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == 500
+    (record,) = caplog.records
+    assert record.getMessage().endswith("failed: StorageError: the disk is gone")
+    assert record.exc_info is None
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

@@ -11,6 +11,7 @@ from faradisc.errors import (
     ApiError,
     InternalServerError,
     SerializationException,
+    StorageError,
     UnknownOperationException,
     UnsupportedOperation,
 )
@@ -62,6 +63,10 @@ async def answer_visit(
         extra = (*extra, *_query_error(service, request, error))
     except BodyTooLarge:
         return HttpResponse(413, b"", None, request_id, None, extra)
+    except StorageError as error:
+        log.error("request %s failed: %s: %s", request_id.decode(), type(error).__name__, error)
+        failure = InternalServerError()
+        status, written = failure.status, wire.refuse(failure, request_id.decode())
     except Exception:
         if front.RAISE_UNEXPECTED:
             raise
