@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from errno import ENOSPC
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,8 @@ import orjson
 import pytest
 
 from faradisc.exchange import intake
+from faradisc.exchange.buckets import DirectoryBuckets
+from faradisc.exchange.error_log import ErrorLog
 from fixtures.buckets import BUCKET, Exchanging, lines, some_items, zipped
 from fixtures.in_process import Refused
 from fixtures.schemas import item, schema
@@ -226,6 +230,37 @@ def test_a_bucket_for_the_output_that_is_not_there(exchanging: Exchanging) -> No
     exchanging.object("in/a", b"bad\n")
     shown = run_all(exchanging, OutputS3Configuration={"S3Bucket": "nowhere", "OutputType": ["ERROR"]})
     assert (shown["BulkOperationStatus"], shown["FailureCode"]) == ("FAILED", "S3NoSuchBucket")
+
+
+class _Full(FileIO):
+    """A file on a full disk."""
+
+    def write(self, piece: Any) -> int:
+        raise OSError(ENOSPC, "No space left on device")
+
+
+def test_a_disk_too_full_for_the_output(
+    exchanging: Exchanging, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The operation ends, and says why; it is not tried for ever."""
+    exchanging.call("CreateTable", TableName="table", **schema("p:S"))
+    exchanging.object("in/a", b"bad\n")
+    draft = tmp_path / "draft"
+    monkeypatch.setattr(DirectoryBuckets, "draft", lambda self, bucket, name: _Full(draft, "w+b"))
+    shown = run_all(exchanging)
+    assert (shown["BulkOperationStatus"], shown["FailureCode"]) == ("FAILED", "InternalServerError")
+    assert "No space left on device" in shown["FailureMessage"]
+    assert not draft.exists()
+
+
+def test_a_log_that_lost_its_end_is_not_filled_up(tmp_path: Path) -> None:
+    """After a power failure a file can be shorter than what was committed of it."""
+    path = tmp_path / "error"
+    log = ErrorLog(path)
+    log.add({"a": 1})
+    length, lines = log.write()
+    ErrorLog(path, length + 100, lines + 1)
+    assert path.read_bytes() == b'{"a":1}\n'
 
 
 @pytest.mark.parametrize("stop_after", range(1, 11))

@@ -234,18 +234,25 @@ class _Run:
         ]
 
     async def store_outputs(self) -> None:
-        """Put the files of what was told of single records into the output bucket. Raises: BucketError."""
+        """Put the files of what was told of single records into the output bucket.
+
+        Raises: BucketError, OSError.
+        """
         self._write_outputs()
         directory = join(self._wanted.get("S3KeyPrefix") or "", self.task.id)
         for kind, output in self._outputs.items():
             if not output.path.exists():
                 continue
             draft = self._output.draft(self._wanted["S3Bucket"], f"{self.task.id}-{_OUTPUTS[kind]}")
-            with output.path.open("rb") as written:
-                while piece := written.read(1 << 20):
-                    draft.write(piece)
-            key = join(directory, f"{_OUTPUTS[kind]}.jsonl")
-            await self._output.store(self._wanted["S3Bucket"], key, draft)
+            try:
+                with output.path.open("rb") as written:
+                    while piece := written.read(1 << 20):
+                        draft.write(piece)
+                key = join(directory, f"{_OUTPUTS[kind]}.jsonl")
+                await self._output.store(self._wanted["S3Bucket"], key, draft)
+            except BaseException:
+                self._output.discard(draft)
+                raise
             output.path.unlink()
 
 
@@ -340,9 +347,10 @@ class BulkPutting:
         if run is not None and run.task is task:
             try:
                 await run.store_outputs()
-            except BucketError as error:
+            except (BucketError, OSError) as error:
                 if code is None:
-                    status, code, message = "FAILED", error.code, str(error)
+                    code = error.code if isinstance(error, BucketError) else "InternalServerError"
+                    status, message = "FAILED", str(error)
         self.close()
         task.progress.clear()
         self._free_ns = 0

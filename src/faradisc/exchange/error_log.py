@@ -7,6 +7,7 @@ job left it when the job goes on after a crash, so no line stands there twice.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import orjson
@@ -25,7 +26,7 @@ class ErrorLog:
         self._kept: list[bytes] = []
         if path.exists():
             with path.open("r+b") as file:
-                file.truncate(length)
+                file.truncate(min(length, path.stat().st_size))
 
     def add(self, line: dict[str, object]) -> None:
         if self._limit is None or self._lines < self._limit:
@@ -33,11 +34,13 @@ class ErrorLog:
             self._kept.append(orjson.dumps(line) + b"\n")
 
     def write(self) -> tuple[int, int]:
-        """Put what was added into the file; its length and lines from then on. Raises: OSError."""
+        """Put what was added into the file, on disk; its length and lines from then on. Raises: OSError."""
         if self._kept:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with self.path.open("ab") as file:
                 file.writelines(self._kept)
+                file.flush()
+                os.fsync(file.fileno())
             self._length += sum(map(len, self._kept))
             self._kept.clear()
         return self._length, self._lines
