@@ -59,7 +59,9 @@ async def batch_get_item(backend: Backend, call: Call) -> dict[str, Any]:
                 room = 0
                 break
             half_units = units.read_half_units(size, consistent=consistent)
-            throttle = try_charge_read(table, keys[position], half_units, consistent=consistent)
+            key = keys[position]
+            row_key = table.placement.row_key(key)
+            throttle = try_charge_read(table, row_key, key, half_units, consistent=consistent)
             if throttle is not None:
                 throttles.append(throttle)
                 refused.append(keys[position])

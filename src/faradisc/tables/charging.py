@@ -19,12 +19,11 @@ from typing import TYPE_CHECKING
 
 from faradisc.capacity import units
 from faradisc.capacity.admission import Charge, admit, asks_index, settle
-from faradisc.capacity.partitions import Cell
 from faradisc.capacity.throttle import Throttle, Throttled
 from faradisc.errors import ValidationException
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
 from faradisc.tables.indexes import EntryChange
-from faradisc.tables.noting import note_refused, note_write, record, record_write, shown_key
+from faradisc.tables.noting import note_read, note_refused, note_write, record, record_write
 from faradisc.tables.table import Index, Table
 from faradisc.values.attribute import Item
 from faradisc.values.size import item_size
@@ -58,10 +57,8 @@ def try_charge_write(outcome: Outcome) -> Throttle | None:
         else:
             # One lane and one place: the way of most writes.
             writes, place = meter.writes, outcome.change.row_key
-            cell = writes.admit(place, now)
-            if cell is not None:
-                writes.settle(cell, place, _own_half_units(outcome), now)
-            refused = writes.refuse(place, now) if cell is None else None
+            admitted = writes.charge(place, _own_half_units(outcome), now)
+            refused = None if admitted else writes.refuse(place, now)
         if refused is not None:
             note_refused(outcome.change, refused)
             return refused
@@ -251,64 +248,34 @@ def grow_partitions(outcome: Outcome) -> None:
 # --- Reads of single items -----------------------------------------------------------------------
 
 
-Admitted = tuple[Cell, int] | None
-"""The partition that pays and the moment of admission; None where nothing is enforced."""
+def charge_read(table: Table, row_key: bytes, key: Item | None, half_units: int, *, consistent: bool) -> None:
+    """Admit the read of one item, once it is known what it costs, and take that. Raises Throttled.
 
-
-def admit_read(
-    table: Table, row_key: bytes, key: Item | None, half_units: int, *, consistent: bool
-) -> Admitted:
-    """Whether the read of one item may run. Raises Throttled.
-
-    key: for Contributor Insights; None is not counted there. half_units: what it costs at least, which is
-    all that is known of a read that is refused.
+    key: for Contributor Insights; None is not counted there.
     """
+    refused = try_charge_read(table, row_key, key, half_units, consistent=consistent)
+    if refused is not None:
+        raise Throttled(refused)
+
+
+def try_charge_read(
+    table: Table, row_key: bytes, key: Item | None, half_units: int, *, consistent: bool
+) -> Throttle | None:
+    """The same for one read of several: why it was refused, or None."""
     meter = table.meter
+    reads = meter.reads
+    refused = None
+    now = 0
     if not meter.enforced:
-        return None
-    now = meter.now()
-    cell = meter.reads.admit(row_key, now)
-    if cell is not None:
-        return cell, now
-    refused = meter.reads.refuse(row_key, now)
-    insights = meter.insights.get(None)
-    if insights is not None and key is not None:
-        insights.throttled(*shown_key(key, table.key))
-    if meter.recorder is not None:
-        charges = [Charge(meter.reads, row_key, half_units, not consistent)]
-        record(table, "GetItem", charges, key, now, refused=refused)
-    raise Throttled(refused)
-
-
-def charge_read(
-    table: Table, row_key: bytes, key: Item | None, half_units: int, admitted: Admitted, *, consistent: bool
-) -> None:
-    """Take what the read of one item has cost. `admitted` is what `admit_read` gave."""
-    meter = table.meter
-    if admitted is None:
-        meter.reads.tally[half_units] += 1
+        reads.tally[half_units] += 1
     else:
-        cell, now = admitted
-        if cell.partition.state == "retired":
-            cell = meter.reads.cell_of(row_key)  # it was split while the row was read
-        meter.reads.settle(cell, row_key, half_units, now, not consistent)
-    if meter.recorder is not None:
-        place = row_key or table.placement.row_key(key or {})
-        charges = [Charge(meter.reads, place, half_units, not consistent)]
-        record(table, "GetItem", charges, key, admitted[1] if admitted is not None else meter.now())
-    if key is not None and meter.insights and None in meter.insights:
-        meter.insights[None].accessed(*shown_key(key, table.key), half_units, write=False)
-
-
-def try_charge_read(table: Table, key: Item, half_units: int, *, consistent: bool) -> Throttle | None:
-    """Admit and charge one read of several, once it is known what it costs: why it was refused, or None."""
-    row_key = table.placement.row_key(key) if table.meter.enforced else b""
-    try:
-        admitted = admit_read(table, row_key, key, half_units, consistent=consistent)
-    except Throttled as throttled:
-        return throttled.throttle
-    charge_read(table, row_key, key, half_units, admitted, consistent=consistent)
-    return None
+        now = meter.now()
+        if not reads.charge(row_key, half_units, now, not consistent):
+            refused = reads.refuse(row_key, now)
+    if meter.recorder is not None or meter.insights:
+        charge = Charge(reads, row_key, half_units, not consistent)
+        note_read(table, key, charge, refused, now or meter.now())
+    return refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,15 +291,18 @@ class ItemRead:
 def charge_reads(reads: Sequence[ItemRead]) -> list[Throttle | None]:
     """Admit and charge the reads of a transaction: a refusal per read, or all None, and then all were
     charged."""
-    refusals: list[Throttle | None] = []
-    admitted: list[Admitted] = []
-    for read in reads:
-        try:
-            admitted.append(admit_read(read.table, read.row_key, read.key, read.half_units, consistent=True))
-            refusals.append(None)
-        except Throttled as throttled:
-            refusals.append(throttled.throttle)
-    if len(admitted) == len(reads):
-        for read, at in zip(reads, admitted, strict=True):
-            charge_read(read.table, read.row_key, read.key, read.half_units, at, consistent=True)
+    moments = [read.table.meter.now() for read in reads]
+    charges = [Charge(read.table.meter.reads, read.row_key, read.half_units) for read in reads]
+    refusals = [
+        admit((charge,), now) if read.table.meter.enforced else None
+        for read, charge, now in zip(reads, charges, moments, strict=True)
+    ]
+    first = next((refused for refused in refusals if refused is not None), None)
+    for read, charge, now, refused in zip(reads, charges, moments, refusals, strict=True):
+        if first is None and read.table.meter.enforced:
+            settle((charge,), now)
+        elif first is None:
+            _count((charge,))
+        if first is None or refused is not None:
+            note_read(read.table, read.key, charge, refused, now)
     return refusals

@@ -74,6 +74,19 @@ def shown_key(item: Item, key: KeySchema) -> tuple[str, str | None]:
     return text(key.hash), text(key.range) if key.range else None
 
 
+def note_read(table: Table, key: Item | None, charge: Charge, refused: Throttle | None, now: int) -> None:
+    """Tell of the read of one item; key: None is not counted."""
+    if table.meter.recorder is not None:
+        record(table, "GetItem", [charge], key, now, refused=refused)
+    insights = table.meter.insights.get(None)
+    if insights is None or key is None:
+        return
+    if refused is not None:
+        insights.throttled(*shown_key(key, table.key))
+    else:
+        insights.accessed(*shown_key(key, table.key), charge.half_units, write=False)
+
+
 def note_write(outcome: Outcome, half_units: int) -> None:
     """Count a write's key, and those of the global indexes it changed."""
     change = outcome.change

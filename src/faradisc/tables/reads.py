@@ -18,7 +18,7 @@ from faradisc.capacity import units
 from faradisc.codec import record
 from faradisc.limits import PAGE_BYTES_MAX
 from faradisc.storage.api import ReadOnlyStore
-from faradisc.tables.charging import admit_read, charge_read
+from faradisc.tables.charging import charge_read
 from faradisc.tables.paging import PageMeter
 from faradisc.tables.table import Table
 from faradisc.values.attribute import Item
@@ -134,14 +134,11 @@ async def read_charged(
     insightful: counted by Contributor Insights; PartiQL is not.
     """
     row_key = table.placement.row_key(key)
-    counted = key if insightful else None
-    least = units.read_half_units(0, consistent=consistent)
-    admitted = admit_read(table, row_key, counted, least, consistent=consistent)
     (row,) = await store.get(table.placement.part_of(row_key), (row_key,), stale_ok=not consistent)
     found = row[1] if row is not None else None
     size = record.size_of(found) if found is not None else 0
     half_units = units.read_half_units(size, consistent=consistent)
-    charge_read(table, row_key, counted, half_units, admitted, consistent=consistent)
+    charge_read(table, row_key, key if insightful else None, half_units, consistent=consistent)
     return found, half_units
 
 
