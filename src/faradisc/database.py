@@ -92,7 +92,7 @@ class Database:
         self.desk = Desk(backend, self._sweeper, self.work)
         """What an administrator can ask."""
         self.checks = OnlineCheck(store, backend.clock, backend.backups.shelf)
-        """Of the whole database, while it goes on serving; `faradisc check --endpoint` asks for them."""
+        """Of the whole database, while it goes on serving; `faradisc check --url` asks for them."""
         self._workers = Workers(
             (
                 Job("throughput", catalog.meter.step),

@@ -166,7 +166,7 @@ def through(command: Any, answers: list[tuple[int, Any]], *arguments: str) -> tu
         thread = threading.Thread(target=double.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         try:
-            result = command("check", "--endpoint", f"http://127.0.0.1:{double.server_port}", *arguments)
+            result = command("check", "--url", f"http://127.0.0.1:{double.server_port}", *arguments)
         finally:
             double.shutdown()
             thread.join()
@@ -229,11 +229,16 @@ def test_a_server_that_cannot(command: Any, answers: list[tuple[int, Any]], text
 
 @pytest.mark.parametrize("arguments", [("data",), ("--repair",)])
 def test_an_endpoint_stands_alone(command: Any, arguments: tuple[str, ...]) -> None:
-    result = command("check", "--endpoint", "http://127.0.0.1:1", *arguments)
+    result = command("check", "--url", "http://127.0.0.1:1", *arguments)
     assert result.returncode == 2
-    assert "--endpoint stands alone" in result.stderr
+    assert "--url stands alone" in result.stderr
+
+
+def test_a_directory_of_the_environment_does_not_stand_beside_an_address(command: Any) -> None:
+    result = command("check", "--url", "http://127.0.0.1:1", FARADISC_DATA_DIR="data")
+    assert "does not answer" in result.stderr
 
 
 def test_an_address_that_is_none_and_nobody_there(command: Any) -> None:
-    assert "is no http:// or https:// address" in command("check", "--endpoint", "ftp://x").stderr
-    assert "does not answer" in command("check", "--endpoint", "127.0.0.1:1").stderr
+    assert "is no http:// or https:// address" in command("check", "--url", "ftp://x").stderr
+    assert "does not answer" in command("check", "--url", "127.0.0.1:1").stderr

@@ -100,7 +100,7 @@ def assert_whole(server: Any, command: Any, acknowledged: list[str]) -> None:
     assert set(found) - set(acknowledged) <= {f"item {len(acknowledged)}"}, "the one in doubt"
     assert set(found.values()) == {CONTENT}
     dynamodb.put_item(TableName="things", Item={"pk": {"S": "after"}})
-    checked = command("check", "--endpoint", f"http://127.0.0.1:{server.port}")
+    checked = command("check", "--url", f"http://127.0.0.1:{server.port}")
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 

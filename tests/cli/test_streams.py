@@ -115,3 +115,13 @@ def test_mistakes_are_told_in_a_sentence(
         assert done.returncode == 1
         assert done.stderr.startswith("faradisc: ")
         assert sentence in done.stderr
+
+
+def test_no_table_and_nobody_there(memory_server: Server, tmp_path: Path, command: Any) -> None:
+    told = _streams(tmp_path, memory_server, "tail", "nobodys")
+    text = "ResourceNotFoundException: Requested resource not found: Table: nobodys not found"
+    assert (told.returncode, told.stderr) == (1, f"faradisc: {text}\n")
+    told = command("streams", "tail", "nobodys", "--url", "http://127.0.0.1:1")
+    assert told.returncode == 1
+    assert told.stderr.startswith("faradisc: http://127.0.0.1:1/ does not answer: ")
+    assert "HTTPConnection" not in told.stderr

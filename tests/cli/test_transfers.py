@@ -239,3 +239,18 @@ def test_sources_and_targets_that_are_not_there(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_bytes(lines(some_items(1)))
     run("import", tmp_path / "x.json", "t", "--data-dir", tmp_path / "data", code=1)  # no table, no key
     run("copy", "t", "--from-data-dir", tmp_path / "data", code=2)
+    told = run("export", "t", tmp_path / "out", "--url", "http://127.0.0.1:1", code=1).output
+    assert told == "faradisc: http://127.0.0.1:1/ does not answer: [Errno 111] Connection refused\n"
+
+
+def test_a_mistyped_directory_is_not_made_a_database(server: Server, tmp_path: Path) -> None:
+    typo = tmp_path / "dta"
+    for call in (
+        ("export", "t", tmp_path / "out", "--data-dir", typo),
+        ("copy", "t", "--from-data-dir", typo, "--to-url", server.url),
+    ):
+        assert f"{typo} is no data directory" in run(*call, code=1).output
+        assert not typo.exists()
+    typo.mkdir()
+    assert "is no data directory" in run("backup", "list", "--data-dir", typo, code=1).output
+    assert list(typo.iterdir()) == []

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
+from click.core import ParameterSource
 
 from faradisc.server.settings import ENVIRONMENT_PREFIX
 
@@ -23,10 +24,13 @@ SHOWN_MAX = 10
 @click.argument(
     "directory", required=False, type=click.Path(path_type=Path), envvar=ENVIRONMENT_PREFIX + "DATA_DIR"
 )
-@click.option("--endpoint", metavar="URL", help="Check a running server instead, through this address.")
+@click.option("--url", help="Endpoint of a running server that is to check itself instead.")
 @click.option("--repair", is_flag=True, help="Rewrite what is wrong and follows from something else.")
 @click.option("--json", "as_json", is_flag=True, help="The report as one JSON document.")
-def check(directory: Path | None, *, endpoint: str | None, repair: bool, as_json: bool) -> None:
+@click.pass_context
+def check(
+    context: click.Context, /, directory: Path | None, *, url: str | None, repair: bool, as_json: bool
+) -> None:
     """Verify every item, index, counter, stream and token of the database in DIRECTORY.
 
     Without --repair nothing is touched, and a server may be running on it: then its state of this moment is
@@ -35,12 +39,14 @@ def check(directory: Path | None, *, endpoint: str | None, repair: bool, as_json
     Exits 0 when there are no faults, or none are left after --repair; 1 when there are; 2 when the check
     could not be made.
     """
-    if endpoint is not None:
-        if directory is not None or repair:
-            _fail("--endpoint stands alone: a server checks its own data, and repairs need it stopped.")
+    if url is not None:
+        # A directory that only the environment names is no second wish.
+        named = context.get_parameter_source("directory") is ParameterSource.COMMANDLINE
+        if named or repair:
+            _fail("--url stands alone: a server checks its own data, and repairs need it stopped.")
         from faradisc.cli.check_online import check_online  # noqa: PLC0415 - http.client is slow to import
 
-        document = check_online(endpoint, _fail)
+        document = check_online(url, _fail)
     else:
         document = _check_directory(directory or Path("faradisc-data"), repair=repair)
     if as_json:

@@ -1,4 +1,4 @@
-"""`faradisc check --endpoint URL`: ask a running server to check itself, and wait for its report.
+"""`faradisc check --url URL`: ask a running server to check itself, and wait for its report.
 
 POST /_faradisc/check    begins a check; 202, or 409 while one is under way, which then is waited for
 GET  /_faradisc/check    200 with its state: status none, running, done or failed, and the report so far
@@ -18,11 +18,11 @@ PAUSE_S = 0.2
 TIMEOUT_S = 30.0
 
 
-def check_online(endpoint: str, fail: Callable[[str], NoReturn]) -> dict[str, Any]:
+def check_online(url: str, fail: Callable[[str], NoReturn]) -> dict[str, Any]:
     """The report of the server's check; `fail` gets the sentence when there is none."""
-    parts = urlsplit(endpoint if "//" in endpoint else f"//{endpoint}")
+    parts = urlsplit(url if "//" in url else f"//{url}")
     if parts.scheme not in ("", "http", "https") or not parts.hostname:
-        fail(f"{endpoint!r} is no http:// or https:// address.")
+        fail(f"{url!r} is no http:// or https:// address.")
     secure = parts.scheme == "https"
     make = http.client.HTTPSConnection if secure else http.client.HTTPConnection
     connection = make(parts.hostname, parts.port or (443 if secure else 80), timeout=TIMEOUT_S)
@@ -31,22 +31,22 @@ def check_online(endpoint: str, fail: Callable[[str], NoReturn]) -> dict[str, An
         status, _ = _ask(connection, "POST")
         if status not in (202, 409):
             fail(
-                f"{endpoint} answered {status} to POST {PATH}: it is no Faradisc server, or its "
+                f"{url} answered {status} to POST {PATH}: it is no Faradisc server, or its "
                 "administration is not open to this address."
             )
         while True:
             status, document = _ask(connection, "GET")
             if status != 200:
-                fail(f"{endpoint} answered {status} to GET {PATH}.")
+                fail(f"{url} answered {status} to GET {PATH}.")
             if document["status"] == "done":
-                return {"place": endpoint, **document}
+                return {"place": url, **document}
             if document["status"] != "running":
                 fail(f"The server could not check its data: {document.get('reason', document['status'])}")
             pause.wait(PAUSE_S)
     except (OSError, http.client.HTTPException) as error:
-        fail(f"{endpoint} does not answer: {error}")
+        fail(f"{url} does not answer: {error}")
     except (ValueError, KeyError, TypeError) as error:
-        fail(f"{endpoint} answered what no Faradisc server does: {error!r}")
+        fail(f"{url} answered what no Faradisc server does: {error!r}")
     finally:
         connection.close()
 

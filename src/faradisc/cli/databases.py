@@ -105,9 +105,11 @@ class _Offline:
         from faradisc import database  # noqa: PLC0415 - the other commands need none of this
         from faradisc.auth.sigv4 import Credential  # noqa: PLC0415
         from faradisc.backups.shelf import SHELF, DirectoryShelf  # noqa: PLC0415
+        from faradisc.storage import format as data_format  # noqa: PLC0415
         from faradisc.storage.immediate import run  # noqa: PLC0415
         from faradisc.storage.rocks import open_rocks  # noqa: PLC0415
 
+        data_format.found(directory)  # a mistyped name is a mistake, not a new database
         self._run: Callable[[Any], Any] = run
         settings = database.Settings(transition_ms=0)
         shelf = DirectoryShelf(directory / SHELF, blocking=False)

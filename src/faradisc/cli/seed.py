@@ -43,6 +43,8 @@ def seed(
     from faradisc.seeding import load, read_seed  # noqa: PLC0415
     from faradisc.storage.immediate import run  # noqa: PLC0415
 
+    if not directory.is_dir():
+        _fail(f"There is no directory {directory}.")
     found = read_seed(directory, _pairs(parameters))
     if not found.tables and not found.faults:
         _fail(f"{directory} defines no table.")

@@ -165,9 +165,14 @@ class _Refusals:
         pass
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
+        from botocore.exceptions import BotoCoreError, ClientError, EndpointConnectionError  # noqa: PLC0415
 
-        if isinstance(error, BotoCoreError | ClientError | ValueError | TimeoutError):
+        if isinstance(error, ClientError):
+            _fail("{Code}: {Message}".format_map(error.response["Error"]))
+        if isinstance(error, EndpointConnectionError):
+            reason: Exception = error.kwargs["error"]
+            _fail(f"{error.kwargs['endpoint_url']} does not answer: {reason.__cause__ or reason}")
+        if isinstance(error, BotoCoreError | ValueError | TimeoutError):
             _fail(str(error))
 
 

@@ -84,7 +84,7 @@ def export_table(
 
         masking = _masking(mask)
         kind = {"json": "DYNAMODB_JSON", "ion": "ION"}[format_]
-        with _endpoint(place, threads=segments) as source:
+        with _endpoint(place, threads=segments, made=False) as source:
             dump = Dump(directory, kind, SystemClock(), SystemEntropy())
             progress = Progress()
             made = dump.table(source, table, masker=masking.of(table), segments=segments, progress=progress)
@@ -210,7 +210,10 @@ def copy(
         masking = _masking(mask)
         if resume is not None:
             resume.mkdir(parents=True, exist_ok=True)
-        with _endpoint(sides[0], threads=segments) as source, _endpoint(sides[1], threads=segments) as target:
+        with (
+            _endpoint(sides[0], threads=segments, made=False) as source,
+            _endpoint(sides[1], threads=segments) as target,
+        ):
             for table in tables:
                 progress = Progress()
                 copy_table(
@@ -227,12 +230,21 @@ def copy(
 
 
 @contextmanager
-def _endpoint(place: dict[str, Any], *, threads: int, places: Places | None = None) -> Iterator[Endpoint]:
-    from faradisc.transfer.wire import Directory, Remote  # noqa: PLC0415 - slow to import
+def _endpoint(
+    place: dict[str, Any], *, threads: int, places: Places | None = None, made: bool = True
+) -> Iterator[Endpoint]:
+    """The database of the options.
+
+    made: a data directory that is missing is made. Whoever only reads has mistyped its name.
+    """
+    from faradisc.storage import format as data_format  # noqa: PLC0415 - slow to import
+    from faradisc.transfer.wire import Directory, Remote  # noqa: PLC0415
 
     url = None if place["url"] == "aws" else place["url"]
     opened: Endpoint
     if place["data_dir"] is not None:
+        if not made:
+            data_format.found(Path(place["data_dir"]))
         opened = Directory(place["data_dir"], places)
     else:
         opened = Remote(url, place["region"], profile=place["profile"], threads=threads)

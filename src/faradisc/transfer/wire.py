@@ -110,7 +110,8 @@ class Remote:
             answer = self._pool.request("POST", self._url, body=body, headers=dict(signed.headers.items()))
         except (HTTPError, LocationValueError, OSError) as error:
             if last or isinstance(error, LocationValueError):
-                raise Unreachable(f"{self._url} does not answer: {error}") from error
+                reason = error.__cause__ or error  # what the system said, without urllib3's names
+                raise Unreachable(f"{self._url} does not answer: {reason}") from error
             return 0, {}
         try:
             document = orjson.loads(answer.data)
