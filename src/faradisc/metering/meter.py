@@ -245,6 +245,13 @@ class Meter:
                 meter.account.remove(meter.name)
             self._gone.append(table_id)
 
+    def drop_all(self) -> None:
+        """Forget every table, and all that was counted and has happened: as if it had just been opened."""
+        self._gone += self._tables
+        self._tables.clear()
+        self._clocks.clear()
+        self.recent.clear()
+
     def tables(self) -> list[TableMeter]:
         return list(self._tables.values())
 

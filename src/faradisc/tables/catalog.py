@@ -510,7 +510,7 @@ class Catalog:
                 await self._store.commit([batch, streams_batch])
             for table in tables:
                 await self._clear(table)
-                self.meter.detach(table.state.table_id)
+            self.meter.drop_all()
             for part in streams_parts:
                 await self._store.clear(part)
 

@@ -153,6 +153,34 @@ def test_databases_are_apart_and_reset_empties_one(database: LocalDatabase) -> N
     assert client.list_tables()["TableNames"] == []
 
 
+def test_reset_forgets_what_was_counted() -> None:
+    """So one test's metrics are not those of the next, whose tables have the same names."""
+    clock = ManualClock()
+    with LocalDatabase(clock=clock) as database:
+        client, metrics = database.client(), database.client("cloudwatch")
+        create(client)
+        client.put_item(TableName="things", Item=KEY)
+        clock.advance(120)
+        client.list_tables()
+        assert metrics.list_metrics()["Metrics"]
+        client.put_item(TableName="things", Item=KEY)
+        database.reset()
+        assert metrics.list_metrics()["Metrics"] == []
+        create(client)
+        clock.advance(120)
+        client.list_tables()
+        counted = metrics.get_metric_statistics(
+            Namespace="AWS/DynamoDB",
+            MetricName="ConsumedWriteCapacityUnits",
+            Dimensions=[{"Name": "TableName", "Value": "things"}],
+            StartTime=clock.now_ns() / 1e9 - 600,
+            EndTime=clock.now_ns() / 1e9,
+            Period=600,
+            Statistics=["Sum"],
+        )["Datapoints"]
+        assert [each["Sum"] for each in counted] == [0] * len(counted) != []
+
+
 def test_the_process_shares_one_database() -> None:
     try:
         create(faradisc.local.client("dynamodb"))
