@@ -251,6 +251,21 @@ def test_a_backup_of_a_later_release_is_left_aside(
     other.close()
 
 
+def test_a_backup_is_deleted_while_a_table_is_restored_from_a_past(process: Stepped) -> None:
+    dynamodb, arn = make(process)
+    dynamodb.update_continuous_backups(
+        TableName="source", PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": True}
+    )
+    dynamodb.restore_table_to_point_in_time(
+        SourceTableName="source", TargetTableName="target", UseLatestRestorableTime=True
+    )
+    assert dynamodb.describe_table(TableName="target")["Table"]["TableStatus"] == "CREATING"
+    dynamodb.delete_backup(BackupArn=arn)
+    assert listed(dynamodb) == []
+    process.finish()
+    assert rows(dynamodb, "target") == rows(dynamodb, "source")
+
+
 def test_a_reset_forgets_backups(process: Stepped) -> None:
     dynamodb, _ = make(process)
     dynamodb.create_backup(TableName="source", BackupName="unfinished")
