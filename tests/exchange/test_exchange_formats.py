@@ -162,6 +162,9 @@ def test_binary_ion_is_read() -> None:
         (b"$ion_1_0 {Item:[1]}", "no struct"),
         (b"$ion_1_0 [1]", "no Ion struct"),
         (b'$ion_1_0 {Item:{a:$dynamodb_NS::[1.,"b"]}}', "another type"),
+        (b"$ion_1_0 {Item:{$0:1.}}", "no name"),
+        (b"$ion_1_0 {Item:{a:{$0:1.}}}", "no name"),
+        (b"$ion_1_0 {Item:{a:b::{$0:1.}}}", "no name"),
         (b"$ion_1_0 {Item:{a:", "no valid Ion"),
     ],
 )

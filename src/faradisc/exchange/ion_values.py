@@ -186,7 +186,14 @@ def _member(name: str, content: Any) -> Any:
         return content
     if not isinstance(content, dict):
         raise _NotAnItem(f"{name} is no struct")
-    return {each: _attribute(inner, _LEVELS_MAX) for each, inner in content.items()}
+    return _attributes(content, _LEVELS_MAX)
+
+
+def _attributes(struct: dict[Any, Any], levels: int) -> dict[str, AttributeValue]:
+    """The fields of a struct, which have names unless somebody wrote `$0`."""
+    if None in struct:
+        raise _NotAnItem("a field has no name")
+    return {str(name): _attribute(each, levels) for name, each in struct.items()}
 
 
 def _attribute(value: Any, levels: int) -> AttributeValue:
@@ -204,7 +211,7 @@ def _attribute(value: Any, levels: int) -> AttributeValue:
     if not levels:
         raise _NotAnItem("it is nested too deeply")
     if kind is dict:
-        return {"M": {name: _attribute(each, levels - 1) for name, each in value.items()}}
+        return {"M": _attributes(value, levels - 1)}
     if kind is list:
         return {"L": [_attribute(each, levels - 1) for each in value]}
     return _annotated(value, levels)
@@ -234,5 +241,5 @@ def _annotated(value: Any, levels: int) -> AttributeValue:
     if name == "BOOL":
         return {"BOOL": bool(value)}
     if name == "STRUCT":
-        return {"M": {str(each): _attribute(inner, levels - 1) for each, inner in value.items()}}
+        return {"M": _attributes(value, levels - 1)}
     raise _NotAnItem(f"an Ion {name.lower()}")
