@@ -1,4 +1,6 @@
 # The menu. Every target makes the environment it needs; nothing has to be installed first.
+# The modules are compiled with it: where PYTHONDONTWRITEBYTECODE is set, as in many containers, every start would
+# compile them all again, which takes longer than the rest of it.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -12,11 +14,13 @@ help:  ## this list
 $(VENV)/.run: pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) install -c constraints.txt -e .
+	@$(BIN)/python -m compileall -q src
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) install -c constraints.txt -e '.[dev]'
+	@$(BIN)/python -m compileall -q src
 	@touch $@ $(VENV)/.run
 
 serve: $(VENV)/.run  ## install and serve on 127.0.0.1:8000, data in ./faradisc-data
