@@ -144,7 +144,10 @@ class Alarms:
     async def move(
         self, alarm: Alarm, state: State, reason: str, reason_data: str | None, at_ns: int
     ) -> None:
-        """Put an alarm into a state; its actions follow a change."""
+        """Put an alarm into a state; its actions follow a change. One that was deleted while its metrics were
+        looked at, or others were, stays deleted."""
+        if self._alarms.get((alarm.place, alarm.name)) is not alarm:
+            return
         before = {"stateValue": alarm.state, "stateReason": alarm.reason}
         changed = state != alarm.state
         alarm.updated_ns = at_ns

@@ -10,6 +10,8 @@ import orjson
 import pytest
 
 from faradisc.clock import ManualClock
+from faradisc.monitoring.alarm import Alarm
+from faradisc.monitoring.alarms import Alarms
 from fixtures.neighbours import MIDNIGHT_S, MONITORING, Town
 from fixtures.schemas import refused
 
@@ -167,6 +169,30 @@ def test_states_survive_a_restart(open_town: Callable[..., Town], tmp_path: Path
     assert (described(town), history(town)) == (before, summaries)
     town.minutes(2, 0)
     assert described(town)["StateValue"] == "OK"
+
+
+def test_an_alarm_that_is_deleted_while_another_is_looked_at_stays_deleted(
+    open_town: Callable[..., Town], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = ManualClock(MIDNIGHT_S)
+    town = open_town(tmp_path, clock=clock)
+    town.create()
+    for name in ("busy", "other"):
+        town.cloudwatch.put_metric_alarm(**{**ALARM, "AlarmName": name})
+    move = Alarms.move
+
+    async def move_and_delete(alarms: Alarms, alarm: Alarm, *change: Any) -> None:
+        if len(alarms.all()) == 2:
+            await alarms.delete([each for each in alarms.all() if each is not alarm])
+        await move(alarms, alarm, *change)
+
+    monkeypatch.setattr(Alarms, "move", move_and_delete)
+    town.minutes(3, 3)
+    town.close()
+    town = open_town(tmp_path, clock=clock)
+    (left,) = town.cloudwatch.describe_alarms()["MetricAlarms"]
+    (deleted,) = {"busy", "other"} - {left["AlarmName"]}
+    assert history(town, AlarmName=deleted)[-1] == f'Alarm "{deleted}" deleted'
 
 
 def test_set_by_hand_until_the_next_look(town: Town) -> None:
