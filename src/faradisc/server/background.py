@@ -1,8 +1,9 @@
 """The server's part of background work: call the database's next step, again and again.
 
 Steps are bounded and let requests run in between. When the store refuses writes, it does so until it is
-opened again, so the work ends. Any other failure is logged and the step is tried again after a pause that
-grows, so that one job's trouble neither stops the others nor fills the log.
+opened again, so the work ends. After any other failure it goes on after the usual pause, for all other jobs
+had their step and may have much to do; of failures in a row fewer and fewer are logged. So one job's trouble
+neither slows the others down for long nor fills the log.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ _log = logging.getLogger(__name__)
 
 IDLE_PAUSE_S = 0.1
 """Between looks for work when there was none; bounds how long new work waits."""
-FAILURE_PAUSE_S = 1.0
-FAILURE_PAUSE_S_MAX = 60.0
+FAILURES_PER_LINE_MAX = 512
+"""Of failures in a row the first, second, fourth, eighth ... are logged, then every so many: one a minute."""
 
 
 async def keep_working(
@@ -33,25 +34,29 @@ async def keep_working(
     work: does one bounded step; False when there was nothing to do. refuses: whether the store takes no more
     writes.
     """
-    failure_pause_s = FAILURE_PAUSE_S
+    failures = 0
     while not stop.is_set():
         try:
             pause_s = 0.0 if await work() else IDLE_PAUSE_S
-            failure_pause_s = FAILURE_PAUSE_S
+            failures = 0
         except Exception as error:
             if refuses() or isinstance(error, Closed):
                 _log.error("background work has ended: %s", error)
                 return
-            if isinstance(error, StorageError):  # one damaged block, say: it is elsewhere that work goes on
-                _log.error("background work failed; next try in %g s: %s", failure_pause_s, error)
-            else:
-                _log.exception("background work failed; next try in %g s", failure_pause_s)
-            pause_s = failure_pause_s
-            failure_pause_s = min(2 * failure_pause_s, FAILURE_PAUSE_S_MAX)
+            failures += 1
+            if failures & (failures - 1) == 0 or failures % FAILURES_PER_LINE_MAX == 0:
+                _log_failure(error, failures)
+            pause_s = IDLE_PAUSE_S
         if pause_s:
             await _pause(pause_s, stop)
         else:
             await asyncio.sleep(0)
+
+
+def _log_failure(error: Exception, failures: int) -> None:
+    words = "background work failed %d times in a row and is tried again: %s"
+    # What the disk says, of one damaged block perhaps, needs no traceback; a bug of ours does.
+    _log.error(words, failures, error, exc_info=None if isinstance(error, StorageError) else error)
 
 
 async def _pause(pause_s: float, stop: asyncio.Event) -> None:
