@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from faradisc.administration.checking import OnlineCheck
 from faradisc.administration.desk import Desk
 from faradisc.backups.periods import Periods
 from faradisc.backups.registry import Backups
@@ -14,7 +15,6 @@ from faradisc.backups.restoring import Restores
 from faradisc.backups.shelf import MemoryShelf, Shelf
 from faradisc.capacity.account import Account
 from faradisc.capacity.throttle import Throttled
-from faradisc.check.online import OnlineCheck
 from faradisc.clock import Clock, Entropy, SystemClock, SystemEntropy
 from faradisc.errors import ApiError, RequestRuleError, StorageError
 from faradisc.exchange.desk import Exchange, Places
@@ -28,7 +28,6 @@ from faradisc.neighbours import Neighbours
 from faradisc.operations.call import Backend, Call, alone
 from faradisc.operations.registry import OPERATIONS
 from faradisc.protocol.http import RequestIds
-from faradisc.protocol.neighbours.answering import Neighbour
 from faradisc.storage.api import Store
 from faradisc.tables.backfill import backfill_step
 from faradisc.tables.catalog import Catalog
@@ -37,6 +36,9 @@ from faradisc.transactions.tokens import Tokens
 from faradisc.ttl.filling import fill_step
 from faradisc.ttl.sweep import Sweeper
 from faradisc.workers import Job, Workers
+
+if TYPE_CHECKING:
+    from faradisc.protocol.neighbours.answering import Neighbour
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,7 @@ class Database:
         self.account = settings.account
         self.request_ids = RequestIds(backend.entropy)
         store, catalog = backend.store, backend.catalog
-        self._observer = Observer(catalog.account_of, backend.clock.now_ns)
+        self._observer = Observer(catalog.account_of, backend.clock.now_ns, catalog.meter.moment)
         self.neighbours = Neighbours(
             store,
             catalog,

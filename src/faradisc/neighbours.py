@@ -1,20 +1,29 @@
-"""The other services on DynamoDB's port, over one database: Application Auto Scaling and CloudWatch."""
+"""The other services on DynamoDB's port, over one database: Application Auto Scaling and CloudWatch.
+
+Few databases have a visitor for them, so they are imported and set up when the first one comes, or at the
+start of a database in which one has left something: it costs a start that has neither nothing.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
 
 from faradisc.capacity.metrics import MetricStore
 from faradisc.clock import Clock, Entropy
-from faradisc.monitoring.service import Monitoring
-from faradisc.protocol.neighbours.answering import Neighbour
+from faradisc.codec.keyspace import ALARMS_PART, SCALING_PART
+from faradisc.operations.call import Call
 from faradisc.protocol.neighbours.services import CLOUDWATCH, SCALING
-from faradisc.scaling.service import Scaling
-from faradisc.scaling.worker import Execute
 from faradisc.storage.api import Store
 from faradisc.tables.catalog import Catalog
 from faradisc.workers import Job
+
+if TYPE_CHECKING:
+    from faradisc.monitoring.service import Monitoring
+    from faradisc.protocol.neighbours.answering import Neighbour
+    from faradisc.scaling.service import Scaling
+
+Execute = Callable[[Call], Awaitable[dict[str, Any]]]
 
 
 class Neighbours:
@@ -29,36 +38,57 @@ class Neighbours:
         execute: Execute,
     ) -> None:
         """`metrics_of` gives the metrics of a namespace's tables, `execute` runs an operation of DynamoDB."""
-        self.monitoring = Monitoring(store, catalog, clock, metrics_of)
-        self.scaling = Scaling(
-            store,
-            catalog,
-            self.monitoring.alarms,
-            clock=clock,
-            entropy=entropy,
-            metrics_of=metrics_of,
-            execute=execute,
-        )
-        self._by_service: dict[str, Any] = {
-            CLOUDWATCH.name: self.monitoring,
-            SCALING.name: self.scaling,
-        }
-        self.jobs = (
-            Job("auto scaling", self.scaling.scaler.step),
-            Job("alarms", self.monitoring.evaluator.step),
-        )
+        self._store = store
+        self._catalog = catalog
+        self._clock = clock
+        self._entropy = entropy
+        self._metrics_of = metrics_of
+        self._execute = execute
+        self._monitoring: Monitoring | None = None
+        self._scaling: Scaling | None = None
+        self.jobs = (Job("auto scaling", self._scale), Job("alarms", self._evaluate))
         """To run after the job that lets time pass for the metrics."""
 
+    def _services(self) -> tuple[Monitoring, Scaling]:
+        """Both, set up if they are not."""
+        if self._monitoring is None or self._scaling is None:
+            from faradisc.monitoring.service import Monitoring  # noqa: PLC0415 - see the top
+            from faradisc.scaling.service import Scaling  # noqa: PLC0415
+
+            self._monitoring = Monitoring(self._store, self._catalog, self._clock, self._metrics_of)
+            self._scaling = Scaling(
+                self._store,
+                self._catalog,
+                self._monitoring.alarms,
+                clock=self._clock,
+                entropy=self._entropy,
+                metrics_of=self._metrics_of,
+                execute=self._execute,
+            )
+        return self._monitoring, self._scaling
+
     def of(self, service: str) -> Neighbour:
-        neighbour: Neighbour = self._by_service[service]
-        return neighbour
+        """Who answers for a service, by botocore's name of it."""
+        monitoring, scaling = self._services()
+        by_service: dict[str, Neighbour] = {CLOUDWATCH.name: monitoring, SCALING.name: scaling}
+        return by_service[service]
+
+    async def _scale(self) -> bool:
+        return False if self._scaling is None else await self._scaling.scaler.step()
+
+    async def _evaluate(self) -> bool:
+        return False if self._monitoring is None else await self._monitoring.evaluator.step()
 
     async def load(self) -> None:
         """Read what a restart has left."""
-        await self.monitoring.alarms.load()
-        await self.scaling.targets.load()
+        left = [await self._store.range(part, None, None, limit=1) for part in (ALARMS_PART, SCALING_PART)]
+        if any(left):
+            monitoring, scaling = self._services()
+            await monitoring.alarms.load()
+            await scaling.targets.load()
 
     async def drop_all(self) -> None:
         """Forget every alarm, metric, target and activity."""
-        await self.scaling.targets.drop_all()
-        await self.monitoring.drop_all()
+        if self._scaling is not None and self._monitoring is not None:
+            await self._scaling.targets.drop_all()
+            await self._monitoring.drop_all()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from faradisc.check.online import OnlineCheck
+from faradisc.administration.checking import OnlineCheck
 from faradisc.clock import ManualClock
 from faradisc.storage.api import Batch, IOFailed, ReadOnlyStore
 from faradisc.storage.immediate import run

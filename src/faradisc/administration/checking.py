@@ -5,13 +5,15 @@ One check runs at a time, a page of rows per step, over one snapshot; its report
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from faradisc.backups.shelf import Shelf
-from faradisc.check.walk import Check
 from faradisc.clock import Clock
 from faradisc.errors import StorageError
 from faradisc.storage.api import Store
+
+if TYPE_CHECKING:
+    from faradisc.check import Check
 
 
 class OnlineCheck:
@@ -29,6 +31,8 @@ class OnlineCheck:
         """Start a check; False when one is under way already."""
         if self._is_running:
             return False
+        from faradisc.check import Check  # noqa: PLC0415 - checks are rare, and a start should not pay for them
+
         self._check = Check(self._store, self._clock, self._shelf)
         self._is_running, self._failure = True, ""
         self._began_ns = self._ended_ns = self._clock.now_ns()
