@@ -295,6 +295,16 @@ INVALID: dict[str, tuple[str, dict[str, Any], str]] = {
         {"ServiceNamespace": "dynamodb", "ScalableDimension": NAMES["ScalableDimension"]},
         "Resource ID must be specified if scalable dimension is specified",
     ),
+    "an end that no counter of nanoseconds holds": (
+        "put_scheduled_action",
+        {**NAMES, **ACTION, "EndTime": datetime(9999, 12, 31, tzinfo=UTC)},
+        "Start and end times lie between the years 1970 and 2500",
+    ),
+    "a moment that no counter of nanoseconds holds": (
+        "put_scheduled_action",
+        {**NAMES, **ACTION, "Schedule": "at(9999-12-31T23:59:59)"},
+        "The schedule names no moment before the year 2501",
+    ),
     "step scaling": (
         "put_scaling_policy",
         {**NAMES, **POLICY, "PolicyType": "StepScaling"},

@@ -22,8 +22,8 @@ from faradisc.scaling.target import ScheduledAction, Target
 
 ACTIONS_PER_TARGET_MAX: Final = 200
 """Quotas of Application Auto Scaling."""
-_MOMENT_S_MAX: Final = 253_402_300_799
-"""The end of the year 9999."""
+_MOMENT_S_MAX: Final = 16_756_675_199
+"""The end of the year 2500: moments are kept in nanoseconds, of which 64 bits hold no 600 years."""
 
 
 async def put_scheduled_action(scaling: Scaling, call: Call) -> dict[str, Any]:
@@ -50,6 +50,8 @@ async def put_scheduled_action(scaling: Scaling, call: Call) -> dict[str, Any]:
     action.plan(scaling.clock.now_ns())
     if action.next_ns is None:
         raise ValidationException("The schedule names no moment in the future")
+    if action.next_ns > _MOMENT_S_MAX * SECOND_NS:
+        raise ValidationException("The schedule names no moment before the year 2501")
     target.actions[name] = action
     await scaling.targets.save(target)
     return {}
@@ -81,7 +83,7 @@ def _action(scaling: Scaling, call: Call, name: str, present: ScheduledAction | 
 
 def _moment(seconds: float) -> int:
     if not math.isfinite(seconds) or not 0 <= seconds <= _MOMENT_S_MAX:
-        raise ValidationException("Start and end times lie between the years 1970 and 9999")
+        raise ValidationException("Start and end times lie between the years 1970 and 2500")
     return int(seconds * 1000) * (SECOND_NS // 1000)
 
 
