@@ -30,7 +30,7 @@ from faradisc.limits import STORAGE_OVERHEAD_BYTES
 from faradisc.metering.recording import Recorder
 from faradisc.metering.settings import ThroughputSettings, parse_config
 from faradisc.metering.survey import Walk
-from faradisc.metering.table import InsightsSetting, Provision, TableMeter
+from faradisc.metering.table import InsightsSetting, Moment, Provision, TableMeter
 from faradisc.storage.api import Batch, Conflict, Store
 
 log = logging.getLogger("faradisc.throughput")
@@ -55,10 +55,11 @@ class EntropyChance:
 class AccountClock:
     """The time, as the tables of one account see it: reading it lets their capacity catch up."""
 
-    __slots__ = ("account", "events", "read")
+    __slots__ = ("account", "events", "moment", "read")
 
-    def __init__(self, account: Account, clock: Clock) -> None:
+    def __init__(self, account: Account, clock: Clock, moment: Moment) -> None:
         self.account = account
+        self.moment = moment
         self.read = clock.now_ns
         self.events: deque[Event] = deque()
         """What has happened and was not handled yet."""
@@ -95,6 +96,7 @@ class Meter:
         self._clock = clock
         self._chance = EntropyChance(entropy)
         self.settings = settings or ThroughputSettings()
+        self.moment = Moment()
         self._clocks: dict[str, AccountClock] = {}
         self._tables: dict[str, TableMeter] = {}
         self._stored: dict[str, Stored] = {}
@@ -128,7 +130,7 @@ class Meter:
         found = self._clocks.get(namespace)
         if found is None:
             account = Account(self.settings.default, self._clock.now_ns(), chance=self._chance)
-            found = self._clocks[namespace] = AccountClock(account, self._clock)
+            found = self._clocks[namespace] = AccountClock(account, self._clock, self.moment)
         return found
 
     def account(self, namespace: str) -> Account:

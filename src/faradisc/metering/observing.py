@@ -20,6 +20,7 @@ from faradisc.errors import (
     TransactionCanceledException,
     TransactionConflictException,
 )
+from faradisc.metering.table import Moment
 from faradisc.partiql.lexer import tokens_of
 
 THROTTLES: Final = (ProvisionedThroughputExceededException, ThrottlingException, RequestLimitExceeded)
@@ -60,14 +61,22 @@ class Seen(Protocol):
 class Observer:
     """Counts requests in the metrics of the account they belong to."""
 
-    __slots__ = ("_account_of", "_now")
+    __slots__ = ("_account_of", "_moment", "_now")
 
-    def __init__(self, account_of: Callable[[str, str], Account], now: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        account_of: Callable[[str, str], Account],
+        now: Callable[[], int],
+        moment: Moment | None = None,
+    ) -> None:
+        """moment: told when requests begin."""
         self._account_of = account_of
         self._now = now
+        self._moment = moment or Moment()
 
     def begin(self) -> int:
-        return self._now()
+        now = self._moment.now = self._now()
+        return now
 
     def succeeded(self, call: Seen, began: int) -> None:
         """A request was answered. Control-plane requests have no tables here and are not counted."""

@@ -51,8 +51,21 @@ class InsightsSetting:
         return ("ENABL" if self.enabled else "DISABL") + ("ED" if settled else "ING")
 
 
+class Moment:
+    """When the request that is being carried out began, as far as this is known: a request reads the clock
+    when it begins, and its charges need not read it again."""
+
+    __slots__ = ("now",)
+
+    def __init__(self) -> None:
+        self.now = 0
+
+
 class Ticking(Protocol):
     """Where a meter gets the time: reading it lets the capacity model catch up."""
+
+    @property
+    def moment(self) -> Moment: ...
 
     def now(self) -> int: ...
 
@@ -67,6 +80,7 @@ class TableMeter:
         "indexes",
         "insights",
         "insights_settings",
+        "moment",
         "name",
         "now",
         "operations",
@@ -86,6 +100,7 @@ class TableMeter:
         self.name = name
         self.ticking = ticking
         self.now = ticking.now
+        self.moment = ticking.moment
         self.config = config
         self.override: str | None = None
         """A profile given to this table alone while the server runs; it outlives a restart."""

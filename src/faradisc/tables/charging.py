@@ -51,7 +51,9 @@ def try_charge_write(outcome: Outcome) -> Throttle | None:
         if meter.recorder is not None:
             record_write(outcome, charges_of(outcome), None, meter.now())
     else:
-        now = meter.now()
+        now = meter.moment.now
+        if now >= meter.account.due:
+            now = meter.now()
         if table.global_indexes or meter.recorder is not None:
             refused = _charge_entries_too(outcome, now)
         else:
@@ -248,20 +250,13 @@ def grow_partitions(outcome: Outcome) -> None:
 # --- Reads of single items -----------------------------------------------------------------------
 
 
-def charge_read(table: Table, row_key: bytes, key: Item | None, half_units: int, *, consistent: bool) -> None:
-    """Admit the read of one item, once it is known what it costs, and take that. Raises Throttled.
-
-    key: for Contributor Insights; None is not counted there.
-    """
-    refused = try_charge_read(table, row_key, key, half_units, consistent=consistent)
-    if refused is not None:
-        raise Throttled(refused)
-
-
 def try_charge_read(
     table: Table, row_key: bytes, key: Item | None, half_units: int, *, consistent: bool
 ) -> Throttle | None:
-    """The same for one read of several: why it was refused, or None."""
+    """Admit the read of one item, once it is known what it costs, and take that: why it was refused, or None.
+
+    key: for Contributor Insights; None is not counted there.
+    """
     meter = table.meter
     reads = meter.reads
     refused = None
@@ -269,7 +264,9 @@ def try_charge_read(
     if not meter.enforced:
         reads.tally[half_units] += 1
     else:
-        now = meter.now()
+        now = meter.moment.now
+        if now >= meter.account.due:
+            now = meter.now()
         if not reads.charge(row_key, half_units, now, not consistent):
             refused = reads.refuse(row_key, now)
     if meter.recorder is not None or meter.insights:

@@ -15,10 +15,11 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from faradisc.capacity import units
+from faradisc.capacity.throttle import Throttled
 from faradisc.codec import record
 from faradisc.limits import PAGE_BYTES_MAX
 from faradisc.storage.api import ReadOnlyStore
-from faradisc.tables.charging import charge_read
+from faradisc.tables.charging import try_charge_read
 from faradisc.tables.paging import PageMeter
 from faradisc.tables.table import Table
 from faradisc.values.attribute import Item
@@ -138,7 +139,10 @@ async def read_charged(
     found = row[1] if row is not None else None
     size = record.size_of(found) if found is not None else 0
     half_units = units.read_half_units(size, consistent=consistent)
-    charge_read(table, row_key, key if insightful else None, half_units, consistent=consistent)
+    counted = key if insightful else None
+    refused = try_charge_read(table, row_key, counted, half_units, consistent=consistent)
+    if refused is not None:
+        raise Throttled(refused)
     return found, half_units
 
 
