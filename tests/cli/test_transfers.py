@@ -243,6 +243,18 @@ def test_sources_and_targets_that_are_not_there(tmp_path: Path) -> None:
     assert told == "faradisc: http://127.0.0.1:1/ does not answer: [Errno 111] Connection refused\n"
 
 
+def test_addresses_as_people_write_them(server: Server, tmp_path: Path) -> None:
+    short = server.url.removeprefix("http://")
+    text = "ResourceNotFoundException: Requested resource not found: Table: nobodys not found"
+    for call in (
+        ("export", "nobodys", tmp_path / "out", "--url"),
+        ("copy", "nobodys", "--to-url", short, "--from-url"),
+        ("streams", "tail", "nobodys", "--url"),
+    ):
+        assert run(*call, short, code=1).output == f"faradisc: {text}\n"
+        assert "'ftp://x' is no http:// or https:// address." in run(*call, "ftp://x", code=2).output
+
+
 def test_a_mistyped_directory_is_not_made_a_database(server: Server, tmp_path: Path) -> None:
     typo = tmp_path / "dta"
     for call in (

@@ -34,6 +34,16 @@ class Database(Protocol):
         ...
 
 
+def address(_: click.Context, __: click.Parameter, url: str | None) -> str | None:
+    """What a `--url` means: `localhost:8000` is an http:// address. `aws` and nothing stay what they are."""
+    if url is None or url == "aws":
+        return url
+    whole = url if "//" in url else f"http://{url}"
+    if not whole.startswith(("http://", "https://")):
+        raise click.BadParameter(f"{url!r} is no http:// or https:// address.")
+    return whole
+
+
 def which_database(command: Callable[..., None]) -> Callable[..., None]:
     """The options that say which: `url`, `data_dir` and `region`, for `reached`."""
     for option in (

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 import click
 
+from faradisc.cli.databases import address
 from faradisc.server.settings import ENVIRONMENT_PREFIX
 
 
@@ -26,6 +27,7 @@ def _endpoint(command: Callable[..., None]) -> Callable[..., None]:
         default="http://127.0.0.1:8000",
         show_default=True,
         envvar=ENVIRONMENT_PREFIX + "URL",
+        callback=address,
         help="Endpoint of the database.",
     )(command)
 

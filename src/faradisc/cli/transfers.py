@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from faradisc.cli.databases import address
 from faradisc.server.settings import ENVIRONMENT_PREFIX
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ def _place(prefix: str, what: str) -> Callable[[Callable[..., None]], Callable[.
             default=None if prefix else DEFAULT_URL,
             show_default=not prefix,
             envvar=None if prefix else ENVIRONMENT_PREFIX + "URL",
+            callback=address,
             help=f"Endpoint of {what}, or `aws` for Amazon's own.",
         )(command)
 
