@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +16,18 @@ from faradisc.seeding import Outcome, load, read_seed
 from faradisc.seeding.loading import Refused
 from faradisc.server.settings import SettingsError
 
+_log = logging.getLogger("faradisc.seeding")
+
 PAUSE_S = 0.02
 SHOWN_MAX = 20
 
 
 async def seed(database: Database, directory: str) -> Outcome:
-    """Raises: SettingsError, naming the faults by file and line."""
+    """Logs what was left out. Raises: SettingsError, naming the faults by file and line."""
     found = await asyncio.to_thread(read_seed, Path(directory))
     outcome = await load(found, _Caller(database).call, lambda: asyncio.sleep(PAUSE_S))
+    for note in outcome.notes:
+        _log.warning("%s/%s", directory, note)
     if outcome.faults:
         listed = [f"\n  {directory}/{fault}" for fault in outcome.faults[:SHOWN_MAX]]
         if len(outcome.faults) > SHOWN_MAX:
