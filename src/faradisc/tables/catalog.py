@@ -334,7 +334,7 @@ class Catalog:
         present = self._tables.get(place)
         if present is not None and self._settled(present) is not None:
             raise ResourceInUseException(f"Table already exists: {name}")
-        if len(self._tables) >= TABLES_MAX:
+        if len(self._tables) >= TABLES_MAX <= len(self.names(region, account)):  # which forgets the deleted
             raise LimitExceededException(
                 "Subscriber limit exceeded: Number of tables exceeds the limit of "
                 f"{TABLES_MAX} tables per account"

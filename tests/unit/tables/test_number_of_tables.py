@@ -1,0 +1,40 @@
+"""How many tables there can be: those that are there count, not those that were."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from faradisc.clock import ManualClock
+from faradisc.local import LocalDatabase
+from faradisc.tables import catalog
+from fixtures.schemas import refused, schema
+
+
+def test_tables_that_were_deleted_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor does it matter that nobody has looked for them since."""
+    monkeypatch.setattr(catalog, "TABLES_MAX", 3)
+    clock = ManualClock()
+    with LocalDatabase(clock=clock, transition_ms=5) as database:
+        client: Any = database.client()
+        for number in range(10):
+            client.create_table(TableName=f"table-{number}", **schema("p:S"))
+            clock.advance(1)
+            client.delete_table(TableName=f"table-{number}")
+            clock.advance(1)
+        for number in range(3):
+            client.create_table(TableName=f"more-{number}", **schema("p:S"))
+        with refused("LimitExceededException") as caught:
+            client.create_table(TableName="more-3", **schema("p:S"))
+        assert "3 tables per account" in str(caught.value)
+
+
+def test_each_region_has_its_own_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalog, "TABLES_MAX", 1)
+    with LocalDatabase(per_region=True) as database:
+        for region in ("us-east-1", "eu-west-1"):
+            client: Any = database.client(region_name=region)
+            client.create_table(TableName="table", **schema("p:S"))
+            with refused("LimitExceededException"):
+                client.create_table(TableName="another", **schema("p:S"))
