@@ -130,6 +130,8 @@ def test_browsers_get_pages(site: Site, path: str) -> None:
 def test_what_does_not_exist(site: Site) -> None:
     assert site.ask("GET", "/_faradisc/nothing")[0] == 404
     assert site.ask("GET", "/_faradisc/tables/Nowhere")[0] == 404
+    assert site.ask("GET", "/_faradisc/capacity/Nowhere")[0] == 404
+    assert site.refusal("/_faradisc/capacity/Nowhere", {}) == (404, "There is no table Nowhere.")
     assert site.ask("DELETE", "/_faradisc/tables")[0] == 405
     assert site.ask("GET", "/_faradisc")[0] == 301
 

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from faradisc.administration import throughput
-from faradisc.administration.throughput import AdminError
+from faradisc.administration.throughput import AdminError, NoSuchTable
 from faradisc.clock import Clock, MovableClock
 from faradisc.errors import ApiError
 from faradisc.operations.call import Backend
@@ -25,11 +25,11 @@ class Desk:
         self._work = work
 
     def _table(self, name: str, region: str, account: str) -> Table:
-        """Raises: AdminError."""
+        """Raises: NoSuchTable."""
         try:
             return self._backend.catalog.for_control(name, region, account)
         except ApiError as missing:
-            raise AdminError(f"There is no table {name}.") from missing
+            raise NoSuchTable(f"There is no table {name}.") from missing
 
     # --- Throughput ---
 

@@ -28,6 +28,10 @@ class AdminError(Exception):
     """A request that cannot be done; the text is one sentence for people."""
 
 
+class NoSuchTable(AdminError):
+    """What it is about is not there."""
+
+
 def describe(table: Table) -> dict[str, Any]:
     """The throughput of a table and its global indexes, as of now."""
     meter = table.meter

@@ -27,7 +27,7 @@ from urllib.parse import parse_qs, unquote
 
 import orjson
 
-from faradisc.administration.throughput import AdminError
+from faradisc.administration.throughput import AdminError, NoSuchTable
 from faradisc.auth.sigv4 import Authenticator
 from faradisc.database import Database
 from faradisc.errors import ApiError
@@ -115,7 +115,7 @@ class AdminPages:
         try:
             return await page(Visit(self, database, request, name))
         except AdminError as mistake:
-            return _failure(400, str(mistake))
+            return _failure(404 if isinstance(mistake, NoSuchTable) else 400, str(mistake))
 
     def _misled(self, request: HttpRequest) -> str | None:
         """Why the address that a request was sent to cannot have meant this machine; None when it can."""
