@@ -293,6 +293,12 @@ def test_a_local_index_spends_the_units_of_its_table(world: World) -> None:
     assert world.metric("ConsumedWriteCapacityUnits", TableName="Orders")[0] == 2
 
 
+def test_an_item_that_is_too_large_is_told_so_though_units_are_short(world: World, refused: Refused) -> None:
+    world.create()
+    world.set(balance={"write": 0})
+    assert refused(put, world=world, key="a", size=410_000)["Code"] == "ValidationException"
+
+
 @pytest.mark.parametrize(
     "statement",
     ["SELECT * FROM Orders WHERE p = 'a'", "SELECT * FROM Orders", "DELETE FROM Orders WHERE p = 'a'"],

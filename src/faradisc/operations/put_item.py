@@ -29,8 +29,8 @@ async def put_item(backend: Backend, call: Call) -> dict[str, Any]:
     condition = bind_write_condition(call)
     table = backend.table_for_data(call, request["TableName"])
     check_item(item, table)
-    if condition is not None:
-        check_size(item)  # the write measures it too, but only after the condition
+    if condition is not None or table.meter.enforced:
+        check_size(item)  # the write measures it too, but only after condition and throughput
     outcome = await write_item(backend, call, Change(table, item, lambda _: item, condition))
     result: dict[str, Any] = {}
     if request.get("ReturnValues") == "ALL_OLD" and outcome.old.record is not None:
