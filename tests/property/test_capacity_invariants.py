@@ -194,8 +194,8 @@ def balances(resource: Resource, now: int) -> list[int]:
     return [bank.balance(now), *(cell.balance(now) for cell in resource.writes.cells)]
 
 
-def tallies(resource: Resource) -> list[dict[int, int]]:
-    return [dict(cell.tally) for cell in resource.writes.cells]
+def tallies(resource: Resource) -> list[Any]:
+    return [dict(resource.writes.tally), *((cell.spent, cell.charged) for cell in resource.writes.cells)]
 
 
 @given(load=loads, days=st.integers(0, 400), name=st.sampled_from(["aws", "documented", "classic-2017"]))

@@ -66,7 +66,7 @@ class Lane:
         self.cells: list[Cell] = []
         """In order of place; `lows` has the places they begin at."""
         self.tally: defaultdict[int, int] = defaultdict(int)
-        """Costs (in half units) counted without a partition: when nothing is enforced."""
+        """How often each cost (in half units) was charged since the last fold."""
         self.events: defaultdict[Cause, int] = defaultdict(int)
         """Throttle events since the last fold."""
 
@@ -84,7 +84,9 @@ class Lane:
 
     def settle(self, cell: Cell, place: bytes, half_units: int, now: int, eventual: bool = False) -> None:
         """Take a cost after the request has run. `eventual`: the read was eventually consistent."""
-        cell.tally[half_units] += 1
+        self.tally[half_units] += 1
+        cell.spent += half_units
+        cell.charged += 1
         nano = half_units * HALF_UNIT
         bucket = self.bucket
         # Bucket.take, written out twice and without max(), for speed.
@@ -132,7 +134,9 @@ class Lane:
                 used = full
             used += nano
             bucket.used = used if used <= level else min(used, level + bucket.debt)
-        cell.tally[half_units] += 1
+        self.tally[half_units] += 1
+        cell.spent += half_units
+        cell.charged += 1
         if eventual:
             nano = half_units * self.eventual_half
         full = cell_level - cell.cap
@@ -150,7 +154,9 @@ class Lane:
         """Take the cost of `count` equal requests at once, for callers that count in seconds (planner)."""
         if not count:
             return
-        cell.tally[half_units] += count
+        self.tally[half_units] += count
+        cell.spent += half_units * count
+        cell.charged += count
         nano = half_units * HALF_UNIT * count
         if self.bucket is not None:
             self.bucket.take(now, nano)

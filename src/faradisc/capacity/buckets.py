@@ -21,11 +21,18 @@ Source: capacity.md sections 2.3 and 2.5; vectors V91 to V94, V103, V109.
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 
 from faradisc.capacity.config import SECOND_NS
 
 ANY_DEBT = 1 << 200
 """Stands for no limit on debt."""
+
+
+@lru_cache(maxsize=1024)
+def _product(rate: int, ns: int) -> int:
+    """One object for what many partitions have in common: a charge looks at it, and memory is far away."""
+    return rate * ns
 
 
 class Bucket:
@@ -58,8 +65,8 @@ class Bucket:
     def _adopt(self, rate: int | Fraction) -> None:
         self.rate = rate if isinstance(rate, int) else rate.numerator
         self.scale = 1 if isinstance(rate, int) else rate.denominator
-        self.cap = self.rate * self.burst_ns
-        self.debt = ANY_DEBT if self.debt_ns is None else self.rate * self.debt_ns
+        self.cap = _product(self.rate, self.burst_ns)
+        self.debt = ANY_DEBT if self.debt_ns is None else _product(self.rate, self.debt_ns)
 
     def scaled_balance(self, now: int) -> int:
         return min(self.rate * now - self.used, self.cap)

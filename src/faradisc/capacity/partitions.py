@@ -17,7 +17,6 @@ Sources: capacity.md sections 2.3 and 2.4; initial count: vectors V70 to V85.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -44,13 +43,14 @@ class Cell(Bucket):
     """One direction of one partition. As a bucket it is the partition's physical limit."""
 
     __slots__ = (
+        "charged",
         "heat",
         "minute_count",
         "minute_nano",
         "minute_throttled",
         "partition",
         "share",
-        "tally",
+        "spent",
         "throttled",
         "throttled_total",
         "watch",
@@ -66,8 +66,9 @@ class Cell(Bucket):
         self.partition = partition
         self.share: Bucket | None = None
         """The partition's part of the table's rate; classic profile only."""
-        self.tally: defaultdict[int, int] = defaultdict(int)
-        """How often each cost (in half units) was charged since the last fold."""
+        self.spent = 0
+        self.charged = 0
+        """Half units since the last fold, and in how many charges."""
         self.heat = 0
         """Nano-units per second, averaged over about a minute."""
         self.throttled = 0
@@ -221,7 +222,8 @@ class PartitionMap:
             if theirs.watch is not None:
                 theirs.watch.divide([getattr(child, name) for child in children], theirs)
             # What was counted and not yet folded stays with the first child.
-            getattr(children[0], name).tally = theirs.tally
+            first = getattr(children[0], name)
+            first.spent, first.charged = theirs.spent, theirs.charged
         part.state = "retired"
         self.partitions[position : position + 1] = children
         self.lows[position : position + 1] = bounds

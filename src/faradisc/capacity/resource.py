@@ -271,12 +271,13 @@ class Resource:
     def _step(self, at: int) -> list[Event]:
         """One step of ten seconds ends at `at`."""
         for position, lane in enumerate(self.lanes):
-            _drain(lane.tally, self._minutes[position])
+            _add(lane.tally, self._minutes[position])
             _add(lane.events, self._events[position])
+            lane.tally.clear()
             lane.events.clear()
         events: list[Event] = []
         for part in list(self.partitions.partitions):
-            used = (_fold(part.reads, self._minutes[0]), _fold(part.writes, self._minutes[1]))
+            used = (_fold(part.reads), _fold(part.writes))
             if self.config.enforce:
                 hot = heat.step(part, used, self.config)
                 if part.state == "active" and at >= part.cooldown_until_ns:
@@ -351,8 +352,7 @@ class Resource:
         usages = []
         for position, lane in enumerate(self.lanes):
             tally, causes = dict(self._minutes[position]), dict(self._events[position])
-            for counted in (lane.tally, *(cell.tally for cell in lane.cells)):
-                _add(counted, tally)
+            _add(lane.tally, tally)
             _add(lane.events, causes)
             usages.append(MinuteUsage(minute_ns, lane.direction, tally, causes))
         return usages
@@ -394,21 +394,12 @@ def _add(counts: Mapping[Counted, int], into: dict[Counted, int]) -> None:
         into[counted] = into.get(counted, 0) + count
 
 
-def _drain(tally: dict[int, int], into: dict[int, int]) -> int:
-    """Move counts over; returns the half units they stand for."""
-    half_units = 0
-    for cost, count in tally.items():
-        into[cost] = into.get(cost, 0) + count
-        half_units += cost * count
-    tally.clear()
-    return half_units
-
-
-def _fold(cell: Cell, into: dict[int, int]) -> int:
+def _fold(cell: Cell) -> int:
     """Take a cell's counts since the last step; returns nano-units."""
-    if not cell.tally:
+    if not cell.charged:
         return 0
-    cell.minute_count += sum(cell.tally.values())
-    nano = _drain(cell.tally, into) * HALF_UNIT
+    cell.minute_count += cell.charged
+    nano = cell.spent * HALF_UNIT
     cell.minute_nano += nano
+    cell.spent = cell.charged = 0
     return nano

@@ -153,4 +153,6 @@ def test_equal_requests_at_once_are_equal_requests() -> None:
     assert one.reads.cells[0].balance(START) == many.reads.cells[0].balance(START)
     assert one.reads.bucket is not None and many.reads.bucket is not None
     assert one.reads.bucket.balance(START) == many.reads.bucket.balance(START)
-    assert one.reads.cells[0].tally == many.reads.cells[0].tally
+    assert one.reads.tally == many.reads.tally
+    first, second = one.reads.cells[0], many.reads.cells[0]
+    assert (first.spent, first.charged) == (second.spent, second.charged)
