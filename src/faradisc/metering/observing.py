@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 from faradisc.capacity.account import Account
-from faradisc.capacity.metrics import Dimensions, dimensions
+from faradisc.capacity.metrics import RECENT_MAX, Dimensions, dimensions
 from faradisc.errors import (
     ApiError,
     ConditionalCheckFailedException,
@@ -92,7 +92,11 @@ class Observer:
             if meter is None:
                 meter = table.meter.account.requests.meter(table.name, operation)
                 table.meter.operations[operation] = meter
-            meter.succeeded(elapsed)
+            # meter.succeeded, written out: this is on the path of every request.
+            recent = meter.recent
+            recent.append(elapsed)
+            if len(recent) >= RECENT_MAX:
+                meter.fold()
             if call.returned is not None:
                 meter.returned[call.returned] += 1
 
