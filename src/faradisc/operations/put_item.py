@@ -29,9 +29,9 @@ async def put_item(backend: Backend, call: Call) -> dict[str, Any]:
     condition = bind_write_condition(call)
     table = backend.table_for_data(call, request["TableName"])
     check_item(item, table)
-    if condition is not None or table.meter.enforced:
-        check_size(item)  # the write measures it too, but only after condition and throughput
-    outcome = await write_item(backend, call, Change(table, item, lambda _: item, condition))
+    size = checked_size(item)
+    change = Change(table, item, lambda _: item, condition, size=size)
+    outcome = await write_item(backend, call, change)
     result: dict[str, Any] = {}
     if request.get("ReturnValues") == "ALL_OLD" and outcome.old.record is not None:
         result["Attributes"] = record.json_of(outcome.old.record)
@@ -39,10 +39,12 @@ async def put_item(backend: Backend, call: Call) -> dict[str, Any]:
     return result
 
 
-def check_size(item: Item) -> None:
-    """Raises ValidationException."""
-    if item_size(item) > ITEM_SIZE_BYTES_MAX:
+def checked_size(item: Item) -> int:
+    """Bytes. Raises ValidationException."""
+    size = item_size(item)
+    if size > ITEM_SIZE_BYTES_MAX:
         raise ValidationException(PUT_TOO_LARGE)
+    return size
 
 
 def check_item(item: Item, table: Table) -> None:
