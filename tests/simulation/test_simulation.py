@@ -18,7 +18,7 @@ import pytest
 from simulation import kept
 from simulation.run import play
 
-SEEDS = 180
+SEEDS = 210
 CHUNKS = 6
 """So that several processes can share them."""
 
