@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from bench import client, expiring, machine, report, rounds, soak
+from bench import client, expiring, machine, report, rounds, soak, throttling
 from bench.servers import FARADISC, PROGRAMS, Program, Server, Unavailable, install_peers
 from bench.workloads import FEATURES, PARTITION_ITEMS, WORKLOADS, Population, Workload
 
@@ -27,7 +27,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.command == "setup":
             install_peers()
             return 0
-        return _soak(options) if options.command == "soak" else _run(options)
+        alone = {"soak": _soak, "throughput": _throughput}.get(options.command)
+        return _run(options) if alone is None else alone(options)
     except (
         Unavailable,
         client.BadAnswer,
@@ -47,11 +48,13 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add(
         "command",
         nargs="?",
-        choices=("run", "setup", "soak"),
+        choices=("run", "setup", "soak", "throughput"),
         default="run",
-        help="setup installs the peers with npm; soak puts everything on one server for a long time",
+        help="setup installs the peers with npm; soak puts everything on one server for a long time; "
+        "throughput measures what enforcing it costs",
     )
     add("--minutes", type=float, default=60, help="soak: how long (60)")
+    add("--turns", type=int, default=300, help="throughput: how many turns (300, about two minutes)")
     add("--only", type=_names(WORKLOADS), help=f"workloads, separated by commas: {', '.join(WORKLOADS)}")
     add("--servers", type=_names(PROGRAMS), help=f"servers, separated by commas: {', '.join(PROGRAMS)}")
     add("--seconds", type=int, default=5, help="length of a round (5)")
@@ -234,19 +237,42 @@ def _name_of(options: argparse.Namespace) -> str:
 
 
 def _soak(options: argparse.Namespace) -> int:
+    notes = [f"{soak.CLIENTS} clients that pause {soak.PAUSE_S * 1e3:g} ms on average, nothing pinned"]
+    return _alone(options, "soak", notes, lambda directory: soak.run(options.minutes, directory, _say))
+
+
+def _throughput(options: argparse.Namespace) -> int:
+    notes = [
+        f"one server in memory, {options.turns} turns of {throttling.BATCH} requests over "
+        f"{throttling.CONNECTIONS} connections, the quicker quarter of the turns"
+    ]
+    return _alone(
+        options,
+        "throughput",
+        notes,
+        lambda directory: (throttling.run(options.turns, directory, _say), True),
+    )
+
+
+def _alone(
+    options: argparse.Namespace,
+    name: str,
+    notes: list[str],
+    measure: Callable[[Path], tuple[Sequence[report.Table], bool]],
+) -> int:
+    """A run with tables of its own; `measure` also says whether all went well."""
     if options.publish:
-        report.split_at_marks(options.publish, "soak")
+        report.split_at_marks(options.publish, name)
     options.directory.mkdir(parents=True, exist_ok=True)
     directory = Path(tempfile.mkdtemp(suffix=".tmp", dir=options.directory))
     try:
         here = machine.describe(directory)
-        tables, well = soak.run(options.minutes, directory, _say)
+        tables, well = measure(directory)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
-    notes = [f"{soak.CLIENTS} clients that pause {soak.PAUSE_S * 1e3:g} ms on average, nothing pinned"]
     print("\n" + "\n\n".join(["\n".join([*here.lines(), *notes]), *(table.text() for table in tables)]))
     if options.publish:
-        report.publish(options.publish, "soak", report.markdown(tables, here, notes))
+        report.publish(options.publish, name, report.markdown(tables, here, notes))
     return 0 if well else 1
 
 
