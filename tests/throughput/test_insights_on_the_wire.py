@@ -90,6 +90,46 @@ def test_refused_keys_are_found(world: World, refused: Refused) -> None:
     assert top(world, "PKT") == [(["hot"], 3.0), (["cold"], 1.0)]
 
 
+def test_v134_a_write_unit_weighs_as_three_read_units(world: World) -> None:
+    """A key at a full partition scores alike either way, here at a thousandth: local entries are included."""
+    world.create(sort_key=True, local_index=True)
+    switch(world)
+    world.clock.advance(1)
+    for n in range(30):
+        written = {"p": {"S": "written"}, "r": {"S": str(n)}, "l": {"S": "x"}}
+        world.client.put_item(TableName="Orders", Item=written)
+    for n in range(180):
+        world.client.get_item(
+            TableName="Orders", Key={"p": {"S": "read"}, "r": {"S": str(n)}}, ConsistentRead=True
+        )
+    assert top(world, "PKC") == [(["read"], 180.0), (["written"], 180.0)]
+
+
+def test_v135_a_batch_counts_each_of_its_items(world: World) -> None:
+    """A Get, a Put and a BatchWrite of 5 are seven events, and fourteen over both rules with a sort key."""
+    world.create(sort_key=True)
+    switch(world)
+
+    def item(sort: int) -> dict[str, Any]:
+        return {"p": {"S": "a"}, "r": {"S": str(sort)}}
+
+    world.client.get_item(TableName="Orders", Key=item(0), ConsistentRead=True)
+    world.client.put_item(TableName="Orders", Item=item(0))
+    puts = [{"PutRequest": {"Item": item(n)}} for n in range(1, 6)]
+    world.client.batch_write_item(RequestItems={"Orders": puts})
+    assert top(world, "PKC") == [(["a"], 1.0 + 6 * 3)]
+    shown = {tuple(key): score for key, score in top(world, "SKC")}
+    assert shown == {("a", "0"): 4.0, **{("a", str(n)): 3.0 for n in range(1, 6)}}
+
+
+def test_what_an_index_refuses_is_not_the_tables(world: World, refused: Refused) -> None:
+    world.create(index=(1, 1))
+    switch(world)
+    world.set(index="by-g", balance={"write": 0})
+    refused(world.client.put_item, TableName="Orders", Item={"p": {"S": "a"}, "g": {"S": "x"}})
+    assert top(world, "PKT") == []
+
+
 def test_an_index_has_rules_of_its_own(world: World) -> None:
     world.create(index=(10, 10))
     switch(world, IndexName="by-g")

@@ -65,7 +65,7 @@ def try_charge_write(outcome: Outcome) -> Throttle | None:
             note_refused(outcome.change, refused)
             return refused
     if meter.insights:
-        note_write(outcome, outcome.write_units * 2)
+        note_write(outcome, _own_half_units(outcome))
     return None
 
 
@@ -150,7 +150,7 @@ def charge_transaction(outcomes: Sequence[Outcome]) -> list[Throttle | None]:
         return refusals
     for outcome in outcomes:
         if outcome.change.table.meter.insights:
-            note_write(outcome, outcome.write_units * 4)
+            note_write(outcome, _own_half_units(outcome, transaction=True))
     return refusals
 
 
