@@ -35,7 +35,7 @@ from faradisc.exchange.compression import Damaged, Unavailable
 from faradisc.exchange.error_log import ErrorLog
 from faradisc.exchange.intake import Intake, Step, TooManyObjects
 from faradisc.exchange.json_lines import Malformed
-from faradisc.exchange.ledger import BULK, Ledger, Task
+from faradisc.exchange.ledger import BULK, FAILED, Ledger, Task
 from faradisc.exchange.reading import Source
 from faradisc.expressions import Placeholders, bind_condition, check_placeholders, check_placeholders_wanted
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
@@ -101,25 +101,60 @@ def _condition(record: dict[str, Any]) -> Matches | None:
     return condition
 
 
+class _Outputs:
+    """What is told of single records of one operation, in the files it asks for."""
+
+    def __init__(self, task: Task, buckets: Buckets, logs: Path) -> None:
+        self._task = task
+        self._wanted = task.shown["OutputS3Configuration"]
+        self._buckets = buckets.opened(access_of(self._wanted))
+        directory = _directory(logs, task)
+        lengths = task.progress.setdefault("outputs", {})
+        self._logs = {
+            kind: ErrorLog(directory / _OUTPUTS[kind], *lengths.get(kind, (0, 0)), limit=None)
+            for kind in self._wanted["OutputType"]
+        }
+
+    def of(self, kind: str) -> ErrorLog | None:
+        return self._logs.get(kind)
+
+    def write(self) -> None:
+        """Put what was told into the files, and how long they are into the progress. Raises: OSError."""
+        for kind, written in self._logs.items():
+            self._task.progress["outputs"][kind] = written.write()
+
+    async def deliver(self) -> None:
+        """Move the files into the output bucket. Raises: BucketError, OSError."""
+        self.write()
+        bucket: str = self._wanted["S3Bucket"]
+        for kind, written in self._logs.items():
+            if not written.path.exists():
+                continue
+            draft = self._buckets.draft(bucket, f"{self._task.id}-{_OUTPUTS[kind]}")
+            try:
+                with written.path.open("rb") as content:
+                    while piece := content.read(1 << 20):
+                        draft.write(piece)
+                key = join(self._wanted.get("S3KeyPrefix") or "", self._task.id, f"{_OUTPUTS[kind]}.jsonl")
+                await self._buckets.store(bucket, key, draft)
+            except BaseException:
+                self._buckets.discard(draft)
+                raise
+            written.path.unlink()
+
+
 class _Run:
     """One bulk operation while this process works on it."""
 
-    def __init__(self, task: Task, table: Table, buckets: Buckets, logs: Path, ledger: Ledger) -> None:
+    def __init__(self, task: Task, table: Table, buckets: Buckets, outputs: _Outputs) -> None:
         self.task = task
         self.table = table
-        self._ledger = ledger
-        given, self._wanted = task.shown["InputS3Configuration"], task.shown["OutputS3Configuration"]
-        self._output = buckets.opened(access_of(self._wanted))
+        self.outputs = outputs
+        given = task.shown["InputS3Configuration"]
         self._bucket: str = given["S3Bucket"]
         source = Source(given["InputFormat"], given.get("InputCompressionType", "NONE"))
         place = (self._bucket, given.get("S3KeyPrefix", ""))
         self.intake = Intake(buckets.opened(access_of(given)), place, source, table, task.progress)
-        lengths = task.progress.setdefault("outputs", {})
-        directory = logs / "bulk-put" / task.id
-        self._outputs = {
-            kind: ErrorLog(directory / _OUTPUTS[kind], *lengths.get(kind, (0, 0)), limit=None)
-            for kind in self._wanted["OutputType"]
-        }
         self.units = 0
         """Write units of what the last step wrote."""
         self._reported: set[int] = set()
@@ -175,7 +210,7 @@ class _Run:
                 except ConditionFailed as failed:
                     self._report_failure(step, position, failed)
             self._meter(outcomes)
-            self._write_outputs()
+            self.outputs.write()
             try:
                 committed = await commit_outcomes(store, outcomes, also=self.task.batch())
             finally:
@@ -188,20 +223,16 @@ class _Run:
 
     def _refuse(self, step: Step, position: int, error: Exception) -> None:
         self.task.shown["FailedItemCount"] += 1
-        if "ERROR" in self._outputs:
-            line = {**self._pointer(step, position), "errorMessages": [str(error)]}
-            self._outputs["ERROR"].add(line)
+        output = self.outputs.of("ERROR")
+        if output is not None:
+            output.add({**self._pointer(step, position), "errorMessages": [str(error)]})
 
     def _report_failure(self, step: Step, position: int, failed: ConditionFailed) -> None:
-        output = self._outputs.get("CONDITION_CHECK_FAILURE")
+        output = self.outputs.of("CONDITION_CHECK_FAILURE")
         if output is not None and position not in self._reported:
             self._reported.add(position)
             existing = {"ExistingItem": failed.image.item} if failed.image.exists else {}
             output.add({**self._pointer(step, position), "Item": failed.change.key, **existing})
-
-    def _write_outputs(self) -> None:
-        for kind, output in self._outputs.items():
-            self.task.progress["outputs"][kind] = output.write()
 
     def _meter(self, outcomes: list[Outcome]) -> None:
         """Add the bytes of some puts to the usage."""
@@ -233,28 +264,6 @@ class _Run:
             {**named, **{kind: sums for kind, sums in of.items() if sums}}
         ]
 
-    async def store_outputs(self) -> None:
-        """Put the files of what was told of single records into the output bucket.
-
-        Raises: BucketError, OSError.
-        """
-        self._write_outputs()
-        directory = join(self._wanted.get("S3KeyPrefix") or "", self.task.id)
-        for kind, output in self._outputs.items():
-            if not output.path.exists():
-                continue
-            draft = self._output.draft(self._wanted["S3Bucket"], f"{self.task.id}-{_OUTPUTS[kind]}")
-            try:
-                with output.path.open("rb") as written:
-                    while piece := written.read(1 << 20):
-                        draft.write(piece)
-                key = join(directory, f"{_OUTPUTS[kind]}.jsonl")
-                await self._output.store(self._wanted["S3Bucket"], key, draft)
-            except BaseException:
-                self._output.discard(draft)
-                raise
-            output.path.unlink()
-
 
 def _groups(changes: Iterable[Numbered]) -> list[list[Numbered]]:
     """Runs of changes of different items."""
@@ -268,6 +277,11 @@ def _groups(changes: Iterable[Numbered]) -> list[list[Numbered]]:
         groups[-1].append(each)
         keys.add(row_key)
     return groups
+
+
+def _directory(logs: Path, task: Task) -> Path:
+    """Of what is told of single records, until it is delivered."""
+    return logs / "bulk-put" / task.id
 
 
 class BulkPutting:
@@ -305,7 +319,7 @@ class BulkPutting:
         except BucketError as error:
             await self._end(task, "FAILED", error.code, str(error))
         except (Unavailable, TooManyObjects, OSError) as error:
-            await self._end(task, "FAILED", "InternalServerError", str(error))
+            await self._end(task, "FAILED", FAILED, str(error))
         return True
 
     async def _advance(self, task: Task) -> None:
@@ -318,7 +332,7 @@ class BulkPutting:
         run = self._run
         if run is None or run.task is not task:
             self.close()
-            run = self._run = _Run(task, table, self._buckets, self._logs, self._ledger)
+            run = self._run = _Run(task, table, self._buckets, self._outputs_of(task))
         if task.status == "CANCELLING":
             await self._end(task, "CANCELLED", "Cancelled", "The bulk operation was cancelled")
             return
@@ -344,13 +358,32 @@ class BulkPutting:
         self, task: Task, status: str, code: str | None = None, message: str | None = None
     ) -> None:
         run = self._run
-        if run is not None and run.task is task:
-            try:
-                await run.store_outputs()
-            except (BucketError, OSError) as error:
-                if code is None:
-                    code = error.code if isinstance(error, BucketError) else "InternalServerError"
-                    status, message = "FAILED", str(error)
+        outputs = run.outputs if run is not None and run.task is task else self._outputs_of(task)
+        try:
+            await outputs.deliver()
+        except (BucketError, OSError) as error:
+            self._log_undelivered(task, error)
+            if code is None:
+                code = error.code if isinstance(error, BucketError) else FAILED
+                status, message = "FAILED", str(error)
+        await self._close(task, status, code, message)
+
+    async def fail(self, task: Task, code: str, message: str) -> None:
+        """End an operation that cannot go on, whatever becomes of its outputs; what was put stays."""
+        try:
+            await self._outputs_of(task).deliver()
+        except Exception as error:  # perhaps that is what it cannot go on for
+            self._log_undelivered(task, error)
+        await self._close(task, "FAILED", code, message)
+
+    def _outputs_of(self, task: Task) -> _Outputs:
+        return _Outputs(task, self._buckets, self._logs)
+
+    def _log_undelivered(self, task: Task, error: Exception) -> None:
+        place = _directory(self._logs, task)
+        log.error("%s: what was told of single records stays in %s: %s", task.arn, place, error)
+
+    async def _close(self, task: Task, status: str, code: str | None, message: str | None) -> None:
         self.close()
         task.progress.clear()
         self._free_ns = 0

@@ -6,21 +6,29 @@ nothing starts without them.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from faradisc.clock import Clock, Entropy
+from faradisc.errors import StorageError
 from faradisc.exchange.buckets import Buckets, DirectoryBuckets
-from faradisc.exchange.ledger import BULK, EXPORT, IMPORT, Ledger
+from faradisc.exchange.ledger import BULK, EXPORT, FAILED, IMPORT, Ledger, Task
 from faradisc.storage.api import Store
 from faradisc.tables.catalog import Catalog
 from faradisc.values.attribute import Item
 
 if TYPE_CHECKING:
     from faradisc.exchange.importing import Importing
+
+log = logging.getLogger("faradisc.exchange")
+
+TRIES = 3
+"""Steps of one task that may end in an error nobody foresaw; with the last of them the task has failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +45,10 @@ class Places:
 class Job(Protocol):
     async def step(self) -> bool:
         """A bounded piece of the oldest task. False when there is none."""
+        ...
+
+    async def fail(self, task: Task, code: str, message: str) -> None:
+        """End a task that cannot go on, and take away what it has left half done."""
         ...
 
     def close(self) -> None:
@@ -62,6 +74,10 @@ class Exchange:
         self.places = places
         self.ledger = Ledger(store, clock, entropy)
         self._jobs: dict[str, Job] = {}
+        self._failures: dict[str, int] = {}
+        """Of steps, in errors nobody foresaw, by the ARN of a running task."""
+        self._stale: set[str] = set()
+        """ARNs of tasks to be read again: a step has failed, perhaps between counting and committing."""
 
     async def load(self) -> None:
         await self.ledger.load()
@@ -69,16 +85,53 @@ class Exchange:
             await self._importer(self.places).recover()
 
     async def step(self) -> bool:
-        """A bounded piece of every kind of work. False when there is none."""
+        """A bounded piece of every kind of work. False when there is none. Raises: StorageError."""
         busy = False
-        for kind in self._running():
-            busy = await self._job(kind).step() or busy
+        for task in self._due():
+            busy = await self._advance(self._job(task.kind), task) or busy
         return await self.ledger.forget_old() or busy
 
-    def _running(self) -> Iterator[str]:
-        """The kinds of which something is under way."""
+    def _due(self) -> Iterator[Task]:
+        """The oldest task of every kind: the one that its job goes on with."""
         if self.places is not None:
-            yield from (kind for kind in (EXPORT, IMPORT, BULK) if next(self.ledger.running(kind), None))
+            for kind in (EXPORT, IMPORT, BULK):
+                yield from islice(self.ledger.running(kind), 1)
+
+    async def _advance(self, job: Job, task: Task) -> bool:
+        """A step of a job, which may fail: then the next one begins where the last commit was.
+
+        What the store refuses is raised: nobody here is to blame, and a store that has failed takes no writes
+        until it is opened again. Anything else is an error of ours, and must not keep other tasks waiting for
+        one that never ends.
+        """
+        try:
+            if task.arn in self._stale:
+                await self.ledger.reload(task)
+                self._stale.remove(task.arn)
+            return await job.step()
+        except StorageError:
+            self._let_go(job, task)
+            raise
+        except Exception as error:
+            self._let_go(job, task)
+            await self._count_failure(job, task, error)
+            return True
+
+    def _let_go(self, job: Job, task: Task) -> None:
+        job.close()
+        self._stale.add(task.arn)
+
+    async def _count_failure(self, job: Job, task: Task, error: Exception) -> None:
+        failures = self._failures.pop(task.arn, 0) + 1
+        log.error("%s: failure %d of %d: %s", task.arn, failures, TRIES, error, exc_info=error)
+        if failures < TRIES:
+            self._failures[task.arn] = failures
+            return
+        await self.ledger.reload(task)
+        self._stale.discard(task.arn)
+        if task.running:
+            what = f"An internal error ended it: {type(error).__name__}: {error}"
+            await job.fail(task, FAILED, what)
 
     def _job(self, kind: str) -> Job:
         if kind not in self._jobs:
@@ -108,6 +161,8 @@ class Exchange:
     async def drop_all(self) -> None:
         """Forget every task. Objects in buckets stay."""
         self.close()
+        self._failures.clear()
+        self._stale.clear()
         await self.ledger.drop_all()
 
     def close(self) -> None:

@@ -18,6 +18,7 @@ from __future__ import annotations
 import logging
 from base64 import b64encode
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 from posixpath import join
@@ -34,7 +35,7 @@ from faradisc.exchange.buckets import BucketError, Buckets, access_of, md5_of
 from faradisc.exchange.compression import GzipWriter
 from faradisc.exchange.filtering import ItemFilter, bind_filter
 from faradisc.exchange.json_lines import item_line
-from faradisc.exchange.ledger import EXPORT, Ledger, Task
+from faradisc.exchange.ledger import EXPORT, FAILED, Ledger, Task
 from faradisc.exchange.manifests import (
     FILES,
     FULL_VERSION,
@@ -157,8 +158,7 @@ class _Run:
             await self._store_file(file)
 
     def _open(self) -> _DataFile:
-        # The same after a crash, so that a draft left behind is written over.
-        name = data_file_name(f"{self.task.arn} {len(self.progress.get('files', ()))}")
+        name = _draft_name(self.task)
         self._file = _DataFile(self._buckets.draft(self.bucket, name), name)
         return self._file
 
@@ -224,7 +224,13 @@ class _Run:
     def close(self) -> None:
         file, self._file = self._file, None
         if file is not None:
-            self._buckets.discard(file.draft)
+            with suppress(BucketError):
+                self._buckets.discard(file.draft)
+
+
+def _draft_name(task: Task) -> str:
+    """Of the data file being written. The same after a crash, so that a draft left behind is written over."""
+    return data_file_name(f"{task.arn} {len(task.progress.get('files', ()))}")
 
 
 def _iso(moment_ns: int) -> str:
@@ -300,9 +306,9 @@ class Exporting:
         try:
             await self._advance(task)
         except (BucketError, _Unreadable) as error:
-            await self._fail(task, error.code, str(error))
+            await self.fail(task, error.code, str(error))
         except OSError as error:
-            await self._fail(task, "InternalServerError", str(error))
+            await self.fail(task, FAILED, str(error))
         return True
 
     async def _advance(self, task: Task) -> None:
@@ -341,11 +347,18 @@ class Exporting:
             raise _Unreadable("InvalidExportTime", "The recovery period ended during the export")
         return table
 
-    async def _fail(self, task: Task, code: str, message: str) -> None:
+    async def fail(self, task: Task, code: str, message: str) -> None:
         self.close()
+        self._discard_draft(task)
         task.progress.clear()
         await self._ledger.end(task, "FAILED", code, message)
         log.warning("export %s has failed: %s: %s", task.arn, code, message)
+
+    def _discard_draft(self, task: Task) -> None:
+        """Throw away what a process that was killed may have left of an export that nobody goes on with."""
+        with suppress(BucketError):
+            buckets = self._buckets.opened(access_of(task.shown))
+            buckets.discard(buckets.draft(task.shown["S3Bucket"], _draft_name(task)))
 
     def close(self) -> None:
         run, self._run = self._run, None

@@ -22,7 +22,7 @@ from faradisc.exchange.desk import Places
 from faradisc.exchange.error_log import ErrorLog
 from faradisc.exchange.intake import Intake, Step, TooManyObjects
 from faradisc.exchange.json_lines import Malformed
-from faradisc.exchange.ledger import IMPORT, Ledger, Task
+from faradisc.exchange.ledger import FAILED, IMPORT, Ledger, Task
 from faradisc.exchange.reading import Record, Source
 from faradisc.storage.api import Store
 from faradisc.tables.catalog import Catalog
@@ -33,7 +33,7 @@ from faradisc.values.attribute import Item
 log = logging.getLogger("faradisc.exchange")
 
 FILLER = "import"
-DAMAGED, FAILED, GONE = "InputDamaged", "InternalServerError", "TableNotFound"
+DAMAGED, GONE = "InputDamaged", "TableNotFound"
 
 
 def rows_of(
@@ -139,20 +139,23 @@ class Importing:
         try:
             await self._advance(task)
         except Damaged as damage:
-            await self._fail(task, DAMAGED, str(damage))
+            await self.fail(task, DAMAGED, str(damage))
         except BucketError as error:
-            await self._fail(task, error.code, str(error))
+            await self.fail(task, error.code, str(error))
         except (Unavailable, TooManyObjects, OSError) as error:
-            await self._fail(task, FAILED, str(error))
+            await self.fail(task, FAILED, str(error))
         return True
 
     async def _advance(self, task: Task) -> None:
+        if "failed" in task.progress:  # a crash came while the table was taken away
+            await self._fail(task, *task.progress["failed"])
+            return
         table = self._table_of(task)
         if table is None:
             if task.progress.get("done"):  # a crash came between the table's commit and the task's
                 await self._ledger.end(task, "COMPLETED")
             else:
-                await self._fail(task, GONE, "The table was deleted while it was being imported")
+                await self.fail(task, GONE, "The table was deleted while it was being imported")
             return
         run = self._run
         if run is None or run.task is not task:
@@ -174,11 +177,13 @@ class Importing:
         log.info("import %s: %d items", task.arn, task.shown["ImportedItemCount"])
         self.close()
 
-    async def _fail(self, task: Task, code: str, message: str) -> None:
+    async def fail(self, task: Task, code: str, message: str) -> None:
         """End an import that cannot go on; what it has loaded goes, and its table."""
         self.close()
         table = self._table_of(task)
         if table is not None:
+            task.progress["failed"] = [code, message]
+            await self._ledger.save(task)  # why, before the table goes: afterwards nothing says it any more
             try:
                 await self._catalog.delete(table, while_in_use=True)
             except ResourceNotFoundException:

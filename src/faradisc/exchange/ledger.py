@@ -23,6 +23,8 @@ from faradisc.codec.keyspace import EXCHANGE_PART
 from faradisc.storage.api import Batch, Store
 
 EXPORT, IMPORT, BULK = "export", "import", "bulk"
+FAILED = "InternalServerError"
+"""The FailureCode of what neither the request nor a bucket is to blame for. Assumed."""
 TOKEN_WINDOW_NS = 8 * 3600 * 1_000_000_000
 KEPT_NS = 90 * 86_400 * 1_000_000_000
 FORGOTTEN_PER_STEP = 100
@@ -121,6 +123,17 @@ class Ledger:
 
     async def save(self, task: Task) -> None:
         await self._store.commit([task.batch()])
+
+    async def reload(self, task: Task) -> None:
+        """Put a task back to what was last committed of it, after a step that has counted on and then failed.
+
+        Its status stays: a client may be changing it.
+        """
+        (put,) = task.batch().puts
+        (row,) = await self._store.get(EXCHANGE_PART, (put[0],))
+        if row is not None:
+            stored = orjson.loads(row[1])
+            task.shown, task.progress = stored["shown"], stored["progress"]
 
     async def end(self, task: Task, status: str, code: str | None = None, message: str | None = None) -> None:
         task.status = status

@@ -1,0 +1,258 @@
+"""A bug in the step of an export, an import or a bulk put: what becomes of the task, and of what it has done.
+
+What it proves: an error that happens once costs nothing, for the next step begins where the last commit was,
+and no record is passed over or counted twice; one that stays fails the task, says what it was, and leaves no
+table and no draft behind; what the store refuses is no reason to fail a task.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import orjson
+import pytest
+
+from faradisc.exchange import bulk_putting, desk, exporting, importing, intake
+from faradisc.storage.api import IOFailed
+from fixtures.buckets import BUCKET, Exchanging, lines, some_items
+from fixtures.schemas import item, schema
+
+ITEMS = some_items(300)
+PLACES: dict[str, list[tuple[Any, str]]] = {
+    "import": [(importing, "load_rows"), (importing, "rows_of"), (intake.Intake, "_open")],
+    "export": [(exporting, "page_at"), (exporting._DataFile, "finish"), (exporting._Run, "write_manifests")],
+    "bulk": [(bulk_putting, "commit_outcomes"), (bulk_putting, "change_of"), (intake.Intake, "_open")],
+}
+"""Functions in which the bug may be."""
+Place = tuple[str, Any, str]
+EVERY_PLACE: list[Place] = [(kind, *place) for kind, places in PLACES.items() for place in places]
+
+
+@pytest.fixture(autouse=True)
+def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(intake, "STEP_RECORDS", 40)
+    monkeypatch.setattr("faradisc.backups.history.PAGE_ROWS", 20)
+    monkeypatch.setattr(exporting, "PAGES_PER_STEP", 1)
+
+
+@contextmanager
+def failing(owner: Any, name: str, error: Exception, calls: Callable[[int], bool]) -> Iterator[None]:
+    """Calls of a function raise instead of doing their work, when `calls` says so of their number, from 1."""
+    before, count = getattr(owner, name), 0
+
+    def broken(*args: Any, **named: Any) -> Any:
+        nonlocal count
+        count += 1
+        if calls(count):
+            raise error
+        return before(*args, **named)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(owner, name, broken)
+        yield
+    assert count, "the function was never called"
+
+
+class Begun:
+    """A task of one kind, just begun, and how it should end."""
+
+    def __init__(self, exchanging: Exchanging, kind: str) -> None:
+        self.kind = kind
+        self.process = exchanging
+        if kind == "export":
+            table = exchanging.create()
+            exchanging.put(*ITEMS)
+            begun = exchanging.call("ExportTableToPointInTime", TableArn=table, S3Bucket=BUCKET)
+            self.arn = begun["ExportDescription"]["ExportArn"]
+            return
+        exchanging.object("in/a", b"bad\n" + lines(ITEMS[:170]))
+        exchanging.object("in/b", lines(ITEMS[170:]))
+        if kind == "import":
+            self.arn = exchanging.begin_import("in/")
+            return
+        exchanging.call("CreateTable", TableName="table", **schema("p:S"))
+        source = {"S3Bucket": BUCKET, "S3KeyPrefix": "in/", "InputFormat": "DYNAMODB_JSON"}
+        output = {"S3Bucket": BUCKET, "S3KeyPrefix": "out", "OutputType": ["ERROR"]}
+        begun = exchanging.call(
+            "StartBulkPutItems",
+            TableName="table",
+            InputS3Configuration=source,
+            OutputS3Configuration=output,
+        )
+        self.arn = begun["BulkOperationDescription"]["BulkOperationArn"]
+
+    def shown(self) -> dict[str, Any]:
+        if self.kind == "export":
+            return self.process.export_of(self.arn)
+        if self.kind == "import":
+            return self.process.import_of(self.arn)
+        described = self.process.call("DescribeBulkOperation", BulkOperationArn=self.arn)
+        shown: dict[str, Any] = described["BulkOperationDescription"]
+        return shown
+
+    def status(self) -> str:
+        (status,) = (value for name, value in self.shown().items() if name.endswith("Status"))
+        return str(status)
+
+    def check_complete(self) -> None:
+        shown = self.shown()
+        if self.kind == "export":
+            assert (self.status(), shown["ItemCount"]) == ("COMPLETED", 300)
+            data = [key for key in self.process.objects() if key.endswith(".json.gz")]
+            found = [orjson.loads(line)["Item"] for key in data for line in self._lines(key)]
+        elif self.kind == "import":
+            assert (self.status(), shown["ProcessedItemCount"]) == ("COMPLETED", 301)
+            assert (shown["ImportedItemCount"], shown["ErrorCount"]) == (300, 1)
+            assert len(self.process.errors_of(shown)) == 1
+            found = self.process.items()
+        else:
+            assert (self.status(), shown["ProcessedItemCount"]) == ("COMPLETED_WITH_ERRORS", 301)
+            assert (shown["FailedItemCount"], len(self.told())) == (1, 1)
+            found = self.process.items()
+        assert sorted(found, key=lambda each: each["p"]["S"]) == ITEMS
+
+    def _lines(self, key: str) -> list[bytes]:
+        return self.process.content(key).splitlines()
+
+    def told(self) -> list[bytes]:
+        """The errors in the output of a bulk put."""
+        return self._lines(f"out/{self.arn.rpartition('/')[2]}/errors.jsonl")
+
+
+@pytest.mark.parametrize("place", EVERY_PLACE)
+@pytest.mark.parametrize("call", [1, 2, 4])
+def test_an_error_that_happens_once_costs_nothing(
+    exchanging: Exchanging, place: Place, call: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    kind, owner, name = place
+    task = Begun(exchanging, kind)
+    with failing(owner, name, RuntimeError("a bug"), lambda number: number == call):
+        exchanging.finish()
+    task.check_complete()
+    logged = [each for each in caplog.records if each.levelno == logging.ERROR]
+    assert len(logged) <= 1 and all(each.exc_info for each in logged)
+
+
+@pytest.mark.parametrize(
+    ("kind", "owner", "name"), [("import", importing, "load_rows"), ("bulk", bulk_putting, "commit_outcomes")]
+)
+def test_an_error_after_a_commit_does_nothing_twice(
+    exchanging: Exchanging, monkeypatch: pytest.MonkeyPatch, kind: str, owner: Any, name: str
+) -> None:
+    task = Begun(exchanging, kind)
+    before, errors = getattr(owner, name), iter([RuntimeError("a bug")])
+
+    async def late(*args: Any, **named: Any) -> Any:
+        done = await before(*args, **named)
+        for error in errors:
+            raise error
+        return done
+
+    monkeypatch.setattr(owner, name, late)
+    exchanging.finish()
+    task.check_complete()
+
+
+@pytest.mark.parametrize("place", EVERY_PLACE)
+@pytest.mark.parametrize("good", [0, 3])
+def test_an_error_that_stays_fails_the_task(
+    exchanging: Exchanging, place: Place, good: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    kind, owner, name = place
+    task = Begun(exchanging, kind)
+    with failing(owner, name, RuntimeError("a bug"), lambda number: number > good):
+        exchanging.finish()
+    if task.status() != "FAILED":  # with so many good calls it came to its end
+        task.check_complete()
+        return
+    shown = task.shown()
+    assert shown["FailureCode"] == "InternalServerError"
+    assert shown["FailureMessage"] == "An internal error ended it: RuntimeError: a bug"
+    assert "EndTime" in shown
+    tracebacks = [each for each in caplog.records if each.exc_info]
+    assert len(tracebacks) == desk.TRIES
+    assert all(task.arn in each.getMessage() for each in tracebacks)
+    assert not list((exchanging.root / BUCKET).rglob(".draft-*"))
+    exchanging.clock.advance(1)
+    tables = exchanging.call("ListTables")["TableNames"]
+    assert tables == ([] if kind == "import" else ["table"])
+    if kind == "bulk":
+        assert len(exchanging.items()) + shown["FailedItemCount"] == shown["ProcessedItemCount"]
+        assert "errors.jsonl" not in exchanging.objects() or len(task.told()) == shown["FailedItemCount"]
+    else:
+        exchanging.call("CreateTable", TableName="other", **schema("p:S"))
+    assert not exchanging.step()
+
+
+@pytest.mark.parametrize("kind", PLACES)
+def test_the_next_task_has_its_turn(exchanging: Exchanging, kind: str) -> None:
+    first = Begun(exchanging, kind)
+    owner, name = PLACES[kind][0]
+    with failing(owner, name, ValueError("a bug"), lambda _: True):
+        exchanging.finish()
+    assert first.status() == "FAILED"
+    exchanging.clock.advance(1)
+    if kind != "import":
+        exchanging.call("DeleteTable", TableName="table")
+        exchanging.clock.advance(1)
+    second = Begun(exchanging, kind)
+    exchanging.finish()
+    if kind == "export":
+        assert second.status() == "COMPLETED"
+    else:
+        second.check_complete()
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [("import", "load_rows"), ("export", "page_at"), ("bulk", "read_images")]
+)
+@pytest.mark.parametrize("times", [1, 7])
+def test_what_the_store_refuses_fails_nothing(
+    exchanging: Exchanging, kind: str, name: str, times: int
+) -> None:
+    """One block of the disk that cannot be read, say: the step is tried again, as often as that takes."""
+    task = Begun(exchanging, kind)
+    exchanging.step()
+    exchanging.step()
+    owner = {"import": importing, "export": exporting, "bulk": bulk_putting}[kind]
+    refused = 0
+    with failing(owner, name, IOFailed("a block cannot be read"), lambda number: number <= times):
+        while refused < times:
+            try:
+                assert exchanging.step()
+            except IOFailed:
+                refused += 1
+    exchanging.finish()
+    task.check_complete()
+
+
+def test_outputs_that_cannot_be_delivered_stay_where_the_log_says(
+    exchanging: Exchanging, caplog: pytest.LogCaptureFixture
+) -> None:
+    task = Begun(exchanging, "bulk")
+    with failing(bulk_putting._Outputs, "deliver", RuntimeError("a bug"), lambda _: True):
+        exchanging.finish()
+    assert task.status() == "FAILED"
+    (place,) = (exchanging.root / ".logs/bulk-put").iterdir()
+    assert len((place / "errors").read_bytes().splitlines()) == 1
+    assert f"stays in {place}" in caplog.text
+    assert exchanging.call("GetItem", TableName="table", Key=item(p="000000"))["Item"] == ITEMS[0]
+
+
+def test_a_draft_of_an_export_that_was_killed_goes_when_nobody_goes_on_with_it(
+    exchanging: Exchanging,
+) -> None:
+    task = Begun(exchanging, "export")
+    exchanging.step()
+    exchanging.step()
+    (draft,) = (exchanging.root / BUCKET).glob(".draft-*")
+    job = exchanging.local._open()._backend.exchange._jobs["export"]
+    job._run._file.draft.close()  # type: ignore[attr-defined]
+    job._run = None  # type: ignore[attr-defined]  # as if another process had written it
+    exchanging.call("DeleteTable", TableName="table")
+    exchanging.finish()
+    assert task.shown()["FailureCode"] == "TableNotFound"
+    assert not draft.exists()
