@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from bench import client, expiring, machine, report, rounds, soak, throttling
-from bench.servers import FARADISC, PROGRAMS, Program, Server, Unavailable, install_peers
+from bench.servers import FARADISC, PROGRAMS, Program, Server, Unavailable, compile_modules, install_peers
 from bench.workloads import FEATURES, PARTITION_ITEMS, WORKLOADS, Population, Workload
 
 RESULTS_DIRECTORY = Path(__file__).resolve().parent / "results"
@@ -167,6 +167,7 @@ def _compare(options: argparse.Namespace, plan: rounds.Plan, chosen: Sequence[Wo
     programs, notes = _available(options.servers or (list(PROGRAMS) if options.publish else None))
     measured = []
     subjects = []
+    compile_modules()
     with ExitStack() as running:
         for program in list(programs):
             try:

@@ -49,7 +49,12 @@ def _inside(name: str, arguments: list[str]) -> None:
     import atheris  # noqa: PLC0415 -- before what it instruments, and only here
 
     with atheris.instrument_imports(include=["faradisc"]):
+        from faradisc.operations.registry import OPERATIONS  # noqa: PLC0415
+
         from .targets import TARGETS  # noqa: PLC0415
+
+        for operation in OPERATIONS.values():
+            operation.load()  # at its first request it would come too late
 
     atheris.Setup([sys.argv[0], *arguments], TARGETS[name])
     atheris.Fuzz()

@@ -2,22 +2,48 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import click
 
 from faradisc import __version__
-from faradisc.cli.backups import backup, restore
-from faradisc.cli.check import check
-from faradisc.cli.credentials import credentials
-from faradisc.cli.inspect import inspect
-from faradisc.cli.plan import plan
-from faradisc.cli.seed import seed
-from faradisc.cli.serving import serve
-from faradisc.cli.streams import streams
-from faradisc.cli.transfers import copy, export_table, import_files
-from faradisc.cli.waiting import wait
+
+_COMMANDS = {
+    "backup": "backups.backup",
+    "check": "check.check",
+    "copy": "transfers.copy",
+    "credentials": "credentials.credentials",
+    "export": "transfers.export_table",
+    "import": "transfers.import_files",
+    "inspect": "inspect.inspect",
+    "plan": "plan.plan",
+    "restore": "backups.restore",
+    "seed": "seed.seed",
+    "serve": "serving.serve",
+    "streams": "streams.streams",
+    "wait": "waiting.wait",
+}
+"""Module and function of each, in this package."""
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+class _Commands(click.Group):
+    """Imports the command that is called, and the others only to list them all."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted([*_COMMANDS, *super().list_commands(ctx)])
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        where = _COMMANDS.get(cmd_name)
+        if where is None:
+            return super().get_command(ctx, cmd_name)
+        module, function = where.split(".")
+        command: click.Command = getattr(import_module(f"{__package__}.{module}"), function)
+        return command
+
+
+@click.group(
+    cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
 @click.version_option(__version__, message="faradisc %(version)s")
 def cli() -> None:
     """A database compatible with Amazon DynamoDB, on your own disk.
@@ -30,21 +56,6 @@ def cli() -> None:
 def version() -> None:
     """Print the version."""
     click.echo(f"faradisc {__version__}")
-
-
-cli.add_command(backup)
-cli.add_command(check)
-cli.add_command(copy)
-cli.add_command(credentials)
-cli.add_command(export_table)
-cli.add_command(import_files)
-cli.add_command(plan)
-cli.add_command(inspect)
-cli.add_command(restore)
-cli.add_command(seed)
-cli.add_command(serve)
-cli.add_command(streams)
-cli.add_command(wait)
 
 
 def main() -> None:

@@ -21,7 +21,6 @@ from faradisc.errors import (
     TransactionConflictException,
 )
 from faradisc.metering.table import Moment
-from faradisc.partiql.lexer import tokens_of
 
 THROTTLES: Final = (ProvisionedThroughputExceededException, ThrottlingException, RequestLimitExceeded)
 
@@ -155,4 +154,6 @@ def _extra(call: Seen) -> Dimensions:
 def _verb(statement: str) -> str:
     """The first keyword of a statement that was carried out, whatever stands before and right behind it; so
     there are as many as PartiQL has."""
+    from faradisc.partiql.lexer import tokens_of  # noqa: PLC0415 - only servers that are sent statements
+
     return tokens_of(statement)[0].upper

@@ -276,12 +276,13 @@ def _on_signals(call: Callable[[], None]) -> None:
 
 
 def _settle_collector() -> None:
-    """Set aside what start-up made, so that no later collection walks it again.
+    """Set aside what start-up made, so that no collection walks it again, and turn the collector on.
 
     Measured: this takes a third off a put; other thresholds than Python's make no difference, because
-    requests are freed by their reference counts and the collector has little to look at.
+    requests are freed by their reference counts and the collector has little to look at. Nothing is collected
+    first: what start-up left behind is some hundred small objects, and finding them takes longer than opening
+    the store.
     """
-    gc.collect()
     gc.freeze()
     gc.enable()
 
