@@ -3,10 +3,13 @@
     writes.py      a write as data: what it makes of an item, and how it is put into words
     model.py       what must be stored at every version; the catalog beside it
     requests.py    requests, and which answers the model allows
+    searches.py    searches for vectors, against brute force
     drawing.py     random requests
     actors.py      who takes part: clients, the background work, the clock, readers of snapshots
     switches.py    whoever switches things on and off: indexes, streams, time to live, a whole table
     archivist.py   who makes backups, and restores tables from them and from their past
+    courier.py     who exports, imports and puts in bulk; bulk.py has the rules of bulk puts
+    buckets.py     the double of an object store
     consumers.py   who reads the streams, and the double of a Kinesis endpoint
     auditor.py     sees every commit, and judges the world after every crash and at the end
     run.py         lives and crashes: one run of one seed

@@ -22,15 +22,17 @@ from faradisc.tables.table import Table, TableState
 from faradisc.testing.faulty_store import FaultyDisk
 from faradisc.testing.seeded_loop import running
 from fixtures import integrity
-from simulation.model import Model
+from simulation.bulk import BulkBook
+from simulation.model import Model, Place
 from simulation.requests import Changes, Request
 from simulation.writes import Item, Key, key_of, number
 
 _CATALOG_COUNTER = b"\xff"
 SWEEP_SLACK_S = 10
 """The clock goes on while the last sweep is under way."""
-RESTORED = "restored-"
-"""Tables whose names begin so are filled by restores, and judged by the archivist."""
+RESTORED, IMPORTED = "restored-", "imported-"
+"""Tables whose names begin so are filled by restores and imports, and judged by who asked for those."""
+FILLED = (RESTORED, IMPORTED)
 SERVICE = "work"
 """The strand of the background work; expired items are deleted in its name."""
 
@@ -49,6 +51,7 @@ class Auditor:
         """By table and label: the version with which a stream begins, and the one with which it ends."""
         self.captures: dict[tuple[str, int], list[int | None]] = {}
         """The same of what is captured for Kinesis, by table and resource."""
+        self.bulk = BulkBook()
         self._tables: dict[int, Table] = {}
         """By resource."""
         self._acknowledged = 0
@@ -94,7 +97,7 @@ class Auditor:
         request = self.under_way.get(name)
         if name == SERVICE:
             for place, new in changes.items():
-                self._judge_expiry(place[0], self.model.newest(*place), new)
+                self._judge_service(place, new, version)
         elif request is None:
             self.fault(f"nobody asked for {changes} in version {version} ({name})")
         else:
@@ -103,12 +106,22 @@ class Auditor:
             if wrong is not None:
                 self.fault(wrong)
 
-    def _judge_expiry(self, table: str, old: Item | None, new: Item | None) -> None:
+    def _judge_service(self, place: Place, new: Item | None, version: int) -> None:
+        """The background work puts the records of bulk operations, and deletes what has expired."""
+        if new is None:
+            self._judge_expiry(place[0], self.model.newest(*place))
+            return
+        self.seen["items put in bulk"] += 1
+        wrong = self.bulk.committed(self.model, place, new, version)
+        if wrong is not None:
+            self.fault(wrong)
+
+    def _judge_expiry(self, table: str, old: Item | None) -> None:
         self.seen["expired items"] += 1
         ttl = self.model.tables[table]["ttl"]
         at_s = number(old, ttl["attribute"]) if ttl is not None and ttl["enabled"] else None
-        if new is not None or at_s is None or at_s > self.clock.now_ns() // 1_000_000_000:
-            self.fault(f"{table}: the service made {new} of {old}, which did not expire: {ttl}")
+        if at_s is None or at_s > self.clock.now_ns() // 1_000_000_000:
+            self.fault(f"{table}: the service deleted {old}, which did not expire: {ttl}")
 
     def _note_catalog(self, batch: Batch, version: int) -> None:
         tables = dict(self.model.tables)
@@ -149,7 +162,7 @@ class Auditor:
         self._tables = {
             state.resource: Table(state, 0)
             for state in states
-            if state.status != "DELETING" and not state.name.startswith(RESTORED)
+            if state.status != "DELETING" and not state.name.startswith(FILLED)
         }
 
     def version_at(self, moment_ns: int) -> int:
@@ -171,6 +184,7 @@ class Auditor:
         self.seen["crashes"] += 1
         self._times_ns = [each for each in self._times_ns if each[1] <= kept]
         self.seen["changes lost"] += self.model.roll_back(kept)
+        self.bulk.roll_back(kept)
         for noted in (self.streams, self.captures):
             for name, (began, ended) in list(noted.items()):  # type: ignore[attr-defined]
                 if began > kept:
@@ -192,7 +206,7 @@ class Auditor:
         """
         self.faults += [f"{when}: {text}" for text in integrity.faults(store)]  # type: ignore[arg-type]
         for table in integrity.tables(store):  # type: ignore[arg-type]
-            if table.state.status == "DELETING" or table.name.startswith(RESTORED):
+            if table.state.status == "DELETING" or table.name.startswith(FILLED):
                 continue
             stored = {key_of(item): item for item in integrity.items_of(store, table.placement)}  # type: ignore[arg-type]
             modelled = self.model.table_at(version, table.name)

@@ -7,6 +7,7 @@ import random
 from typing import Any
 
 from simulation.requests import TEMPORARY, Batch, Get, Listing, Request, Single, Source, Transaction
+from simulation.searches import VECTOR_ATTRIBUTE, Nearest, near_indexes, vector_value
 from simulation.writes import Condition, Item, Key, Write
 
 TABLES = ("with-local", "without-local")
@@ -59,8 +60,8 @@ class Drawing:
     def request(self, now_s: int) -> Request:
         chance = self._chance
         kind = chance.choices(
-            ("single", "transaction", "batch", "get", "listing", "statement", "statements"),
-            (9, 5, 3, 3, 4, 3, 2),
+            ("single", "transaction", "batch", "get", "listing", "statement", "statements", "search"),
+            (9, 5, 3, 3, 4, 3, 2, 2),
         )[0]
         match kind:
             case "single":
@@ -79,6 +80,8 @@ class Drawing:
                 operation = chance.choice(("GetItem", "TransactGetItems", "ExecuteStatement"))
                 count = chance.randint(2, 4) if operation == "TransactGetItems" else 1
                 return Get([(self._table(), key) for key in self._keys(count)], operation)
+            case "search":
+                return self._search()
             case _:
                 return self._listing()
 
@@ -89,6 +92,13 @@ class Drawing:
         values = PARTITIONS if source.key == "p" else GROUPS
         value = chance.choice(values) if chance.random() < 0.7 else None
         return Listing(source, value, limit, backwards=chance.random() < 0.3)
+
+    def _search(self) -> Nearest:
+        chance = self._chance
+        near = chance.choice(near_indexes(self._table()))
+        is_chosen = near.always_chooses or (near.chooses is not None and chance.random() < 0.4)
+        query = (chance.randint(-3, 3), chance.randint(-3, 3))
+        return Nearest(near, query, chance.choice((1, 3, 100)), chance.choice(GROUPS) if is_chosen else None)
 
     def _table(self) -> str:
         return TEMPORARY if self._chance.random() < 0.05 else self._chance.choice(TABLES)
@@ -131,12 +141,20 @@ class Drawing:
             attributes = self._attributes(now_s)
         if kind == "update":
             removed = tuple(
-                name for name in ("exp", "g", "h") if name not in attributes and chance.random() < 0.2
+                name
+                for name in ("exp", "g", "h", VECTOR_ATTRIBUTE)
+                if name not in attributes and chance.random() < 0.2
             )
             if not as_statement and "n" not in attributes and chance.random() < 0.6:
                 added = chance.randint(-2, 3)
         self._seen = [*self._seen[-8:], number]
         return Write(self._table(), key, kind, number, condition, attributes, removed, added, as_statement)
+
+    def put(self, table: str, now_s: int, *, conditions: bool) -> Write:
+        """A put of one item, for the records of imports and bulk puts."""
+        (key,) = self._keys(1)
+        condition = self._condition(not conditions, False)
+        return Write(table, key, "put", next(self._numbers), condition, self._attributes(now_s))
 
     def _condition(self, none: bool, as_statement: bool) -> Condition | None:
         chance = self._chance
@@ -157,6 +175,8 @@ class Drawing:
             found["h"] = {"S": chance.choice(GROUPS)}
         if chance.random() < 0.4:
             found[TTL_ATTRIBUTE] = {"N": str(now_s + chance.choice((-5, 0, 0, 1, 5, 40)))}
+        if chance.random() < 0.5:
+            found[VECTOR_ATTRIBUTE] = vector_value((chance.randint(-3, 3), chance.randint(-3, 3)))
         if chance.random() < 0.3:
             found["d"] = {"S": "x" * chance.choice((1, 30, 400))}
         return found

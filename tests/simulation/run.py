@@ -8,11 +8,15 @@ both write the same trace.
 from __future__ import annotations
 
 import hashlib
+import os
 import random
+import shutil
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -22,6 +26,7 @@ from faradisc.check import Check
 from faradisc.clock import ManualClock, SeededEntropy
 from faradisc.database import Database, Settings
 from faradisc.errors import StorageError
+from faradisc.exchange.desk import Places
 from faradisc.protocol import front
 from faradisc.protocol.http import HttpRequest
 from faradisc.testing.faulty_store import Faults, FaultyDisk, FaultyStore
@@ -30,9 +35,12 @@ from fixtures.in_process import headers_of
 from simulation.actors import Client, Worker, pause, take_snapshots
 from simulation.archivist import Archivist
 from simulation.auditor import SERVICE, Auditor
+from simulation.buckets import MemoryBuckets
 from simulation.consumers import KinesisSink, StreamReader
-from simulation.drawing import TABLES, Drawing, sources
+from simulation.courier import Courier
+from simulation.drawing import GROUPS, TABLES, Drawing, sources
 from simulation.requests import Listing, Request, Window
+from simulation.searches import Nearest, near_indexes
 from simulation.switches import Operator
 
 DAY_S = 86_400
@@ -57,6 +65,7 @@ class Shape:
     jumps_s: tuple[float, ...]
     """How far the clock may go at once; most of its steps are milliseconds."""
     kinesis_trouble: float
+    bucket_trouble: float
     switched_on: float = 0.45
     """Share of the switches that are put on at the beginning."""
 
@@ -80,6 +89,7 @@ class Shape:
             ),
             jumps_s=jumps_s,
             kinesis_trouble=chance.choice((0.0, 0.3)),
+            bucket_trouble=chance.choice((0.0, 0.0, 0.1)),
         )
 
 
@@ -121,6 +131,8 @@ def play(seed: int, disk_of: DiskOf = FaultyDisk, **shape: Any) -> Outcome:
         except Exception as error:
             run.auditor.fault(f"raised {type(error).__name__}: {error}")
             raise Failed(run.outcome()) from error
+        finally:
+            shutil.rmtree(run.logs, ignore_errors=True)
     outcome = run.outcome()
     if outcome.faults:
         raise Failed(outcome)
@@ -154,6 +166,10 @@ class Run:
         ]
         self.operator = Operator(self.auditor, chance, self.shape.switched_on)
         self.archivist = Archivist(self.auditor, self.clock, chance)
+        self.buckets = MemoryBuckets(chance, self.shape.bucket_trouble)
+        self.courier = Courier(self.auditor, self.clock, chance, self.drawing, self.buckets)
+        self.logs = Path(tempfile.gettempdir(), f"simulation-{os.getpid()}-{seed}")
+        """Of imports and bulk puts: the only files of a run that the machine's own disk has."""
         self.has_orphans = False
         self.shelf = MemoryShelf()
         """Files outlive a crash."""
@@ -252,6 +268,7 @@ class Life:
                 entropy=run.entropy,
                 kinesis=run.sink,
                 shelf=run.shelf,
+                places=Places(run.buckets, run.logs),
             )
             await run.operator.prepare(self.call)
             await run.operator.look(self.call)
@@ -261,6 +278,7 @@ class Life:
         self._working = loop.start(SERVICE, self._worker.run())
         loop.start("snapshots", take_snapshots(store, run.auditor, run.chance))
         loop.start("archivist", self._archive())
+        loop.start("courier", self._carry())
         self._following = loop.start("streams", self._follow())
         self.working = [loop.start(client.name, client.run(self.call, store)) for client in run.clients]
         self.working.append(loop.start("operator", self._switch()))
@@ -298,6 +316,10 @@ class Life:
         with suppress(StorageError):
             await self._run.archivist.run(self.call, self._store)
 
+    async def _carry(self) -> None:
+        with suppress(StorageError):
+            await self._run.courier.run(self.call, self._store)
+
     async def _follow(self) -> None:
         run = self._run
         try:
@@ -333,13 +355,11 @@ class Life:
         window = Window(version, version, run.clock.now_ns())
         for table in TABLES:
             for source in sources(table):
-                listing = Listing(source, None, None, backwards=False)
-                code, answer = await self.call("Scan", listing.body())
-                if not code:
-                    listing.follow(answer)
-                wrong = listing.judge(auditor.model, window, code, answer)
-                if wrong is not None:
-                    auditor.fault(f"at the end: {wrong}")
+                await self._ask(Listing(source, None, None, backwards=False), window)
+            for near in near_indexes(table):
+                await self._ask(
+                    Nearest(near, (1, -2), 100, GROUPS[0] if near.always_chooses else None), window
+                )
         await run.reader.catch_up(self.call)
         run.reader.judge(version)
         run.sink.judge(complete=not run.reader.may_be_too_late)
@@ -349,3 +369,12 @@ class Life:
             if sentence.startswith("orphans") and run.has_orphans:
                 continue
             auditor.fault(f"faradisc check: {sentence}")
+
+    async def _ask(self, request: Request, window: Window) -> None:
+        """A read of what does not change any more."""
+        code, answer = await self.call(request.operation, request.body())
+        if not code:
+            request.follow(answer)
+        wrong = request.judge(self._run.auditor.model, window, code, answer)
+        if wrong is not None:
+            self._run.auditor.fault(f"at the end: {wrong}")

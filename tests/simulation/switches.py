@@ -14,12 +14,13 @@ from simulation.auditor import Auditor
 from simulation.consumers import Call
 from simulation.drawing import LATE_INDEX, TABLES, TTL_ATTRIBUTE
 from simulation.requests import TEMPORARY
+from simulation.searches import LATE_NEAR, near_indexes
 from simulation.writes import Item
 
 KINESIS_ARN = "arn:aws:kinesis:us-east-1:000000000000:stream/changes"
 Switch = tuple[str, str]
 """Table and what is switched."""
-FEATURES = ("index", "stream", "ttl", "kinesis", "recovery")
+FEATURES = ("index", "vectors", "stream", "ttl", "kinesis", "recovery")
 _MAY_REFUSE = {
     *("ResourceInUseException", "LimitExceededException", "ResourceNotFoundException"),
     "ContinuousBackupsUnavailableException",
@@ -39,6 +40,7 @@ def table_request(name: str) -> dict[str, Any]:
         "GlobalSecondaryIndexes": [
             {"IndexName": "by-group", "KeySchema": _keys("g", "n"), "Projection": {"ProjectionType": "ALL"}}
         ],
+        "VectorIndexes": [near_indexes(name)[0].definition()],
     }
     if name == "with-local":
         request["LocalSecondaryIndexes"] = [
@@ -104,13 +106,14 @@ class Operator:
         if not code:
             self.may_stand[switch] = {not before}
             self._auditor.seen[f"{what} {'off' if before else 'on'}"] += 1
-        elif code in _MAY_REFUSE or (what in ("kinesis", "index") and code in _PENDING):
+        elif code in _MAY_REFUSE or (what in ("kinesis", "index", "vectors") and code in _PENDING):
             self.may_stand[switch] = {before}
         else:
             self._auditor.fault(f"{what} of {table} was answered {code} {answer}")
 
     def _request(self, table: str, what: str, on: bool) -> tuple[str, dict[str, Any]]:
         named: dict[str, Any] = {"TableName": table}
+        update: dict[str, Any]
         match what:
             case "table":
                 return ("CreateTable", table_request(table)) if on else ("DeleteTable", named)
@@ -130,7 +133,12 @@ class Operator:
                 if on:
                     specification["StreamViewType"] = "NEW_AND_OLD_IMAGES"  # type: ignore[assignment]
                 return "UpdateTable", {**named, "StreamSpecification": specification}
-        update: dict[str, Any] = {"Delete": {"IndexName": LATE_INDEX}}
+            case "vectors":
+                update = {"Create": near_indexes(table)[-1].definition()}
+                if not on:
+                    update = {"Delete": {"IndexName": LATE_NEAR}}
+                return "UpdateTable", {**named, "VectorIndexUpdates": [update]}
+        update = {"Delete": {"IndexName": LATE_INDEX}}
         if on:
             keys = [{"AttributeName": "h", "KeyType": "HASH"}]
             projection = {"ProjectionType": "KEYS_ONLY"}
@@ -160,5 +168,8 @@ class Operator:
             return not code and answer["Table"]["TableStatus"] != "DELETING"
         if what == "stream":
             return "StreamSpecification" in answer["Table"]
-        indexes: list[Item] = answer["Table"]["GlobalSecondaryIndexes"]
-        return any(i["IndexName"] == LATE_INDEX and i["IndexStatus"] != "DELETING" for i in indexes)
+        member, name = (
+            ("GlobalSecondaryIndexes", LATE_INDEX) if what == "index" else ("VectorIndexes", LATE_NEAR)
+        )
+        indexes: list[Item] = answer["Table"][member]
+        return any(i["IndexName"] == name and i["IndexStatus"] != "DELETING" for i in indexes)

@@ -148,7 +148,7 @@ class Importing:
 
     async def _advance(self, task: Task) -> None:
         if "failed" in task.progress:  # a crash came while the table was taken away
-            await self._fail(task, *task.progress["failed"])
+            await self.fail(task, *task.progress["failed"])
             return
         table = self._table_of(task)
         if table is None:

@@ -350,12 +350,15 @@ async def commit_outcomes(
     if not batches.by_part:
         await store.settle(0)
         return True
+    # Before, for searches while the commit is seen and its sync is waited for; and after, for a store whose
+    # commits are seen later, even when nobody waits any more: it may have been made.
+    if batches.resident:
+        _name_vectors(batches)
     try:
         committed = await store.commit(list(batches.by_part.values()))
     finally:
-        # Even when nobody waits for the commit any more, it may have been made.
-        for resident, row_key in batches.resident:
-            resident.written(row_key)
+        if batches.resident:
+            _name_vectors(batches)
     for expiry, key in batches.expiring:
         expiry.added(key)
     if isinstance(committed, Conflict):
@@ -364,6 +367,12 @@ async def commit_outcomes(
         if outcome.change.table.meter.enforced:
             grow_partitions(outcome)
     return True
+
+
+def _name_vectors(batches: _Batches) -> None:
+    """Tell the vectors in memory which rows are out of date."""
+    for resident, row_key in batches.resident:
+        resident.written(row_key)
 
 
 def _add_item(batches: _Batches, outcome: Outcome, *, check_all: bool) -> None:

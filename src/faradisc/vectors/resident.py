@@ -1,12 +1,13 @@
 """Which vectors are in memory, and which of them are out of date.
 
 A *block* holds the vectors of one index and one HASH value (of the whole index, where its search schema
-has no HASH). The write path does not touch blocks: after its commit it names the row keys it has written,
-and the next search reads those rows again. So the order in which commits are answered does not matter,
-and a write costs one set entry, and only where its block is in memory.
+has no HASH). The write path does not touch blocks: it names the row keys it writes, right before its commit
+and after it, and the next search reads those rows again. So the order in which commits are answered does
+not matter, and a write costs one set entry, and only where its block is in memory.
 
 Invariants:
 1. A row key is named after its commit is visible, so whoever reads the row then reads it or a later one.
+   It is named before too: a commit is visible before its sync has ended, to searches as to all other reads.
 2. A block is registered before its first row is read: a write during the loading is named too.
 3. Blocks together stay within `memory_bytes_max`; the one searched longest ago goes first. A block that
    would be larger than that alone is searched in pieces and not kept (searching.py).
@@ -54,7 +55,7 @@ class IndexVectors:
         self.slots: dict[bytes, Slot] = {}
 
     def written(self, row_key: bytes) -> None:
-        """An entry was written or deleted. Requires: the commit is over."""
+        """An entry is written or deleted: now, or by a commit that is over."""
         if not self.slots:
             return
         for place in (row_key[:HASH_BYTES], WHOLE):

@@ -1,0 +1,328 @@
+"""Who carries data out of the tables and into them: exports, imports, bulk puts. Outlives crashes.
+
+A request is sent with a token, again after a crash until it was answered. What it began goes on by itself,
+and is judged once it has ended:
+
+    an export    its files hold exactly what the table held at its moment
+    an import    its table holds the items among the records, each with its indexes; or there is no table
+    a bulk put   each record is put once, or told of (bulk.py)
+"""
+
+from __future__ import annotations
+
+import gzip
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import md5
+from itertools import count
+from typing import Any
+
+import orjson
+
+from faradisc.clock import ManualClock
+from faradisc.testing.faulty_store import FaultyStore
+from simulation.actors import pause
+from simulation.auditor import IMPORTED, Auditor
+from simulation.buckets import BUCKET, MemoryBuckets
+from simulation.bulk import BulkPut, Record, content_of
+from simulation.consumers import Call
+from simulation.drawing import TABLES, Drawing
+from simulation.switches import table_request
+from simulation.writes import Item, Key, key_of
+
+LOOKS_MAX = 3_000
+"""At a task that does not end, before it is called stuck."""
+_OWNER = "arn:aws:dynamodb:us-east-1:000000000000:table/"
+_TROUBLE = "S3Error"
+"""FailureCode of a task whose bucket did not answer."""
+
+
+@dataclass(slots=True)
+class Errand:
+    """One task, from its first request on."""
+
+    operation: str
+    request: dict[str, Any]
+    describe: tuple[str, str]
+    """The operation that tells of it, and its member for the ARN."""
+    judge: Callable[[dict[str, Any], FaultyStore], str | None]
+    """What is wrong with how it has ended."""
+    may_end: frozenset[str]
+    """FailureCodes with which it may end."""
+    arn: str | None = None
+    """None until it was acknowledged."""
+
+
+class Courier:
+    def __init__(
+        self,
+        auditor: Auditor,
+        clock: ManualClock,
+        chance: random.Random,
+        drawing: Drawing,
+        buckets: MemoryBuckets,
+    ) -> None:
+        self._auditor = auditor
+        self._clock = clock
+        self._chance = chance
+        self._drawing = drawing
+        self._buckets = buckets
+        self._numbers = count(1)
+        self._errand: Errand | None = None
+        self._leftover: str | None = None
+        """A table that was imported and compared; it is deleted, again after a crash."""
+
+    async def run(self, call: Call, store: FaultyStore) -> None:
+        """Until the store fails; raises StorageError then."""
+        if self._errand is not None:
+            await self._see_through(call, store, self._errand)
+        while True:
+            if self._leftover is not None:
+                await call("DeleteTable", {"TableName": self._leftover})
+                self._leftover = None
+            await pause(self._chance, 300)
+            make = self._chance.choice((self._export, self._import, self._bulk_put, self._bulk_put))
+            self._errand = make(store)
+            await self._see_through(call, store, self._errand)
+
+    # --- Every errand ----------------------------------------------------------------------------
+
+    async def _see_through(self, call: Call, store: FaultyStore, errand: Errand) -> None:
+        if errand.arn is None and not await self._begin(call, errand):
+            self._errand = None
+            return
+        operation, member = errand.describe
+        for _ in range(LOOKS_MAX):
+            code, answer = await call(operation, {member: errand.arn})
+            if code:
+                self._auditor.fault(f"{errand.arn} was acknowledged, and now {code}")
+                break
+            (shown,) = answer.values()
+            if self._has_ended(shown):
+                await self._end(call, store, errand, shown)
+                break
+            if errand.operation == "StartBulkPutItems" and self._chance.random() < 0.02:
+                await call("CancelBulkOperation", {member: errand.arn})
+            await pause(self._chance, 40)
+        else:
+            self._auditor.fault(f"{errand.arn} does not come to an end")
+        self._errand = None
+
+    async def _begin(self, call: Call, errand: Errand) -> bool:
+        code, answer = await call(errand.operation, errand.request)
+        if code in ("PointInTimeRecoveryUnavailableException", "InvalidExportTimeException"):
+            return False
+        if code in ("ResourceInUseException", "LimitExceededException", "ImportConflictException"):
+            return False
+        if code:
+            self._auditor.fault(f"{errand.operation} was answered {code} {answer}")
+            return False
+        (shown,) = answer.values()
+        errand.arn = shown[errand.describe[1]]
+        return True
+
+    @staticmethod
+    def _status(shown: dict[str, Any]) -> str:
+        return next(
+            str(value) for name, value in shown.items() if name.endswith("Status") and name != "TableStatus"
+        )
+
+    def _has_ended(self, shown: dict[str, Any]) -> bool:
+        return self._status(shown) not in ("IN_PROGRESS", "CANCELLING")
+
+    async def _end(self, call: Call, store: FaultyStore, errand: Errand, shown: dict[str, Any]) -> None:
+        status = self._status(shown)
+        self._auditor.seen[f"{errand.operation} {status}"] += 1
+        if status in ("FAILED", "CANCELLED"):
+            code = shown.get("FailureCode")
+            if code not in errand.may_end | {_TROUBLE, "Cancelled"}:
+                self._auditor.fault(f"{errand.operation} has failed: {shown}")
+        wrong = errand.judge(shown, store)
+        if wrong is not None:
+            self._auditor.fault(f"{errand.arn}: {wrong}")
+        if errand.operation == "ImportTable":
+            await self._judge_import(call, errand, status)
+
+    # --- Exports ---------------------------------------------------------------------------------
+
+    def _export(self, store: FaultyStore) -> Errand:
+        table, low = self._chance.choice(TABLES), store.synced_version
+        request: dict[str, Any] = {
+            "TableArn": _OWNER + table,
+            "S3Bucket": BUCKET,
+            "ClientToken": f"export-{next(self._numbers)}",
+        }
+        past_s: int | None = None
+        if self._chance.random() < 0.3:
+            past_s = self._clock.now_ns() // 1_000_000_000 - self._chance.randint(0, 3)
+            request["ExportTime"] = past_s
+        # What was not on disk when the export was asked for may be in it, what was must be.
+        window = [low, low]
+
+        def judge(shown: dict[str, Any], store: FaultyStore) -> str | None:
+            if shown["ExportStatus"] != "COMPLETED":
+                return None
+            found = self._exported(shown)
+            if isinstance(found, str):
+                return found
+            if past_s is not None:
+                window[:] = [self._auditor.version_at((past_s + each) * 1_000_000_000) for each in (-1, 1)]
+            else:
+                window[1] = self._auditor.version_at(round(shown["ExportTime"] * 1e9) + 2_000_000)
+            return self._compare(table, window, found)
+
+        may_end = frozenset(("PointInTimeRecoveryUnavailable",))
+        return Errand("ExportTableToPointInTime", request, ("DescribeExport", "ExportArn"), judge, may_end)
+
+    def _exported(self, shown: dict[str, Any]) -> dict[Key, Item] | str:
+        """The items in an export's files, or what is wrong with these."""
+        directory = f"AWSDynamoDB/{shown['ExportArn'].rpartition('/')[2]}"
+        objects = self._buckets.objects_by_key
+        found: dict[Key, Item] = {}
+        lines = 0
+        for line in objects[f"{directory}/manifest-files.json"].splitlines():
+            file = orjson.loads(line)
+            content = objects[file["dataFileS3Key"]]
+            if file["etag"] != md5(content, usedforsecurity=False).hexdigest():
+                return f"{file} is not the file of its manifest"
+            items = [orjson.loads(each)["Item"] for each in gzip.decompress(content).splitlines()]
+            if len(items) != file["itemCount"]:
+                return f"{file} has {len(items)} items"
+            lines += len(items)
+            found.update((key_of(item), item) for item in items)
+        if not lines == len(found) == shown["ItemCount"]:
+            return f"{lines} lines of {len(found)} items, told are {shown['ItemCount']}"
+        return found
+
+    def _compare(self, table: str, window: list[int], found: dict[Key, Item]) -> str | None:
+        model = self._auditor.model
+        places = [(table, key) for key in model.keys(table)]
+        for version in model.moments(places, *window):
+            if model.table_at(version, table) == found:
+                return None
+        return f"its files hold {found}, which {table} never did between versions {window}"
+
+    # --- Imports ---------------------------------------------------------------------------------
+
+    def _records(self, table: str, *, conditions: bool) -> list[Record]:
+        now_s = self._clock.now_ns() // 1_000_000_000
+        return [
+            Record.bad(self._chance)
+            if self._chance.random() < 0.1
+            else Record.of(self._drawing.put(table, now_s, conditions=conditions))
+            for _ in range(self._chance.randint(1, 12))
+        ]
+
+    def _upload(self, prefix: str, records: list[Record], *, damaged: bool = False) -> None:
+        """As one or two objects, compressed; a damaged one has lost its end."""
+        middle = self._chance.randint(0, len(records))
+        for name, part in (("a", records[:middle]), ("b", records[middle:])):
+            content = gzip.compress(content_of(part), mtime=0)
+            if part:
+                self._buckets.objects_by_key[prefix + name] = content[:-9] if damaged else content
+
+    def _import(self, store: FaultyStore) -> Errand:
+        number = next(self._numbers)
+        source = self._chance.choice(TABLES)
+        records = self._records(source, conditions=False)
+        damaged = self._chance.random() < 0.2
+        self._upload(f"import-{number}/", records, damaged=damaged)
+        request = {
+            "ClientToken": f"import-{number}",
+            "S3BucketSource": {"S3Bucket": BUCKET, "S3KeyPrefix": f"import-{number}/"},
+            "InputFormat": "DYNAMODB_JSON",
+            "InputCompressionType": "GZIP",
+            "TableCreationParameters": {**table_request(source), "TableName": f"{IMPORTED}{number}"},
+        }
+        items = [record.write.become(None) for record in records if record.write is not None]
+
+        def judge(shown: dict[str, Any], store: FaultyStore) -> str | None:
+            if shown["ImportStatus"] != "COMPLETED":
+                return None
+            if damaged:
+                return "an object that is cut off was imported"
+            counts = [shown[f"{which}Count"] for which in ("ProcessedItem", "ImportedItem", "Error")]
+            if counts != [len(records), len(items), len(records) - len(items)]:
+                return f"{len(records)} records with {len(items)} items are counted {counts}"
+            return None
+
+        may_end = frozenset(("InputDamaged",) if damaged else ())
+        return Errand("ImportTable", request, ("DescribeImport", "ImportArn"), judge, may_end)
+
+    async def _judge_import(self, call: Call, errand: Errand, status: str) -> None:
+        """The table is there and whole, or it is not there."""
+        named = {"TableName": errand.request["TableCreationParameters"]["TableName"]}
+        code, answer = await call("DescribeTable", named)
+        if status != "COMPLETED":
+            if not code and answer["Table"]["TableStatus"] != "DELETING":
+                self._auditor.fault(f"a failed import has left a table: {answer}")
+            return
+        found: dict[Key, Item] = {}
+        body: dict[str, Any] | None = named
+        while body is not None and not code:
+            code, answer = await call("Scan", {**body, "Limit": 7})
+            found.update((key_of(item), item) for item in answer.get("Items", ()))
+            last = answer.get("LastEvaluatedKey")
+            body = None if last is None else {**named, "ExclusiveStartKey": last}
+        prefix = errand.request["S3BucketSource"]["S3KeyPrefix"]
+        wanted = self._uploaded(prefix)
+        if code or found != wanted:
+            self._auditor.fault(f"an import of {wanted} made {code or found}")
+        self._leftover = named["TableName"]
+
+    def _uploaded(self, prefix: str) -> dict[Key, Item]:
+        """The items in the objects of a prefix; of one key the last."""
+        found: dict[Key, Item] = {}
+        for key, content in sorted(self._buckets.objects_by_key.items()):
+            for line in gzip.decompress(content).splitlines() if key.startswith(prefix) else ():
+                if b'"w"' in line:
+                    item = orjson.loads(line)["Item"]
+                    found[key_of(item)] = item
+        return found
+
+    # --- Bulk puts -------------------------------------------------------------------------------
+
+    def _bulk_put(self, store: FaultyStore) -> Errand:
+        number = next(self._numbers)
+        table = self._chance.choice(TABLES)
+        records = self._records(table, conditions=True)
+        self._upload(f"bulk-{number}/", records)
+        request = {
+            "ClientToken": f"bulk-{number}",
+            "TableName": table,
+            "InputS3Configuration": {
+                "S3Bucket": BUCKET,
+                "S3KeyPrefix": f"bulk-{number}/",
+                "InputFormat": "DYNAMODB_JSON",
+                "InputCompressionType": "GZIP",
+            },
+            "OutputS3Configuration": {
+                "S3Bucket": BUCKET,
+                "S3KeyPrefix": "told",
+                "OutputType": ["ERROR", "CONDITION_CHECK_FAILURE"],
+            },
+        }
+        operation = BulkPut(table, f"bulk-{number}", records, store.synced_version)
+        self._auditor.bulk.add(operation)
+
+        def judge(shown: dict[str, Any], store: FaultyStore) -> str | None:
+            if not shown["BulkOperationStatus"].startswith("COMPLETED"):
+                return None
+            told = {kind: self._told(shown, kind, records) for kind in ("errors", "condition_check_failures")}
+            return operation.judge(self._auditor.model, store.version, shown, told)
+
+        describe = ("DescribeBulkOperation", "BulkOperationArn")
+        return Errand("StartBulkPutItems", request, describe, judge, frozenset())
+
+    def _told(self, shown: dict[str, Any], kind: str, records: list[Record]) -> list[int]:
+        """Positions, among all records, of those that an output of a bulk put tells of."""
+        name = f"told/{shown['BulkOperationArn'].rpartition('/')[2]}/{kind}.jsonl"
+        prefix = shown["InputS3Configuration"]["S3KeyPrefix"]
+        objects = self._buckets.objects_by_key
+        before = len(gzip.decompress(objects.get(prefix + "a", gzip.compress(b""))).splitlines())
+        positions = []
+        for line in objects.get(name, b"").splitlines():
+            pointer = orjson.loads(line)["itemS3Pointer"]
+            positions.append(pointer["itemIndex"] + (before if pointer["key"].endswith("/b") else 0))
+        return sorted(positions)
