@@ -18,6 +18,7 @@ from fixtures.clients import http_client
 
 FOR_FEW = (
     *("amazon", "boto3", "botocore", "cbor2", "cryptography", "hcl2", "numpy", "prometheus_client", "yaml"),
+    *("bz2", "lzma", "tempfile", "zoneinfo"),
     *("faradisc.charts", "faradisc.check", "faradisc.console", "faradisc.consumers", "faradisc.local"),
     *("faradisc.monitoring", "faradisc.partiql", "faradisc.planner", "faradisc.scaling", "faradisc.seeding"),
     *("faradisc.transfer", "faradisc.cli.backups", "faradisc.cli.plan", "faradisc.cli.transfers"),

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO, Protocol, TypeVar
@@ -146,7 +145,7 @@ class DirectoryShelf:
             file = self._open.get(name)
             if file is None:
                 unfinished = self._unfinished(name)
-                shutil.rmtree(unfinished, ignore_errors=True)
+                _remove_tree(unfinished)
                 unfinished.mkdir(parents=True)
                 file = self._open[name] = (unfinished / ROWS_FILE).open("wb")
             file.write(data)
@@ -179,7 +178,7 @@ class DirectoryShelf:
             if finished.exists():
                 finished.rename(unfinished)  # at once gone; what follows may take its time
                 _sync(self._directory)
-            shutil.rmtree(unfinished, ignore_errors=True)
+            _remove_tree(unfinished)
         except OSError as error:
             raise self._failed(name, error) from error
 
@@ -187,7 +186,7 @@ class DirectoryShelf:
         if self._directory.is_dir():
             for each in self._directory.iterdir():
                 if each.name.endswith(_UNFINISHED):
-                    shutil.rmtree(each, ignore_errors=True)
+                    _remove_tree(each)
 
     def manifest(self, name: str) -> bytes:
         try:
@@ -209,7 +208,7 @@ class DirectoryShelf:
 
     def free_bytes(self) -> int | None:
         there = self._directory if self._directory.exists() else self._directory.parent
-        return shutil.disk_usage(there).free
+        return _free_bytes(there)
 
     def close(self) -> None:
         for file in self._open.values():
@@ -238,3 +237,16 @@ def _sync(directory: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _remove_tree(directory: Path) -> None:
+    """Remove a directory and what is in it, if it is there."""
+    import shutil  # noqa: PLC0415 - it brings bz2 and lzma along, and few starts find anything to remove
+
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+def _free_bytes(directory: Path) -> int:
+    import shutil  # noqa: PLC0415
+
+    return shutil.disk_usage(directory).free
