@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from importlib.resources import files
+from pkgutil import get_data
 from typing import Any, Final
 
 from faradisc.errors import RequestRuleError
@@ -22,9 +22,8 @@ from faradisc.values.attribute import AttributeValue
 from faradisc.values.path import Path as ResolvedPath
 from faradisc.values.size import value_size
 
-RESERVED_WORDS: Final = frozenset(
-    files("faradisc.expressions").joinpath("reserved_words.txt").read_text("ascii").split()
-)
+_WORDS: Final = get_data("faradisc.expressions", "reserved_words.txt") or b""
+RESERVED_WORDS: Final = frozenset(_WORDS.decode("ascii").split())
 """The 573 words, upper case, that cannot stand bare in a path. As published in the developer guide."""
 
 
