@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import re
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,42 @@ def test_a_key_from_add_to_revoke(command: Any, start_server: Any) -> None:
     revoked = command("credentials", "revoke", *FILE, lasting["AWS_ACCESS_KEY_ID"])
     assert revoked.stdout == f"revoked {lasting['AWS_ACCESS_KEY_ID']}\n"
     assert command("credentials", "list", *FILE).stdout.count("\n") == 1
+
+
+def unsigned(port: int, path: str) -> int:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    try:
+        connection.request("GET", path)
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
+PAGES = ("/_faradisc/", "/_faradisc/tables", "/_faradisc/events", "/metrics")
+
+
+def test_the_administrators_pages_take_what_the_database_takes(command: Any, start_server: Any) -> None:
+    key = made_by(command("credentials", "add", *FILE).stdout)
+    port = start_server("--memory", "--auth", "strict", *FILE).port
+    assert [unsigned(port, path) for path in PAGES] == [403] * len(PAGES)
+    assert unsigned(port, "/health/ready") == 200
+    checked = ("check", "--url", f"http://127.0.0.1:{port}")
+    assert command(*checked, **key).returncode == 0
+    refused = command(*checked, **{**key, "AWS_SECRET_ACCESS_KEY": "another"})
+    assert refused.returncode == 2
+    assert "answered 403 to POST /_faradisc/check" in refused.stderr
+
+
+def test_the_administrators_pages_are_unsigned_on_request_and_on_this_machine(
+    command: Any, start_server: Any
+) -> None:
+    command("credentials", "add", *FILE)
+    strict = ("--memory", "--auth", "strict", *FILE, "--admin", "unsigned")
+    port = start_server(*strict).port
+    assert [unsigned(port, path) for path in PAGES] == [200] * len(PAGES)
+    elsewhere = command("serve", *strict, "--host", "0.0.0.0", "--port", "0")
+    assert elsewhere.returncode == 2
+    assert "Unsigned administration is for this machine only" in elsewhere.stderr
 
 
 def test_a_secret_of_ones_own_comes_from_the_standard_input(tmp_path: Path, command: Any) -> None:

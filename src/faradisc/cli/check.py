@@ -44,7 +44,7 @@ def check(
         named = context.get_parameter_source("directory") is ParameterSource.COMMANDLINE
         if named or repair:
             _fail("--url stands alone: a server checks its own data, and repairs need it stopped.")
-        from faradisc.cli.check_online import check_online  # noqa: PLC0415 - http.client is slow to import
+        from faradisc.cli.check_online import check_online  # noqa: PLC0415 - botocore is slow to import
 
         document = check_online(url, _fail)
     else:

@@ -48,10 +48,7 @@ class Requests:
             "Content-Type": "application/x-amz-json-1.0",
             "X-Amz-Target": f"DynamoDB_20120810.{operation}",
         }
-        body = json.dumps(request).encode()
-        signed = AWSRequest("POST", self._url.rstrip("/") + "/", data=body, headers=headers)
-        SigV4Auth(self._credentials, "dynamodb", self._region).add_auth(signed)
-        status, text = self._send(body, dict(signed.headers.items()))
+        status, text = self._send("POST", "/", json.dumps(request).encode(), headers)
         try:
             answer = json.loads(text)
         except ValueError as error:
@@ -61,10 +58,22 @@ class Requests:
             raise Refused(code, str(answer.get("message") or answer.get("Message") or ""))
         return dict(answer)
 
-    def _send(self, body: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
+    def page(self, method: str, path: str) -> tuple[int, bytes]:
+        """(status, body) of one of the administrator's pages. Raises: Unreachable."""
+        posted = method == "POST"
+        headers = {"Content-Type": "application/json"} if posted else {}
+        return self._send(method, path, b"{}" if posted else b"", headers)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _send(self, method: str, path: str, body: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
+        signed = AWSRequest(method, self._url.rstrip("/") + path, data=body, headers=headers)
+        SigV4Auth(self._credentials, "dynamodb", self._region).add_auth(signed)
+        headers = dict(signed.headers.items())
         for attempt in (1, 2):
             try:
-                self._connection.request("POST", "/", body, headers)
+                self._connection.request(method, path, body, headers)
                 answer = self._connection.getresponse()
                 return answer.status, answer.read()
             except (OSError, http.client.HTTPException) as error:

@@ -11,11 +11,11 @@
     GET  /_faradisc/check                the last check of the whole database;  POST begins one
     GET  /metrics                        for Prometheus
 
-They are served on loopback addresses, elsewhere only when asked for, and then to signed requests if
-signatures are verified. A page of another site that a browser has open cannot use them: a request that names
-a foreign Origin is refused, and so is a POST that is not declared JSON. Unless they were asked for, so is one
-for a Host that is not this machine: a site whose name was turned to 127.0.0.1 after its page was loaded (DNS
-rebinding) is its own Origin.
+They are served on loopback addresses, elsewhere only when asked for. A server that verifies signatures
+verifies those of these requests too, unless it was started with `--admin unsigned`. A page of another site
+that a browser has open cannot use them: a request that names a foreign Origin is refused, and so is a POST
+that is not declared JSON. Unless they were asked for, so is one for a Host that is not this machine: a site
+whose name was turned to 127.0.0.1 after its page was loaded (DNS rebinding) is its own Origin.
 """
 
 from __future__ import annotations

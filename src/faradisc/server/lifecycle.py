@@ -91,12 +91,18 @@ def _authenticator(settings: ServerSettings, clock: Clock) -> Authenticator:
 def _admin_pages(
     settings: ServerSettings, addresses: Sequence[tuple[int, str]], authenticate: Authenticator
 ) -> AdminPages | None:
+    """Raises: SettingsError when they would be open to strangers."""
     local = all(is_loopback(each) for each in addresses)
+    if settings.admin == "unsigned" and not local:
+        raise SettingsError(
+            "Unsigned administration is for this machine only; elsewhere give --admin on, or none."
+        )
     if settings.admin == "off" or (settings.admin == "auto" and not local):
         return None
+    signed = settings.auth == "strict" and settings.admin != "unsigned"
     return AdminPages(
-        authenticate if settings.auth == "strict" and not local else None,
-        (settings.host.lower(),) if settings.admin == "auto" else None,
+        authenticate if signed else None,
+        None if settings.admin == "on" else (settings.host.lower(),),
     )
 
 

@@ -93,7 +93,8 @@ class ServerSettings:
     record_trace: str = _setting("", "File to write the traffic to, for `faradisc plan --trace`.")
     admin: str = _setting(
         "auto",
-        "Serve /_faradisc and /metrics: on, off, or auto: where nobody but this machine reaches them.",
+        "Serve /_faradisc and /metrics: on, off, or auto: where nobody but this machine reaches them; "
+        "unsigned: like auto, and without signatures where --auth strict verifies them.",
     )
     virtual_clock: bool = _setting(
         False, "Time stands still but for POST /_faradisc/clock, so that tests pass a day in a call."
@@ -127,8 +128,8 @@ class ServerSettings:
             parse_throughput(self.throughput, self.throughput_tables)
         except ValueError as mistake:
             raise SettingsError(f"The throughput cannot be used: {mistake}.") from mistake
-        if self.admin not in ("auto", "on", "off"):
-            raise SettingsError(f"Administration is auto, on or off, not {self.admin!r}.")
+        if self.admin not in ("auto", "on", "off", "unsigned"):
+            raise SettingsError(f"Administration is auto, on, off or unsigned, not {self.admin!r}.")
         if not self.time_scale > 0:
             raise SettingsError("The time scale must be more than 0.")
         if self.virtual_clock and self.time_scale != 1:
