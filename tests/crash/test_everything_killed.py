@@ -4,30 +4,23 @@ Transactions with tokens (sent again after a kill: done once), items that expire
 goes, imports, and a server that dies after some hundred answers. What it proves: after every start all that
 was acknowledged is there, transactions are whole and done once, an import ends with exactly its items,
 nothing that has not expired is gone; and the whole store agrees with itself. Why a process: nothing of ours
-runs after SIGKILL. Backups and restores are killed in test_backups_killed.py.
+runs after SIGKILL. Backups and restores are killed in test_backups_killed.py, exports and bulk puts in
+test_exports_and_bulk_puts_killed.py.
 """
 
 from __future__ import annotations
 
-import itertools
 import random
-import threading
 import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import ClientError
 
-from faradisc.check import Check
-from faradisc.clock import SystemClock
-from faradisc.local import LocalDatabase
-from faradisc.storage.immediate import run
 from fixtures.buckets import BUCKET, lines
 from fixtures.clients import http_client
-from fixtures.integrity import faults
+from fixtures.killed import Worker, check_whole, work_until_killed
 from fixtures.schemas import everything, item, schema
 from fixtures.served import Server
 
@@ -35,48 +28,6 @@ TABLE = schema("p:S", lsi=None, gsi={"by-group": ("g:S", "n:N", "ALL")})
 LATE = schema("p:S", gsi={"late": ("h:S", "", "ALL")})
 IMPORTED = [item(p=f"{n:06}", n=n, text="x" * 60) for n in range(600)]
 FAR_S = 10_000_000
-
-
-class Gone(Exception):
-    """The server was killed under a request."""
-
-
-class Worker:
-    """One thread's work, over all lives of the server."""
-
-    def __init__(self, number: int, seed: int) -> None:
-        self.random = random.Random(f"{seed}/{type(self).__name__}/{number}")
-        self.number = number
-        self.client: Any = None
-
-    def run(self, url: str, answered: Callable[[], None]) -> None:
-        self.client = http_client(url)
-        try:
-            while True:
-                self.act()
-                answered()
-        except Gone:
-            pass
-        finally:
-            self.client.close()
-
-    def call(self, operation: str, **request: Any) -> dict[str, Any]:
-        try:
-            answer: dict[str, Any] = getattr(self.client, operation)(**request)
-        except ClientError as error:
-            if error.response["ResponseMetadata"]["HTTPStatusCode"] == 500:
-                raise Gone from error  # it was going down while it answered
-            raise
-        except BotoCoreError as error:
-            raise Gone from error
-        return answer
-
-    def act(self) -> None:
-        raise NotImplementedError
-
-    def check(self, client: Any, items: dict[str, dict[str, Any]]) -> int:
-        """What of this worker's is lost (or done twice). `items` is the whole table."""
-        return 0
 
 
 class Transactor(Worker):
@@ -225,10 +176,10 @@ def _kill_rounds(data_dir: Path, tmp_path: Path, rounds: int, seed: int) -> None
                 specification = {"Enabled": True, "AttributeName": "exp"}
                 client.update_time_to_live(TableName="table", TimeToLiveSpecification=specification)
             lost += _count_lost(client, workers)
-            acknowledged += _work_until_killed(server, workers, chance.randint(5, 400))
+            acknowledged += work_until_killed(server, workers, chance.randint(5, 400))
             client.close()
         if round_ % 10 == 9 or round_ == rounds - 1:
-            _check_whole(data_dir, root)
+            check_whole(data_dir, root)
     print(f"{rounds} kills, {acknowledged} answers, {importer.imported} imports, {lost} lost")
     assert lost == 0
     assert acknowledged >= 5 * rounds
@@ -237,30 +188,6 @@ def _kill_rounds(data_dir: Path, tmp_path: Path, rounds: int, seed: int) -> None
 def _count_lost(client: Any, workers: list[Worker]) -> int:
     found = {each["p"]["S"]: each for each in everything(client.scan, TableName="table")}
     return sum(worker.check(client, found) for worker in workers)
-
-
-def _work_until_killed(server: Server, workers: list[Worker], answers: int) -> int:
-    lock, count = threading.Lock(), itertools.count(1)
-    total = 0
-
-    def answered() -> None:
-        nonlocal total
-        with lock:
-            total = next(count)
-            if total == answers:
-                server.kill()
-
-    with ThreadPoolExecutor(len(workers)) as threads:
-        for each in [threads.submit(worker.run, server.url, answered) for worker in workers]:
-            each.result()
-    return total
-
-
-def _check_whole(data_dir: Path, root: Path) -> None:
-    with LocalDatabase(data_dir, s3_root=root) as database:
-        store = database._open().store
-        assert faults(store) == []
-        assert run(Check(store, SystemClock()).finish()).sentences() == []
 
 
 def test_nothing_is_lost_over_four_kills(data_dir: Path, tmp_path: Path) -> None:

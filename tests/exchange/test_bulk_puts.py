@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 import pytest
 
-from faradisc.exchange import intake
+from faradisc.exchange import bulk_putting, intake
 from faradisc.exchange.buckets import DirectoryBuckets
 from faradisc.exchange.error_log import ErrorLog
 from fixtures.buckets import BUCKET, Exchanging, lines, some_items, zipped
@@ -261,6 +261,43 @@ def test_a_log_that_lost_its_end_is_not_filled_up(tmp_path: Path) -> None:
     length, lines = log.write()
     ErrorLog(path, length + 100, lines + 1)
     assert path.read_bytes() == b'{"a":1}\n'
+
+
+@pytest.mark.parametrize("failing", range(1, 16))
+def test_what_is_told_of_a_record_is_told_once_whichever_commit_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: int
+) -> None:
+    """One step of many commits: records of one key, and collections that grow too large."""
+    process = Exchanging(tmp_path / "s3", collection_bytes_max=1200)
+    process.call("CreateTable", TableName="table", **schema("p:S", "r:N", lsi={"by-x": ("x:S", "KEYS_ONLY")}))
+    before, count = bulk_putting.commit_outcomes, 0
+
+    async def commit(*args: Any, **named: Any) -> bool:
+        nonlocal count
+        count += 1
+        if count == failing:
+            raise RuntimeError("a bug")
+        return await before(*args, **named)
+
+    puts = [item(p=f"{n % 5}", r=n % 7, x="x" * (500 if n % 9 == 4 else 10)) for n in range(36)]
+    lines_of = [orjson.dumps({"Item": p, "ConditionExpression": "attribute_not_exists(p)"}) for p in puts]
+    mixed = [line for n, record in enumerate(lines_of) for line in ([record, b"bad"] if n % 4 else [record])]
+    process.object("in/a", b"\n".join(mixed))
+    monkeypatch.setattr(bulk_putting, "commit_outcomes", commit)
+    shown = run_all(process)
+    assert count > failing, "so many commits there were not"
+    assert shown["ProcessedItemCount"] == len(mixed)
+    told = output(process, shown, "errors")
+    places = [each["itemS3Pointer"]["itemIndex"] for each in told]
+    assert len(set(places)) == len(places) == shown["FailedItemCount"]
+    assert {n for n, line in enumerate(mixed) if line == b"bad"} < set(places), "and the one too large"
+    again = [
+        each["itemS3Pointer"]["itemIndex"] for each in output(process, shown, "condition_check_failures")
+    ]
+    assert len(set(again)) == len(again)
+    assert len(process.items()) + len(again) + len(places) == len(mixed)
+    process.check()
+    process.close()
 
 
 @pytest.mark.parametrize("stop_after", range(1, 11))

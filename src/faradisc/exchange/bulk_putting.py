@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from posixpath import join
 from typing import Any
@@ -65,6 +65,8 @@ _JSON_TYPES: dict[str, type] = {
 }
 Numbered = tuple[int, Change]
 """Position among the records of a step, and the put."""
+Refusal = tuple[int, Exception]
+"""Position among the records of a step, and why there is no put."""
 
 
 def change_of(record: dict[str, Any], table: Table) -> Change:
@@ -118,6 +120,15 @@ class _Outputs:
     def of(self, kind: str) -> ErrorLog | None:
         return self._logs.get(kind)
 
+    def lengths(self) -> dict[str, tuple[int, int]]:
+        """Bytes and lines of the files."""
+        return {kind: written.length for kind, written in self._logs.items()}
+
+    def cut_back(self, lengths: dict[str, tuple[int, int]]) -> None:
+        """Forget what was told since. Raises: OSError."""
+        for kind, written in self._logs.items():
+            written.cut_back(*lengths[kind])
+
     def write(self) -> None:
         """Put what was told into the files, and how long they are into the progress. Raises: OSError."""
         for kind, written in self._logs.items():
@@ -157,15 +168,12 @@ class _Run:
         self.intake = Intake(buckets.opened(access_of(given)), place, source, table, task.progress)
         self.units = 0
         """Write units of what the last step wrote."""
-        self._reported: set[int] = set()
-        """Positions in the present step of records whose conditions failed."""
 
     async def put(self, store: Store, step: Step) -> None:
         """Write what a step brought, in one commit for each run of records with different keys."""
         self.units = 0
-        self._reported.clear()
         progress, shown = self.task.progress, self.task.shown
-        changes = list(self._changes(step))
+        changes, refusals = self._changes(step)
         before, ended = progress.get("processed", 0), progress["ended"]
         shown["ProcessedInputBytes"] = self.intake.bytes_read
         if self.intake.total_bytes is not None:
@@ -177,31 +185,46 @@ class _Run:
             progress["records"] = step.first + until
             progress["ended"] = ended and not groups
             progress["processed"] = shown["ProcessedItemCount"] = before + until
+            told = [(position, error) for position, error in refusals if position < until]
             try:
-                await self._commit(store, step, group)
+                await self._commit(store, step, group, told)
             except ItemCollectionSizeLimitExceededException as error:
                 if len(group) > 1:  # one by one, to find those that do not fit
                     groups.extendleft([each] for each in reversed(group))
-                else:
-                    self._refuse(step, group[0][0], error)
-                    await self._commit(store, step, [])
+                    continue
+                await self._commit(store, step, [], [*told, (group[0][0], error)])
+            del refusals[: len(told)]
 
-    def _changes(self, step: Step) -> Iterator[Numbered]:
+    def _changes(self, step: Step) -> tuple[list[Numbered], list[Refusal]]:
+        changes: list[Numbered] = []
+        refusals: list[Refusal] = []
         for position, record in enumerate(step.records):
             try:
+                assert not isinstance(record, tuple), "there is no shortcut for puts"
                 if type(record) is Malformed:
                     raise ValidationException(record.reason)
-                change = change_of(record, self.table)
+                changes.append((position, change_of(record, self.table)))
             except ValidationException as error:
-                self._refuse(step, position, error)
-                continue
-            yield position, change
+                refusals.append((position, error))
+        return changes, refusals
 
-    async def _commit(self, store: Store, step: Step, group: list[Numbered]) -> None:
-        """Put a group, with how far that is. Raises ItemCollectionSizeLimitExceededException."""
-        used, units = self.task.shown["BulkOperationUsage"], self.units
+    async def _commit(self, store: Store, step: Step, group: list[Numbered], refusals: list[Refusal]) -> None:
+        """Put a group, with how far that is, and tell of the records that are none.
+
+        Nothing is told or counted that is not committed with it.
+        Raises ItemCollectionSizeLimitExceededException.
+        """
+        shown, lengths = self.task.shown, self.outputs.lengths()
+        used, units, count = shown["BulkOperationUsage"], self.units, shown["FailedItemCount"]
+
+        def take_back() -> None:
+            shown["BulkOperationUsage"], self.units, shown["FailedItemCount"] = used, units, count
+            self.outputs.cut_back(lengths)
+
         committed = False
         while not committed:
+            for position, error in refusals:
+                self._refuse(step, position, error)
             images = await read_images(store, [change for _, change in group])
             outcomes = []
             for (position, change), image in zip(group, images, strict=True):
@@ -213,9 +236,11 @@ class _Run:
             self.outputs.write()
             try:
                 committed = await commit_outcomes(store, outcomes, also=self.task.batch())
-            finally:
-                if not committed:
-                    self.task.shown["BulkOperationUsage"], self.units = used, units
+            except ItemCollectionSizeLimitExceededException:
+                take_back()
+                raise
+            if not committed:
+                take_back()
 
     def _pointer(self, step: Step, position: int) -> dict[str, Any]:
         pointer = {"bucket": self._bucket, "key": step.key, "itemIndex": step.first + position}
@@ -229,8 +254,7 @@ class _Run:
 
     def _report_failure(self, step: Step, position: int, failed: ConditionFailed) -> None:
         output = self.outputs.of("CONDITION_CHECK_FAILURE")
-        if output is not None and position not in self._reported:
-            self._reported.add(position)
+        if output is not None:
             existing = {"ExistingItem": failed.image.item} if failed.image.exists else {}
             output.add({**self._pointer(step, position), "Item": failed.change.key, **existing})
 

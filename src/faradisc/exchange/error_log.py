@@ -24,9 +24,23 @@ class ErrorLog:
         self._lines = lines
         self._length = length
         self._kept: list[bytes] = []
-        if path.exists():
-            with path.open("r+b") as file:
-                file.truncate(min(length, path.stat().st_size))
+        self._cut()
+
+    @property
+    def length(self) -> tuple[int, int]:
+        """Bytes and lines of what has been written."""
+        return self._length, self._lines
+
+    def cut_back(self, length: int, lines: int) -> None:
+        """Forget what was added since `length` was this. Raises: OSError."""
+        self._length, self._lines = length, lines
+        self._kept.clear()
+        self._cut()
+
+    def _cut(self) -> None:
+        if self.path.exists():
+            with self.path.open("r+b") as file:
+                file.truncate(min(self._length, self.path.stat().st_size))
 
     def add(self, line: dict[str, object]) -> None:
         if self._limit is None or self._lines < self._limit:
@@ -43,4 +57,4 @@ class ErrorLog:
                 os.fsync(file.fileno())
             self._length += sum(map(len, self._kept))
             self._kept.clear()
-        return self._length, self._lines
+        return self.length
