@@ -72,6 +72,7 @@ def tables_of(
         maker = makers.get(str(resource.get("Type"))) if isinstance(resource, Mapping) else None
         if maker is None:
             continue
+        template.effort.renew()
         try:
             condition = resource.get("Condition")
             if condition is not None and not template.holds(condition):
@@ -80,6 +81,8 @@ def tables_of(
             tables.append(maker(name, properties, place_of(name)))
         except SeedError as error:
             faults.append(Fault(place_of(name), f"{name}: {error.text}"))
+        except RecursionError:
+            faults.append(Fault(place_of(name), f"{name}: it is nested too deeply."))
     return tables, faults
 
 

@@ -2,7 +2,7 @@
 
 A value is a literal, or a text with `${...}` in it. References to variables have their defaults (or what the
 caller gives), locals and attributes of other resources are followed, a dozen functions are known. Everything
-else is `Unknown`, and whoever needs it says so.
+else is `Unknown`, and whoever needs it says so. How much may be worked out is bounded (effort.py).
 """
 
 from __future__ import annotations
@@ -12,14 +12,16 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from faradisc.seeding.effort import STEP, Effort
 from faradisc.seeding.intrinsics import Unknown
+from faradisc.seeding.plan import SeedError
 
 _REFERENCE = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*(\.[A-Za-z_][A-Za-z0-9_-]*)*")
 _CALL = re.compile(r"([a-z]+)\((.*)\)", re.DOTALL)
 _CONDITIONAL = re.compile(r"(.+?)\?(.+):(.+)", re.DOTALL)
 _EQUALITY = re.compile(r"(.+?)(==|!=)(.+)", re.DOTALL)
-_DEPTH_MAX = 30
-"""A chain of references longer than this goes round in circles."""
+_DEPTH_MAX = 100
+"""Of references in references. A longer chain goes round in circles."""
 
 
 class Module:
@@ -32,9 +34,13 @@ class Module:
         self.locals: dict[str, Any] = {}
         self.resources: dict[tuple[str, str], Mapping[str, Any]] = {}
         """(type, name) -> body."""
+        self.effort = Effort()
 
     def value(self, raw: Any, depth: int = 0) -> Any:
-        """What a part of a body stands for. A list or map with something unknown in it keeps it."""
+        """What a part of a body stands for. A list or map with something unknown in it keeps it.
+
+        Raises: SeedError when it is too much, or nested without end.
+        """
         if isinstance(raw, str):
             return self._text(raw, depth)
         if isinstance(raw, list):
@@ -44,6 +50,7 @@ class Module:
         return raw
 
     def _text(self, text: str, depth: int) -> Any:
+        self.effort.spend(len(text), text)
         pieces = list(_pieces(text))
         if len(pieces) == 1 and pieces[0][1]:
             return self._expression(pieces[0][0], depth)
@@ -52,13 +59,16 @@ class Module:
             value = self._expression(piece, depth) if is_expression else piece
             if isinstance(value, Unknown):
                 return value
-            made += _shown(value)
+            shown = _shown(value)
+            self.effort.spend(len(shown), piece)
+            made += shown
         return made
 
     def _expression(self, text: str, depth: int) -> Any:
         text = text.strip()
+        self.effort.spend(STEP + len(text), text)
         if depth > _DEPTH_MAX:
-            return Unknown(text)
+            raise SeedError(f"{text} is referred to by itself, or over more than {_DEPTH_MAX} steps")
         literal = _literal(text)
         if literal is not None:
             return literal[0] if not isinstance(literal[0], str) else self._text(literal[0], depth + 1)
@@ -67,6 +77,7 @@ class Module:
         call = _CALL.fullmatch(text)
         if call is not None and _is_balanced(call[2]):
             arguments = [self._expression(each, depth + 1) for each in _split(call[2], ",") if each.strip()]
+            self.effort.spend(_length(call[1], arguments), text)
             return _called(call[1], arguments, text)
         if text.startswith("[") and text.endswith("]") and _is_balanced(text[1:-1]):
             return [self._expression(each, depth + 1) for each in _split(text[1:-1], ",") if each.strip()]
@@ -112,17 +123,17 @@ def _pieces(text: str) -> list[tuple[str, bool]]:
     """A template as (text, whether it is an expression); `$${` is a literal `${`."""
     pieces: list[tuple[str, bool]] = []
     literal, at = "", 0
-    while at < len(text):
-        if text.startswith("$${", at):
-            literal, at = literal + "${", at + 3
-        elif text.startswith("${", at):
-            end = _end_of(text, at + 2)
-            if literal:
-                pieces.append((literal, False))
-            pieces.append((text[at + 2 : end], True))
-            literal, at = "", end + 1
-        else:
-            literal, at = literal + text[at], at + 1
+    while (begins := text.find("${", at)) >= 0:
+        if text[begins - 1 : begins] == "$":
+            literal, at = literal + text[at : begins - 1] + "${", begins + 2
+            continue
+        literal += text[at:begins]
+        end = _end_of(text, begins + 2)
+        if literal:
+            pieces.append((literal, False))
+        pieces.append((text[begins + 2 : end], True))
+        literal, at = "", end + 1
+    literal += text[at:]
     if literal or not pieces:
         pieces.append((literal, False))
     return pieces
@@ -180,6 +191,16 @@ def _literal(text: str) -> tuple[Any] | None:
         except ValueError:
             return (text[1:-1],)
     return None
+
+
+def _length(name: str, arguments: list[Any]) -> int:
+    """How long at least the text is that a function makes longer than its arguments together are."""
+    match name, arguments:
+        case "join", [str(separator), list(values)]:
+            return len(separator) * len(values)
+        case "replace", [str(value), str(old), str(new)]:
+            return value.count(old) * len(new)
+    return 0
 
 
 def _called(name: str, arguments: list[Any], text: str) -> Any:

@@ -2,7 +2,7 @@
 
 Parameters have their defaults, or what the caller gives; pseudo parameters have the values of a local
 account. What only a deployment knows (an attribute of another resource, an export of another stack) is
-`Unknown`, and whoever needs it says so.
+`Unknown`, and whoever needs it says so. How much may be worked out is bounded (effort.py).
 
 Source: the CloudFormation template reference, "Intrinsic functions" and "Pseudo parameters".
 """
@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from faradisc.seeding.effort import STEP, Effort
 from faradisc.seeding.plan import SeedError
 
 PSEUDO = {
@@ -49,6 +50,7 @@ class Template:
         self._conditions = _section(template, "Conditions")
         self._mappings = _section(template, "Mappings")
         self._values: dict[str, Any] = dict(PSEUDO)
+        self.effort = Effort()
         for name, declared in _section(template, "Parameters").items():
             default = declared.get("Default") if isinstance(declared, Mapping) else None
             value = parameters.get(name, default)
@@ -57,7 +59,10 @@ class Template:
             self._values[name] = Unknown(f"the parameter {name}") if value is None else value
 
     def value(self, raw: Any) -> Any:
-        """What a part of the template stands for: plain values, ABSENT, or Unknown."""
+        """What a part of the template stands for: plain values, ABSENT, or Unknown.
+
+        Raises: SeedError when it is a mistake, or too much.
+        """
         if isinstance(raw, list):
             values = [self.value(each) for each in raw]
             return [each for each in values if each is not ABSENT]
@@ -82,6 +87,13 @@ class Template:
         return value
 
     def _function(self, name: str, argument: Any) -> Any:
+        self.effort.spend(STEP, name)
+        value = self._called(name, argument)
+        if isinstance(value, str):
+            self.effort.spend(len(value), name)
+        return value
+
+    def _called(self, name: str, argument: Any) -> Any:
         match name.removeprefix("Fn::"):
             case "Ref":
                 return self._reference(str(argument))

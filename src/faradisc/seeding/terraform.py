@@ -99,6 +99,7 @@ class Configuration:
         faults: list[Fault] = []
         for (kind, name), body in self._module.resources.items():
             place = self._places[(kind, name)]
+            self._module.effort.renew()
             try:
                 if kind == TABLE:
                     tables.append(self._table(name, body, place))
@@ -106,6 +107,8 @@ class Configuration:
                     items.append(self._item(body, place))
             except SeedError as error:
                 faults.append(Fault(place, f"{name}: {error.text}"))
+            except RecursionError:
+                faults.append(Fault(place, f"{name}: it is nested too deeply."))
         return tables, items, faults
 
     def _value(self, body: Mapping[str, Any], member: str, default: Any = None) -> Any:

@@ -9,33 +9,8 @@ from typing import Any
 
 import pytest
 
-from faradisc.seeding import Seed, read_seed
-
-
-def read(directory: Path, files: dict[str, str], **parameters: str) -> Seed:
-    for name, text in files.items():
-        path = directory / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text)
-    return read_seed(directory, parameters)
-
-
-def faults(seed: Seed) -> list[str]:
-    return [str(fault) for fault in seed.faults]
-
-
-def only(seed: Seed) -> dict[str, Any]:
-    assert faults(seed) == []
-    (table,) = seed.tables
-    return table.request
-
-
-REQUEST = {
-    "TableName": "music",
-    "AttributeDefinitions": [{"AttributeName": "artist", "AttributeType": "S"}],
-    "KeySchema": [{"AttributeName": "artist", "KeyType": "HASH"}],
-    "BillingMode": "PAY_PER_REQUEST",
-}
+from faradisc.seeding import read_seed
+from unit.seeding.seed_files import REQUEST, faults, only, read, small
 
 # --- Requests and descriptions -------------------------------------------------------------------
 
@@ -439,13 +414,6 @@ def test_variables_are_given_and_may_stand_in_another_file(tmp_path: Path) -> No
     first, second = TERRAFORM.split("resource", 1)
     seed = read(tmp_path, {"z.tf": first, "main.tf": "resource" + second}, stage="Prod")
     assert seed.tables[0].name == "shop-prod-orders"
-
-
-def small(body: str) -> str:
-    return (
-        'variable "unset" {}\nresource "aws_dynamodb_table" "t" {\n  billing_mode = "PAY_PER_REQUEST"\n'
-        f'  hash_key = "p"\n  attribute {{\n    name = "p"\n    type = "S"\n  }}\n{body}\n}}\n'
-    )
 
 
 def test_a_name_that_nobody_knows(tmp_path: Path) -> None:

@@ -1,0 +1,41 @@
+"""Directories to seed from, written out and read, for the tests beside this file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from faradisc.seeding import Seed, read_seed
+
+
+def read(directory: Path, files: dict[str, str], **parameters: str) -> Seed:
+    for name, text in files.items():
+        path = directory / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    return read_seed(directory, parameters)
+
+
+def faults(seed: Seed) -> list[str]:
+    return [str(fault) for fault in seed.faults]
+
+
+def only(seed: Seed) -> dict[str, Any]:
+    assert faults(seed) == []
+    (table,) = seed.tables
+    return table.request
+
+
+REQUEST = {
+    "TableName": "music",
+    "AttributeDefinitions": [{"AttributeName": "artist", "AttributeType": "S"}],
+    "KeySchema": [{"AttributeName": "artist", "KeyType": "HASH"}],
+    "BillingMode": "PAY_PER_REQUEST",
+}
+
+
+def small(body: str) -> str:
+    return (
+        'variable "unset" {}\nresource "aws_dynamodb_table" "t" {\n  billing_mode = "PAY_PER_REQUEST"\n'
+        f'  hash_key = "p"\n  attribute {{\n    name = "p"\n    type = "S"\n  }}\n{body}\n}}\n'
+    )
