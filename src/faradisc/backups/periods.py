@@ -46,10 +46,11 @@ class Periods:
 
     async def enable(self, table: Table, period_days: int) -> Table:
         """Switch point-in-time recovery on, or change its period."""
-        now_ns = self._catalog.moments.now_ns()
 
         def change(state: TableState) -> bool:
             if state.pitr is None:
+                # Asked here: what was written while this waited for another change has left no history.
+                now_ns = self._catalog.moments.now_ns()
                 state.pitr = {"resource": None, "enabled_ns": now_ns, "first_day": now_ns // DAY_NS}
             state.pitr["period_days"] = period_days
             return False
