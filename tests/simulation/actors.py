@@ -13,7 +13,8 @@ from faradisc.errors import StorageError
 from faradisc.testing.faulty_store import FaultyStore
 from simulation.auditor import Auditor
 from simulation.consumers import Call
-from simulation.requests import TEMPORARY, Request, Window
+from simulation.meters import MeterReader
+from simulation.requests import TEMPORARY, THROTTLED, Request, Window, throttles_among
 
 
 async def pause(chance: random.Random, turns: int) -> None:
@@ -29,6 +30,8 @@ class Client:
         self,
         name: str,
         auditor: Auditor,
+        meters: MeterReader,
+        *,
         clock: ManualClock,
         chance: random.Random,
         next_request: Callable[[], Request | None],
@@ -38,6 +41,7 @@ class Client:
         self._clock = clock
         self._chance = chance
         self._next = next_request
+        self._meters = meters
         self._open: tuple[Request, int] | None = None
         """What has no answer yet, and the version on disk when it was first sent."""
         self._answered: Request | None = None
@@ -69,11 +73,14 @@ class Client:
         self._auditor.under_way[self.name] = request
         self._auditor.seen[request.operation] += 1
         request.commits = []
-        began_ns = self._clock.now_ns()
+        stamp = self._meters.stamp()
         body: dict[str, Any] | None = request.body()
         code, answer = "", {}
         while body is not None:
+            if THROTTLED in request.tables():
+                body["ReturnConsumedCapacity"] = "INDEXES"
             code, answer = await call(request.operation, body)
+            self._meters.paid(stamp, request, answer)
             body = None if code else request.follow(answer)
         del self._auditor.under_way[self.name]
         self._open = None
@@ -83,8 +90,13 @@ class Client:
         if code == "ResourceNotFoundException" and TEMPORARY in request.tables() and not request.commits:
             return
         self._auditor.seen["refused" if code else "answered"] += 1
-        window = Window(low, store.synced_version, began_ns)
-        wrong = request.judge(self._auditor.model, window, code, answer)
+        window = Window(low, store.synced_version, stamp.began_ns)
+        self._meters.answered(request, window, code, answer)
+        if throttles_among(code, answer):
+            self._auditor.seen["throttled"] += 1
+            wrong = request.judge_refusal()
+        else:
+            wrong = request.judge(self._auditor.model, window, code, answer)
         if wrong is not None:
             self._auditor.fault(f"{self.name}: {wrong}")
 

@@ -16,7 +16,7 @@ import orjson
 
 from faradisc.clock import ManualClock
 from faradisc.codec import record
-from faradisc.codec.keyspace import CATALOG_PART, key_of_row
+from faradisc.codec.keyspace import CATALOG_PART, SCALING_PART, key_of_row
 from faradisc.storage.api import Batch, ReadOnlyStore
 from faradisc.tables.table import Table, TableState
 from faradisc.testing.faulty_store import FaultyDisk
@@ -24,7 +24,8 @@ from faradisc.testing.seeded_loop import running
 from fixtures import integrity
 from simulation.bulk import BulkBook
 from simulation.model import Model, Place
-from simulation.requests import Changes, Request
+from simulation.requests import THROTTLED, Changes, Request
+from simulation.throughput import SERVICE, ThroughputAudit
 from simulation.writes import Item, Key, key_of, number
 
 _CATALOG_COUNTER = b"\xff"
@@ -33,8 +34,6 @@ SWEEP_SLACK_S = 10
 RESTORED, IMPORTED = "restored-", "imported-"
 """Tables whose names begin so are filled by restores and imports, and judged by who asked for those."""
 FILLED = (RESTORED, IMPORTED)
-SERVICE = "work"
-"""The strand of the background work; expired items are deleted in its name."""
 
 
 class Auditor:
@@ -52,6 +51,7 @@ class Auditor:
         self.captures: dict[tuple[str, int], list[int | None]] = {}
         """The same of what is captured for Kinesis, by table and resource."""
         self.bulk = BulkBook()
+        self.throughput = ThroughputAudit(self.fault)
         self._tables: dict[int, Table] = {}
         """By resource."""
         self._acknowledged = 0
@@ -77,6 +77,8 @@ class Auditor:
         for batch in batches:
             if batch.part == CATALOG_PART:
                 self._note_catalog(batch, version)
+            elif batch.part == SCALING_PART:
+                self.throughput.note_targets(batch, version, running())
 
     def _changes(self, batches: Sequence[Batch]) -> Changes:
         """What the commit does to items, read from the rows themselves."""
@@ -135,6 +137,9 @@ class Auditor:
             tables[state["name"]] = state
             self._note_stream(state, before, version)
             self._note_captures(state, version)
+            if state["name"] == THROTTLED and before is not None:
+                self.throughput.note_table(state, before, version, running())
+                self.seen["scaled"] = self.throughput.scaled
             if state["status"] == "DELETING":
                 gone = dict.fromkeys(self.model.table_at(version, state["name"]))
                 self.model.put(version, state["name"], gone)
@@ -165,6 +170,10 @@ class Auditor:
             if state.status != "DELETING" and not state.name.startswith(FILLED)
         }
 
+    def table(self, name: str) -> Table:
+        """Raises: StopIteration for one that is not there."""
+        return next(table for table in self._tables.values() if table.name == name)
+
     def version_at(self, moment_ns: int) -> int:
         """The version of the last commit made until then."""
         place = bisect_right(self._times_ns, (moment_ns, 1 << 62))
@@ -185,6 +194,7 @@ class Auditor:
         self._times_ns = [each for each in self._times_ns if each[1] <= kept]
         self.seen["changes lost"] += self.model.roll_back(kept)
         self.bulk.roll_back(kept)
+        self.throughput.crashed(self.disk.synced, kept)
         for noted in (self.streams, self.captures):
             for name, (began, ended) in list(noted.items()):  # type: ignore[attr-defined]
                 if began > kept:

@@ -6,7 +6,17 @@ import itertools
 import random
 from typing import Any
 
-from simulation.requests import TEMPORARY, Batch, Get, Listing, Request, Single, Source, Transaction
+from simulation.requests import (
+    TEMPORARY,
+    THROTTLED,
+    Batch,
+    Get,
+    Listing,
+    Request,
+    Single,
+    Source,
+    Transaction,
+)
 from simulation.searches import VECTOR_ATTRIBUTE, Nearest, near_indexes, vector_value
 from simulation.writes import Condition, Item, Key, Write
 
@@ -36,7 +46,14 @@ def _late(item: Item | None) -> Item | None:
     return {name: item[name] for name in ("p", "r", "h")}
 
 
-def sources(table: str) -> list[Source]:
+def sources(table: str, *, indexed: bool = True) -> list[Source]:
+    """indexed: of the throttled table, which may have no index."""
+    if table == THROTTLED:
+        both = [
+            Source(table, None, "p", _whole, strong=True),
+            Source(table, "by-group", "g", _with("g", "n"), strong=False),
+        ]
+        return both if indexed else both[:1]
     found = [
         Source(table, None, "p", _whole, strong=True),
         Source(table, "by-group", "g", _with("g", "n"), strong=False),
@@ -50,8 +67,11 @@ def sources(table: str) -> list[Source]:
 class Drawing:
     """Shared by all clients of a run: what one of them has written, another may rely on."""
 
-    def __init__(self, chance: random.Random) -> None:
+    def __init__(self, chance: random.Random, throttled: float = 0.0, *, indexed: bool = False) -> None:
+        """throttled: share of accesses that go to the throttled table; indexed: whether it has an index."""
         self._chance = chance
+        self._throttled = throttled
+        self._indexed = indexed
         self._numbers = itertools.count(1)
         self._tokens = itertools.count(1)
         self._seen: list[int] = [0]
@@ -87,7 +107,7 @@ class Drawing:
 
     def _listing(self) -> Listing:
         chance = self._chance
-        source = chance.choice(sources(self._table()))
+        source = chance.choice(sources(self._table(), indexed=self._indexed))
         limit = chance.choice((None, None, 1, 3))
         values = PARTITIONS if source.key == "p" else GROUPS
         value = chance.choice(values) if chance.random() < 0.7 else None
@@ -95,12 +115,14 @@ class Drawing:
 
     def _search(self) -> Nearest:
         chance = self._chance
-        near = chance.choice(near_indexes(self._table()))
+        near = chance.choice(near_indexes(chance.choice((*TABLES, *TABLES, TEMPORARY))))
         is_chosen = near.always_chooses or (near.chooses is not None and chance.random() < 0.4)
         query = (chance.randint(-3, 3), chance.randint(-3, 3))
         return Nearest(near, query, chance.choice((1, 3, 100)), chance.choice(GROUPS) if is_chosen else None)
 
     def _table(self) -> str:
+        if self._throttled and self._chance.random() < self._throttled:
+            return THROTTLED
         return TEMPORARY if self._chance.random() < 0.05 else self._chance.choice(TABLES)
 
     def _keys(self, count: int) -> list[Key]:
@@ -178,5 +200,5 @@ class Drawing:
         if chance.random() < 0.5:
             found[VECTOR_ATTRIBUTE] = vector_value((chance.randint(-3, 3), chance.randint(-3, 3)))
         if chance.random() < 0.3:
-            found["d"] = {"S": "x" * chance.choice((1, 30, 400))}
+            found["d"] = {"S": "x" * chance.choice((1, 30, 400, 2500))}
         return found

@@ -17,8 +17,19 @@ from simulation.writes import Item, Key, Write, key_item, key_of
 
 TEMPORARY = "temporary"
 """A table that comes and goes: whoever names it may be told that it is not there."""
+THROTTLED = "throttled"
+"""A table whose throughput is enforced: whoever names it may be refused for want of units."""
+THROTTLES = {"ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded"}
+_MEMBER_THROTTLES = {"ProvisionedThroughputExceeded", "ThrottlingError"}
+"""The same of one member of a batch or a transaction."""
 TOKEN_WINDOW_NS = 600 * 1_000_000_000
 Changes = dict[Place, Item | None]
+
+
+def throttles_among(code: str, answer: dict[str, Any]) -> bool:
+    """Whether a request was refused for want of units, as a whole or in some of its actions."""
+    reasons = answer.get("CancellationReasons", ()) if code == "TransactionCanceledException" else ()
+    return code in THROTTLES or any(reason["Code"] in _MEMBER_THROTTLES for reason in reasons)
 
 
 @dataclass(slots=True)
@@ -46,6 +57,12 @@ class Request(ABC):
 
     def committed(self, model: Model, version: int, changes: Changes, now_ns: int) -> str | None:
         return f"a {self.operation} has changed {changes}"
+
+    def judge_refusal(self) -> str | None:
+        """It was refused for want of units: then it has done nothing."""
+        if THROTTLED not in self.tables():
+            return f"{self.operation} was throttled, in {self.tables()}"
+        return f"{self.operation} was throttled, and done in {self.commits}" if self.commits else None
 
     @abstractmethod
     def judge(self, model: Model, window: Window, code: str, answer: dict[str, Any]) -> str | None:
@@ -166,6 +183,15 @@ class Batch(Request):
                 items.setdefault(write.table, []).append({"DeleteRequest": {"Key": said["Key"]}})
         return {"RequestItems": items}
 
+    def was_refused(self, write: Write, answer: dict[str, Any]) -> bool:
+        """Whether a member was refused for want of units."""
+        if self.by_statement:
+            error = answer["Responses"][self.writes.index(write)].get("Error", {})
+            return error.get("Code") in _MEMBER_THROTTLES
+        kind, member = ("PutRequest", "Item") if write.kind == "put" else ("DeleteRequest", "Key")
+        wanted = {kind: {member: write.request()[member]}}
+        return wanted in answer["UnprocessedItems"].get(write.table, ())
+
     def committed(self, model: Model, version: int, changes: Changes, now_ns: int) -> str | None:
         by_place = {(write.table, write.key): write for write in self.writes}
         for place, new in changes.items():
@@ -180,12 +206,13 @@ class Batch(Request):
     def judge(self, model: Model, window: Window, code: str, answer: dict[str, Any]) -> str | None:
         if code:
             return self._unexpected(code, answer)
-        if not self.by_statement and answer["UnprocessedItems"]:
-            return self._unexpected(code, answer)
         errors = [response.get("Error") for response in answer.get("Responses", [])] or [None] * 25
         for write, error in zip(self.writes, errors, strict=False):
             done = self._done.get((write.table, write.key))
-            if error is None:
+            if self.was_refused(write, answer):
+                if done is not None or write.table != THROTTLED:
+                    return f"{write} of a batch was throttled, and done in {done}"
+            elif error is None:
                 if done is None and not _could_be_nothing(model, window, write):
                     return f"{write} of a batch was acknowledged and is not there"
                 if done is not None and done > window.high:

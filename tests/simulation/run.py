@@ -34,21 +34,27 @@ from faradisc.testing.seeded_loop import SeededLoop, Strand, running
 from fixtures.in_process import headers_of
 from simulation.actors import Client, Worker, pause, take_snapshots
 from simulation.archivist import Archivist
-from simulation.auditor import SERVICE, Auditor
+from simulation.auditor import Auditor
 from simulation.buckets import MemoryBuckets
 from simulation.consumers import KinesisSink, StreamReader
 from simulation.courier import Courier
 from simulation.drawing import GROUPS, TABLES, Drawing, sources
-from simulation.requests import Listing, Request, Window
+from simulation.governor import SCALING_OPERATIONS, Governor
+from simulation.meters import MeterReader
+from simulation.requests import THROTTLED, Listing, Request, Window
 from simulation.searches import Nearest, near_indexes
 from simulation.switches import Operator
+from simulation.throughput import GOVERNOR, SERVICE
 
 DAY_S = 86_400
-REST_S = 5.0
-"""Longer than any transition."""
+REST_S = 65.0
+"""Longer than any transition, and long enough for a minute of metrics to end."""
 IDLE_STEPS = 5
 STEPS_MAX = 2_000_000
 DiskOf = Callable[[random.Random], FaultyDisk]
+_PROFILES = ("hasty", "hasty", "aws", "documented", "pessimistic", "classic-2017")
+_CAPS = ("2/1", "5/3", "5/3/3KB", "40/20/4KB", "40/20")
+"""Of partitions: read and write units per second, and size."""
 _STREAM_OPERATIONS = {"ListStreams", "DescribeStream", "GetShardIterator", "GetRecords"}
 
 
@@ -66,6 +72,11 @@ class Shape:
     """How far the clock may go at once; most of its steps are milliseconds."""
     kinesis_trouble: float
     bucket_trouble: float
+    throughput: str
+    """Capacity profile of the throttled table, with caps of its partitions."""
+    throttled: float
+    """Share of accesses that go to it."""
+    throttled_index: bool
     switched_on: float = 0.45
     """Share of the switches that are put on at the beginning."""
 
@@ -90,6 +101,9 @@ class Shape:
             jumps_s=jumps_s,
             kinesis_trouble=chance.choice((0.0, 0.3)),
             bucket_trouble=chance.choice((0.0, 0.0, 0.1)),
+            throughput=f"{chance.choice(_PROFILES)}:{chance.choice(_CAPS)}",
+            throttled=chance.choice((0.05, 0.3, 0.9)),
+            throttled_index=chance.random() < 0.4,
         )
 
 
@@ -158,10 +172,20 @@ class Run:
         self.entropy = SeededEntropy(seed)
         self.disk = disk_of(chance)
         self.auditor = Auditor(self.disk, self.clock)
-        self.drawing = Drawing(chance)
+        indexed = self.shape.throttled_index
+        self.drawing = Drawing(chance, self.shape.throttled, indexed=indexed)
+        self.meters = MeterReader(self.auditor, self.clock)
+        self.governor = Governor(self.auditor, chance, indexed=indexed)
         self.left = self.shape.requests
         self.clients = [
-            Client(f"client {number}", self.auditor, self.clock, chance, self._next_request)
+            Client(
+                f"client {number}",
+                self.auditor,
+                self.meters,
+                clock=self.clock,
+                chance=chance,
+                next_request=self._next_request,
+            )
             for number in range(self.shape.clients)
         ]
         self.operator = Operator(self.auditor, chance, self.shape.switched_on)
@@ -186,6 +210,7 @@ class Run:
     def play(self) -> None:
         for life in range(self.shape.lives):
             self._live(life, last=life == self.shape.lives - 1)
+            self.meters.ended()
             if self.auditor.faults:
                 return
             self.sink.close()
@@ -259,7 +284,11 @@ class Life:
 
     async def open(self) -> None:
         run, loop, store = self._run, self._loop, self._store
-        settings = Settings(transition_ms=run.chance.choice((0, 5)), ttl_change_interval_s=0)
+        settings = Settings(
+            transition_ms=run.chance.choice((0, 5)),
+            ttl_change_interval_s=0,
+            throughput_tables=f"{THROTTLED}={run.shape.throughput}",
+        )
         try:
             database = self._database = await Database.open(
                 store,
@@ -270,8 +299,11 @@ class Life:
                 shelf=run.shelf,
                 places=Places(run.buckets, run.logs),
             )
+            run.meters.opened(database)
             await run.operator.prepare(self.call)
+            await run.governor.prepare(self.call)
             await run.operator.look(self.call)
+            await run.governor.look(self.call)
         except StorageError:
             return
         self._worker = Worker(database, run.chance)
@@ -282,6 +314,7 @@ class Life:
         self._following = loop.start("streams", self._follow())
         self.working = [loop.start(client.name, client.run(self.call, store)) for client in run.clients]
         self.working.append(loop.start("operator", self._switch()))
+        self.working.append(loop.start(GOVERNOR, self._govern()))
         self.is_open = True
 
     async def call(self, operation: str, request: dict[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -291,6 +324,9 @@ class Life:
         headers = headers_of(operation)
         if operation in _STREAM_OPERATIONS:
             headers[b"x-amz-target"] = b"DynamoDBStreams_20120810." + operation.encode()
+        elif operation in SCALING_OPERATIONS:
+            headers[b"x-amz-target"] = b"AnyScaleFrontendService." + operation.encode()
+            headers[b"content-type"] = b"application/x-amz-json-1.1"
         name = running()
         self._run.trace.append(f"{name} > {operation} {body.decode()}")
         answer = await front.answer(self._database, HttpRequest("POST", b"/", headers, body))
@@ -311,6 +347,13 @@ class Life:
                 await run.operator.change(self.call)
         except StorageError:
             return
+
+    async def _govern(self) -> None:
+        run = self._run
+        with suppress(StorageError):
+            while run.left > 0:
+                await pause(run.chance, 80)
+                await run.governor.act(self.call)
 
     async def _archive(self) -> None:
         with suppress(StorageError):
@@ -343,7 +386,9 @@ class Life:
             is_idle = self._worker.idle_steps > IDLE_STEPS and run.sink.is_idle
             self._worker.is_stopped = is_idle and self._following.done
             assert self._loop.step()
-            if run.auditor.faults or self._loop.steps > STEPS_MAX:
+            if run.auditor.faults:
+                return
+            if self._loop.steps > STEPS_MAX:
                 run.auditor.fault("the background work does not come to an end")
                 return
         self._loop.run("judge", self._judge())
@@ -352,6 +397,9 @@ class Life:
         run, version = self._run, self._store.synced_version
         auditor = run.auditor
         await run.operator.look(self.call)
+        await run.governor.look(self.call)
+        await run.governor.judge(self.call)
+        run.meters.judge()
         window = Window(version, version, run.clock.now_ns())
         for table in TABLES:
             for source in sources(table):

@@ -35,21 +35,25 @@ def table_request(name: str) -> dict[str, Any]:
     request: dict[str, Any] = {
         "TableName": name,
         "BillingMode": "PAY_PER_REQUEST",
-        "KeySchema": _keys("p", "r"),
+        "KeySchema": keys_of("p", "r"),
         "AttributeDefinitions": [{"AttributeName": n, "AttributeType": t} for n, t in definitions.items()],
         "GlobalSecondaryIndexes": [
-            {"IndexName": "by-group", "KeySchema": _keys("g", "n"), "Projection": {"ProjectionType": "ALL"}}
+            {"IndexName": "by-group", "KeySchema": keys_of("g", "n"), "Projection": {"ProjectionType": "ALL"}}
         ],
         "VectorIndexes": [near_indexes(name)[0].definition()],
     }
     if name == "with-local":
         request["LocalSecondaryIndexes"] = [
-            {"IndexName": "by-number", "KeySchema": _keys("p", "n"), "Projection": {"ProjectionType": "ALL"}}
+            {
+                "IndexName": "by-number",
+                "KeySchema": keys_of("p", "n"),
+                "Projection": {"ProjectionType": "ALL"},
+            }
         ]
     return request
 
 
-def _keys(hash_: str, range_: str) -> list[dict[str, str]]:
+def keys_of(hash_: str, range_: str) -> list[dict[str, str]]:
     return [{"AttributeName": hash_, "KeyType": "HASH"}, {"AttributeName": range_, "KeyType": "RANGE"}]
 
 

@@ -126,13 +126,15 @@ class Target:
         return self._arn_of("scheduledAction", action.id, f"scheduledActionName/{action.name}")
 
     def set_limits(self, minimum: int | None, maximum: int | None) -> None:
-        """New limits, or (None) the ones there are; the capacity is moved inside them in a moment."""
+        """New limits, or (None) the ones there are; the capacity is moved inside them in a moment, and a
+        change that was decided within the old ones is decided again."""
         self.minimum = self.minimum if minimum is None else minimum
         self.maximum = self.maximum if maximum is None else maximum
         self.limits_new = True
         if self.policy is not None:
             self.policy.tracking.minimum = self.minimum
             self.policy.tracking.maximum = self.maximum
+            self.policy.decided = None
 
     def names(self) -> dict[str, str]:
         """What every description of something that belongs to the target begins with."""

@@ -182,10 +182,11 @@ class Scaler:
             await self._targets.keep(target)
             return True
         which = "minimum" if wanted == minimum else "maximum"
+        target.limits_new = False  # now: limits that are set while this waits are to be held against it again
         changed = await self._change(target, present, wanted, _CAUSES[which].format(wanted))
         if changed is None:
+            target.limits_new = True
             return False
-        target.limits_new = False
         if changed and target.policy is not None:
             target.policy.tracking.draw(wanted)
             await tracking_alarms.sync(self._alarms, target, now_ns)

@@ -225,15 +225,15 @@ def _count_write(outcome: Outcome) -> None:
             meter.indexes[entry.index.name].writes.tally[entry.write_units * 2] += 1
 
 
-def grow_partitions(outcome: Outcome) -> None:
-    """Tell the partitions how much they hold now that a change is made. Called where throughput is enforced:
-    only there do they split."""
+def grow_partitions(outcome: Outcome, times: int = 1) -> None:
+    """Tell the partitions how much they hold with a change; -1 times: that it was not made after all. Called
+    where throughput is enforced: only there do they split."""
     change, old = outcome.change, outcome.old
     meter = change.table.meter
     items = (outcome.new_record is not None) - old.exists
     grows = outcome.new_size - old.size_bytes
     if items or grows:
-        meter.resource.grow(change.row_key, grows, items)
+        meter.resource.grow(change.row_key, grows * times, items * times)
     for entry in outcome.entries:
         if entry.index.resident is not None:
             continue
@@ -241,10 +241,10 @@ def grow_partitions(outcome: Outcome) -> None:
         of_index = entry.index.schema.is_global
         if entry.old_place is not None and entry.old_bytes:
             size = entry.old_bytes - STORAGE_OVERHEAD_BYTES
-            resource.grow(entry.old_place[1], -size, -1 if of_index else 0)
+            resource.grow(entry.old_place[1], -size * times, -times if of_index else 0)
         if entry.put is not None:
             size = entry.new_bytes - STORAGE_OVERHEAD_BYTES
-            resource.grow(entry.put[1], size, 1 if of_index else 0)
+            resource.grow(entry.put[1], size * times, times if of_index else 0)
 
 
 # --- Reads of single items -----------------------------------------------------------------------
