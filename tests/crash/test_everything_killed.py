@@ -1,11 +1,11 @@
 """kill -9, again and again, while everything goes on at once: what is lost is counted, and it is nothing.
 
 Transactions with tokens (sent again after a kill: done once), items that expire, an index that comes and
-goes, imports, and a server that dies after some hundred answers. What it proves: after every start all that
-was acknowledged is there, transactions are whole and done once, an import ends with exactly its items,
-nothing that has not expired is gone; and the whole store agrees with itself. Why a process: nothing of ours
-runs after SIGKILL. Backups and restores are killed in test_backups_killed.py, exports and bulk puts in
-test_exports_and_bulk_puts_killed.py.
+goes, a history that does, imports, and a server that dies after some hundred answers. What it proves: after
+every start all that was acknowledged is there, transactions are whole and done once, an import ends with
+exactly its items, nothing that has not expired is gone; and the whole store agrees with itself. Why a process:
+nothing of ours runs after SIGKILL. Backups and restores are killed in test_backups_killed.py, exports and bulk
+puts in test_exports_and_bulk_puts_killed.py.
 """
 
 from __future__ import annotations
@@ -125,6 +125,14 @@ class Indexer(Worker):
             assert code in ("ResourceInUseException", "LimitExceededException"), error
 
 
+class Switcher(Worker):
+    """Point-in-time recovery goes on and off; what it kept goes with it."""
+
+    def act(self) -> None:
+        recovery = {"PointInTimeRecoveryEnabled": self.random.random() < 0.5}
+        self.call("update_continuous_backups", TableName="table", PointInTimeRecoverySpecification=recovery)
+
+
 class Importer(Worker):
     """Imports one table after the other; each is there as a whole, once, or not at all."""
 
@@ -165,7 +173,7 @@ def _kill_rounds(data_dir: Path, tmp_path: Path, rounds: int, seed: int) -> None
     (root / BUCKET / "in" / "items.json").write_bytes(lines(IMPORTED))
     importer = Importer(0, seed)
     workers: list[Worker] = [*(Transactor(n, seed) for n in range(3)), *(Expirer(n, seed) for n in range(3))]
-    workers += [Indexer(0, seed), importer]
+    workers += [Indexer(0, seed), Switcher(0, seed), importer]
     options = ("--data-dir", str(data_dir), "--transition-ms", "0", "--s3-root", str(root))
     lost = acknowledged = 0
     for round_ in range(rounds):

@@ -59,8 +59,14 @@ class Periods:
 
     async def disable(self, table: Table) -> Table:
         """Switch it off, and forget the history."""
+        # A change that is on its way may be the first of the next day.
+        end_day = self._catalog.moments.now_ns() // DAY_NS + 2
 
         def change(state: TableState) -> bool:
+            left = state.pitr
+            if left is not None:
+                days = {"first_day": left["first_day"], "end_day": end_day}
+                state.left_history = {"resource": left["resource"], **days}
             state.pitr = None
             return False
 

@@ -180,8 +180,7 @@ class Restores:
             )
             await write_new(self._store, table, records, also=moved)
             return
-        await self._catalog.filled(table)
-        await self._store.commit([Batch(JOBS_PART, deletes=[key])])
+        await self._catalog.filled(table, also=Batch(JOBS_PART, deletes=[key]))
         log.info("table %s is restored: %d items", table.name, progress.items)
 
     async def _records(self, table: Table, progress: _Progress) -> tuple[list[Record], _Progress | None]:

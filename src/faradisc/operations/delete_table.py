@@ -10,9 +10,8 @@ from typing import Any
 
 from faradisc.errors import ResourceInUseException, ValidationException
 from faradisc.operations.call import Backend, Call
-from faradisc.tables.catalog import check_not_in_use
 from faradisc.tables.description import describe_table
-from faradisc.tables.table import Table
+from faradisc.tables.table import Table, check_not_in_use
 
 
 async def delete_table(backend: Backend, call: Call) -> dict[str, Any]:

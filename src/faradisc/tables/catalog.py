@@ -42,7 +42,14 @@ from faradisc.tables.expiry import Expiry, expiry_of
 from faradisc.tables.history import History, Moments, history_of
 from faradisc.tables.names import Names, NsName, row_key
 from faradisc.tables.quotas import check_quotas
-from faradisc.tables.table import Table, TableState, Throughput, used_definitions
+from faradisc.tables.table import (
+    IN_USE,
+    Table,
+    TableState,
+    Throughput,
+    check_not_in_use,
+    used_definitions,
+)
 from faradisc.vectors.resident import Residents
 
 _LAST_RESOURCE_KEY = b"\xff"
@@ -373,9 +380,14 @@ class Catalog:
         )
 
     async def update(
-        self, table: Table, change: Callable[[TableState], bool], *, while_in_use: bool = False
+        self,
+        table: Table,
+        change: Callable[[TableState], bool],
+        *,
+        while_in_use: bool = False,
+        also: Batch | None = None,
     ) -> Table:
-        """Apply a change to a copy of the table's state and commit it.
+        """Apply a change to a copy of the table's state and commit it, together with `also`.
 
         `change` says whether the table becomes UPDATING: what it put into `pending` then takes
         effect when that ends. It may raise to refuse.
@@ -386,6 +398,7 @@ class Catalog:
             if not while_in_use:
                 check_not_in_use(current)
             state = TableState.from_json(current.state.to_json())
+            state.left_history = None  # cleared after the change that left it, or at the start
             until_ns = self._clock.now_ns() + self._transition_ns
             if change(state):
                 state.status = "UPDATING"
@@ -393,20 +406,12 @@ class Catalog:
             config = self.meter.account(state.namespace).config
             check_quotas(state, current.state, self._tables.values(), config)
             numbers = iter(range(self._last_resource + 1, 1 << 32))
+            state.number_what_is_new(numbers)
             for index in state.online_indexes():
-                if index.get("resource") is None:
-                    index["resource"] = next(numbers)
                 if index.get("status") == "DELETING":
                     index.setdefault("until_ns", until_ns)
-            if state.ttl is not None and state.ttl["enabled"] and state.ttl["resource"] is None:
-                state.ttl["resource"] = next(numbers)
-            for destination in state.kinesis:
-                if destination["enabled"] and destination["resource"] is None:
-                    destination["resource"] = next(numbers)
-            if state.pitr is not None and state.pitr["resource"] is None:
-                state.pitr["resource"] = next(numbers)
             opened = self._open_stream(state, numbers)
-            updated = await self._commit_with_stream(current, state, opened, next(numbers) - 1)
+            updated = await self._commit_with_stream(current, state, opened, next(numbers) - 1, also)
             leaving = updated.changing_index
             if leaving is not None and leaving.status == "DELETING":
                 await clear_parts(self._store, leaving.placement.parts)
@@ -465,14 +470,17 @@ class Catalog:
         """The tables that wait for `filler` to say that they are complete."""
         return [table for table in self._tables.values() if table.state.filler == filler]
 
-    async def filled(self, table: Table) -> None:
-        """A table that something filled is complete, and ACTIVE. Raises ResourceNotFoundException."""
+    async def filled(self, table: Table, also: Batch | None = None) -> None:
+        """A table that something filled is complete, and ACTIVE; committed together with `also`.
+
+        Raises ResourceNotFoundException.
+        """
 
         def complete(state: TableState) -> bool:
             state.filler = None
             return False
 
-        complete_table = await self.update(table, complete, while_in_use=True)
+        complete_table = await self.update(table, complete, while_in_use=True, also=also)
         await self.meter.filled(complete_table.meter)
 
     async def delete(self, table: Table, *, while_in_use: bool = False, heir: Batch | None = None) -> Table:
@@ -587,14 +595,3 @@ class Catalog:
     async def _version(self, key: bytes) -> int:
         (row,) = await self._store.get(CATALOG_PART, (key,))
         return row[0] if row is not None else 0
-
-
-IN_USE = "Attempt to change a resource which is still in use: Table is being {}: {}"
-
-
-def check_not_in_use(table: Table) -> None:
-    """Control-plane calls wait for each other. Raises ResourceInUseException."""
-    status = table.state.status
-    doing = {"CREATING": "created", "UPDATING": "updated", "DELETING": "deleted"}.get(status)
-    if doing is not None:
-        raise ResourceInUseException(IN_USE.format(doing, table.name))

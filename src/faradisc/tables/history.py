@@ -88,7 +88,7 @@ class History:
         """Of that day, by slot."""
 
     def part(self, slot: int, day: int) -> Part:
-        return self.resource.to_bytes(4, "big") + bytes([slot]) + day.to_bytes(4, "big")
+        return history_part(self.resource, slot, day)
 
     def place(self, row_key: bytes, at_ns: int, version: int) -> tuple[Part, bytes]:
         """Part and key of the row that a change writes. version: of the row it replaces, 0 for none."""
@@ -107,11 +107,19 @@ class History:
     def parts(self, until_day: int | None = None) -> list[Part]:
         """Every part that may hold something; those before `until_day` only, where that is given."""
         end = self.moments.now_ns() // DAY_NS + 1 if until_day is None else until_day
-        return [self.part(slot, day) for day in range(self.first_day, end) for slot in range(self.slots)]
+        return history_parts(self.resource, self.slots, range(self.first_day, end))
 
     def earliest_ns(self, now_ns: int) -> int:
         """The oldest moment whose state can be told."""
         return max(self.enabled_ns, now_ns - self.period_days * DAY_NS)
+
+
+def history_part(resource: int, slot: int, day: int) -> Part:
+    return resource.to_bytes(4, "big") + bytes([slot]) + day.to_bytes(4, "big")
+
+
+def history_parts(resource: int, slots: int, days: range) -> list[Part]:
+    return [history_part(resource, slot, day) for day in days for slot in range(slots)]
 
 
 def change_key(row_key: bytes, at_ns: int, version: int) -> bytes:

@@ -7,17 +7,18 @@ transition needs no background job, survives a restart, and follows a virtual cl
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from faradisc.codec.keyspace import Placement, parts_of
+from faradisc.errors import ResourceInUseException
 from faradisc.limits import ITEM_COLLECTION_BYTES_MAX
 from faradisc.metering.table import Provision, TableMeter
 from faradisc.streams.capture import Capture
 from faradisc.streams.records import Recorder
 from faradisc.tables.expiry import Expiry
-from faradisc.tables.history import History
+from faradisc.tables.history import History, history_parts
 from faradisc.values.schema import IndexSchema, KeySchema, Projection, TableSchema
 from faradisc.vectors.resident import IndexVectors
 from faradisc.vectors.schema import VectorSchema
@@ -104,6 +105,9 @@ class TableState:
     pitr: dict[str, Any] | None = None
     """Point-in-time recovery, while it is on: `enabled_ns`; `period_days`; `first_day`, the oldest whose
     changes may still be there; `resource` of the history, given by the catalog."""
+    left_history: dict[str, int] | None = None
+    """Of point-in-time recovery that the last change has switched off: its `resource`, and the days that may
+    hold something, from `first_day` to before `end_day`. Cleared at once, unless a crash comes first."""
     restored: dict[str, Any] | None = None
     """What a table was made from, if from a backup or from another one's past: backups/restoring.py."""
     kept_rows: bool = False
@@ -132,6 +136,19 @@ class TableState:
     def online_indexes(self) -> list[dict[str, Any]]:
         """The indexes that come and go on a live table: global ones and vector indexes."""
         return self.global_indexes + self.vector_indexes
+
+    def number_what_is_new(self, numbers: Iterator[int]) -> None:
+        """Give a resource to every index, expiry index, Kinesis destination and history that has none yet."""
+        for index in self.online_indexes():
+            if index.get("resource") is None:
+                index["resource"] = next(numbers)
+        if self.ttl is not None and self.ttl["enabled"] and self.ttl["resource"] is None:
+            self.ttl["resource"] = next(numbers)
+        for destination in self.kinesis:
+            if destination["enabled"] and destination["resource"] is None:
+                destination["resource"] = next(numbers)
+        if self.pitr is not None and self.pitr["resource"] is None:
+            self.pitr["resource"] = next(numbers)
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -232,6 +249,10 @@ class Table:
         parts = list(index.placement.parts) if index is not None and index.status == "DELETING" else []
         if ttl is not None and ttl.get("left") is not None:
             parts += parts_of(ttl["left"], self.state.slots)
+        left = self.state.left_history
+        if left is not None:
+            days = range(left["first_day"], left["end_day"])
+            parts += history_parts(left["resource"], self.state.slots, days)
         return parts
 
     def _index(self, stored: dict[str, Any], types: dict[str, Any], *, is_global: bool) -> Index:
@@ -353,3 +374,14 @@ def used_definitions(state: TableState) -> list[tuple[str, str]]:
     for index in state.vector_indexes:
         used.update(name for name, _ in index["search_schema"])
     return [(name, kind) for name, kind in state.definitions if name in used]
+
+
+IN_USE = "Attempt to change a resource which is still in use: Table is being {}: {}"
+
+
+def check_not_in_use(table: Table) -> None:
+    """Control-plane calls wait for each other. Raises ResourceInUseException."""
+    status = table.state.status
+    doing = {"CREATING": "created", "UPDATING": "updated", "DELETING": "deleted"}.get(status)
+    if doing is not None:
+        raise ResourceInUseException(IN_USE.format(doing, table.name))

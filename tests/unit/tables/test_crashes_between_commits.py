@@ -1,0 +1,119 @@
+"""A change that takes several commits, cut off after each of them: what the next start makes of it.
+
+What it proves: whichever of the commits was the last one to reach the disk, the database that is opened on it
+holds nothing that belongs to nobody (parts, rows of jobs), and goes on. Why in memory: every state between
+two commits is looked at, where kill -9 meets one by chance.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from faradisc.backups.shelf import MemoryShelf
+from faradisc.check import Check
+from faradisc.clock import ManualClock
+from faradisc.codec.keyspace import JOBS_PART
+from faradisc.database import Database
+from faradisc.storage.immediate import run
+from faradisc.storage.memory import MemoryStore
+from fixtures.buckets import recoverable
+from fixtures.schemas import item, schema
+from fixtures.stepped import Stepped
+
+Act = Callable[[Stepped], None]
+
+
+def switch_recovery_off(process: Stepped) -> None:
+    specification = {"PointInTimeRecoveryEnabled": False}
+    process.call("UpdateContinuousBackups", TableName="table", PointInTimeRecoverySpecification=specification)
+
+
+def switch_recovery_off_and_on(process: Stepped) -> None:
+    switch_recovery_off(process)
+    recoverable(process, "table")
+    process.call("PutItem", TableName="table", Item=item(p="new"))
+
+
+def restore_a_backup(process: Stepped) -> None:
+    begun = process.call("CreateBackup", TableName="table", BackupName="backup")["BackupDetails"]
+    process.finish()
+    process.call("RestoreTableFromBackup", TargetTableName="target", BackupArn=begun["BackupArn"])
+    process.finish()
+
+
+def restore_the_past(process: Stepped) -> None:
+    request = {"SourceTableName": "table", "UseLatestRestorableTime": True}
+    process.call("RestoreTableToPointInTime", TargetTableName="target", **request)
+    process.finish()
+
+
+def delete_the_table(process: Stepped) -> None:
+    process.call("DeleteTable", TableName="table")
+    process.finish()
+
+
+def twin_of(store: MemoryStore) -> MemoryStore:
+    twin = MemoryStore()
+    twin._parts = {name: data.copy() for name, data in store._parts.items()}
+    twin._version = store._version
+    return twin
+
+
+def copies_after_each_write(process: Stepped, act: Act, patched: pytest.MonkeyPatch) -> list[MemoryStore]:
+    """What the disk holds after each commit and each clearing of what `act` does."""
+    store = process.store
+    assert isinstance(store, MemoryStore)
+    copies: list[MemoryStore] = []
+    for name in ("commit", "clear"):
+        before = getattr(store, name)
+
+        async def written(*args: Any, before: Any = before, **named: Any) -> Any:
+            outcome = await before(*args, **named)
+            copies.append(twin_of(store))
+            return outcome
+
+        patched.setattr(store, name, written, raising=False)
+    act(process)
+    return copies
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        switch_recovery_off,
+        switch_recovery_off_and_on,
+        restore_a_backup,
+        restore_the_past,
+        delete_the_table,
+    ],
+)
+def test_nothing_is_left_of_what_was_cut_off(act: Act, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = ManualClock()
+    process = Stepped(clock=clock)
+    process.call("CreateTable", TableName="table", **schema("p:S", gsi={"by-g": ("g:S", "", "ALL")}))
+    recoverable(process, "table")
+    for number in range(40):
+        process.call("PutItem", TableName="table", Item=item(p=f"{number % 30}", g="g"))
+    process.finish()
+    shelf = process.local._open()._backend.backups.shelf
+    assert isinstance(shelf, MemoryShelf)
+    with monkeypatch.context() as patched:
+        copies = copies_after_each_write(process, act, patched)
+    process.close()
+    assert len(copies) > 1
+    for number, written in enumerate(copies):
+        run(_check(written, shelf, clock, f"after write {number} of {len(copies)}"))
+
+
+async def _check(store: MemoryStore, shelf: MemoryShelf, clock: ManualClock, when: str) -> None:
+    database = await Database.open(store, shelf=copy.deepcopy(shelf), clock=clock)
+    while await database.work():
+        pass
+    report = await Check(store, clock).finish()
+    assert report.sentences() == [], when
+    assert await store.range(JOBS_PART, None, None, limit=10) == [], when
+    await database.close()
