@@ -8,25 +8,24 @@ was never told; what a crash leaves behind a deletion is cleared by the next sta
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from faradisc.check import Check
-from faradisc.clock import ManualClock, SeededEntropy
-from faradisc.database import Database, Settings
+from faradisc.clock import ManualClock
+from faradisc.database import Database
 from faradisc.errors import ResourceNotFoundException, StorageError
-from faradisc.operations.call import Call
 from faradisc.storage.immediate import run
 from faradisc.tables.description import describe_table
 from faradisc.tables.expiry import index_key
 from faradisc.tables.table import Table
 from faradisc.tables.writes import Change, apply_change, apply_changes
-from faradisc.testing.faulty_store import NO_FAULTS, Faults, FaultyDisk
+from faradisc.testing.faulty_store import Faults
 from faradisc.testing.seeded_loop import SeededLoop
 from faradisc.ttl.sweep import _expire
+from fixtures.faulty_world import World, ask
 from fixtures.in_process import InProcess
 from fixtures.schemas import item, schema
 
@@ -107,25 +106,6 @@ def test_a_table_is_described_as_it_is_not_as_it_was(raw: InProcess) -> None:
 
 
 # --- Disks that fail -----------------------------------------------------------------------------
-
-
-class World:
-    """A database on a faulty disk, asked one request after the other."""
-
-    def __init__(self) -> None:
-        self.chance = random.Random(1)
-        self.disk = FaultyDisk(self.chance)
-        self.clock = ManualClock()
-
-    async def open(self, faults: Faults = NO_FAULTS) -> Database:
-        settings = Settings(transition_ms=0, ttl_change_interval_s=0)
-        store = self.disk.open(faults)
-        return await Database.open(store, settings=settings, clock=self.clock, entropy=SeededEntropy(1))
-
-
-async def ask(database: Database, operation: str, **request: Any) -> dict[str, Any]:
-    return await database.execute(Call(operation, request, True, "us-east-1", "000000000000"))
-
 
 STREAM = {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}
 

@@ -1,0 +1,199 @@
+"""What is seen while a write or a change is on its way to the disk, or waits for another one.
+
+What it proves: a search sees a vector that other reads see; a measuring counts a write once; recovery goes
+back to where its history begins; limits that are set while auto scaling acts are held too; an import says why
+it has failed, wherever a crash comes. Why so: the simulation (tests/simulation) has met each; here they are
+without chance.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from faradisc.database import Database
+from faradisc.exchange.desk import directories
+from faradisc.testing.faulty_store import Faults
+from faradisc.testing.seeded_loop import SeededLoop
+from fixtures.faulty_world import World, ask, ask_scaling
+from fixtures.schemas import item, schema
+
+SLOW = Faults(sync_turns=50)
+VECTORS = {
+    "IndexName": "near",
+    "VectorAttribute": {"AttributeName": "v"},
+    "Dimensions": 1,
+    "DistanceFunction": "EUCLIDEAN",
+    "Projection": {"ProjectionType": "ALL"},
+}
+TARGET = {
+    "ServiceNamespace": "dynamodb",
+    "ResourceId": "table/table",
+    "ScalableDimension": "dynamodb:table:ReadCapacityUnits",
+}
+
+
+def while_a_put_is_synced(
+    world: World, members: dict[str, Any], look: Callable[[Database], Awaitable[Any]]
+) -> tuple[Database, Any]:
+    """What `look` finds between the commit of a put and the end of its sync."""
+
+    async def prepare() -> Database:
+        database = await world.open(SLOW)
+        await ask(database, "CreateTable", TableName="table", **members)
+        await look(database)
+        return database
+
+    new = {**item(p="a"), "v": {"L": [{"N": "1"}]}}
+    with SeededLoop(world.chance) as loop:
+        database = loop.run("prepare", prepare())
+        put = loop.start("put", ask(database, "PutItem", TableName="table", Item=new))
+        while not world.disk.unsynced:
+            loop.step()
+        found = loop.run("look", look(database))  # type: ignore[arg-type]
+        while not put.done:
+            loop.step()
+    return database, found
+
+
+def test_a_search_sees_a_vector_before_its_write_is_answered() -> None:
+    pytest.importorskip("numpy")
+
+    async def search(database: Database) -> list[Any]:
+        answer = await ask(
+            database,
+            "SearchVectors",
+            TableName="table",
+            IndexName="near",
+            SearchVector=[{"N": "1"}],
+            TopK=1,
+        )
+        return [each["Item"] for each in answer["SearchResults"]]
+
+    members = {**schema("p:S"), "VectorIndexes": [VECTORS]}
+    assert while_a_put_is_synced(World(), members, search)[1] == [item(p="a")]
+
+
+def test_a_write_is_counted_once_by_partitions_that_are_measured_meanwhile() -> None:
+    async def measure(database: Database) -> None:
+        catalog = database._backend.catalog
+        await catalog.meter._measure(catalog.for_data("table", "us-east-1", "000000000000").meter)
+
+    database, _ = while_a_put_is_synced(World(throughput="aws"), schema("p:S"), measure)
+    ((_, account),) = database.accounts()
+    partitions = account.resources["table", None].partitions.partitions
+    assert sum(part.items for part in partitions) == 1
+
+
+async def while_a_change_waits(
+    loop: SeededLoop, database: Database, change: Any, then: Callable[[], Awaitable[Any]]
+) -> None:
+    """Do something while a change waits for another one to end, and then see it through."""
+    changing = database._backend.catalog._changing
+    await changing.acquire()
+    strand = loop.start("change", change)
+    for _ in range(20):
+        await asyncio.sleep(0)
+    await then()
+    changing.release()
+    for _ in range(200):
+        await asyncio.sleep(0)
+    assert strand.done
+
+
+def test_recovery_goes_back_to_where_its_history_begins() -> None:
+    world = World()
+
+    async def play() -> None:
+        database = await world.open()
+        await ask(database, "CreateTable", TableName="table", **schema("p:S"))
+
+        async def write_later() -> None:
+            world.clock.advance(30)
+            await ask(database, "PutItem", TableName="table", Item=item(p="a"))
+
+        specification = {"PointInTimeRecoveryEnabled": True}
+        enabling = ask(
+            database,
+            "UpdateContinuousBackups",
+            TableName="table",
+            PointInTimeRecoverySpecification=specification,
+        )
+        await while_a_change_waits(loop, database, enabling, write_later)
+        answer = await ask(database, "DescribeContinuousBackups", TableName="table")
+        recovery = answer["ContinuousBackupsDescription"]["PointInTimeRecoveryDescription"]
+        assert recovery["EarliestRestorableDateTime"] == world.clock.now_ns() / 1e9
+
+    with SeededLoop(world.chance) as loop:
+        loop.run("play", play())
+
+
+def test_limits_that_are_set_while_auto_scaling_acts_are_held() -> None:
+    world = World()
+
+    async def play() -> None:
+        database = await world.open()
+        throughput = {"ReadCapacityUnits": 5, "WriteCapacityUnits": 5}
+        members = {**schema("p:S"), "BillingMode": "PROVISIONED", "ProvisionedThroughput": throughput}
+        await ask(database, "CreateTable", TableName="table", **members)
+
+        async def register(maximum: int) -> None:
+            await ask_scaling(
+                database, "RegisterScalableTarget", **TARGET, MinCapacity=1, MaxCapacity=maximum
+            )
+
+        await register(4)
+        await while_a_change_waits(loop, database, database.work(), lambda: register(2))
+        for _ in range(10):
+            await database.work()
+        described = await ask(database, "DescribeTable", TableName="table")
+        assert described["Table"]["ProvisionedThroughput"]["ReadCapacityUnits"] == 2
+
+    with SeededLoop(world.chance) as loop:
+        loop.run("play", play())
+
+
+def test_an_import_says_why_it_has_failed_wherever_a_crash_comes(tmp_path: Path) -> None:
+    (tmp_path / "bucket").mkdir()
+    (tmp_path / "bucket" / "cut-off").write_bytes(gzip.compress(b'{"Item": {"p": {"S": "a"}}}\n')[:-9])
+    request = {
+        "ClientToken": "token",
+        "S3BucketSource": {"S3Bucket": "bucket"},
+        "InputFormat": "DYNAMODB_JSON",
+        "InputCompressionType": "GZIP",
+        "TableCreationParameters": {"TableName": "table", **schema("p:S")},
+    }
+    codes = set()
+    for steps in range(1, 80):
+        world = World(directories(tmp_path, None))
+
+        async def begin(world: World = world) -> Database:
+            database = await world.open()
+            await ask(database, "ImportTable", **request)
+            return database
+
+        async def work(database: Database) -> str:
+            while await database.work():
+                pass
+            shown = (await ask(database, "ListImports"))["ImportSummaryList"]
+            described = await ask(database, "DescribeImport", ImportArn=shown[0]["ImportArn"])
+            assert (await ask(database, "ListTables"))["TableNames"] == []
+            code: str = described["ImportTableDescription"]["FailureCode"]
+            return code
+
+        with SeededLoop(world.chance) as loop:
+            strand = loop.start("work", work(loop.run("begin", begin())))
+            for _ in range(steps):
+                loop.step()
+            has_ended = strand.done
+        world.disk.crash(lose=0.0)
+        with SeededLoop(world.chance) as loop:
+            codes.add(loop.run("work", work(loop.run("open", world.open()))))
+        if has_ended:
+            break
+    assert has_ended and codes == {"InputDamaged"}
