@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from http.client import HTTPConnection
 from typing import Any
@@ -11,6 +12,8 @@ import boto3
 import orjson
 import pytest
 
+from faradisc.server.exposition import exposition
+from faradisc.server.load import Load
 from fixtures.served import Server
 
 JSON = {"Content-Type": "application/json"}
@@ -119,6 +122,24 @@ def test_prometheus_reads_metrics(site: Site) -> None:
         for line in lines
     )
     assert any(line.startswith("faradisc_provisioned_write_capacity_units{") for line in lines)
+
+
+def test_prometheus_reads_what_the_process_holds_and_has_refused(site: Site) -> None:
+    def lines() -> list[str]:
+        return site.ask("GET", "/metrics")[1].decode().splitlines()
+
+    assert {"faradisc_shed_total 0.0", "faradisc_held_bytes 0.0"} <= set(lines())
+    host, _, port = site.address.partition(":")
+    with socket.create_connection((host, int(port))) as half_sent:
+        half_sent.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 900000\r\n\r\n" + b"x" * 800_000)
+        while "faradisc_held_bytes 800000.0" not in lines():
+            pass
+    while "faradisc_held_bytes 0.0" not in lines():
+        pass
+
+
+def test_what_was_refused_is_counted() -> None:
+    assert b"\nfaradisc_shed_total 3.0\n" in exposition([], Load(shed=3))
 
 
 @pytest.mark.parametrize("path", ["/_faradisc/", "/_faradisc/tables/Orders"])

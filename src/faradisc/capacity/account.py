@@ -16,7 +16,13 @@ from faradisc.capacity.buckets import Bucket
 from faradisc.capacity.config import MINUTE_NS, SECOND_NS, CapacityConfig, Chance
 from faradisc.capacity.events import Event
 from faradisc.capacity.insights import Insights
-from faradisc.capacity.metrics import MetricStore, Requests, dimensions, record_usage
+from faradisc.capacity.metrics import (
+    RETENTION_MINUTES,
+    MetricStore,
+    Requests,
+    dimensions,
+    record_usage,
+)
 from faradisc.capacity.resource import STEP_NS, MinuteUsage, Resource
 
 GAUGE_PERIOD_NS = 5 * MINUTE_NS
@@ -115,10 +121,12 @@ class Account:
         self.requests.flush(self.metrics, began)
         for insights in self.insights.values():
             insights.end_minute(began)
-        if at // GAUGE_PERIOD_NS > began // GAUGE_PERIOD_NS:
-            self.publish_gauges(at)
+        # When a clock is moved, many minutes go by at once; each five of them had the same settings.
+        first = max(began, at - RETENTION_MINUTES * MINUTE_NS) // GAUGE_PERIOD_NS + 1
+        for period in range(first, at // GAUGE_PERIOD_NS + 1):
+            self._publish_gauges(period * GAUGE_PERIOD_NS)
 
-    def publish_gauges(self, at: int) -> None:
+    def _publish_gauges(self, at: int) -> None:
         """The settings as metrics, every five minutes (metrics.md)."""
         add = self.metrics.add
         for (table, index), resource in self.resources.items():

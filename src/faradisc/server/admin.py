@@ -32,6 +32,7 @@ from faradisc.auth.sigv4 import Authenticator
 from faradisc.database import Database
 from faradisc.errors import ApiError
 from faradisc.protocol.http import HttpRequest, HttpResponse
+from faradisc.server.load import Load
 
 if TYPE_CHECKING:
     from faradisc.console import History
@@ -73,13 +74,17 @@ class Visit:
 class AdminPages:
     """Answers what lies under PREFIX, and METRICS_PATH."""
 
-    __slots__ = ("_authenticate", "_history", "_hosts")
+    __slots__ = ("_authenticate", "_history", "_hosts", "load")
 
-    def __init__(self, authenticate: Authenticator | None, hosts: Container[str] | None = None) -> None:
-        """authenticate: verifies signatures; None: whoever reaches the address is trusted.
+    def __init__(
+        self, load: Load, authenticate: Authenticator | None, hosts: Container[str] | None = None
+    ) -> None:
+        """load: that of the listener whose requests these are.
 
+        authenticate: verifies signatures; None: whoever reaches the address is trusted.
         hosts: names that a request may be addressed to, beside numeric addresses and `localhost`; None: any.
         """
+        self.load = load
         self._authenticate = authenticate
         self._hosts = hosts
         self._history: History | None = None
@@ -216,7 +221,9 @@ async def _begin_check(visit: Visit) -> HttpResponse:
 async def _metrics(visit: Visit) -> HttpResponse:
     from faradisc.server.exposition import CONTENT_TYPE, exposition  # noqa: PLC0415 - at the first scrape
 
-    return HttpResponse(200, exposition(visit.database.accounts()), CONTENT_TYPE, None, None)
+    return HttpResponse(
+        200, exposition(visit.database.accounts(), visit.pages.load), CONTENT_TYPE, None, None
+    )
 
 
 _PAGES: Final[dict[str, dict[str, Page]]] = {

@@ -1,8 +1,9 @@
 """The metrics as Prometheus reads them.
 
-Counters and gauges are those CloudWatch has (capacity/metric_catalog.py), under names in Prometheus's manner:
-ConsumedReadCapacityUnits of a table becomes faradisc_consumed_read_capacity_units_total{table=...}. They are
-as old as the last full minute; latencies are as of now.
+First what the process itself has refused and holds (load.py), as of now. Then the counters and gauges that
+CloudWatch has (capacity/metric_catalog.py), under names in Prometheus's manner: ConsumedReadCapacityUnits of
+a table becomes faradisc_consumed_read_capacity_units_total{table=...}. They are as old as the last full
+minute; latencies are as of now.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from prometheus_client.registry import Collector
 
 from faradisc.capacity.account import Account
 from faradisc.capacity.metrics import Dimensions
+from faradisc.server.load import Load
 
 CONTENT_TYPE: Final = b"text/plain; version=0.0.4; charset=utf-8"
 
@@ -43,12 +45,30 @@ _BOUNDS: Final = [1 << exponent for exponent in range(4, 25)]
 _LATENCY: Final = "SuccessfulRequestLatency"
 
 
-def exposition(accounts: Iterable[tuple[str, Account]]) -> bytes:
-    """Everything there is of these accounts, by namespace."""
+def exposition(accounts: Iterable[tuple[str, Account]], load: Load) -> bytes:
+    """Everything there is of a process, and of these accounts by namespace."""
     registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Process(load))
     registry.register(_Accounts(list(accounts)))
     text: bytes = generate_latest(registry)
     return text
+
+
+class _Process(Collector):
+    def __init__(self, load: Load) -> None:
+        self._load = load
+
+    def collect(self) -> Iterator[Metric]:
+        shed = CounterMetricFamily(
+            "faradisc_shed", "Connections and requests refused because the process had no room for them."
+        )
+        shed.add_metric((), self._load.shed)
+        yield shed
+        held = GaugeMetricFamily(
+            "faradisc_held_bytes", "Of bodies half read and of answers not taken, all connections together."
+        )
+        held.add_metric((), self._load.held_bytes)
+        yield held
 
 
 class _Accounts(Collector):

@@ -31,6 +31,7 @@ from faradisc.server.admin import AdminPages
 from faradisc.server.background import keep_working
 from faradisc.server.health import Site
 from faradisc.server.listener import Listener
+from faradisc.server.load import Load
 from faradisc.server.settings import ServerSettings, SettingsError
 from faradisc.storage.api import Store
 
@@ -62,12 +63,14 @@ def serve(settings: ServerSettings, *, out: TextIO = sys.stdout) -> None:
         )
     clock = SystemClock()
     authenticate = _authenticator(settings, clock)
-    site = Site(authenticate, _admin_pages(settings, addresses, authenticate))
+    load = Load()
+    site = Site(authenticate, _admin_pages(settings, addresses, authenticate, load))
     sockets = bind(settings.host, addresses, settings.port)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     _raise_open_files_limit()
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        runner.run(_run(settings, site, sockets, clock, out))
+        listener = Listener(site.handle, clock, load)
+        runner.run(_run(settings, site, listener, sockets, clock=clock, out=out))
 
 
 def _authenticator(settings: ServerSettings, clock: Clock) -> Authenticator:
@@ -89,7 +92,10 @@ def _authenticator(settings: ServerSettings, clock: Clock) -> Authenticator:
 
 
 def _admin_pages(
-    settings: ServerSettings, addresses: Sequence[tuple[int, str]], authenticate: Authenticator
+    settings: ServerSettings,
+    addresses: Sequence[tuple[int, str]],
+    authenticate: Authenticator,
+    load: Load,
 ) -> AdminPages | None:
     """Raises: SettingsError when they would be open to strangers."""
     local = all(is_loopback(each) for each in addresses)
@@ -101,6 +107,7 @@ def _admin_pages(
         return None
     signed = settings.auth == "strict" and settings.admin != "unsigned"
     return AdminPages(
+        load,
         authenticate if signed else None,
         None if settings.admin == "on" else (settings.host.lower(),),
     )
@@ -134,11 +141,16 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
 
 
 async def _run(
-    settings: ServerSettings, site: Site, sockets: Sequence[socket.socket], clock: Clock, out: TextIO
+    settings: ServerSettings,
+    site: Site,
+    listener: Listener,
+    sockets: Sequence[socket.socket],
+    *,
+    clock: Clock,
+    out: TextIO,
 ) -> None:
     port = sockets[0].getsockname()[1]
     port_file = PortFile(settings.port_file, port) if settings.port_file else None
-    listener = Listener(site.handle, clock)
     stop = asyncio.Event()
     _on_signals(lambda: listener.cut() if stop.is_set() else stop.set())
     await listener.start(sockets)
