@@ -151,7 +151,8 @@ class Database:
         backups = Backups(store, catalog, clock, entropy, shelf or MemoryShelf())
         await backups.load()
         restores = Restores(store, catalog, backups)
-        periods = Periods(store, catalog, restores, lag_s=settings.restorable_lag_s)
+        readers = (restores.oldest_needed_ns, exchange.oldest_needed_ns)
+        periods = Periods(store, catalog, readers, lag_s=settings.restorable_lag_s)
         await periods.load()
         rate, seed = settings.conflict_rate, settings.conflict_seed
         backend = Backend(

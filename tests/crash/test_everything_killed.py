@@ -3,9 +3,9 @@
 Transactions with tokens (sent again after a kill: done once), items that expire, an index that comes and
 goes, a history that does, imports, and a server that dies after some hundred answers. What it proves: after
 every start all that was acknowledged is there, transactions are whole and done once, an import ends with
-exactly its items, nothing that has not expired is gone; and the whole store agrees with itself. Why a process:
-nothing of ours runs after SIGKILL. Backups and restores are killed in test_backups_killed.py, exports and bulk
-puts in test_exports_and_bulk_puts_killed.py.
+exactly its items, nothing that has not expired is gone; and the whole store agrees with itself. Why a
+process: nothing of ours runs after SIGKILL. Backups and restores are killed in test_backups_killed.py,
+exports and bulk puts in test_exports_and_bulk_puts_killed.py.
 """
 
 from __future__ import annotations

@@ -394,6 +394,76 @@ def test_a_table_that_goes_during_its_export(exchanging: Exchanging) -> None:
     assert not any(".draft" in key or "manifest" in key for key in exchanging.objects())
 
 
+def days(process: Exchanging, *, period: int | None = None) -> int:
+    """The first day of the table's history, after setting how many days it reaches back."""
+    if period is not None:
+        recovery = {"PointInTimeRecoveryEnabled": True, "RecoveryPeriodInDays": period}
+        process.call("UpdateContinuousBackups", TableName="table", PointInTimeRecoverySpecification=recovery)
+    history = process.local._open()._backend.catalog.for_control("table", "", "").history
+    assert history is not None
+    return history.first_day
+
+
+@pytest.mark.parametrize("kind", ["full", "incremental"])
+@pytest.mark.parametrize("is_reopened", [False, True])
+def test_the_days_that_an_export_reads_stay_until_it_has_ended(
+    tmp_path: Path, kind: str, is_reopened: bool
+) -> None:
+    data, root = tmp_path / "data", tmp_path / "s3"
+    process = Exchanging(root, path=data)
+    clock = process.clock
+    arn = process.create()
+    days(process, period=1)
+    items = some_items(200)
+    process.put(*items)
+    clock.advance(3600)
+    from_s = clock.now_ns() / 1e9
+    changed = [{**each, "n": {"N": "7"}} for each in items]
+    process.put(*changed)
+    clock.advance(3600)
+    oldest_s = to_s = clock.now_ns() / 1e9
+    request: dict[str, Any] = {}
+    if kind == "incremental":
+        oldest_s, window = from_s, {"ExportFromTime": from_s, "ExportToTime": to_s}
+        request = {"ExportType": "INCREMENTAL_EXPORT", "IncrementalExportSpecification": window}
+    begun = process.call("ExportTableToPointInTime", TableArn=arn, S3Bucket=BUCKET, **request)
+    process.put(*items[:20])
+    process.step()
+    if is_reopened:
+        process.close()
+        process = Exchanging(root, path=data, clock=clock)
+    clock.advance(5 * 86_400)
+    for _ in range(3):
+        process.step()
+        assert days(process) <= oldest_s // 86_400
+    process.finish()
+    described = process.export_of(begun["ExportDescription"]["ExportArn"])
+    assert described["ExportStatus"] == "COMPLETED", described
+    found = lines_of(process, described)
+    images = [line["Item"] if kind == "full" else line["NewImage"] for line in found]
+    assert sorted(images, key=lambda each: each["p"]["S"]) == changed
+    assert days(process) == to_s // 86_400 + 4, "nobody reads them any more"
+    process.check()
+    process.close()
+
+
+def test_an_export_that_nobody_can_go_on_with_keeps_nothing(exchanging: Exchanging) -> None:
+    arn = exchanging.create()
+    days(exchanging, period=1)
+    exchanging.put(*some_items(100))
+    begun = exchanging.call("ExportTableToPointInTime", TableArn=arn, S3Bucket=BUCKET)
+    exchange = exchanging.local._open()._backend.exchange
+    places, exchange.places = exchange.places, None  # as after a start without --s3-root
+    first_day = days(exchanging)
+    exchanging.clock.advance(5 * 86_400)
+    exchanging.finish()
+    assert days(exchanging) == first_day + 4
+    exchange.places = places
+    exchanging.finish()
+    described = exchanging.export_of(begun["ExportDescription"]["ExportArn"])
+    assert (described["ExportStatus"], described["FailureCode"]) == ("FAILED", "InvalidExportTime")
+
+
 def test_a_token_begins_one_export(exchanging: Exchanging) -> None:
     arn = exchanging.create()
     first = exchanging.export(arn, ClientToken="t")["ExportArn"]

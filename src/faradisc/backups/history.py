@@ -7,8 +7,8 @@ bounded by a page however long the history is.
 A page needs no snapshot. It reads the present rows first and the days after that, newest first. So a change
 made meanwhile is either seen in its day, and then says what was there before it, or not seen at all, like
 what it did to the row. A walk may therefore take its time, be left, and go on from a stored cursor: the past
-does not change. Only the recovery period must not run out on it: it waits for restores (backups/periods.py),
-for nothing else.
+does not change. Only the recovery period must not run out on it: it waits for restores and exports
+(backups/periods.py), for nothing else.
 
 Requires of all moments: not in the future, not before `History.earliest_ns`.
 """

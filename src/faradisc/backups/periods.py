@@ -2,15 +2,15 @@
 
 The history itself is written with the items (tables/history.py) and read page by page (backups/history.py).
 Here is its period: what clients are told of it, which moments can be restored, and a job that clears the days
-behind it. What is cleared is a whole day of a slot; a day that a restore still reads stays.
+behind it. What is cleared is a whole day of a slot; a day that a restore or an export still reads stays.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from faradisc.backups.restoring import Restores
 from faradisc.clock import epoch_seconds
 from faradisc.errors import InvalidRestoreTimeException, PointInTimeRecoveryUnavailableException
 from faradisc.storage.api import Store
@@ -22,14 +22,17 @@ log = logging.getLogger("faradisc.backups")
 
 _SECOND_NS = 1_000_000_000
 _MILLISECOND_NS = 1_000_000
+Needs = Callable[[Table], int | None]
+"""The oldest moment of a table that somebody is reading, in nanoseconds; None: nobody is."""
 
 
 class Periods:
-    def __init__(self, store: Store, catalog: Catalog, restores: Restores, *, lag_s: float) -> None:
-        """lag_s: how far the latest moment that can be restored is behind the clock."""
+    def __init__(self, store: Store, catalog: Catalog, readers: Sequence[Needs], *, lag_s: float) -> None:
+        """readers: who may be reading a table's past. lag_s: how far the latest moment that can be restored
+        is behind the clock."""
         self._store = store
         self._catalog = catalog
-        self._restores = restores
+        self._readers = readers
         self._lag_ns = int(lag_s * _SECOND_NS)
 
     async def load(self) -> None:
@@ -132,9 +135,9 @@ class Periods:
     async def step(self) -> bool:
         """Clear one day of one table's history that lies before its period. False when there is none."""
         for table, history in self._catalog.recoverable():
-            needed_ns = self._restores.oldest_needed_ns(table)
             keep_ns = history.earliest_ns(self._catalog.moments.now_ns())
-            keep_day = min(keep_ns, keep_ns if needed_ns is None else needed_ns) // DAY_NS
+            needed = [oldest_needed_ns(table) for oldest_needed_ns in self._readers]
+            keep_day = min([keep_ns, *(at_ns for at_ns in needed if at_ns is not None)]) // DAY_NS
             if history.first_day < keep_day:
                 await self._clear_day(table, history)
                 return True

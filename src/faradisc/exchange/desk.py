@@ -20,6 +20,7 @@ from faradisc.exchange.buckets import Buckets, DirectoryBuckets
 from faradisc.exchange.ledger import BULK, EXPORT, FAILED, IMPORT, Ledger, Task
 from faradisc.storage.api import Store
 from faradisc.tables.catalog import Catalog
+from faradisc.tables.table import Table
 from faradisc.values.attribute import Item
 
 if TYPE_CHECKING:
@@ -157,6 +158,18 @@ class Exchange:
         from faradisc.exchange.importing import Importing  # noqa: PLC0415 - only those that import
 
         return Importing(self._store, self._catalog, self.ledger, places)
+
+    def oldest_needed_ns(self, table: Table) -> int | None:
+        """The oldest moment of this table that an export under way reads. An export that nobody goes on with,
+        for want of a place to write to, keeps nothing."""
+        if self.places is None:
+            return None
+        moments = [
+            task.progress.get("from_ns", task.progress["to_ns"])
+            for task in self.ledger.running(EXPORT)
+            if task.shown["TableId"] == table.state.table_id
+        ]
+        return min(moments, default=None)
 
     async def drop_all(self) -> None:
         """Forget every task. Objects in buckets stay."""
