@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -62,3 +63,31 @@ def test_refused_requests_are_recorded_with_their_reason(world: World, tmp_path:
     trace.close()
     refused = [each.get("refused") for each in lines(tmp_path / "trace")[2:]]
     assert refused == [None, *["TableWriteProvisionedThroughputExceeded"] * 2]
+
+
+def test_a_transaction_is_a_line_for_each_action(world: World, tmp_path: Path) -> None:
+    """docs/formats/trace.md says how; another tool relies on it."""
+    world.create()
+    client, key = world.client, {"TableName": "Orders", "Key": {"p": {"S": "a"}}}
+    missing = {"TableName": "Orders", "Key": {"p": {"S": "b"}}}
+    put = {"TableName": "Orders", "Item": {"p": {"S": "a"}}}
+    trace = TraceFile(str(tmp_path / "trace"), world.clock.now_ns())
+    world.database.record(trace)
+    check = {**missing, "ConditionExpression": "attribute_not_exists(p)"}
+    client.transact_write_items(TransactItems=[{"Put": put}, {"ConditionCheck": check}])
+    client.transact_get_items(TransactItems=[{"Get": key}, {"Get": missing}])
+    fails = {**missing, "ConditionExpression": "attribute_exists(p)"}
+    with suppress(client.exceptions.TransactionCanceledException):
+        client.transact_write_items(TransactItems=[{"Put": put}, {"Delete": fails}])
+    trace.close()
+    assert [
+        (each["op"], each["key"], [half for _, _, _, half, *_ in each["charges"]])
+        for each in lines(tmp_path / "trace")[2:]
+    ] == [
+        ("PutItem", "a", [4]),
+        ("ConditionCheck", "b", [4]),
+        ("GetItem", "a", [4]),
+        ("GetItem", "b", [4]),
+        ("Write", "a", [4]),
+        ("Write", "b", [4]),
+    ]
