@@ -14,11 +14,14 @@ import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from faradisc.exchange.json_lines import Malformed, lines
+from faradisc.exchange.compression import Damaged
+from faradisc.exchange.json_lines import BLANKS_AT_ONCE, Malformed, lines
 
 FIELD_BYTES_MAX = 1024 * 1024
 """No attribute is longer than 400 KB."""
 HEADERS_MAX = 255
+PAUSES_IN_ROW_MAX = 64
+"""A row that is read to its end at once may hold so many; one of 2 MB has 8."""
 
 
 def records(
@@ -28,8 +31,8 @@ def records(
     headers: Sequence[str] | None,
     key_types: Mapping[str, str],
     may_be_absent: frozenset[str] = frozenset(),
-) -> Iterator[dict[str, Any] | Malformed]:
-    """The rows of a content as documents with an `Item`.
+) -> Iterator[dict[str, Any] | Malformed | None]:
+    """The rows of a content as documents with an `Item`; None is a pause. Raises: Damaged.
 
     key_types: types of the attributes that are not strings whatever they look like.
     may_be_absent: those of them that an empty field leaves out.
@@ -38,9 +41,14 @@ def records(
         csv.field_size_limit(FIELD_BYTES_MAX)
     source = _Lines(lines(pieces, limit=2 * FIELD_BYTES_MAX, keep_empty=True))
     rows = csv.reader(source, delimiter=delimiter, strict=True)
+    blanks = 0
     while True:
+        source.begin_row()
         try:
             row = next(rows, None)
+        except _Pause:
+            yield None
+            continue
         except (csv.Error, _BadLine) as error:
             yield Malformed(f"The row is no valid CSV: {error}")
             # What the reader had begun is lost with it; the next line begins a new row.
@@ -49,6 +57,9 @@ def records(
         if row is None:
             return
         if not row:
+            blanks += 1
+            if not blanks % BLANKS_AT_ONCE:
+                yield None
             continue
         if headers is not None:
             yield _document(row, headers, key_types, may_be_absent)
@@ -63,18 +74,35 @@ class _BadLine(Exception):
     pass
 
 
+class _Pause(Exception):
+    """There is no line yet. Raised between two rows only: the csv module forgets a row that is cut short."""
+
+
 class _Lines:
     """Lines as the csv module takes them: texts with their ends, which matter inside quotes."""
 
-    def __init__(self, found: Iterator[bytes | Malformed]) -> None:
+    def __init__(self, found: Iterator[bytes | Malformed | None]) -> None:
         self._found = found
         self._first = True
+        self._in_row = False
+        self._pauses = 0
+        """In this row."""
+
+    def begin_row(self) -> None:
+        self._in_row = False
+        self._pauses = 0
 
     def __iter__(self) -> Iterator[str]:
         return self
 
     def __next__(self) -> str:
-        line = next(self._found)
+        while (line := next(self._found)) is None:
+            if not self._in_row:
+                raise _Pause
+            self._pauses += 1
+            if self._pauses > PAUSES_IN_ROW_MAX:
+                raise Damaged("what lies between two lines of one row holds too little for its length")
+        self._in_row = True
         if isinstance(line, Malformed):
             raise _BadLine(line.reason)
         try:

@@ -14,13 +14,13 @@ from typing import Any, BinaryIO
 from faradisc.exchange.buckets import Buckets, NoSuchKey, Object
 from faradisc.exchange.compression import Damaged
 from faradisc.exchange.manifests import Manifests
-from faradisc.exchange.reading import Reading, Record, Source, keys_of
+from faradisc.exchange.reading import Found, Reading, Record, Shortcut, Source, keys_of
+from faradisc.tables.loading import LoadedRow
 from faradisc.tables.table import Table
 
 STEP_BYTES = 256 * 1024
 """Of content read in one step: some ten milliseconds of work."""
 STEP_RECORDS = 2000
-PASSED_PER_STEP = 20_000
 OBJECTS_MAX = 50_000
 
 
@@ -31,7 +31,7 @@ class Step:
     key: str
     first: int
     """Number of the first record in its object, from 0."""
-    records: Iterator[Record] = field(default_factory=lambda: iter(()))
+    records: Iterator[Record | LoadedRow] = field(default_factory=lambda: iter(()))
     """To be read to the end; only then the walk has gone on. Raises: Damaged."""
     count: int = 0
     """How many there were, once they have been read."""
@@ -51,19 +51,22 @@ class Intake:
         source: Source,
         table: Table,
         progress: dict[str, Any],
+        *,
+        shortcut: Shortcut | None = None,
     ) -> None:
         """place: bucket and prefix; progress: how far an earlier run has come, kept up to date by `step`
-        and committed by the job."""
+        and committed by the job; shortcut: makes some records rows at once."""
         self._buckets = buckets
         self._bucket, self._prefix = place
         self._source = source
         self._table = table
         self._progress = progress
+        self._shortcut = shortcut
         self._objects: list[Object] | None = None
         self._manifests = Manifests(buckets, self._bucket)
         self._file: BinaryIO | None = None
         self._reading: Reading | None = None
-        self._records: Iterator[Record] = iter(())
+        self._found: Iterator[Found] = iter(())
         self._to_pass = 0
         self._counted = 0
 
@@ -92,7 +95,7 @@ class Intake:
         key: str = self._progress["key"]
         try:
             if self._to_pass:
-                self._pass_over()
+                self._pass_over(self._reading)
                 return None
         except Damaged as damage:
             raise Damaged(f"{key}: {damage}") from None
@@ -123,27 +126,40 @@ class Intake:
         if chosen.key != key:
             records = 0
         self._file = await self._manifests.fetch(chosen.key)
-        self._reading = Reading(self._file, self._source, keys_of(self._table))
-        self._records = self._reading.records
+        self._reading = Reading(self._file, self._source, keys_of(self._table), self._shortcut)
+        self._found = self._reading.found
         self._counted = 0
         self._to_pass = records
         progress |= {"key": chosen.key, "records": records, "ended": False}
 
-    def _pass_over(self) -> None:
-        for _ in range(min(self._to_pass, PASSED_PER_STEP)):
-            next(self._records, None)
+    def _pass_over(self, reading: Reading) -> None:
+        for each in self._in_one_step(reading):
+            if each is None:
+                return
             self._to_pass -= 1
-        if not self._to_pass and self._reading is not None:
-            self._counted = self._reading.bytes_read
+            if not self._to_pass:
+                break
+        self._to_pass = 0  # also when the object has fewer records now
+        self._counted = reading.bytes_read
 
-    def _bounded(self, step: Step, reading: Reading) -> Iterator[Record]:
+    def _in_one_step(self, reading: Reading) -> Iterator[Found]:
+        """What there is to read in one step; None is the last when there is more."""
         before = reading.bytes_read
+        for count, each in enumerate(self._found, start=1):
+            yield each
+            if each is None:
+                return
+            if count >= STEP_RECORDS or reading.bytes_read - before >= STEP_BYTES:
+                yield None
+                return
+
+    def _bounded(self, step: Step, reading: Reading) -> Iterator[Record | LoadedRow]:
         try:
-            for record in self._records:
+            for record in self._in_one_step(reading):
+                if record is None:
+                    break
                 step.count += 1
                 yield record
-                if step.count >= STEP_RECORDS or reading.bytes_read - before >= STEP_BYTES:
-                    break
             else:
                 self._progress["ended"] = True
                 self.close()
@@ -163,4 +179,4 @@ class Intake:
         if self._file is not None:
             self._file.close()
         self._file = self._reading = None
-        self._records = iter(())
+        self._found = iter(())

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from faradisc.exchange import compression, csv_rows, ion_values, json_lines
 from faradisc.exchange.compression import Damaged
 from faradisc.exchange.json_lines import RECORD_BYTES_MAX, Malformed
+from faradisc.tables.loading import LoadedRow
 from faradisc.tables.table import Table
 
 BARREN_BYTES_MAX = 2 * RECORD_BYTES_MAX
@@ -17,6 +18,11 @@ otherwise be read to their end in one step, with everybody else waiting."""
 
 Record = dict[str, Any] | Malformed
 """A document as a DynamoDB JSON line has it, its values unchecked; or what is there instead of one."""
+Shortcut = Callable[[bytes], LoadedRow | None]
+"""Makes a row of a line of DynamoDB JSON, where it can."""
+Found = Record | LoadedRow | None
+"""A record; or the row that a shortcut made of it; or None, a pause: there was work, and no record has come
+of it yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +56,18 @@ class KeyAttributes:
 class Reading:
     """One object being read; `bytes_read` counts its content, decompressed."""
 
-    def __init__(self, file: BinaryIO, source: Source, keys: KeyAttributes) -> None:
-        """keys: give attributes of CSV rows their types. The records' iterator raises Damaged and OSError."""
+    def __init__(
+        self, file: BinaryIO, source: Source, keys: KeyAttributes, shortcut: Shortcut | None = None
+    ) -> None:
+        """keys: give attributes of CSV rows their types. The records' iterators raise Damaged and OSError."""
         self.bytes_read = 0
         self._fruitful = 0
         """The count of bytes at the last record."""
         pieces = self._counted(compression.pieces(file, source.compression))
         if source.format == "ION":
-            records: Iterator[Record] = ion_values.records(pieces)
+            found: Iterator[Found] = ion_values.records(pieces)
         elif source.format == "CSV":
-            records = csv_rows.records(
+            found = csv_rows.records(
                 pieces,
                 delimiter=source.delimiter,
                 headers=source.headers,
@@ -67,8 +75,9 @@ class Reading:
                 may_be_absent=keys.of_indexes,
             )
         else:
-            records = json_lines.records(pieces)
-        self.records = self._noted(records)
+            found = json_lines.records(pieces, shortcut)
+        self.found = self._noted(found)
+        """The records and the pauses between them."""
 
     def _counted(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
         for piece in pieces:
@@ -77,10 +86,19 @@ class Reading:
                 raise Damaged(f"more than {BARREN_BYTES_MAX >> 20} MB of it hold no record")
             yield piece
 
-    def _noted(self, records: Iterator[Record]) -> Iterator[Record]:
-        for record in records:
-            self._fruitful = self.bytes_read
-            yield record
+    def _noted(self, found: Iterator[Found]) -> Iterator[Found]:
+        for each in found:
+            if each is not None:
+                self._fruitful = self.bytes_read
+            yield each
+
+    @property
+    def records(self) -> Iterator[Record]:
+        """The records without pauses, for whoever has time. Requires: no shortcut was given."""
+        for each in self.found:
+            assert not isinstance(each, tuple)
+            if each is not None:
+                yield each
 
 
 def keys_of(table: Table) -> KeyAttributes:
