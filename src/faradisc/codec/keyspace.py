@@ -100,12 +100,13 @@ class Placement:
     """Set for an index: the table's key ends each row key."""
     parts: tuple[bytes, ...] = field(init=False)
     _shift: int = field(init=False)
-    _tail: tuple[str, ...] = field(init=False)
+    tail: tuple[str, ...] = field(init=False)
+    """The attributes whose components follow those of the HASH attributes in a row key."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parts", parts_of(self.resource, self.slots))
         object.__setattr__(self, "_shift", slot_shift(self.slots))
-        object.__setattr__(self, "_tail", self.key.range + (self.table_key.names if self.table_key else ()))
+        object.__setattr__(self, "tail", self.key.range + (self.table_key.names if self.table_key else ()))
 
     def part_of(self, row_key: bytes) -> bytes:
         """The part that holds a row key (or any prefix of it that begins with a hash byte)."""
@@ -121,7 +122,7 @@ class Placement:
         prefix = _collection_prefix(
             (item[names[0]],) if len(names) == 1 else tuple(item[name] for name in names)
         )
-        for name in self._tail:
+        for name in self.tail:
             prefix += encode_component(item[name])
         return prefix
 

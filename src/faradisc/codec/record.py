@@ -27,6 +27,11 @@ def encode(item: Item, size_bytes: int) -> Record:
     return _FORMAT + size_bytes.to_bytes(4, "big") + orjson.dumps(item, option=orjson.OPT_SORT_KEYS)
 
 
+def of_json(canonical: bytes, size_bytes: int) -> Record:
+    """The record of an item whose JSON is canonical already, member names sorted."""
+    return _FORMAT + size_bytes.to_bytes(4, "big") + canonical
+
+
 def size_of(record: Record) -> int:
     """Size of the item in bytes, from the header."""
     return int.from_bytes(record[1:5], "big")

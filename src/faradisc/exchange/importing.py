@@ -24,6 +24,7 @@ from faradisc.exchange.intake import Intake, Step, TooManyObjects
 from faradisc.exchange.json_lines import Malformed
 from faradisc.exchange.ledger import FAILED, IMPORT, Ledger, Task
 from faradisc.exchange.reading import Record, Source
+from faradisc.exchange.row_stencils import shortcut_into
 from faradisc.storage.api import Store
 from faradisc.tables.catalog import Catalog
 from faradisc.tables.loading import LoadedRow, load_rows, row_of
@@ -37,7 +38,7 @@ DAMAGED, GONE = "InputDamaged", "TableNotFound"
 
 
 def rows_of(
-    records: Iterable[Record],
+    records: Iterable[Record | LoadedRow],
     table: Table,
     refused: Callable[[int, str], None],
     transform: Callable[[Item], Item] | None = None,
@@ -45,6 +46,9 @@ def rows_of(
     """The items among records, as they are stored; `refused` is told the others' positions and reasons."""
     rows: list[LoadedRow] = []
     for position, each in enumerate(records):
+        if isinstance(each, tuple):
+            rows.append(each)
+            continue
         if type(each) is Malformed:
             refused(position, each.reason)
             continue
@@ -76,7 +80,12 @@ class _Run:
         buckets = places.buckets.opened(access_of(place))
         self.bucket: str = place["S3Bucket"]
         self.intake = Intake(
-            buckets, (self.bucket, place.get("S3KeyPrefix", "")), source_of(shown), table, progress
+            buckets,
+            (self.bucket, place.get("S3KeyPrefix", "")),
+            source_of(shown),
+            table,
+            progress,
+            shortcut=shortcut_into(table) if places.transform is None else None,
         )
         self.errors = ErrorLog(
             places.logs / "aws-dynamodb" / "imports" / task.id / "error",

@@ -75,20 +75,16 @@ async def load_rows(store: Store, table: Table, rows: Iterable[LoadedRow], also:
     for part, found in by_part.items():
         batch = page.of(part)
         olds = await store.get(part, list(found), for_update=True)
-        for row, old in zip(found.values(), olds, strict=True):
-            row_key, stored, size, entries = row
-            batch.puts.append((row_key, stored))
+        batch.puts += [(row_key, stored) for row_key, stored, _, _ in found.values()]
+        for row, old in zip(list(found.values()), olds, strict=True):
             if old is not None:
+                row_key, stored, size, _ = found.pop(row[0])
                 batch.bytes_delta += size - record.size_of(old[1])
                 _replace_entries(page, table, record.decode(old[1]), record.decode(stored))
-                continue
-            batch.items_delta += 1
-            batch.bytes_delta += size + STORAGE_OVERHEAD_BYTES
-            for number, entry_key, entry, entry_size in entries:
-                of_index = page.of(table.indexes[number].placement.part_of(entry_key))
-                of_index.puts.append((entry_key, entry))
-                of_index.items_delta += 1
-                of_index.bytes_delta += entry_size + STORAGE_OVERHEAD_BYTES
+        batch.items_delta += len(found)
+        batch.bytes_delta += sum([row[2] for row in found.values()]) + STORAGE_OVERHEAD_BYTES * len(found)
+        if table.indexes:
+            _add_entries(page, table, [entry for row in found.values() for entry in row[3]])
     try:
         await store.commit(list(page.batches.values()))
     finally:
@@ -98,6 +94,15 @@ async def load_rows(store: Store, table: Table, rows: Iterable[LoadedRow], also:
                 for part in set(index.placement.parts) & page.batches.keys():
                     for row_key in (*(key for key, _ in page.of(part).puts), *page.of(part).deletes):
                         index.resident.written(row_key)
+
+
+def _add_entries(page: _Page, table: Table, entries: Iterable[Entry]) -> None:
+    placements = [index.placement for index in table.indexes]
+    for number, row_key, stored, size in entries:
+        batch = page.of(placements[number].part_of(row_key))
+        batch.puts.append((row_key, stored))
+        batch.items_delta += 1
+        batch.bytes_delta += size + STORAGE_OVERHEAD_BYTES
 
 
 def _replace_entries(page: _Page, table: Table, before: Item, item: Item) -> None:

@@ -1,0 +1,129 @@
+"""Texts that differ in their values only: recognised and taken apart by one regular expression each.
+
+The items of a table are mostly written by one program, so line after line has the same attributes of the same
+types in the same order. A *stencil* is cut from such a line: its text, with holes where values stand. One call
+of its regular expression tells of another line that it is like the first, and takes out the values; measured,
+that costs a tenth of parsing, checking and writing the JSON anew.
+
+A stencil must be sure: it fits nothing that the careful way would read differently. What fits none goes the
+careful way, so nothing but the time depends on how many fit. Here is what all stencils share; row_stencils.py
+and ion_stencils.py cut them.
+
+No pattern can run away: repetitions without a bound are possessive, so no byte is looked at twice.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Generic, TypeVar
+
+STENCILS_MAX = 32
+WINDOW = 4096
+"""Texts after which it is judged which stencils were worth having."""
+CUT_EVERY = 31
+"""Of so many texts that fit none one is cut, because cutting takes some milliseconds. A prime, lest data with
+a rhythm always show the same text."""
+WORTH_HITS = WINDOW // 256
+"""In a window; a stencil with fewer goes."""
+TEXT_BYTES_MAX = 8 * 1024
+"""Longer texts are not cut: where values are long there is little to gain."""
+_RESTS_MAX = 10
+
+
+class Stencil:
+    __slots__ = ("fullmatch", "hits")
+
+    def __init__(self, pattern: bytes) -> None:
+        self.fullmatch = re.compile(pattern).fullmatch
+        self.hits = 0
+        """In this window."""
+
+
+S = TypeVar("S", bound=Stencil)
+
+
+class Stencils(Generic[S]):
+    """The stencils of one job, the most frequent first.
+
+    Data without forms must not pay for the search: when less than half the texts of a window fit, none is
+    tried for as long as a window, the next time for two, four, and so on.
+    """
+
+    def __init__(self, cut: Callable[[bytes], S | None]) -> None:
+        """cut: makes a stencil of a text; None when that cannot be done."""
+        self._cut = cut
+        self._stencils: list[S] = []
+        self._left = WINDOW
+        """Texts until the end of the window, or of the rest."""
+        self._misses = 0
+        self._resting = False
+        self._rests = 0
+        """In a row."""
+
+    def find(self, text: bytes) -> tuple[S, re.Match[bytes]] | None:
+        """A stencil that the text fits, and how; None sends the text the careful way."""
+        self._left -= 1
+        if self._left < 0:
+            self._judge()
+        for stencil in self._stencils:
+            match = stencil.fullmatch(text)
+            if match is not None:
+                stencil.hits += 1
+                return stencil, match
+        if not self._resting:
+            if self._misses % CUT_EVERY == 0:
+                self._learn(text)
+            self._misses += 1
+        return None
+
+    def _learn(self, text: bytes) -> None:
+        if len(self._stencils) < STENCILS_MAX and len(text) <= TEXT_BYTES_MAX:
+            stencil = self._cut(text)
+            if stencil is not None:
+                self._stencils.append(stencil)
+
+    def _judge(self) -> None:
+        """A window has ended, or a rest."""
+        hits = sum(each.hits for each in self._stencils)
+        self._left, self._misses = WINDOW, 0
+        if self._resting:
+            self._resting = False
+        elif 2 * hits < WINDOW:
+            self._resting = True
+            self._left = WINDOW << min(self._rests, _RESTS_MAX)
+            self._rests += 1
+            self._stencils = []
+        else:
+            self._rests = 0
+            self._stencils.sort(key=lambda each: -each.hits)
+            self._stencils = [each for each in self._stencils if each.hits >= WORTH_HITS]
+            for each in self._stencils:
+                each.hits = 0
+
+
+# --- Cutting -------------------------------------------------------------------------------------
+
+Pieces = list[bytes | int]
+"""Of a text: parts of it, and the numbers of holes."""
+
+
+def string_of(plain: bytes, escaped: bytes) -> bytes:
+    """The pattern of a JSON string's inside.
+
+    plain: what stands for itself, as inside brackets; escaped: what may stand behind a backslash.
+    """
+    return rb"[%b]*+(?:\\[%b][%b]*+)*+" % (plain, escaped, plain)
+
+
+def joined(parts: Iterable[Pieces], between: bytes) -> Pieces:
+    pieces: Pieces = []
+    for part in parts:
+        pieces += [between, *part] if pieces else part
+    return pieces
+
+
+def template_of(pieces: Pieces) -> tuple[bytes, tuple[int, ...]]:
+    """A template for `%`, and the holes whose contents it takes, in order."""
+    texts = [b"%b" if isinstance(each, int) else each.replace(b"%", b"%%") for each in pieces]
+    return b"".join(texts), tuple(each for each in pieces if isinstance(each, int))

@@ -1,0 +1,288 @@
+"""The short way of an import against the careful one.
+
+What it proves: whatever a stencil makes of a line, the careful way makes too, to the byte: key, record, size
+and index entries; for lines like the one it was cut from with any values, and for lines that somebody has
+damaged on purpose. And that ordinary lines do go the short way, whatever their types.
+"""
+
+from __future__ import annotations
+
+import random
+from base64 import b64encode
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from faradisc.exchange import json_lines, stencils
+from faradisc.exchange.importing import rows_of
+from faradisc.exchange.row_stencils import RowShortcut, shortcut_into
+from faradisc.tables.loading import LoadedRow
+from faradisc.tables.table import Table
+from faradisc.values.checks import canonicalise
+from fixtures.in_process import InProcess
+from fixtures.schemas import schema
+
+TABLES = {
+    "plain": schema("p:S"),
+    "sorted": schema("p:S", "r:S", gsi={"all": ("g:S", "n:N", "ALL"), "keys": ("r:S", "", "KEYS_ONLY")}),
+    "numbers": schema("n:N", "b:B", gsi={"some": ("g:S", "b:B", ["s", "m", "l"]), "all": ("b:B", "", "ALL")}),
+    "several": schema("p:S", gsi={"wide": ("g:S n:N", "r:S b:B", "ALL")}),
+}
+KEYS = {"p": "S", "r": "S", "g": "S", "n": "N", "b": "B"}
+
+
+@pytest.fixture(scope="module")
+def tables() -> Iterator[dict[str, Table]]:
+    process = InProcess()
+    for name, definition in TABLES.items():
+        process.call("CreateTable", TableName=name, **definition)
+    catalog = process.local._open()._backend.catalog
+    yield {name: catalog.for_data(name, "us-east-1", "000000000000") for name in TABLES}
+    process.close()
+
+
+def careful(line: bytes, table: Table) -> LoadedRow | None:
+    refused: list[str] = []
+    rows = rows_of(
+        (each for each in json_lines.records([line + b"\n"]) if each is not None),
+        table,
+        lambda _, reason: refused.append(reason),
+    )
+    assert len(rows) + len(refused) <= 1
+    return rows[0] if rows else None
+
+
+def normal(row: LoadedRow) -> LoadedRow:
+    return *row[:3], tuple(row[3])
+
+
+def assert_same(shortcut: RowShortcut, table: Table, line: bytes) -> bool:
+    """Whether the line went the short way; if so to where the careful way leads."""
+    short = shortcut(line)
+    if short is None:
+        return False
+    long = careful(line, table)
+    assert long is not None
+    assert normal(short) == normal(long)
+    return True
+
+
+def line_of(item: dict[str, Any]) -> bytes:
+    return orjson.dumps({"Item": item})
+
+
+# --- Lines of one form with any values -------------------------------------------------------------
+
+odd = st.characters(codec="utf-8") | st.sampled_from('\x00\x1f\x7f\\"/\n\t\b\f\u2028é𝄞%{}[],:')
+texts = st.text(odd, max_size=6) | st.sampled_from(["", "a" * 1024, "ü" * 1024, "a" * 2049, "%s", "\\\\n"])
+numbers = st.sampled_from(
+    (
+        *(
+            "0",
+            "-0",
+            "1",
+            "-1",
+            "00",
+            "0.5",
+            "0.50",
+            "-0.05",
+            "1e3",
+            "10",
+            "1.0",
+            "1.5",
+            "123456789012345678",
+        ),
+        *("1" * 38, "1" * 39, "9" * 18 + "." + "1" * 16, "1E-130", "1e126", "", "x", "+1", ".5", "5.", "1_0"),
+        "\N{ARABIC-INDIC DIGIT ONE}",
+    )
+) | st.decimals(allow_nan=False, allow_infinity=False, places=3, min_value=-(10**9), max_value=10**9).map(str)
+blobs = st.sampled_from(
+    ("", "AA==", "AQ==", "AB==", "AAA=", "AAB=", "AAAA", "A", "AA", "!!!!", "=AAA")
+) | st.binary(max_size=40).map(lambda data: b64encode(data).decode())
+long_blobs = st.sampled_from([1023, 1024, 1025, 2048, 2049]).map(lambda size: b64encode(bytes(size)).decode())
+LEAVES: dict[str, st.SearchStrategy[Any]] = {
+    "S": texts,
+    "N": numbers,
+    "B": blobs | long_blobs,
+    "BOOL": st.booleans() | st.none(),
+    "NULL": st.just(True) | st.booleans(),
+    "SS": st.lists(texts, max_size=3) | st.just(["a", "b", "ü"]),
+    "NS": st.lists(numbers, max_size=3) | st.just(["1", "2.5"]),
+    "BS": st.lists(blobs, max_size=3) | st.just(["AA==", "AQ=="]),
+}
+PLAIN: dict[str, Any] = {
+    "S": "text",
+    "N": "12",
+    "B": "aGVsbG8=",
+    "BOOL": True,
+    "NULL": True,
+    "SS": ["a", "b"],
+    "NS": ["1", "2"],
+    "BS": ["AA==", "AQ=="],
+}
+leaves = st.sampled_from([{kind: content} for kind, content in PLAIN.items()])
+values = st.recursive(
+    leaves,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3).map(lambda members: {"L": members}),
+        st.lists(st.just({"S": "x"}), max_size=3).map(lambda members: {"L": members}),
+        st.dictionaries(st.sampled_from(["z", "a", "%b", "é", 'q"', "in side"]), inner, max_size=3).map(
+            lambda members: {"M": members}
+        ),
+    ),
+    max_leaves=6,
+)
+others = st.dictionaries(st.sampled_from(["s", "m", "l", "%", 'a"b', "\\", "é", "Z"]), values, max_size=5)
+
+
+@st.composite
+def forms(draw: st.DrawFn) -> dict[str, Any]:
+    """An item with plain values and, mostly, keys of all tables, in any order."""
+    item = {
+        **draw(others),
+        **{name: {kind: PLAIN[kind]} for name, kind in KEYS.items() if draw(st.integers(0, 5))},
+    }
+    return {name: item[name] for name in draw(st.permutations(sorted(item)))}
+
+
+def refilled(draw: st.DrawFn, value: Any) -> Any:
+    """The same form with other values, and lists of strings with other lengths."""
+    ((kind, content),) = value.items()
+    if kind == "M":
+        return {"M": {name: refilled(draw, member) for name, member in content.items()}}
+    if kind == "L" and all("S" in member for member in content):
+        return {"L": [{"S": text} for text in draw(st.lists(texts, max_size=3))]}
+    if kind == "L":
+        return {"L": [refilled(draw, member) for member in content]}
+    return {kind: draw(LEAVES[kind] | st.just(content))}
+
+
+@settings(max_examples=400, suppress_health_check=list(HealthCheck), deadline=None)
+@given(st.data(), st.sampled_from(sorted(TABLES)))
+def test_lines_of_one_form(tables: dict[str, Table], data: st.DataObject, name: str) -> None:
+    table = tables[name]
+    form = data.draw(forms())
+    shortcut = RowShortcut(table)
+    shortcut(line_of(form))  # is cut, where it is an item
+    assert_same(shortcut, table, line_of(form))
+    for _ in range(4):
+        item = {key: refilled(data.draw, value) for key, value in form.items()}  # type: ignore[arg-type]
+        assert_same(shortcut, table, line_of(item))
+
+
+# --- Lines that somebody has damaged ---------------------------------------------------------------
+
+FRAGMENTS = (
+    *(b'"', b"\\", b"{", b"}", b"[", b"]", b",", b":", b" ", b"\x00", b"\x1f", b"\x7f", b"\xff", b"\xc3"),
+    *(b"0", b"-", b".", b"e9", b"=", b"true", b"null", b'"S"', b'{"S":"x"}', b'","', b'"},"', b'"}}', b"%b"),
+    *(b"\\u0000", b"\\/", b"\\\\", b'\\"', b"\r", b"\t", b'"p":{"S":"q"},', b'"p":', b"\xc3\xa9"),
+    *(b"\xed\xa0\x80", b"\xf0\x9d\x84\x9e"),
+)
+
+
+@settings(max_examples=600, suppress_health_check=list(HealthCheck), deadline=None)
+@given(st.data(), st.sampled_from(sorted(TABLES)))
+def test_damaged_lines(tables: dict[str, Table], data: st.DataObject, name: str) -> None:
+    table = tables[name]
+    form = {**data.draw(others), **{key: {kind: PLAIN[kind]} for key, kind in KEYS.items()}}
+    shortcut = RowShortcut(table)
+    line = line_of(form)
+    assert assert_same(shortcut, table, line) or shortcut(line) is not None or b"\\" in line
+    for _ in range(5):
+        at = data.draw(st.integers(0, len(line)))
+        until = data.draw(st.integers(at, min(len(line), at + 12)) | st.just(at))
+        damaged = (
+            line[:at] + b"".join(data.draw(st.lists(st.sampled_from(FRAGMENTS), max_size=3))) + line[until:]
+        )
+        assert_same(shortcut, table, damaged)
+
+
+# --- What goes the short way -----------------------------------------------------------------------
+
+
+def ordinary(number: int) -> dict[str, Any]:
+    chance = random.Random(number)
+    return {
+        "r": {"S": f"row {number}"},
+        "p": {"S": f"ü{number // 10}"},
+        "n": {"N": str(number)},
+        "b": {"B": b64encode(bytes([number % 256, 1, 2])).decode()},
+        "g": {"S": f"g{number % 7}"},
+        "text": {"S": 'a "quoted" word,\nand a \\ and €' * chance.randrange(3)},
+        "price": {"N": f"-{number}.{1 + number % 9}"},
+        "flag": {"BOOL": number % 2 == 0},
+        "none": {"NULL": True},
+        "tags": {"L": [{"S": "x" * chance.randrange(5)} for _ in range(chance.randrange(4))]},
+        "pair": {"L": [{"N": str(number)}, {"S": "\t"}]},
+        "map": {"M": {"z": {"S": "%d"}, "a": {"M": {"deep": {"B": "AAA="}}}, "m": {"M": {}}}},
+        "names": {"SS": sorted({f"n{number % 5}", "m", "ü"})},
+        "numbers": {"NS": ["1", str(2 + number)]},
+        "blobs": {"BS": ["AA==", "AQ=="]},
+    }
+
+
+@pytest.mark.parametrize("name", sorted(TABLES))
+def test_ordinary_lines_go_the_short_way(tables: dict[str, Table], name: str) -> None:
+    table = tables[name]
+    shortcut = RowShortcut(table)
+    lines = [line_of(ordinary(number)) for number in range(500)]
+    short = sum(assert_same(shortcut, table, line) for line in lines)
+    assert short >= len(lines) - stencils.CUT_EVERY  # the first line to be cut must have no escapes
+
+
+def test_two_forms_and_what_fits_none(tables: dict[str, Table]) -> None:
+    table = tables["plain"]
+    shortcut = RowShortcut(table)
+    forms = [
+        {"p": {"S": "a"}, "x": {"N": "1"}},
+        {"p": {"S": "a"}, "x": {"S": "1"}},
+        {"p": {"S": "a"}, "x": {"N": "1e1"}},
+    ]
+    short = [0, 0, 0]
+    for number in range(900):
+        short[number % 3] += assert_same(shortcut, table, line_of(forms[number % 3]))
+    assert short[0] > 290 and short[1] > 150 and not short[2]
+
+
+def test_lines_without_a_form_are_soon_left_alone(
+    tables: dict[str, Table], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stencils, "WINDOW", 64)
+    monkeypatch.setattr(stencils, "WORTH_HITS", 2)
+    shortcut = RowShortcut(tables["plain"])
+    for number in range(1000):
+        shortcut(line_of({"p": {"S": "a"}, f"x{number}": {"S": "1"}}))
+    assert shortcut._stencils._resting
+    plain = line_of({"p": {"S": "a"}, "x": {"S": "1"}})
+    found = [shortcut(plain) is not None for _ in range(3000)]
+    assert not found[0] and found[-1]
+
+
+def test_a_table_with_a_vector_index_has_no_short_way() -> None:
+    process = InProcess()
+    definition = {
+        **schema("p:S"),
+        "TableName": "vectors",
+        "VectorIndexes": [
+            {
+                "IndexName": "near",
+                "VectorAttribute": {"AttributeName": "v"},
+                "Dimensions": 2,
+                "DistanceFunction": "COSINE",
+                "Projection": {"ProjectionType": "ALL"},
+            }
+        ],
+    }
+    process.call("CreateTable", **definition)
+    table = process.local._open()._backend.catalog.for_data("vectors", "us-east-1", "000000000000")
+    assert shortcut_into(table) is None
+    process.close()
+
+
+def test_canonical_forms_of_the_test_are_canonical() -> None:
+    """Else the forms above would be cut from nothing."""
+    assert all(canonicalise({kind: content}) for kind, content in PLAIN.items())
