@@ -38,8 +38,8 @@ from faradisc.streams.registry import StreamedTable, Streams
 from faradisc.streams.stream import Stream, StreamState
 from faradisc.tables.clearing import clear_parts
 from faradisc.tables.definition import TableDefinition, stored_index
-from faradisc.tables.expiry import Expiry, expiry_of
-from faradisc.tables.history import History, Moments, history_of
+from faradisc.tables.expiry import expiry_of
+from faradisc.tables.history import Moments, history_of
 from faradisc.tables.names import Names, NsName, row_key
 from faradisc.tables.quotas import check_quotas
 from faradisc.tables.table import (
@@ -50,6 +50,7 @@ from faradisc.tables.table import (
     check_not_in_use,
     used_definitions,
 )
+from faradisc.tables.tended import Tended
 from faradisc.vectors.resident import Residents
 
 _LAST_RESOURCE_KEY = b"\xff"
@@ -92,12 +93,7 @@ class Catalog:
         self._tables: dict[NsName, Table] = {}
         self._gone: dict[NsName, int] = {}
         """Tables whose deletion has ended but whose row is still there, with the row's version."""
-        self._expiries: dict[NsName, Expiry] = {}
-        """The expiry indexes of the tables whose time to live is on."""
-        self._captured: set[NsName] = set()
-        """The tables whose changes are captured for Kinesis, or were and are not all delivered."""
-        self._recovered: set[NsName] = set()
-        """The tables whose point-in-time recovery is on."""
+        self.tended = Tended(self._tables.get)
         self._last_resource = 0
         self._last_resource_version = 0
         self._changing = asyncio.Lock()
@@ -251,23 +247,10 @@ class Catalog:
             table.stream = self.streams.recorder(state.stream["resource"])
         for index in table.vector_indexes:
             index.resident = self.vectors.of(index.placement.resource)
-        place = (state.namespace, state.name)
         table.capture = capture_of(state.kinesis, state.slots, self._clock)
-        if any(destination["resource"] is not None for destination in state.kinesis):
-            self._captured.add(place)
-        else:
-            self._captured.discard(place)
         table.history = history_of(state.pitr, state.slots, self.moments)
-        if table.history is not None:
-            self._recovered.add(place)
-        else:
-            self._recovered.discard(place)
-        known = self._expiries.pop(place, None)
         table.expiry = expiry_of(state.ttl, state.slots, self._clock)
-        if table.expiry is not None:
-            if known is not None and known.resource == table.expiry.resource:
-                table.expiry = known
-            self._expiries[place] = table.expiry
+        self.tended.note((state.namespace, state.name), table)
         return table
 
     def stream(self, arn: str) -> Stream:
@@ -281,33 +264,6 @@ class Catalog:
     def streams_of(self, table_name: str | None, region: str, account: str) -> list[Stream]:
         """The streams of a namespace, or of the tables of one name, by ARN."""
         return self.streams.listed(self.namespace(region, account), table_name)
-
-    def expiring(self) -> Iterator[tuple[Table, Expiry]]:
-        """The tables whose time to live is on."""
-        for place, expiry in list(self._expiries.items()):
-            table = self._tables.get(place)
-            if table is None or table.expiry is not expiry:
-                self._expiries.pop(place, None)
-            elif table.state.status != "DELETING":
-                yield table, expiry
-
-    def captured(self) -> Iterator[Table]:
-        """The tables that may hold something for a Kinesis destination."""
-        for place in sorted(self._captured):
-            table = self._tables.get(place)
-            if table is None:
-                self._captured.discard(place)
-            elif table.state.status != "DELETING":
-                yield table
-
-    def recoverable(self) -> Iterator[tuple[Table, History]]:
-        """The tables whose point-in-time recovery is on."""
-        for place in sorted(self._recovered):
-            table = self._tables.get(place)
-            if table is None or table.history is None:
-                self._recovered.discard(place)
-            elif table.state.status != "DELETING":
-                yield table, table.history
 
     def backfilling(self) -> Table | None:
         """A table one of whose indexes waits to be filled, if any."""
@@ -507,12 +463,11 @@ class Catalog:
         """Forget every table at once, whatever its state or protection."""
         async with self._changing:
             batch = Batch(CATALOG_PART, deletes=[row_key(place) for place in {*self._tables, *self._gone}])
-            tables, self._tables, self._gone = list(self._tables.values()), {}, {}
+            tables, self._gone = list(self._tables.values()), {}
+            self._tables.clear()
             for table in tables:
                 table.successor = Table(replace(table.state, status="DELETING"), 0)
-            self._expiries.clear()
-            self._captured.clear()
-            self._recovered.clear()
+            self.tended.clear()
             streams_batch, streams_parts = self.streams.drop_all()
             if batch.deletes or streams_batch.deletes:
                 await self._store.commit([batch, streams_batch])
@@ -586,7 +541,7 @@ class Catalog:
     def _take_back(self, place: NsName, before: Table | None) -> None:
         """A commit did nothing, or failed: the table is what it was before, as far as anyone is told."""
         taken = self._tables.pop(place)
-        self._expiries.pop(place, None)
+        self.tended.forget_expiry(place)
         if before is None or before.state.table_id != taken.state.table_id:
             self.meter.detach(taken.state.table_id)
         if before is not None:

@@ -53,7 +53,7 @@ class Sweeper:
 
     async def _step(self, until_ns: int) -> int:
         until_s = until_ns // 1_000_000_000
-        for table, expiry in self._catalog.expiring():
+        for table, expiry in self._catalog.tended.expiring():
             if expiry.soonest_s <= until_s:
                 found = 0
                 async with self._working:
