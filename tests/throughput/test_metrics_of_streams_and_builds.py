@@ -10,6 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from faradisc.capacity.config import MINUTE_NS
 from faradisc.capacity.metrics import Statistic
 from faradisc.server.exposition import exposition
+from faradisc.server.load import Load
 
 World = Any
 
@@ -92,7 +93,7 @@ def test_prometheus_gets_one_histogram_per_table_and_operation(
     world.client.execute_statement(Statement=statement)
     world.set(balance={"read": 0})
     refused(world.client.execute_statement, Statement=statement)
-    text = exposition(world.database.accounts()).decode()
+    text = exposition(world.database.accounts(), Load()).decode()
     (latency,) = [
         family
         for family in text_string_to_metric_families(text)
