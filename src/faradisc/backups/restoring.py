@@ -5,8 +5,9 @@ path, a block or a page at a time, so its indexes, counters and collections are 
 of the same items. How far it has come is stored in the commit of the items: after a crash the next step goes
 on where the last one ended, and no item is written twice.
 
-A backup is verified before its table is begun, and each block again when it is read. What turns out to be
-damaged then, between the two, leaves no table.
+A backup is verified before anything of it is written: what shows at once before its table is begun, and all
+of its data, step by step, before the first block; each block is verified again when it is read. What turns
+out to be damaged leaves no table.
 
 `TableState.restored` holds what clients are shown (`backup_arn`, `source_arn`, `at_ns`), and what the job
 reads: `backup`, an id; or `source`, namespace and name of the table whose past it is.
@@ -16,7 +17,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from hashlib import sha256
 from typing import Any, NamedTuple
 
 import orjson
@@ -33,6 +33,7 @@ from faradisc.backups.files import (
 from faradisc.backups.history import Cursor, page_at
 from faradisc.backups.registry import Backups
 from faradisc.backups.shelf import Shelf, ShelfFailed, aside
+from faradisc.backups.verifying import Verifying, look_at
 from faradisc.codec import record
 from faradisc.codec.keyspace import JOBS_PART, job_key
 from faradisc.codec.record import Record
@@ -53,7 +54,6 @@ from faradisc.tables.writes import Change, Image, commit_outcomes, evaluate
 log = logging.getLogger("faradisc.backups")
 
 FILLER = "restore"
-_READ_BYTES = 1024 * 1024
 
 
 class Target(NamedTuple):
@@ -69,6 +69,8 @@ class Restores:
         self._store = store
         self._catalog = catalog
         self._backups = backups
+        self._verifying: tuple[int, Verifying] | None = None
+        """The resource of the table that is about to be filled, and its backup."""
 
     # --- Beginning ---
 
@@ -76,11 +78,11 @@ class Restores:
         """Begin to make a table of a backup.
 
         Raises: TableAlreadyExistsException, TableInUseException; LimitExceededException when too many are
-        under way or there is no room; ValidationException when the backup is damaged.
+        under way or there is no room; ValidationException when the backup is seen to be damaged.
         """
         self._check_room(backup.size_bytes)
         try:
-            await aside(self._backups.shelf, verify, self._backups.shelf, backup.id)
+            await aside(self._backups.shelf, look_at, self._backups.shelf, backup.id)
         except (Damaged, ShelfFailed) as error:
             raise ValidationException(f"Backup {backup.arn} is damaged: {error}") from error
         restored = {
@@ -154,7 +156,7 @@ class Restores:
     # --- Filling ---
 
     async def step(self) -> bool:
-        """Write one block or page of some table being restored. False when there is none."""
+        """Verify a piece of a backup, or write one block or page of a table. False when there is none."""
         for table in self._catalog.being_filled(FILLER):
             if table.version:
                 await self._fill(table)
@@ -166,6 +168,8 @@ class Restores:
         (row,) = await self._store.get(JOBS_PART, (key,), for_update=True)
         progress = _Progress.of(row[1] if row is not None else None)
         try:
+            if row is None and not await self._is_verified(table):
+                return
             records, following = await self._records(table, progress)
         except (Damaged, ShelfFailed) as error:
             await self._drop(table, str(error))
@@ -182,6 +186,20 @@ class Restores:
             return
         await self._catalog.filled(table, also=Batch(JOBS_PART, deletes=[key]))
         log.info("table %s is restored: %d items", table.name, progress.items)
+
+    async def _is_verified(self, table: Table) -> bool:
+        """Whether all is read of the backup that a table is made of, after reading a piece more of it.
+
+        A process that comes after a crash begins anew, until the first block is written.
+        Raises: Damaged, ShelfFailed.
+        """
+        restored, shelf = table.state.restored, self._backups.shelf
+        if restored is None or restored.get("backup") is None:
+            return True
+        resource = table.state.resource
+        if self._verifying is None or self._verifying[0] != resource:
+            self._verifying = resource, await aside(shelf, Verifying, shelf, restored["backup"])
+        return await aside(shelf, self._verifying[1].step)
 
     async def _records(self, table: Table, progress: _Progress) -> tuple[list[Record], _Progress | None]:
         """The next records, and what is to be read after them; None: the table is complete.
@@ -206,7 +224,10 @@ class Restores:
         return [item.record for item in items], _Progress(0, progress.items + len(items), cursor)
 
     async def _drop(self, table: Table, reason: str) -> None:
-        log.error("table %s cannot be restored, and is removed: %s", table.name, reason)
+        source = table.state.restored or {}
+        of_what = source.get("backup_arn") or source.get("source_arn")
+        log.error("table %s cannot be restored from %s, and is removed: %s", table.name, of_what, reason)
+        self._verifying = None
         await self._catalog.delete(table, while_in_use=True)
 
 
@@ -247,24 +268,6 @@ async def write_new(store: Store, table: Table, records: Sequence[Record], *, al
 
 
 # --- Reading a backup ----------------------------------------------------------------------------
-
-
-def verify(shelf: Shelf, name: str) -> dict[str, Any]:
-    """Read a whole backup and hold it against its checksums; its manifest. Raises Damaged, ShelfFailed."""
-    manifest = read_manifest(shelf.manifest(name))
-    promised = manifest["rows"]
-    digest = sha256()
-    at = 0
-    while data := shelf.read(name, at, _READ_BYTES):
-        digest.update(data)
-        at += len(data)
-    if at != promised["bytes"]:
-        raise Damaged(f"rows has {at} bytes instead of {promised['bytes']}")
-    if digest.hexdigest() != promised["sha256"]:
-        raise Damaged("rows does not match its checksum")
-    if manifest["backup"]["id"] != name:
-        raise Damaged(f"manifest.json belongs to {manifest['backup']['id']}")
-    return manifest
 
 
 def _block_at(shelf: Shelf, name: str, progress: _Progress) -> tuple[list[Record], _Progress | None]:

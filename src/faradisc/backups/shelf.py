@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO, Protocol, TypeVar
 
@@ -55,6 +55,10 @@ class Shelf(Protocol):
 
     def manifest(self, name: str) -> bytes:
         """Of a finished backup. Raises Damaged when it is not there."""
+        ...
+
+    def size(self, name: str) -> int:
+        """Bytes of the rows of a finished backup. Raises Damaged when they are gone."""
         ...
 
     def read(self, name: str, at: int, size: int) -> bytes:
@@ -107,6 +111,11 @@ class MemoryShelf:
         if name not in self._manifests:
             raise Damaged("its files are gone")
         return self._manifests[name]
+
+    def size(self, name: str) -> int:
+        if name not in self._manifests:
+            raise Damaged("its files are gone")
+        return len(self._rows[name])
 
     def read(self, name: str, at: int, size: int) -> bytes:
         if name not in self._manifests:
@@ -196,11 +205,20 @@ class DirectoryShelf:
         except OSError as error:
             raise self._failed(name, error) from error
 
+    def size(self, name: str) -> int:
+        with self._rows_of(name) as file:
+            return file.seek(0, os.SEEK_END)
+
     def read(self, name: str, at: int, size: int) -> bytes:
+        with self._rows_of(name) as file:
+            file.seek(at)
+            return file.read(size)
+
+    @contextlib.contextmanager
+    def _rows_of(self, name: str) -> Iterator[BinaryIO]:
         try:
             with (self._directory / name / ROWS_FILE).open("rb") as file:
-                file.seek(at)
-                return file.read(size)
+                yield file
         except FileNotFoundError as error:
             raise Damaged(f"{ROWS_FILE} is gone from {self._directory / name}") from error
         except OSError as error:

@@ -11,8 +11,8 @@ import orjson
 
 from faradisc.backups.backup import Backup
 from faradisc.backups.files import Damaged
-from faradisc.backups.restoring import verify
 from faradisc.backups.shelf import Shelf, ShelfFailed, aside
+from faradisc.backups.verifying import verify
 from faradisc.check.faults import Fault, Report
 from faradisc.check.reading import pages
 from faradisc.codec.keyspace import BACKUPS_PART

@@ -90,8 +90,8 @@ def delete(arn: str, *, url: str, data_dir: Path | None, region: str | None) -> 
 def verify(directory: Path) -> None:
     """Hold the files of one backup, DIRECTORY, against their checksums."""
     from faradisc.backups.files import Damaged  # noqa: PLC0415 - the other commands need none of this
-    from faradisc.backups.restoring import verify as hold  # noqa: PLC0415
     from faradisc.backups.shelf import DirectoryShelf, ShelfFailed  # noqa: PLC0415
+    from faradisc.backups.verifying import verify as hold  # noqa: PLC0415
 
     resolved = directory.resolve()
     try:

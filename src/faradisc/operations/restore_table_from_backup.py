@@ -1,7 +1,9 @@
 """RestoreTableFromBackup: a new table with the items and indexes of a backup.
 
-Checks: ARN -> backup exists -> it is complete -> the target's name is free -> overrides -> room -> the files
-of the backup match their checksums. The answer shows the table CREATING. Assumed: the texts.
+Checks: ARN -> backup exists -> it is complete -> the target's name is free -> overrides -> room -> the
+backup's manifest matches its checksum, and its data has the right length; a small backup's data matches its
+checksum too. That of a larger one is read while the table is CREATING (backups/restoring.py). Assumed: the
+texts.
 """
 
 from __future__ import annotations

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import random
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from faradisc.backups import verifying
 from faradisc.backups.files import manifest_bytes
 from faradisc.backups.shelf import DirectoryShelf, ShelfFailed
 from fixtures.restored import listed, rows
@@ -115,12 +116,112 @@ def test_damage_that_comes_between_the_check_and_the_reading(
     file.write_bytes(good[:-100] + b"\0" * 100)
     process.finish()
     assert dynamodb.list_tables()["TableNames"] == ["source"]
-    assert "table target cannot be restored" in caplog.text
+    assert f"table target cannot be restored from {arn}" in caplog.text
     assert dynamodb.describe_backup(BackupArn=arn)
     file.write_bytes(good)
     dynamodb.restore_table_from_backup(TargetTableName="target", BackupArn=arn)
     process.finish()
     assert rows(dynamodb, "target") == rows(dynamodb, "source")
+
+
+# --- Large backups -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def large(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """Every backup is too large to wait for; the sizes of what is read of the rows."""
+    monkeypatch.setattr(verifying, "AT_ONCE_BYTES", 0)
+    monkeypatch.setattr(verifying, "STEP_BYTES", 9_000)
+    read, sizes = DirectoryShelf.read, []
+
+    def noted(shelf: DirectoryShelf, name: str, at: int, size: int) -> bytes:
+        sizes.append(size)
+        return read(shelf, name, at, size)
+
+    monkeypatch.setattr(DirectoryShelf, "read", noted)
+    yield sizes
+
+
+def status_of(dynamodb: Any, table: str) -> str:
+    try:
+        status: str = dynamodb.describe_table(TableName=table)["Table"]["TableStatus"]
+    except dynamodb.exceptions.ResourceNotFoundException:
+        return ""
+    return status
+
+
+def test_a_large_backup_is_read_in_steps_before_anything_is_written(
+    process: Stepped, large: list[int]
+) -> None:
+    dynamodb, arn = make(process)
+    size = files_of(process, arn)["rows"].stat().st_size
+    large.clear()
+    dynamodb.restore_table_from_backup(TargetTableName="target", BackupArn=arn)
+    assert large == [], "the request reads no data"
+    pieces = size // 9_000
+    for number in range(1, pieces + 1):
+        process.step()
+        assert large == [9_000] * number
+        described = dynamodb.describe_table(TableName="target")["Table"]
+        assert (described["TableStatus"], described["ItemCount"]) == ("CREATING", 0)
+    process.finish()
+    assert rows(dynamodb, "target") == rows(dynamodb, "source")
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_altered_data_of_a_large_backup_is_named_and_leaves_no_table(
+    process: Stepped, large: list[int], seed: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    dynamodb, arn = make(process)
+    file = files_of(process, arn)["rows"]
+    good = file.read_bytes()
+    damaged = bytearray(good)
+    bit = random.Random(seed).randrange(len(good) * 8)
+    damaged[bit // 8] ^= 1 << bit % 8
+    file.write_bytes(damaged)
+    dynamodb.restore_table_from_backup(TargetTableName="target", BackupArn=arn)
+    while process.step():
+        assert status_of(dynamodb, "target") in ("CREATING", "")
+    assert f"cannot be restored from {arn}, and is removed: rows does not match its checksum" in caplog.text
+    assert dynamodb.list_tables()["TableNames"] == ["source"]
+    process.check()
+    file.write_bytes(good)
+    dynamodb.restore_table_from_backup(TargetTableName="target", BackupArn=arn)
+    process.finish()
+    assert rows(dynamodb, "target") == rows(dynamodb, "source")
+
+
+@pytest.mark.parametrize("change", [lambda data: data[:-1], lambda data: data + b"x", lambda data: b""])
+@pytest.mark.parametrize("name", ["rows", "manifest.json"])
+def test_what_is_cut_off_of_a_large_backup_is_told_at_once(
+    process: Stepped, large: list[int], name: str, change: Callable[[bytes], bytes]
+) -> None:
+    dynamodb, arn = make(process)
+    file = files_of(process, arn)[name]
+    file.write_bytes(change(file.read_bytes()))
+    check_refused(process, dynamodb, arn)
+
+
+@pytest.mark.parametrize("steps", range(6))
+def test_a_verification_is_begun_anew_after_a_crash(
+    process: Stepped, large: list[int], steps: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    dynamodb, arn = make(process)
+    file = files_of(process, arn)["rows"]
+    dynamodb.restore_table_from_backup(TargetTableName="target", BackupArn=arn)
+    for _ in range(steps):
+        process.step()
+    path = process.local.path
+    process.close()
+    data = bytearray(file.read_bytes())
+    data[40] ^= 1  # what the first process had read already
+    file.write_bytes(data)
+    again = Stepped(path)
+    again.finish()
+    assert again.client().list_tables()["TableNames"] == ["source"]
+    assert "rows does not match its checksum" in caplog.text
+    again.check()
+    again.close()
 
 
 # --- Full disks ----------------------------------------------------------------------------------
