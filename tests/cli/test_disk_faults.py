@@ -15,10 +15,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
-from botocore.config import Config
 from botocore.exceptions import ClientError
+
+from fixtures.clients import client_at
+from fixtures.schemas import schema
 
 resource = pytest.importorskip("resource")
 
@@ -28,26 +29,6 @@ CONTENT = "x" * 50_000
 def noise(seed: str) -> str:
     """2,000 characters that do not compress, the same for the same seed."""
     return "".join(hashlib.sha256(f"{seed} {number}".encode()).hexdigest() for number in range(32))[:2000]
-
-
-def client(port: int) -> Any:
-    return boto3.client(
-        "dynamodb",
-        endpoint_url=f"http://127.0.0.1:{port}",
-        region_name="us-east-1",
-        aws_access_key_id="any",
-        aws_secret_access_key="any",
-        config=Config(retries={"total_max_attempts": 1}),
-    )
-
-
-def create(dynamodb: Any) -> None:
-    dynamodb.create_table(
-        TableName="things",
-        AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}],
-        KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
-        BillingMode="PAY_PER_REQUEST",
-    )
 
 
 def ready(port: int) -> tuple[int, dict[str, Any]]:
@@ -76,7 +57,7 @@ def write_until_refused(dynamodb: Any, most: int = 2000) -> list[str]:
 
 def assert_refusing(port: int, acknowledged: list[str]) -> str:
     """No wrong answer from a server that takes no writes; the reason it gives."""
-    dynamodb = client(port)
+    dynamodb = client_at(port)
     for name in (acknowledged[0], "new"):
         with pytest.raises(ClientError, match="InternalServerError"):
             dynamodb.put_item(TableName="things", Item={"pk": {"S": name}})
@@ -90,7 +71,7 @@ def assert_refusing(port: int, acknowledged: list[str]) -> str:
 
 def assert_whole(server: Any, command: Any, acknowledged: list[str]) -> None:
     """Every acknowledged item is there, nothing is half there, and writes are taken."""
-    dynamodb = client(server.port)
+    dynamodb = client_at(server.port)
     found = {
         item["pk"]["S"]: item.get("c", {}).get("S")
         for page in dynamodb.get_paginator("scan").paginate(TableName="things")
@@ -111,8 +92,8 @@ def test_a_limit_on_the_size_of_files(start_server: Any, command: Any) -> None:
         server = start_server("--transition-ms", "0")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    dynamodb = client(server.port)
-    create(dynamodb)
+    dynamodb = client_at(server.port)
+    dynamodb.create_table(TableName="things", **schema("pk:S"))
     acknowledged = write_until_refused(dynamodb)
     assert len(acknowledged) > 20
     assert "File too large" in assert_refusing(server.port, acknowledged)
@@ -144,8 +125,8 @@ def _mount(*arguments: str) -> bool:
 def test_a_full_disk(start_server: Any, command: Any, small_disk: Path) -> None:
     data = str(small_disk / "data")
     server = start_server("--transition-ms", "0", "--data-dir", data)
-    dynamodb = client(server.port)
-    create(dynamodb)
+    dynamodb = client_at(server.port)
+    dynamodb.create_table(TableName="things", **schema("pk:S"))
     acknowledged = write_until_refused(dynamodb)
     assert len(acknowledged) > 20
     reason = assert_refusing(server.port, acknowledged)
@@ -164,7 +145,7 @@ def test_a_full_disk(start_server: Any, command: Any, small_disk: Path) -> None:
 def test_a_read_only_disk(start_server: Any, command: Any, small_disk: Path) -> None:
     data = str(small_disk / "data")
     server = start_server("--transition-ms", "0", "--data-dir", data)
-    create(client(server.port))
+    client_at(server.port).create_table(TableName="things", **schema("pk:S"))
     assert server.stop()[0] == 0
     assert not _mount("-o", "remount,ro", str(small_disk))
     for directory in (data, str(small_disk / "new")):
@@ -182,8 +163,8 @@ def test_a_read_only_disk(start_server: Any, command: Any, small_disk: Path) -> 
 
 def test_a_damaged_block(start_server: Any, command: Any, tmp_path: Path) -> None:
     server = start_server("--transition-ms", "0")
-    dynamodb = client(server.port)
-    create(dynamodb)
+    dynamodb = client_at(server.port)
+    dynamodb.create_table(TableName="things", **schema("pk:S"))
     names = [f"item {number}" for number in range(200)]
     items = {name: {"pk": {"S": name}, "c": {"S": noise(name)}} for name in names}
     for item in items.values():
@@ -195,7 +176,7 @@ def test_a_damaged_block(start_server: Any, command: Any, tmp_path: Path) -> Non
     table.write_bytes(content)
 
     server = start_server()
-    dynamodb = client(server.port)
+    dynamodb = client_at(server.port)
     answers = {"whole": 0, "refused": 0}
     for name in names:
         try:

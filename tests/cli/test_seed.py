@@ -8,9 +8,9 @@ import signal
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
-from botocore.config import Config
+
+from fixtures.clients import client_at
 
 MUSIC = """\
 Resources:
@@ -48,17 +48,6 @@ def seed(tmp_path: Path) -> Path:
     return directory
 
 
-def client(port: int) -> Any:
-    return boto3.client(
-        "dynamodb",
-        endpoint_url=f"http://127.0.0.1:{port}",
-        region_name="us-east-1",
-        aws_access_key_id="any",
-        aws_secret_access_key="any",
-        config=Config(retries={"total_max_attempts": 1}),
-    )
-
-
 def count(dynamodb: Any, table: str) -> int:
     return int(dynamodb.scan(TableName=table, Select="COUNT")["Count"])
 
@@ -79,7 +68,7 @@ def assert_seeded(dynamodb: Any) -> None:
 def test_a_server_is_seeded_once(start_server: Any, command: Any, seed: Path) -> None:
     server = start_server("--memory")
     url = f"http://127.0.0.1:{server.port}"
-    dynamodb = client(server.port)
+    dynamodb = client_at(server.port)
     result = command("seed", "seed", "--url", url)
     assert (result.returncode, result.stdout) == (0, "created: plain, music\n63 items put\n")
     assert result.stderr == "note: stack.yaml:2: music: SSESpecification is left out\n"
@@ -98,12 +87,12 @@ def test_with_transitions_that_take_time(start_server: Any, command: Any, seed: 
     url = f"http://127.0.0.1:{server.port}"
     assert command("seed", "seed", "--url", url).returncode == 0
     assert command("seed", "seed", "--url", url, "--replace").stdout.startswith("replaced: plain, music\n")
-    assert_seeded(client(server.port))
+    assert_seeded(client_at(server.port))
 
 
 def test_what_was_cut_short_is_done_again(start_server: Any, command: Any, seed: Path) -> None:
     server = start_server("--memory")
-    dynamodb = client(server.port)
+    dynamodb = client_at(server.port)
     dynamodb.create_table(**PLAIN, Tags=[{"Key": "faradisc:seeding", "Value": "plain.json"}])
     dynamodb.put_item(TableName="plain", Item={"id": {"S": "half"}})
     result = command("seed", "seed", "--url", f"http://127.0.0.1:{server.port}")
@@ -131,7 +120,7 @@ def test_faults_are_named_and_nothing_is_made(start_server: Any, command: Any, s
         "seed/items/music.csv:3: 1 cells, but the header has 2.",
         "seed/items/unknown.json:1: no definition is called unknown, as the file is.",
     ]
-    assert client(server.port).list_tables()["TableNames"] == []
+    assert client_at(server.port).list_tables()["TableNames"] == []
 
 
 def test_what_the_database_refuses_has_its_line_and_the_rest_is_put(
@@ -202,15 +191,15 @@ def test_a_directory_without_tables(command: Any, tmp_path: Path) -> None:
 
 def test_a_server_that_seeds_itself(start_server: Any, seed: Path) -> None:
     server = start_server("--seed", "seed", "--per-region", "--account", "123456789012")
-    arn = client(server.port).describe_table(TableName="music")["Table"]["TableArn"]
+    arn = client_at(server.port).describe_table(TableName="music")["Table"]["TableArn"]
     assert arn.startswith("arn:aws:dynamodb:us-east-1:")
-    dynamodb = client(server.port)
+    dynamodb = client_at(server.port)
     dynamodb.delete_item(TableName="plain", Key={"id": {"S": "i1"}})
     code, _, errors = server.stop(signal.SIGTERM)
     assert code == 0
     assert "WARNING faradisc.seeding: seed/stack.yaml:2: music: SSESpecification is left out\n" in errors
     again = start_server("--seed", "seed", "--per-region", "--account", "123456789012")
-    assert count(client(again.port), "plain") == 59
+    assert count(client_at(again.port), "plain") == 59
 
 
 def test_a_server_with_strict_signatures_seeds_itself(start_server: Any, command: Any, seed: Path) -> None:

@@ -10,11 +10,11 @@ import socket
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
-from botocore.config import Config
 
 from faradisc.storage.format import FORMAT_FILE
+from fixtures.clients import client_at
+from fixtures.schemas import schema
 
 
 def get(port: int, path: str) -> tuple[int, bytes]:
@@ -25,26 +25,6 @@ def get(port: int, path: str) -> tuple[int, bytes]:
         return answer.status, answer.read()
     finally:
         connection.close()
-
-
-def client(port: int) -> Any:
-    return boto3.client(
-        "dynamodb",
-        endpoint_url=f"http://127.0.0.1:{port}",
-        region_name="us-east-1",
-        aws_access_key_id="any",
-        aws_secret_access_key="any",
-        config=Config(retries={"total_max_attempts": 1}),
-    )
-
-
-def create(dynamodb: Any) -> None:
-    dynamodb.create_table(
-        TableName="things",
-        AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}],
-        KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
-        BillingMode="PAY_PER_REQUEST",
-    )
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -66,21 +46,21 @@ def test_from_the_banner_to_exit_0(start_server: Any, tmp_path: Path, number: in
 
 def test_what_was_acknowledged_is_there_after_a_restart_and_after_a_kill(start_server: Any) -> None:
     server = start_server("--transition-ms", "0")
-    dynamodb = client(server.port)
-    create(dynamodb)
+    dynamodb = client_at(server.port)
+    dynamodb.create_table(TableName="things", **schema("pk:S"))
     dynamodb.put_item(TableName="things", Item={"pk": {"S": "first"}})
     assert server.stop()[0] == 0
     server = start_server()
-    client(server.port).put_item(TableName="things", Item={"pk": {"S": "second"}})
+    client_at(server.port).put_item(TableName="things", Item={"pk": {"S": "second"}})
     server.stop(signal.SIGKILL)
-    found = client(start_server().port).scan(TableName="things")["Items"]
+    found = client_at(start_server().port).scan(TableName="things")["Items"]
     assert sorted(item["pk"]["S"] for item in found) == ["first", "second"]
 
 
 def test_in_memory_nothing_is_written(start_server: Any, tmp_path: Path) -> None:
     server = start_server("--memory", "--region", "eu-west-1", "--account", "123456789012")
-    dynamodb = client(server.port)
-    create(dynamodb)
+    dynamodb = client_at(server.port)
+    dynamodb.create_table(TableName="things", **schema("pk:S"))
     assert dynamodb.list_tables()["TableNames"] == ["things"]
     assert get(server.port, "/")[1].startswith(b"healthy: dynamodb.eu-west-1.")
     assert server.stop()[0] == 0

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from faradisc.operations.registry import OPERATIONS
-from fixtures.clients import http_client
+from fixtures.clients import client_at
+from fixtures.schemas import schema
 
 FOR_FEW = (
     *("amazon", "boto3", "botocore", "cbor2", "cryptography", "hcl2", "numpy", "prometheus_client", "yaml"),
@@ -51,7 +52,7 @@ def loaded_by(tmp_path: Path, command: Callable[..., Any], ask: Callable[[Any], 
         )
         try:
             assert command("wait", "--port-file", str(port_file)).returncode == 0
-            ask(http_client(f"http://127.0.0.1:{port_file.read_text().strip()}"))
+            ask(client_at(int(port_file.read_text())))
         finally:
             process.send_signal(signal.SIGTERM)
             code = process.wait()
@@ -74,12 +75,7 @@ def test_a_server_that_lists_its_tables_has_loaded_no_other_operation(tmp_path: 
 
 def test_a_server_that_keeps_items_has_loaded_nothing_for_few(tmp_path: Path, command: Any) -> None:
     def ask(dynamodb: Any) -> None:
-        dynamodb.create_table(
-            TableName="things",
-            AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}],
-            KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
-            BillingMode="PAY_PER_REQUEST",
-        )
+        dynamodb.create_table(TableName="things", **schema("pk:S"))
         item = {"pk": {"S": "a"}, "n": {"N": "1"}}
         dynamodb.put_item(TableName="things", Item=item, ConditionExpression="attribute_not_exists(pk)")
         assert dynamodb.get_item(TableName="things", Key={"pk": {"S": "a"}})["Item"] == item
