@@ -21,6 +21,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import partial
 from posixpath import join
 from typing import Any, BinaryIO
 
@@ -34,6 +35,7 @@ from faradisc.exchange import ion_text
 from faradisc.exchange.buckets import BucketError, Buckets, access_of, md5_of
 from faradisc.exchange.compression import GzipWriter
 from faradisc.exchange.filtering import ItemFilter, bind_filter
+from faradisc.exchange.ion_stencils import IonLines
 from faradisc.exchange.json_lines import item_line
 from faradisc.exchange.ledger import EXPORT, FAILED, Ledger, Task
 from faradisc.exchange.manifests import (
@@ -108,8 +110,9 @@ class _Run:
         self.directory = export_directory(self.shown.get("S3Prefix"), task.id)
         specification = self.shown.get("FilterSpecification")
         self._filter = bind_filter(specification, table.key) if specification is not None else None
-        lines = {"DYNAMODB_JSON": _json_lines, "ION": _ion_lines}[self.shown["ExportFormat"]]
-        self._lines: Callable[..., list[bytes]] = lines
+        self._lines: Callable[..., list[bytes]] = _json_lines
+        if self.shown["ExportFormat"] == "ION":
+            self._lines = partial(_ion_lines, IonLines())
         cursor = self.progress.get("cursor", [0, ""])
         self._cursor: Cursor | None = Cursor(*cursor) if cursor is not None else None
         self._file: _DataFile | None = None
@@ -249,11 +252,11 @@ def _json_lines(items: list[ItemAt], wanted: ItemFilter | None) -> list[bytes]:
     return [item_line(orjson.dumps(wanted.shown(item), option=orjson.OPT_SORT_KEYS)) for item in found]
 
 
-def _ion_lines(items: list[ItemAt], wanted: ItemFilter | None) -> list[bytes]:
-    found = [record.decode(each.record) for each in items]
-    if wanted is not None:
-        found = [wanted.shown(item) for item in found if wanted.wants(item)]
-    return [ion_text.item_line(item) for item in found]
+def _ion_lines(ion: IonLines, items: list[ItemAt], wanted: ItemFilter | None) -> list[bytes]:
+    if wanted is None:
+        return [ion.line(each.record[record.HEADER_BYTES :]) for each in items]
+    found = [item for each in items if wanted.wants(item := record.decode(each.record))]
+    return [ion_text.item_line(wanted.shown(item)) for item in found]
 
 
 def _change_lines(

@@ -46,7 +46,7 @@ def change_line(parts: dict[str, str]) -> bytes:
 
 
 def struct(item: Item) -> str:
-    return "{" + ",".join([f"{_name(name)}:{_value(value)}" for name, value in item.items()]) + "}"
+    return "{" + ",".join([f"{field_name(name)}:{_value(value)}" for name, value in item.items()]) + "}"
 
 
 def decimal(canonical: str) -> str:
@@ -55,7 +55,7 @@ def decimal(canonical: str) -> str:
 
 
 @lru_cache(4096)
-def _name(name: str) -> str:
+def field_name(name: str) -> str:
     """A field name: bare where Ion allows it, otherwise quoted."""
     if _SYMBOL(name) and name not in _KEYWORDS and not _NUMBERED(name) and name != "$ion_1_0":
         return name

@@ -1,7 +1,7 @@
 """Texts that differ in their values only: recognised and taken apart by one regular expression each.
 
 The items of a table are mostly written by one program, so line after line has the same attributes of the same
-types in the same order. A *stencil* is cut from such a line: its text, with holes where values stand. One call
+types in the same order. A *stencil* is cut from such a line: its text with holes where values stand. One call
 of its regular expression tells of another line that it is like the first, and takes out the values; measured,
 that costs a tenth of parsing, checking and writing the JSON anew.
 
