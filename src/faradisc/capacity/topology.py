@@ -10,6 +10,7 @@ Counts never round their inputs: with exact rationals 11,000 write and 1 read un
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from heapq import heapify, heappush, heapreplace
@@ -79,19 +80,35 @@ def equal_cuts(part: Partition, pieces: int) -> list[bytes]:
 
 
 def reconcile(partitions: PartitionMap, size_bytes: int, items: int) -> None:
-    """Make the partitions hold this much in sum; what nobody counted is spread evenly over the hash space."""
+    """Make the partitions hold this much in sum; what nobody counted is spread evenly over the hash space,
+    and what is not there any more is taken from each in proportion to what it was said to hold."""
     parts = partitions.partitions
-    missing = (size_bytes - sum(part.bytes for part in parts), items - sum(part.items for part in parts))
-    if missing == (0, 0):
-        return
-    passed, given = 0, (0, 0)
-    for part in parts:
-        low, high = hash_bounds(part)
-        passed += high - low
-        upto = (missing[0] * passed // HASH_SPACE, missing[1] * passed // HASH_SPACE)
-        part.bytes = max(part.bytes + upto[0] - given[0], 0)
-        part.items = max(part.items + upto[1] - given[1], 0)
+    widths = [high - low for low, high in map(hash_bounds, parts)]
+    held = _fitted([part.bytes for part in parts], widths, size_bytes)
+    counted = _fitted([part.items for part in parts], widths, items)
+    for part, size, count in zip(parts, held, counted, strict=True):
+        part.bytes, part.items = size, count
+
+
+def _fitted(held: Sequence[int], widths: Sequence[int], wanted: int) -> list[int]:
+    """As `held`, with the sum that is wanted."""
+    there = [max(each, 0) for each in held]
+    missing = wanted - sum(there)
+    if missing < 0:
+        return _shares(wanted, there)
+    return [each + more for each, more in zip(there, _shares(missing, widths), strict=True)]
+
+
+def _shares(total: int, weights: Sequence[int]) -> list[int]:
+    """A total in parts by weight, which add up exactly."""
+    whole, passed, given = sum(weights), 0, 0
+    shares = []
+    for weight in weights:
+        passed += weight
+        upto = total * passed // whole
+        shares.append(upto - given)
         given = upto
+    return shares
 
 
 Plan = list[tuple[Partition, list[bytes]]]
