@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ from faradisc.storage.api import Batch
 from faradisc.storage.immediate import run
 from faradisc.storage.rocks import open_rocks
 from fixtures.check_world import world
+from fixtures.doubles import QuietRequests, serving
 
 ORPHAN = b"\x00\x00\x00\x63\x00"
 
@@ -135,42 +134,20 @@ def test_a_mistyped_directory_is_not_made(command: Any, tmp_path: Path) -> None:
 # --- Through a server ----------------------------------------------------------------------------
 
 
-class Double(ThreadingHTTPServer):
-    """Answers as the server's page does; what it says stands in `answers`."""
-
-    def __init__(self, answers: list[tuple[int, Any]]) -> None:
-        super().__init__(("127.0.0.1", 0), _Requests)
-        self.answers = answers
-        self.asked: list[str] = []
-
-
-class _Requests(BaseHTTPRequestHandler):
-    def do_POST(self) -> None:
-        assert isinstance(self.server, Double)
-        self.server.asked.append(f"{self.command} {self.path}")
-        status, document = self.server.answers.pop(0)
-        body = json.dumps(document).encode()
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    do_GET = do_POST
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
 def through(command: Any, answers: list[tuple[int, Any]], *arguments: str) -> tuple[Any, list[str]]:
-    with Double(answers) as double:
-        thread = threading.Thread(target=double.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            result = command("check", "--url", f"http://127.0.0.1:{double.server_port}", *arguments)
-        finally:
-            double.shutdown()
-            thread.join()
-        return result, double.asked
+    """The command's result where a server gives these answers, and what it was asked."""
+    asked: list[str] = []
+
+    class Requests(QuietRequests):
+        def do_POST(self) -> None:
+            asked.append(f"{self.command} {self.path}")
+            status, document = answers.pop(0)
+            self.answer(status, json.dumps(document).encode())
+
+        do_GET = do_POST
+
+    with serving(Requests) as port:
+        return command("check", "--url", f"http://127.0.0.1:{port}", *arguments), asked
 
 
 DONE = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.server
 import socket
 import threading
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from faradisc import __version__
 from faradisc.cli import waiting
 from faradisc.cli.main import cli
 from faradisc.cli.waiting import READY_PATH
+from fixtures.doubles import QuietRequests, serving
 
 
 def wait(*arguments: str) -> Result:
@@ -30,7 +30,7 @@ def busy_port() -> Iterator[int]:
         yield bound.getsockname()[1]
 
 
-class Answers(http.server.BaseHTTPRequestHandler):
+class Answers(QuietRequests):
     """Answers each request with the next (status, body); the last one again and again."""
 
     script: list[tuple[int, bytes]]
@@ -39,13 +39,7 @@ class Answers(http.server.BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.asked.append(self.path)
         status, body = self.script.pop(0) if len(self.script) > 1 else self.script[0]
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: Any) -> None:
-        pass
+        self.answer(status, body)
 
 
 @pytest.fixture
@@ -54,12 +48,8 @@ def answering() -> Iterator[tuple[type[Answers], int]]:
         script: list[tuple[int, bytes]] = []  # noqa: RUF012
         asked: list[str] = []  # noqa: RUF012
 
-    with http.server.HTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield Handler, server.server_port
-        server.shutdown()
-        thread.join()
+    with serving(Handler) as port:
+        yield Handler, port
 
 
 def test_it_returns_as_soon_as_the_server_is_ready(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import threading
 from base64 import b64decode
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from fixtures.doubles import QuietRequests, serving
 
 
 class KinesisDouble:
@@ -47,28 +47,12 @@ class KinesisDouble:
 
 @contextmanager
 def kinesis_double() -> Iterator[KinesisDouble]:
-    class Requests(BaseHTTPRequestHandler):
+    class Requests(QuietRequests):
         def do_POST(self) -> None:
             assert self.headers["X-Amz-Target"] == "Kinesis_20131202.PutRecords"
-            request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            status, answer = double.put_records(request)
-            body = json.dumps(answer).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/x-amz-json-1.1")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            status, answer = double.put_records(json.loads(self.body()))
+            self.answer(status, json.dumps(answer).encode(), content_type="application/x-amz-json-1.1")
 
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Requests)
-    double = KinesisDouble(f"http://127.0.0.1:{server.server_address[1]}")
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
+    with serving(Requests) as port:
+        double = KinesisDouble(f"http://127.0.0.1:{port}")
         yield double
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

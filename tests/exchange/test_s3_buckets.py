@@ -7,10 +7,8 @@ endpoint refuses becomes the FailureCode. It knows no more of S3 than botocore n
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Coroutine, Iterator
 from hashlib import md5
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -26,19 +24,17 @@ from faradisc.exchange.s3 import S3Buckets
 from faradisc.operations.call import Call
 from faradisc.storage.memory import MemoryStore
 from fixtures.buckets import lines, some_items, zipped
+from fixtures.doubles import QuietRequests, serving
 from fixtures.schemas import schema
 
 T = TypeVar("T")
 OPTIONS = {"aws_access_key_id": "a", "aws_secret_access_key": "b", "region_name": "us-east-1"}
 
 
-class FakeS3(BaseHTTPRequestHandler):
+class FakeS3(QuietRequests):
     protocol_version = "HTTP/1.1"
     objects: dict[str, bytes]
     seen: list[tuple[str, str, dict[str, str]]]
-
-    def log_message(self, *_: Any) -> None:
-        pass
 
     def _begin(self) -> tuple[str, str, dict[str, list[str]]]:
         parts = urlsplit(self.path)
@@ -46,18 +42,9 @@ class FakeS3(BaseHTTPRequestHandler):
         self.seen.append((self.command, key, {name.lower(): value for name, value in self.headers.items()}))
         return bucket, key, parse_qs(parts.query)
 
-    def _answer(self, status: int, body: bytes = b"", **headers: str) -> None:
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name.replace("_", "-"), value)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
-
     def _refuse(self, status: int, code: str) -> None:
         text = f"<Error><Code>{code}</Code><Message>{code} it is</Message></Error>"
-        self._answer(status, text.encode())
+        self.answer(status, text.encode())
 
     def do_GET(self) -> None:
         bucket, key, query = self._begin()
@@ -73,41 +60,35 @@ class FakeS3(BaseHTTPRequestHandler):
                 if name.startswith(prefix)
             )
             text = f"<ListBucketResult><IsTruncated>false</IsTruncated>{found}</ListBucketResult>"
-            return self._answer(200, text.encode())
+            return self.answer(200, text.encode())
         if key not in self.objects:
             return self._refuse(404, "NoSuchKey")
         content = self.objects[key]
-        return self._answer(200, content, ETag=f'"{md5(content).hexdigest()}"')
+        return self.answer(200, content, ETag=f'"{md5(content).hexdigest()}"')
 
     do_HEAD = do_GET
 
     def do_PUT(self) -> None:
         bucket, key, _ = self._begin()
-        content = self.rfile.read(int(self.headers["Content-Length"]))
+        content = self.body()
         if bucket != "bucket":
             return self._refuse(404, "NoSuchBucket")
         self.objects[key] = content
-        return self._answer(200, ETag=f'"{md5(content).hexdigest()}"')
+        return self.answer(200, ETag=f'"{md5(content).hexdigest()}"')
 
     def do_DELETE(self) -> None:
         _, key, _ = self._begin()
         self.objects.pop(key, None)
-        self._answer(204)
+        self.answer(204)
 
 
 @pytest.fixture
 def s3() -> Iterator[tuple[type[FakeS3], S3Buckets]]:
     handler: type[FakeS3] = type("Handler", (FakeS3,), {"objects": {}, "seen": []})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    buckets = S3Buckets(f"http://127.0.0.1:{server.server_port}", options=OPTIONS)
-    yield handler, buckets
-    buckets._client.close()
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with serving(handler) as port:
+        buckets = S3Buckets(f"http://127.0.0.1:{port}", options=OPTIONS)
+        yield handler, buckets
+        buckets._client.close()
 
 
 def run(coroutine: Coroutine[Any, Any, T]) -> T:
