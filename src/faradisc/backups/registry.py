@@ -31,6 +31,7 @@ from faradisc.errors import (
     BackupInUseException,
     BackupNotFoundException,
     LimitExceededException,
+    StorageError,
 )
 from faradisc.limits import SYSTEM_BACKUP_LIFETIME_S
 from faradisc.storage.api import Batch, ReadOnlyStore, Store
@@ -264,9 +265,15 @@ class Backups:
         backup = taking.backup
         try:
             complete = await taking.step()
-        except ShelfFailed as error:
+        except StorageError:
+            raise
+        except Exception as error:
+            reason = str(error)
+            if not isinstance(error, ShelfFailed):  # one of ours: what is on the shelf cannot be trusted
+                log.error("a backup of table %s: %s", backup.table_name, error, exc_info=error)
+                reason = f"an internal error: {type(error).__name__}: {error}"
             self._taking = None
-            await self._give_up(backup, str(error))
+            await self._give_up(backup, reason)
             return
         if complete is None or self._taking is not taking:
             return

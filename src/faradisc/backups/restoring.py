@@ -40,6 +40,7 @@ from faradisc.codec.record import Record
 from faradisc.errors import (
     LimitExceededException,
     ResourceInUseException,
+    StorageError,
     TableAlreadyExistsException,
     TableInUseException,
     ValidationException,
@@ -54,6 +55,8 @@ from faradisc.tables.writes import Change, Image, commit_outcomes, evaluate
 log = logging.getLogger("faradisc.backups")
 
 FILLER = "restore"
+TRIES = 3
+"""Steps of one restore that may end in an error nobody foresaw; with the last of them the table goes."""
 
 
 class Target(NamedTuple):
@@ -71,6 +74,8 @@ class Restores:
         self._backups = backups
         self._verifying: tuple[int, Verifying] | None = None
         """The resource of the table that is about to be filled, and its backup."""
+        self._failures: dict[int, int] = {}
+        """Of steps, in errors nobody foresaw, by the resource of the table."""
 
     # --- Beginning ---
 
@@ -159,9 +164,31 @@ class Restores:
         """Verify a piece of a backup, or write one block or page of a table. False when there is none."""
         for table in self._catalog.being_filled(FILLER):
             if table.version:
-                await self._fill(table)
+                await self._try_to_fill(table)
                 return True
         return False
+
+    async def _try_to_fill(self, table: Table) -> None:
+        """A step, which may end in an error of ours: then it is tried again, TRIES times in all.
+
+        How far a restore has come is stored with its items, so trying again writes nothing twice.
+        Raises: StorageError.
+        """
+        try:
+            await self._fill(table)
+        except StorageError:
+            raise
+        except Exception as error:
+            resource = table.state.resource
+            failures = self._failures.pop(resource, 0) + 1
+            log.error(
+                "restore of %s: failure %d of %d: %s", table.name, failures, TRIES, error, exc_info=error
+            )
+            self._verifying = None
+            if failures < TRIES:
+                self._failures[resource] = failures
+            elif table in self._catalog.being_filled(FILLER):
+                await self._drop(table, f"an internal error: {type(error).__name__}: {error}")
 
     async def _fill(self, table: Table) -> None:
         key = job_key(b"restore", table.state.resource)

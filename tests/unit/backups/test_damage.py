@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 
-from faradisc.backups import verifying
+from faradisc.backups import restoring, taking, verifying
 from faradisc.backups.files import manifest_bytes
 from faradisc.backups.shelf import DirectoryShelf, ShelfFailed
+from faradisc.clock import ManualClock
+from fixtures.buckets import recoverable
 from fixtures.restored import listed, rows
 from fixtures.schemas import invalid, item, refused, schema
 from fixtures.stepped import Stepped
@@ -222,6 +224,69 @@ def test_a_verification_is_begun_anew_after_a_crash(
     assert "rows does not match its checksum" in caplog.text
     again.check()
     again.close()
+
+
+# --- Errors of ours ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["write_new", "_block_at"])
+@pytest.mark.parametrize("times", [1, restoring.TRIES - 1, restoring.TRIES])
+def test_an_error_of_ours_is_tried_again_and_then_leaves_no_table(
+    process: Stepped, monkeypatch: pytest.MonkeyPatch, name: str, times: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    dynamodb, arn = make(process)
+    dynamodb.restore_table_from_backup(TargetTableName="target", BackupArn=arn)
+    process.step()
+    before, errors = getattr(restoring, name), iter([RuntimeError("a bug")] * times)
+
+    def broken(*args: Any, **named: Any) -> Any:
+        for error in errors:
+            raise error
+        return before(*args, **named)
+
+    monkeypatch.setattr(restoring, name, broken)
+    process.finish()
+    assert sum(each.exc_info is not None for each in caplog.records) == times
+    if times < restoring.TRIES:
+        assert rows(dynamodb, "target") == rows(dynamodb, "source")
+    else:
+        assert dynamodb.list_tables()["TableNames"] == ["source"]
+        assert "and is removed: an internal error: RuntimeError: a bug" in caplog.text
+
+
+@pytest.mark.parametrize("is_of_deleted", [False, True])
+def test_a_backup_that_an_error_of_ours_keeps_from_being_made(
+    process: Stepped, monkeypatch: pytest.MonkeyPatch, is_of_deleted: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is given up; that of a deleted table is tried again, for its items are nowhere else."""
+    dynamodb = process.client()
+    clock = ManualClock()
+    monkeypatch.setattr(process.local._open()._backend.backups, "_clock", clock)
+    kept = rows(dynamodb, "source")
+    if is_of_deleted:
+        recoverable(process, "source")
+        dynamodb.delete_table(TableName="source")
+    else:
+        dynamodb.create_backup(TableName="source", BackupName="backup")
+
+    def broken(records: object) -> bytes:
+        raise RuntimeError("a bug")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(taking, "block_of", broken)
+        process.finish()
+    assert any(each.exc_info for each in caplog.records)
+    assert "an internal error: RuntimeError: a bug" in caplog.text
+    assert process.local.path is not None
+    assert list((process.local.path / "backups").iterdir()) == []
+    clock.advance(61)
+    process.finish()
+    found = dynamodb.list_backups(BackupType="ALL")["BackupSummaries"]
+    assert len(found) == is_of_deleted
+    for each in found:
+        dynamodb.restore_table_from_backup(TargetTableName="target", BackupArn=each["BackupArn"])
+        process.finish()
+        assert rows(dynamodb, "target") == kept
 
 
 # --- Full disks ----------------------------------------------------------------------------------
