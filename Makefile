@@ -1,6 +1,6 @@
 # The menu. Every target makes the environment it needs; nothing has to be installed first.
-# The modules are compiled with it: where PYTHONDONTWRITEBYTECODE is set, as in many containers, every start would
-# compile them all again, which takes longer than the rest of it.
+# What starts servers compiles the modules first: where PYTHONDONTWRITEBYTECODE is set, as in many containers, every
+# start would compile them all again, which takes longer than the rest of it.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -14,19 +14,21 @@ help:  ## this list
 $(VENV)/.run: pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) install -c constraints.txt -e .
-	@$(BIN)/python -m compileall -q src
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) install -c constraints.txt -e '.[dev]'
-	@$(BIN)/python -m compileall -q src
 	@touch $@ $(VENV)/.run
 
-serve: $(VENV)/.run  ## install and serve on 127.0.0.1:8000, data in ./faradisc-data
+$(VENV)/.compiled: $(VENV)/.run $(shell find src -name '*.py')
+	@$(BIN)/python -m compileall -q src
+	@touch $@
+
+serve: $(VENV)/.compiled  ## install and serve on 127.0.0.1:8000, data in ./faradisc-data
 	@$(BIN)/faradisc serve
 
-test: $(VENV)/.dev lint types  ## the gate: lint, types and the fast tests
+test: $(VENV)/.dev $(VENV)/.compiled lint types  ## the gate: lint, types and the fast tests
 	$(BIN)/pytest -n 2
 
 test-slow: $(VENV)/.dev  ## the long runs: crash rounds, the whole corpus, a million hostile requests
@@ -49,7 +51,7 @@ lint: $(VENV)/.dev  ## ruff
 types: $(VENV)/.dev  ## mypy --strict on src
 	$(BIN)/mypy
 
-bench: $(VENV)/.dev  ## Faradisc against its peers on this machine
+bench: $(VENV)/.dev $(VENV)/.compiled  ## Faradisc against its peers on this machine
 	$(BIN)/python -m bench
 
 clean:  ## forget the environment and the caches
