@@ -2,8 +2,8 @@
 
 Order at start: bind (a port in use is the commonest mistake, and costs nothing to find), accept, open the
 database, write the port file, print the banner. So `/health/live` answers while data of an older format is
-rewritten, and a port file means "ready". Order at the end: accept nothing, answer what is under way, close the
-database. A second signal cuts the connections that are left.
+rewritten, and a port file means "ready". Order at the end: accept nothing, answer what is under way, close
+the database. A second signal cuts the connections that are left.
 """
 
 from __future__ import annotations
@@ -256,8 +256,9 @@ async def _open_store(settings: ServerSettings) -> Store:
         return MemoryStore()
     from faradisc.storage.rocks import open_rocks  # noqa: PLC0415
 
-    # In a thread, so that health answers while an older format is rewritten. While RocksDB replays the log that a
-    # crash has left, it waits: rocksdict 0.3.29 keeps the interpreter to itself (0.4 s for 28 MB; at most 64 MB).
+    # In a thread, so that health answers while an older format is rewritten. While RocksDB replays the log
+    # that a crash has left, it waits: rocksdict 0.3.29 keeps the interpreter to itself (0.4 s for 28 MB, of
+    # which there are 64 at the most).
     return await asyncio.to_thread(open_rocks, settings.data_dir)
 
 
