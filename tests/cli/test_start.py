@@ -42,6 +42,13 @@ main()
 """The command; at its end it tells the names of all modules that it has imported."""
 
 
+def brought_along() -> set[str]:
+    """What Python and the libraries of every start import, which is not ours to choose."""
+    libraries = "import asyncio, click, httptools, orjson, rocksdict, sys, uvloop; print(*sys.modules)"
+    told = subprocess.run([sys.executable, "-c", libraries], capture_output=True, text=True, check=True)
+    return set(told.stdout.split())
+
+
 def loaded_by(tmp_path: Path, command: Callable[..., Any], ask: Callable[[Any], object]) -> set[str]:
     """The names of all modules that a server has imported when it has answered and ended."""
     port_file, loaded = tmp_path / "port", tmp_path / "loaded"
@@ -57,7 +64,7 @@ def loaded_by(tmp_path: Path, command: Callable[..., Any], ask: Callable[[Any], 
             process.send_signal(signal.SIGTERM)
             code = process.wait()
     assert code == 0
-    return set(loaded.read_text().split())
+    return set(loaded.read_text().split()) - brought_along()
 
 
 def below(package: str, loaded: set[str]) -> set[str]:
