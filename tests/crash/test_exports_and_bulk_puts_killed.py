@@ -270,6 +270,7 @@ class BulkPutter(Worker):
             self.cancelled += 1
         else:
             assert (shown["BulkOperationStatus"], processed) == ("COMPLETED_WITH_ERRORS", 2_400), shown
+            assert shown["ProcessedInputBytes"] == shown["TotalInputBytes"]
         wanted: dict[str, Item] = {}
         again = bad = 0
         for record in self._records[:processed]:

@@ -282,11 +282,13 @@ def test_what_is_told_of_a_record_is_told_once_whichever_commit_fails(
     puts = [item(p=f"{n % 5}", r=n % 7, x="x" * (500 if n % 9 == 4 else 10)) for n in range(36)]
     lines_of = [orjson.dumps({"Item": p, "ConditionExpression": "attribute_not_exists(p)"}) for p in puts]
     mixed = [line for n, record in enumerate(lines_of) for line in ([record, b"bad"] if n % 4 else [record])]
-    process.object("in/a", b"\n".join(mixed))
+    # Blanks, so that the commits of a step lie in different pieces of what is read.
+    process.object("in/a", b"\n".join(b" " * 9_000 + line for line in mixed))
     monkeypatch.setattr(bulk_putting, "commit_outcomes", commit)
     shown = run_all(process)
     assert count > failing, "so many commits there were not"
     assert shown["ProcessedItemCount"] == len(mixed)
+    assert shown["ProcessedInputBytes"] == shown["TotalInputBytes"]
     told = output(process, shown, "errors")
     places = [each["itemS3Pointer"]["itemIndex"] for each in told]
     assert len(set(places)) == len(places) == shown["FailedItemCount"]

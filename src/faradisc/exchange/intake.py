@@ -68,7 +68,6 @@ class Intake:
         self._reading: Reading | None = None
         self._found: Iterator[Found] = iter(())
         self._to_pass = 0
-        self._counted = 0
 
     @property
     def total_bytes(self) -> int | None:
@@ -125,10 +124,10 @@ class Intake:
             return
         if chosen.key != key:
             records = 0
+            progress["bytes_before"] = progress.get("bytes", 0)
         self._file = await self._manifests.fetch(chosen.key)
         self._reading = Reading(self._file, self._source, keys_of(self._table), self._shortcut)
         self._found = self._reading.found
-        self._counted = 0
         self._to_pass = records
         progress |= {"key": chosen.key, "records": records, "ended": False}
 
@@ -140,7 +139,6 @@ class Intake:
             if not self._to_pass:
                 break
         self._to_pass = 0  # also when the object has fewer records now
-        self._counted = reading.bytes_read
 
     def _in_one_step(self, reading: Reading) -> Iterator[Found]:
         """What there is to read in one step; None is the last when there is more."""
@@ -166,8 +164,8 @@ class Intake:
         except Damaged as damage:
             raise Damaged(f"{step.key}: {damage}") from None
         self._progress["records"] = step.first + step.count
-        self._progress["bytes"] = self._progress.get("bytes", 0) + reading.bytes_read - self._counted
-        self._counted = reading.bytes_read
+        # From the object's start: a job may have committed a part of a step whose bytes are all counted.
+        self._progress["bytes"] = self._progress["bytes_before"] + reading.bytes_read
 
     @property
     def bytes_read(self) -> int:
