@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from faradisc.exchange import bulk_putting, intake
-from faradisc.exchange.buckets import DirectoryBuckets
+from faradisc.exchange.buckets import DirectoryBuckets, Draft
 from faradisc.exchange.error_log import ErrorLog
 from fixtures.buckets import BUCKET, Exchanging, lines, some_items, zipped
 from fixtures.in_process import Refused
@@ -246,7 +246,9 @@ def test_a_disk_too_full_for_the_output(
     exchanging.call("CreateTable", TableName="table", **schema("p:S"))
     exchanging.object("in/a", b"bad\n")
     draft = tmp_path / "draft"
-    monkeypatch.setattr(DirectoryBuckets, "draft", lambda self, bucket, name: _Full(draft, "w+b"))
+    monkeypatch.setattr(
+        DirectoryBuckets, "draft", lambda self, bucket, name: Draft(_Full(draft, "wb"), durable=True)
+    )
     shown = run_all(exchanging)
     assert (shown["BulkOperationStatus"], shown["FailureCode"]) == ("FAILED", "InternalServerError")
     assert "No space left on device" in shown["FailureMessage"]

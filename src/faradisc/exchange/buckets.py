@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import contextlib
 import os
+from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import md5
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, ClassVar, Protocol
-
-if TYPE_CHECKING:
-    from hashlib import _Hash as HASH
+from typing import BinaryIO, ClassVar, Protocol
 
 DRAFT_PREFIX = ".draft-"
 """Begins the names of files that are no objects yet."""
+SYNC_BYTES = 4 * 1024 * 1024
+"""Of a draft, after which they are brought to the disk: some ten milliseconds, whatever a file grows to."""
+_sync_content = getattr(os, "fdatasync", os.fsync)
 
 
 class BucketError(Exception):
@@ -77,6 +78,43 @@ def access_of(asked: Mapping[str, str]) -> Access:
     return Access(asked.get("S3BucketOwner"), asked.get("S3SseAlgorithm"), asked.get("S3SseKmsKeyId"))
 
 
+class Draft:
+    """A local file that becomes an object. It is hashed while it is written, and where that matters brought
+    to the disk bit by bit: done when it is stored, either would keep everybody waiting."""
+
+    def __init__(self, file: BinaryIO, *, durable: bool) -> None:
+        self.file = file
+        self._durable = durable
+        self._digest = md5(usedforsecurity=False)
+        self._unsynced = 0
+
+    def write(self, content: bytes) -> None:
+        """Raises: OSError."""
+        self.file.write(content)
+        self._digest.update(content)
+        self._unsynced += len(content)
+        if self._durable and self._unsynced >= SYNC_BYTES:
+            self.file.flush()
+            _sync_content(self.file.fileno())
+            self._unsynced = 0
+
+    def finish(self) -> None:
+        """All of it is in the file, and if it is durable on disk. Raises: OSError."""
+        self.file.flush()
+        if self._durable:
+            os.fsync(self.file.fileno())
+
+    @property
+    def etag(self) -> str:
+        """MD5 of what was written, in hex digits."""
+        return self._digest.hexdigest()
+
+    @property
+    def md5(self) -> str:
+        """The same in base64."""
+        return b64encode(self._digest.digest()).decode()
+
+
 class Buckets(Protocol):
     """All methods raise BucketError."""
 
@@ -95,15 +133,15 @@ class Buckets(Protocol):
         """The object as a local file, read from its start and closed by the caller."""
         ...
 
-    def draft(self, bucket: str, name: str) -> BinaryIO:
+    def draft(self, bucket: str, name: str) -> Draft:
         """An empty local file for `store` or `discard`; one of that name, left by a crash, is emptied."""
         ...
 
-    def discard(self, draft: BinaryIO) -> None:
+    def discard(self, draft: Draft) -> None:
         """Throw a draft away."""
         ...
 
-    async def store(self, bucket: str, key: str, draft: BinaryIO) -> str:
+    async def store(self, bucket: str, key: str, draft: Draft) -> str:
         """Make an object of a draft, in place of one that has the key, and close it; its ETag."""
         ...
 
@@ -144,28 +182,26 @@ class DirectoryBuckets:
             except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
                 raise NoSuchKey(f"The specified key does not exist: {key}") from None
 
-    def draft(self, bucket: str, name: str) -> BinaryIO:
+    def draft(self, bucket: str, name: str) -> Draft:
         """In the bucket's own directory, so that it only has to be renamed."""
         with _translated(bucket):
-            return (self._bucket(bucket) / (DRAFT_PREFIX + name)).open("w+b")
+            return Draft((self._bucket(bucket) / (DRAFT_PREFIX + name)).open("wb"), durable=True)
 
-    def discard(self, draft: BinaryIO) -> None:
-        with _translated(draft.name):
-            draft.close()
-            Path(draft.name).unlink(missing_ok=True)
+    def discard(self, draft: Draft) -> None:
+        name = draft.file.name
+        with _translated(name):
+            draft.file.close()
+            Path(name).unlink(missing_ok=True)
 
-    async def store(self, bucket: str, key: str, draft: BinaryIO) -> str:
+    async def store(self, bucket: str, key: str, draft: Draft) -> str:
         path = self._path(bucket, key)
         with _translated(key):
-            draft.flush()
-            os.fsync(draft.fileno())
-            draft.seek(0)
-            etag = md5_of(draft).hexdigest()
-            draft.close()
-            path.parent.mkdir(parents=True, exist_ok=True)
-            os.replace(draft.name, path)
+            draft.finish()
+            draft.file.close()
+            _make_directory(path.parent)
+            os.replace(draft.file.name, path)
             _sync_directory(path.parent)
-        return etag
+        return draft.etag
 
     async def put(self, bucket: str, key: str, content: bytes) -> str:
         draft = self.draft(bucket, md5(key.encode(), usedforsecurity=False).hexdigest())
@@ -214,12 +250,15 @@ def _walk(bucket: Path, directory: Path, prefix: str) -> Iterator[Object]:
                 yield Object(key, path.stat().st_size)
 
 
-def md5_of(file: BinaryIO) -> HASH:
-    """Of the rest of a file."""
-    digest = md5(usedforsecurity=False)
-    while piece := file.read(1 << 20):
-        digest.update(piece)
-    return digest
+def _make_directory(directory: Path) -> None:
+    """With those above it that are missing. A name is on disk when the directory that holds it is."""
+    missing: list[Path] = []
+    while not directory.exists():
+        missing.append(directory)
+        directory = directory.parent
+    for each in reversed(missing):
+        each.mkdir(exist_ok=True)
+        _sync_directory(each.parent)
 
 
 def _sync_directory(directory: Path) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol
 
 INPUT_BYTES = 64 * 1024
 PIECE_BYTES = 256 * 1024
@@ -126,10 +126,14 @@ def _zstd_pieces(file: BinaryIO, library: Any) -> Iterator[bytes]:
         waiting = frame.unused_data or file.read(ZSTD_INPUT_BYTES)
 
 
+class Writable(Protocol):
+    def write(self, content: bytes, /) -> Any: ...
+
+
 class GzipWriter:
     """Compresses into a file. Two runs over the same content make the same bytes: no time, no name."""
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: Writable) -> None:
         _, _, compressor = _gzip_library()
         self._file = file
         self._compressor = compressor(GZIP_LEVEL, wbits=_GZIP_WINDOW)

@@ -16,14 +16,13 @@ developer guide's table, as recalled):
 from __future__ import annotations
 
 import logging
-from base64 import b64encode
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
 from posixpath import join
-from typing import Any, BinaryIO
+from typing import Any
 
 import orjson
 
@@ -32,7 +31,7 @@ from faradisc.codec import record
 from faradisc.codec.keyspace import key_of_row
 from faradisc.errors import ResourceNotFoundException
 from faradisc.exchange import ion_text
-from faradisc.exchange.buckets import BucketError, Buckets, access_of, md5_of
+from faradisc.exchange.buckets import BucketError, Buckets, Draft, access_of
 from faradisc.exchange.compression import GzipWriter
 from faradisc.exchange.filtering import ItemFilter, bind_filter
 from faradisc.exchange.ion_stencils import IonLines
@@ -76,7 +75,7 @@ class _Unreadable(Exception):
 class _DataFile:
     """The data file being written."""
 
-    def __init__(self, draft: BinaryIO, name: str) -> None:
+    def __init__(self, draft: Draft, name: str) -> None:
         self.draft = draft
         self.name = name
         self.items = 0
@@ -92,9 +91,7 @@ class _DataFile:
     def finish(self) -> str:
         """The MD5 of the file, base64."""
         self._gzip.finish()
-        self.draft.flush()
-        self.draft.seek(0)
-        return b64encode(md5_of(self.draft).digest()).decode()
+        return self.draft.md5
 
 
 class _Run:

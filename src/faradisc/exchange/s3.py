@@ -21,6 +21,7 @@ from faradisc.exchange.buckets import (
     BucketError,
     BucketFailed,
     Buckets,
+    Draft,
     InvalidKey,
     NoSuchBucket,
     NoSuchKey,
@@ -111,7 +112,7 @@ class S3Buckets:
 
     async def fetch(self, bucket: str, key: str) -> BinaryIO:
         def fetched() -> BinaryIO:
-            file = self.draft(bucket, key)
+            file = _temporary()
             try:
                 self._client.download_fileobj(bucket, key, file, ExtraArgs=self._reading)
                 file.seek(0)
@@ -122,18 +123,19 @@ class S3Buckets:
 
         return await _in_thread(fetched)
 
-    def draft(self, bucket: str, name: str) -> BinaryIO:
-        return tempfile.TemporaryFile(prefix="faradisc-")
+    def draft(self, bucket: str, name: str) -> Draft:
+        return Draft(_temporary(), durable=False)
 
-    def discard(self, draft: BinaryIO) -> None:
-        draft.close()
+    def discard(self, draft: Draft) -> None:
+        draft.file.close()
 
-    async def store(self, bucket: str, key: str, draft: BinaryIO) -> str:
+    async def store(self, bucket: str, key: str, draft: Draft) -> str:
         def stored() -> str:
-            with draft:
-                draft.seek(0)
+            with draft.file as file:
+                draft.finish()
+                file.seek(0)
                 # `upload_fileobj` closes what it is given, and sends large files in parts.
-                self._client.upload_fileobj(draft, bucket, key, ExtraArgs={**self._reading, **self._writing})
+                self._client.upload_fileobj(file, bucket, key, ExtraArgs={**self._reading, **self._writing})
             tag: str = self._client.head_object(Bucket=bucket, Key=key, **self._reading)["ETag"]
             return tag.strip('"')
 
@@ -149,6 +151,10 @@ class S3Buckets:
 
     async def remove(self, bucket: str, key: str) -> None:
         await _in_thread(lambda: self._client.delete_object(Bucket=bucket, Key=key, **self._reading))
+
+
+def _temporary() -> BinaryIO:
+    return tempfile.TemporaryFile(prefix="faradisc-")
 
 
 async def _in_thread(call: Callable[[], T]) -> T:

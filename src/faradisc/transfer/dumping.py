@@ -6,18 +6,17 @@ ExportTableToPointInTime, or dump a data directory that nobody serves.
 
 from __future__ import annotations
 
-from base64 import b64encode
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from posixpath import join
-from typing import Any, BinaryIO
+from typing import Any
 
 import orjson
 
 from faradisc.clock import Clock, Entropy
 from faradisc.exchange import ion_text
-from faradisc.exchange.buckets import DirectoryBuckets, md5_of
+from faradisc.exchange.buckets import DirectoryBuckets, Draft
 from faradisc.exchange.checking import canonical_size
 from faradisc.exchange.compression import GzipWriter
 from faradisc.exchange.json_lines import item_line
@@ -44,7 +43,7 @@ FILE_BYTES = 128 * 1024 * 1024
 
 @dataclass(slots=True)
 class _Open:
-    draft: BinaryIO
+    draft: Draft
     gzip: GzipWriter
     name: str
     items: int = 0
@@ -117,14 +116,11 @@ class Dump:
     def _store(self, segment: int) -> None:
         file = self._open[segment]
         file.gzip.finish()
-        file.draft.flush()
-        file.draft.seek(0)
-        digest = b64encode(md5_of(file.draft).digest()).decode()
         suffix = ".json.gz" if self._format == "DYNAMODB_JSON" else ".ion.gz"
         key = join(self._directory, "data", file.name + suffix)
         etag = run(self._buckets.store(self._bucket, key, file.draft))
         del self._open[segment]
-        self._files.append(DataFile(key, file.items, digest, etag))
+        self._files.append(DataFile(key, file.items, file.draft.md5, etag))
 
     def _manifest(self, name: str, content: bytes) -> None:
         key = join(self._directory, name)

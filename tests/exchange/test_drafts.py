@@ -1,0 +1,99 @@
+"""Objects in directories: whole, on disk with every directory above them, and never stored in one long go."""
+
+from __future__ import annotations
+
+import os
+from hashlib import md5
+from pathlib import Path
+
+import pytest
+
+from faradisc.exchange import buckets
+from faradisc.exchange.buckets import BucketFailed, DirectoryBuckets, Draft
+from faradisc.storage.immediate import run
+
+PIECE = 300_000
+
+
+class Disk:
+    """Notes what is synced: paths, and of files how many bytes were new to the disk."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.synced: list[str] = []
+        self.sizes: list[int] = []
+        self._known: dict[int, int] = {}
+        monkeypatch.setattr(os, "fsync", self._sync)
+        monkeypatch.setattr(buckets, "_sync_content", self._sync)
+
+    def _sync(self, descriptor: int) -> None:
+        found = os.fstat(descriptor)
+        self.synced.append(os.readlink(f"/proc/self/fd/{descriptor}"))
+        self.sizes.append(found.st_size - self._known.get(found.st_ino, 0))
+        self._known[found.st_ino] = found.st_size
+
+
+@pytest.fixture
+def bucket(tmp_path: Path) -> Path:
+    (tmp_path / "bucket").mkdir()
+    return tmp_path / "bucket"
+
+
+@pytest.mark.skipif(
+    not Path("/proc/self/fd").exists(), reason="asks the kernel which file a descriptor is of"
+)
+def test_every_directory_that_was_made_is_on_disk(bucket: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    disk = Disk(monkeypatch)
+    run(DirectoryBuckets(bucket.parent).put("bucket", "a/b/c/key", b"content"))
+    draft, *directories = (str(Path(path).relative_to(bucket)) for path in disk.synced)
+    assert draft.startswith(buckets.DRAFT_PREFIX)
+    assert directories == [".", "a", "a/b", "a/b/c"]  # that which holds a name, after the name is made
+    disk.synced.clear()
+    run(DirectoryBuckets(bucket.parent).put("bucket", "a/b/other", b"content"))
+    assert disk.synced[1:] == [str(bucket / "a/b")]
+
+
+@pytest.mark.skipif(
+    not Path("/proc/self/fd").exists(), reason="asks the kernel which file a descriptor is of"
+)
+def test_a_large_draft_goes_to_the_disk_and_through_the_hash_while_it_is_written(
+    bucket: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = Disk(monkeypatch)
+    stored = DirectoryBuckets(bucket.parent)
+    draft = stored.draft("bucket", "name")
+    content = os.urandom(PIECE)
+    for _ in range(40):
+        draft.write(content)
+    before = len(disk.sizes)
+    assert before == 40 // -(-buckets.SYNC_BYTES // PIECE)
+    assert max(disk.sizes) < buckets.SYNC_BYTES + PIECE
+    etag = run(stored.store("bucket", "key", draft))
+    assert disk.sizes[before] < buckets.SYNC_BYTES
+    assert etag == draft.etag == md5(content * 40).hexdigest()
+    assert (bucket / "key").read_bytes() == content * 40
+    assert os.listdir(bucket) == ["key"]
+
+
+def test_a_draft_that_is_discarded_leaves_nothing(bucket: Path) -> None:
+    stored = DirectoryBuckets(bucket.parent)
+    draft = stored.draft("bucket", "name")
+    draft.write(b"x")
+    stored.discard(draft)
+    assert not os.listdir(bucket)
+
+
+def test_a_key_below_another_object_cannot_be_stored(bucket: Path) -> None:
+    stored = DirectoryBuckets(bucket.parent)
+    run(stored.put("bucket", "a", b"x"))
+    with pytest.raises(BucketFailed):
+        run(stored.put("bucket", "a/b", b"x"))
+    assert os.listdir(bucket) == ["a"]
+
+
+def test_a_draft_that_need_not_last_is_not_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    disk = Disk(monkeypatch)
+    with (tmp_path / "file").open("wb") as file:
+        draft = Draft(file, durable=False)
+        draft.write(bytes(2 * buckets.SYNC_BYTES))
+        draft.finish()
+    assert not disk.synced
