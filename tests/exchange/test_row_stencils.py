@@ -77,42 +77,122 @@ def line_of(item: dict[str, Any]) -> bytes:
 
 # --- Lines of one form with any values -------------------------------------------------------------
 
-odd = st.characters(codec="utf-8") | st.sampled_from('\x00\x1f\x7f\\"/\n\t\b\f\u2028é𝄞%{}[],:')
-texts = st.text(odd, max_size=6) | st.sampled_from(["", "a" * 1024, "ü" * 1024, "a" * 2049, "%s", "\\\\n"])
-numbers = st.sampled_from(
-    (
-        *(
-            "0",
-            "-0",
-            "1",
-            "-1",
-            "00",
-            "0.5",
-            "0.50",
-            "-0.05",
-            "1e3",
-            "10",
-            "1.0",
-            "1.5",
-            "123456789012345678",
-        ),
-        *("1" * 38, "1" * 39, "9" * 18 + "." + "1" * 16, "1E-130", "1e126", "", "x", "+1", ".5", "5.", "1_0"),
-        "\N{ARABIC-INDIC DIGIT ONE}",
-    )
-) | st.decimals(allow_nan=False, allow_infinity=False, places=3, min_value=-(10**9), max_value=10**9).map(str)
-blobs = st.sampled_from(
-    ("", "AA==", "AQ==", "AB==", "AAA=", "AAB=", "AAAA", "A", "AA", "!!!!", "=AAA")
-) | st.binary(max_size=40).map(lambda data: b64encode(data).decode())
-long_blobs = st.sampled_from([1023, 1024, 1025, 2048, 2049]).map(lambda size: b64encode(bytes(size)).decode())
-LEAVES: dict[str, st.SearchStrategy[Any]] = {
-    "S": texts,
-    "N": numbers,
-    "B": blobs | long_blobs,
-    "BOOL": st.booleans() | st.none(),
-    "NULL": st.just(True) | st.booleans(),
-    "SS": st.lists(texts, max_size=3) | st.just(["a", "b", "ü"]),
-    "NS": st.lists(numbers, max_size=3) | st.just(["1", "2.5"]),
-    "BS": st.lists(blobs, max_size=3) | st.just(["AA==", "AQ=="]),
+TEXTS = (
+    *(
+        "",
+        "x",
+        "\x00",
+        "\x1f",
+        "\x7f",
+        "\\",
+        '"',
+        "/",
+        "\n",
+        "\t",
+        "\b",
+        "\f",
+        "\\\\n",
+        '\\"',
+        "\u2028",
+        "é",
+        "\U0001d11e",
+    ),
+    *("%", "%b", "{}", "[]", ",", '","', '"},"', "a" * 1024, "a" * 1025, "a" * 2048, "a" * 2049, "ü" * 512),
+    *("ü" * 513, "ü" * 1024, "ü" * 1025, "a" * 409_600),
+)
+NUMBERS = (
+    *(
+        "0",
+        "-0",
+        "1",
+        "-1",
+        "00",
+        "01",
+        "-01",
+        "0.5",
+        "0.50",
+        "-0.05",
+        "-0.0",
+        "0.0",
+        "1e3",
+        "10",
+        "100",
+        "1.0",
+    ),
+    *(
+        "1.5",
+        "1.50",
+        "123456789012345678",
+        "1234567890123456789",
+        "1" * 38,
+        "1" * 39,
+        "9" * 18 + "." + "1" * 15,
+    ),
+    *(
+        "9" * 18 + "." + "1" * 16,
+        "0." + "0" * 15 + "1",
+        "0." + "0" * 16 + "1",
+        "1E-130",
+        "1e126",
+        "",
+        "x",
+        "+1",
+    ),
+    *(".5", "5.", "1_0", " 1", "1 ", "--1", "-", "1.2.3", "\N{ARABIC-INDIC DIGIT ONE}"),
+)
+BLOBS = (
+    *(
+        "",
+        "AA==",
+        "AQ==",
+        "AB==",
+        "AAA=",
+        "AAB=",
+        "AAAA",
+        "A",
+        "AA",
+        "AAA",
+        "!!!!",
+        "=AAA",
+        "AA=A",
+        "A===",
+        "AA= ",
+    ),
+    *("AAAA====", "AAAA=", "AA==AA==", "AAAAA==", "+/+/", "-_-_"),
+    *(b64encode(bytes(size)).decode() for size in (1022, 1023, 1024, 1025, 2046, 2047, 2048, 2049)),
+)
+ODD: dict[str, tuple[Any, ...]] = {
+    "S": (*TEXTS, 1, None),
+    "N": (*NUMBERS, 1, None),
+    "B": (*BLOBS, 1),
+    "BOOL": (True, False, None, "true", 1),
+    "NULL": (True, False, None),
+    "SS": (
+        [],
+        ["a"],
+        ["b", "a"],
+        ["a", "a"],
+        [""],
+        ["", "a"],
+        *([text] for text in TEXTS),
+        ["é", "z"],
+        "a",
+        [1],
+    ),
+    "NS": ([], ["1"], ["2", "1"], ["10", "9"], ["1", "1"], ["1", "1.0"], *([text] for text in NUMBERS), [1]),
+    "BS": ([], ["AQ==", "AA=="], ["AA==", "AA=="], ["AAAA", "AA=="], *([text] for text in BLOBS), [None]),
+    "L": (
+        [],
+        [{"S": ""}],
+        [{"S": "a"}, {"S": '"'}],
+        [{"S": '{"S"'}],
+        [{"N": "1"}],
+        [{"S": 1}],
+        ["S"],
+        {},
+        [{}],
+    ),
+    "M": ({}, {"x": {"S": "1"}}, {"": {"S": "1"}}, {"x": {}}, []),
 }
 PLAIN: dict[str, Any] = {
     "S": "text",
@@ -123,6 +203,52 @@ PLAIN: dict[str, Any] = {
     "SS": ["a", "b"],
     "NS": ["1", "2"],
     "BS": ["AA==", "AQ=="],
+}
+NESTED = {**PLAIN, "L": [{"S": "a"}], "M": {}}
+
+
+@pytest.mark.parametrize("name", sorted(TABLES))
+def test_every_odd_value_by_itself(tables: dict[str, Table], name: str) -> None:
+    """As an attribute, as a key, in a map and in a list: alone, for another would hide what becomes of it."""
+    table = tables[name]
+    shortcut = RowShortcut(table)
+
+    def item(kind: str, content: Any, place: str) -> dict[str, Any]:
+        values: dict[str, Any] = {f"x{each}": {each: NESTED[each]} for each in NESTED}
+        made = {**values, **{key: {each: PLAIN[each]} for key, each in KEYS.items()}}
+        made["list"] = {"L": [{"N": "1"}, *({each: NESTED[each]} for each in NESTED)]}
+        made["map"] = {"M": {each: {each: NESTED[each]} for each in NESTED}}
+        if place == "map":
+            made["map"]["M"][kind] = {kind: content}
+        elif place == "list":
+            made["list"]["L"][1 + list(NESTED).index(kind)] = {kind: content}
+        else:
+            made[place] = {kind: content}
+        return made
+
+    assert not assert_same(shortcut, table, line_of(item("S", "x", "xS")))  # is cut
+    short = 0
+    for kind, contents in ODD.items():
+        for place in (f"x{kind}", "map", "list", *(key for key, each in KEYS.items() if each == kind)):
+            for content in contents:
+                short += assert_same(shortcut, table, line_of(item(kind, content, place)))
+    assert short > 300
+
+
+texts = st.text(st.characters(codec="utf-8"), max_size=6) | st.sampled_from(TEXTS[:-1])
+numbers = st.sampled_from(NUMBERS) | st.decimals(
+    allow_nan=False, allow_infinity=False, places=3, min_value=-(10**9), max_value=10**9
+).map(str)
+blobs = st.sampled_from(BLOBS) | st.binary(max_size=40).map(lambda data: b64encode(data).decode())
+LEAVES: dict[str, st.SearchStrategy[Any]] = {
+    "S": texts,
+    "N": numbers,
+    "B": blobs,
+    "BOOL": st.booleans() | st.none(),
+    "NULL": st.just(True) | st.booleans(),
+    "SS": st.lists(texts, max_size=3) | st.just(["a", "b", "ü"]),
+    "NS": st.lists(numbers, max_size=3) | st.just(["1", "2.5"]),
+    "BS": st.lists(blobs, max_size=3) | st.just(["AA==", "AQ=="]),
 }
 leaves = st.sampled_from([{kind: content} for kind, content in PLAIN.items()])
 values = st.recursive(
@@ -161,7 +287,7 @@ def refilled(draw: st.DrawFn, value: Any) -> Any:
     return {kind: draw(LEAVES[kind] | st.just(content))}
 
 
-@settings(max_examples=400, suppress_health_check=list(HealthCheck), deadline=None)
+@settings(max_examples=120, suppress_health_check=list(HealthCheck), deadline=None)
 @given(st.data(), st.sampled_from(sorted(TABLES)))
 def test_lines_of_one_form(tables: dict[str, Table], data: st.DataObject, name: str) -> None:
     table = tables[name]
@@ -169,9 +295,11 @@ def test_lines_of_one_form(tables: dict[str, Table], data: st.DataObject, name: 
     shortcut = RowShortcut(table)
     shortcut(line_of(form))  # is cut, where it is an item
     assert_same(shortcut, table, line_of(form))
-    for _ in range(4):
-        item = {key: refilled(data.draw, value) for key, value in form.items()}  # type: ignore[arg-type]
-        assert_same(shortcut, table, line_of(item))
+    for _ in range(6):
+        # Few at a time: one odd value sends the line the careful way and hides what becomes of another.
+        for key in data.draw(st.sets(st.sampled_from([*form, "p"]), min_size=1, max_size=2)) & form.keys():
+            item = {**form, key: refilled(data.draw, form[key])}  # type: ignore[arg-type]
+            assert_same(shortcut, table, line_of(item))
 
 
 # --- Lines that somebody has damaged ---------------------------------------------------------------
@@ -184,7 +312,7 @@ FRAGMENTS = (
 )
 
 
-@settings(max_examples=600, suppress_health_check=list(HealthCheck), deadline=None)
+@settings(max_examples=200, suppress_health_check=list(HealthCheck), deadline=None)
 @given(st.data(), st.sampled_from(sorted(TABLES)))
 def test_damaged_lines(tables: dict[str, Table], data: st.DataObject, name: str) -> None:
     table = tables[name]
