@@ -23,7 +23,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from hashlib import md5
 
-from faradisc.codec.sortkey import decode_component, encode_component, raw_bytes
+from faradisc.codec.sortkey import decode_component, encode_bytes, encode_component, raw_bytes
 from faradisc.values.attribute import AttributeValue, Item
 from faradisc.values.schema import KeySchema
 
@@ -84,7 +84,12 @@ def key_of_row(row_key: bytes, key: KeySchema) -> Item:
 def _collection_prefix(values: tuple[AttributeValue, ...]) -> bytes:
     """Hash and HASH components: the common beginning of every row key of one item collection."""
     if len(values) == 1:
-        return hash_of(raw_bytes(values[0])) + encode_component(values[0])
+        (value,) = values
+        text = value.get("S")
+        if text is not None:  # the same, for most keys in one call
+            data = text.encode()
+            return hash_of(data) + encode_bytes(data)
+        return hash_of(raw_bytes(value)) + encode_component(value)
     components = b"".join(map(encode_component, values))
     return hash_of(components) + components
 

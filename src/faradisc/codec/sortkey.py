@@ -36,10 +36,17 @@ def raw_bytes(value: AttributeValue) -> bytes:
 
 def encode_component(value: AttributeValue) -> bytes:
     """One key attribute, self-delimiting and order-preserving."""
+    text = value.get("S")
+    if text is not None:
+        return encode_bytes(text.encode())
     if "N" in value:
         encoded = number.encode_ordered(value["N"])
         return encoded + b"\x00" if encoded[0] >= 0x80 else encoded
-    data = raw_bytes(value)
+    return encode_bytes(raw_bytes(value))
+
+
+def encode_bytes(data: bytes) -> bytes:
+    """The component of a string's or a binary's bytes."""
     if b"\x00" in data:
         data = data.replace(b"\x00", _ESCAPED_ZERO)
     return data + _END

@@ -120,6 +120,11 @@ class TableMeter:
         self.reads: Lane
         self.writes: Lane
 
+    @property
+    def only_counts(self) -> bool:
+        """Whether a charge is one number to add: nothing is enforced, and nobody is told of it."""
+        return not self.enforced and self.recorder is None and not self.insights
+
     def adopt(self, index: str | None, resource: Resource) -> None:
         """Take a resource as the table's own (None) or that of a global index."""
         if index is not None:

@@ -32,6 +32,7 @@ from faradisc.values.checks import Wording, check_value
 
 _PROJECTION = ("ProjectionExpression",)
 _ACTION_EXPRESSIONS = ("UpdateExpression", "ConditionExpression")
+_PLACEHOLDERS = frozenset(("ExpressionAttributeNames", "ExpressionAttributeValues"))
 _WRITE_LEGACY = ("Expected", "ConditionalOperator")
 
 
@@ -94,6 +95,8 @@ def bind_action(
 ) -> tuple[Update | None, Condition | None]:
     """Update and condition of one action of a transaction. Raises ValidationException."""
     expressions = tuple([name for name in _ACTION_EXPRESSIONS if name in action])
+    if not expressions and _PLACEHOLDERS.isdisjoint(action):
+        return None, None
     placeholders = placeholders_of(call, action, expressions)
     if not expressions:
         return None, None

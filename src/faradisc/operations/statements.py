@@ -221,7 +221,7 @@ def write_of(prepared: Prepared) -> Write:
             step,
             _present_and(rest),
             too_large=UPDATE_TOO_LARGE,
-            keeps_attributes=True,
+            written=step.written,
             insightful=False,
         )
         return Write(change, returning=body.returning, step=step)

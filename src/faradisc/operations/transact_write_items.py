@@ -37,8 +37,6 @@ from faradisc.transactions.writing import (
 from faradisc.values.attribute import Item
 from faradisc.values.size import item_size
 
-KINDS = ("ConditionCheck", "Put", "Delete", "Update")
-
 
 async def transact_write_items(backend: Backend, call: Call) -> dict[str, Any]:
     request = call.request
@@ -48,8 +46,9 @@ async def transact_write_items(backend: Backend, call: Call) -> dict[str, Any]:
             element.put_size = item_size(element.members["Item"])
     if sum(element.put_size for element in bound) > TRANSACTION_BYTES_MAX:
         raise ValidationException(TOO_LARGE)
-    tables = [backend.table_for_data(call, element.members["TableName"]) for element in bound]
-    actions = [_action(element, table) for element, table in zip(bound, tables, strict=True)]
+    names = dict.fromkeys([element.members["TableName"] for element in bound])
+    tables = {name: backend.table_for_data(call, name) for name in names}
+    actions = [_action(element, tables[element.members["TableName"]]) for element in bound]
     targets = [(a.change.part, a.change.row_key) for a in actions if a.change is not None]
     if len(set(targets)) != len(targets):
         raise ValidationException(DUPLICATE_TARGET)
@@ -96,10 +95,9 @@ class _Bound:
 
 def _bind(call: Call, element: Mapping[str, Any]) -> _Bound:
     """Raises ValidationException."""
-    present = [kind for kind in KINDS if kind in element]
-    if len(present) != 1:
+    if len(element) != 1:
         raise ValidationException("TransactItems can only contain one of Check, Put, Update or Delete")
-    kind = present[0]
+    (kind,) = element
     members: dict[str, Any] = element[kind]
     call.check_values(members["Item"] if kind == "Put" else members["Key"])
     update, condition = bind_action(call, members, updates=kind == "Update")
@@ -122,9 +120,7 @@ def _action(bound: _Bound, table: Table) -> Action:
         check_key(subject, table.key)
         if kind == "Update":
             step = UpdateStep(table, subject, bound.update)
-            change = Change(
-                table, subject, step, condition, too_large=UPDATE_TOO_LARGE, keeps_attributes=True
-            )
+            change = Change(table, subject, step, condition, too_large=UPDATE_TOO_LARGE, written=step.written)
             return Action(name, change, returns_item)
         become = keep if kind == "ConditionCheck" else _deleted
         return Action(name, Change(table, subject, become, condition), returns_item)

@@ -32,7 +32,7 @@ async def update_item(backend: Backend, call: Call) -> dict[str, Any]:
     check_key(key, table.key)
     step = UpdateStep(table, key, update)
     change = Change(
-        table, key, step, condition, too_large=UPDATE_TOO_LARGE, measured=step.measured, keeps_attributes=True
+        table, key, step, condition, UPDATE_TOO_LARGE, measured=step.measured, written=step.written
     )
     outcome = await write_item(backend, call, change)
     result: dict[str, Any] = {}
@@ -55,6 +55,8 @@ class UpdateStep:
         self._key = key
         self._update = update
         self.result: UpdateOutcome | None = None
+        self.written = update.top_level_written if update is not None else frozenset[str]()
+        """The attributes that may change."""
         if update is not None:
             for name in table.key.names:
                 if name in update.nested:

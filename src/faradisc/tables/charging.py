@@ -143,6 +143,11 @@ def _charge_bills(bills: Sequence[_Bill]) -> list[Throttle | None]:
 
 def charge_transaction(outcomes: Sequence[Outcome]) -> list[Throttle | None]:
     """Admit and charge a write transaction: a refusal per action, or all None, and then all was charged."""
+    meters = {outcome.change.table.meter for outcome in outcomes}
+    if all(meter.only_counts for meter in meters):
+        for outcome in outcomes:
+            _count_write(outcome, transaction=True)
+        return [None] * len(outcomes)
     refusals = _charge_bills(
         [_Bill(outcome.change, charges_of(outcome, transaction=True), outcome) for outcome in outcomes]
     )
@@ -216,10 +221,10 @@ def _count(charges: Sequence[Charge]) -> None:
             charge.lane.tally[charge.half_units] += 1
 
 
-def _count_write(outcome: Outcome) -> None:
+def _count_write(outcome: Outcome, *, transaction: bool = False) -> None:
     """Count a write where nothing is enforced, without making charges of it."""
     meter = outcome.change.table.meter
-    meter.writes.tally[_own_half_units(outcome)] += 1
+    meter.writes.tally[_own_half_units(outcome, transaction=transaction)] += 1
     for entry in outcome.entries:
         if entry.index.schema.is_global and entry.index.resident is None:
             meter.indexes[entry.index.name].writes.tally[entry.write_units * 2] += 1

@@ -41,25 +41,18 @@ def has_empty_key(item: Item, schema: TableSchema) -> bool:
 def _check_sizes(key: Item, schema: KeySchema) -> None:
     for name in schema.hash:
         value = key[name]
-        if _may_exceed(value, PARTITION_KEY_BYTES_MAX) and len(raw_bytes(value)) > PARTITION_KEY_BYTES_MAX:
+        if len(raw_bytes(value)) > PARTITION_KEY_BYTES_MAX:
             raise ValidationException(
                 "One or more parameter values were invalid: "
                 f"Size of hashkey has exceeded the maximum size limit of{PARTITION_KEY_BYTES_MAX} bytes"
             )
     for name in schema.range:
         value = key[name]
-        if _may_exceed(value, SORT_KEY_BYTES_MAX) and len(raw_bytes(value)) > SORT_KEY_BYTES_MAX:
+        if len(raw_bytes(value)) > SORT_KEY_BYTES_MAX:
             raise ValidationException(
                 "One or more parameter values were invalid: "
                 f"Aggregated size of all range keys has exceeded the size limit of {SORT_KEY_BYTES_MAX} bytes"
             )
-
-
-def _may_exceed(value: AttributeValue, limit: int) -> bool:
-    """Cheap test that spares the exact one: a text of n characters has at most 4n bytes."""
-    for kind, content in value.items():
-        return kind != "N" and len(content) * 4 > limit
-    return False
 
 
 def check_key(key: Item, schema: KeySchema) -> None:
@@ -68,6 +61,8 @@ def check_key(key: Item, schema: KeySchema) -> None:
     Raises ValidationException.
     """
     names = schema.names
+    if len(key) == len(names) and schema.is_plain(key):
+        return
     if len(key) != len(names):
         raise ValidationException(KEY_MISMATCH)
     for name in names:
@@ -94,6 +89,8 @@ def check_searched_key(values: Sequence[AttributeValue], schema: KeySchema) -> N
 
 def check_item_keys(item: Item, schema: KeySchema) -> None:
     """The table's key attributes of an item to be put. Raises ValidationException."""
+    if schema.is_plain(item):
+        return
     for name in schema.names:
         value = item.get(name)
         if value is None:
@@ -114,6 +111,8 @@ def check_item_keys(item: Item, schema: KeySchema) -> None:
 
 def check_batch_put_keys(item: Item, schema: KeySchema) -> None:
     """The same for BatchWriteItem, which words every mismatch alike."""
+    if schema.is_plain(item):
+        return
     for name in schema.names:
         if schema.types[name] not in item.get(name, ()):
             raise ValidationException(KEY_MISMATCH)
@@ -125,6 +124,8 @@ def check_index_keys(item: Item, index: IndexSchema) -> None:
     schema = index.key
     if type(index) is VectorSchema:
         check_vector(item, index)
+    if schema.is_plain(item):
+        return
     for name in schema.names:
         value = item.get(name)
         if value is None:

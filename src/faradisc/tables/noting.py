@@ -51,7 +51,7 @@ def record(
 
 def record_write(outcome: Outcome, charges: Sequence[Charge], refused: Throttle | None, now: int) -> None:
     change, old = outcome.change, outcome.old
-    operation = "UpdateItem" if change.keeps_attributes else "PutItem"
+    operation = "UpdateItem" if change.written is not None else "PutItem"
     if outcome.new_record is None:
         operation = "DeleteItem"
     if change.checks_only:

@@ -65,21 +65,21 @@ class Matches(Protocol):
 class Image:
     """An item as it was read: absent, or a stored record that is decoded only when looked at."""
 
-    __slots__ = ("_item", "record", "version")
+    __slots__ = ("_item", "record", "size_bytes", "version")
 
     def __init__(self, row: Row | None) -> None:
-        self.version = row[0] if row is not None else 0
-        self.record: record.Record | None = row[1] if row is not None else None
         self._item: Item | None = None
+        self.version = 0
+        self.record: record.Record | None = None
+        self.size_bytes = 0
+        """Size of the item; 0 when absent."""
+        if row is not None:
+            self.version, self.record = row
+            self.size_bytes = record.size_of(self.record)
 
     @property
     def exists(self) -> bool:
         return self.record is not None
-
-    @property
-    def size_bytes(self) -> int:
-        """Size of the item; 0 when absent."""
-        return record.size_of(self.record) if self.record is not None else 0
 
     @property
     def item(self) -> Item | None:
@@ -103,9 +103,8 @@ class Change:
     condition: Matches | None = None
     too_large: str = PUT_TOO_LARGE
     measured: Callable[[int], int] | None = None
-    keeps_attributes: bool = False
-    """The new item shares the attributes it does not change with the image, so only the others are
-    measured."""
+    written: frozenset[str] | None = None
+    """The attributes that `become` may change, so that only those are measured; None: any."""
     size: int | None = None
     """Size of the new item in bytes, where it is known beforehand."""
     by_service: bool = False
@@ -195,8 +194,7 @@ def evaluate(change: Change, old: Image) -> Outcome:
     if new is not None:
         size = change.size
         if size is None:
-            before = old.item if change.keeps_attributes else None
-            size = item_size(new) if before is None else changed_item_size(new, before, old.size_bytes)
+            size = _size_of(new, change, old)
         measured = size if change.measured is None else change.measured(size)
         if max(size, measured) > ITEM_SIZE_BYTES_MAX:
             raise ValidationException(change.too_large)
@@ -211,6 +209,12 @@ def evaluate(change: Change, old: Image) -> Outcome:
             if entry is not None:
                 outcome.entries.append(entry)
     return outcome
+
+
+def _size_of(new: Item, change: Change, old: Image) -> int:
+    if change.written is None or old.item is None:
+        return item_size(new)
+    return changed_item_size(new, old.item, old.size_bytes, change.written)
 
 
 def _check_names(item: Item) -> None:

@@ -161,15 +161,15 @@ def _scientific(text: str) -> tuple[bool, str, int]:
 
 def size_bytes(text: str) -> int:
     """Bytes the service counts for a canonical number: 1 for zero, otherwise 2 to 22."""
-    if text == "0":
-        return 1
-    if text.isdigit():  # most are: the general way gives the same
-        count, exponent, negative = len(text.rstrip("0")), len(text) - 1, False
-    else:
-        negative, digits, exponent = _scientific(text)
-        count = len(digits)
-    unaligned = 0 if (count % 2 or exponent % 2) else 1
-    return 1 + (count + 1) // 2 + unaligned + negative
+    # A byte for the exponent, one for each two digits aligned to the decimal point, one for the sign. Most
+    # numbers are natural or have a whole part, and need no more than their lengths.
+    if text.isdigit():
+        return (len(text.rstrip("0")) + 3 + len(text) % 2) // 2 if text != "0" else 1
+    whole, _, fraction = text.partition(".")
+    if whole.isdigit() and whole != "0":
+        return (len(whole) + len(fraction) + 3 + len(whole) % 2) // 2
+    negative, digits, exponent = _scientific(text)
+    return (len(digits) + 4 - exponent % 2) // 2 + negative
 
 
 _ZERO = b"\x80"

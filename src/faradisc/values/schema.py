@@ -23,9 +23,29 @@ class KeySchema:
     """Type of each key attribute named in `hash` and `range`."""
     names: tuple[str, ...] = field(init=False)
     """All key attributes, HASH first."""
+    _plain: tuple[tuple[str, KeyType, int], ...] = field(init=False, repr=False, compare=False)
+    """Name, type, and how many characters are surely not too many: a character has at most 4 bytes."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", self.hash + self.range)
+        limits = [(name, PARTITION_KEY_BYTES_MAX) for name in self.hash]
+        limits += [(name, SORT_KEY_BYTES_MAX) for name in self.range]
+        plain = tuple([(name, self.types[name], limit // 4) for name, limit in limits])
+        object.__setattr__(self, "_plain", plain)
+
+    def is_plain(self, item: Item) -> bool:
+        """Whether an item's key attributes are there, of their types, not empty, and surely not too long.
+
+        A yes spares the exact checks (tables/keys.py); a no says nothing.
+        """
+        for name, kind, characters in self._plain:
+            value = item.get(name)
+            if value is None:
+                return False
+            content = value.get(kind)
+            if not content or len(content) > characters:
+                return False
+        return True
 
     def key_of(self, item: Item) -> Item:
         """The key attributes of an item that has them all."""

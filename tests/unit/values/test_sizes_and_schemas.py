@@ -62,7 +62,9 @@ def test_v9_item_size() -> None:
 def test_the_size_of_a_changed_item_is_that_of_a_new_one(new: dict[str, Any]) -> None:
     old: dict[str, Any] = {"p": {"S": "1"}, "a": {"S": "x"}, "b": {"N": "5"}}
     kept = {name: old[name] if old.get(name) == value else value for name, value in new.items()}
-    assert changed_item_size(kept, old, item_size(old)) == item_size(new)
+    written = {name for name in {*old, *new} if old.get(name) != new.get(name)}
+    assert changed_item_size(kept, old, item_size(old), written) == item_size(new)
+    assert changed_item_size(kept, old, item_size(old), {*old, *new}) == item_size(new)
 
 
 DOCUMENT: dict[str, Any] = {
