@@ -148,24 +148,29 @@ class Lane:
             cell.watch.add(place, nano)
         return True
 
-    def settle_many(
-        self, cell: Cell, place: bytes, half_units: int, count: int, now: int, *, eventual: bool = False
-    ) -> None:
-        """Take the cost of `count` equal requests at once, for callers that count in seconds (planner)."""
+    # For callers that count in seconds (planner), and tell the watch of a hot cell its keys themselves: the
+    # cost of many equal requests at once.
+
+    def settle_whole(self, half_units: int, count: int, now: int) -> None:
+        """Take what so many requests cost the resource as a whole. `settle_cells` takes the rest of it."""
         if not count:
             return
         self.tally[half_units] += count
-        cell.spent += half_units * count
-        cell.charged += count
-        nano = half_units * HALF_UNIT * count
-        if self.bucket is not None:
-            self.bucket.take(now, nano)
-        if self.guarded:
-            self._settle_guarded(cell, nano, now)
-        taken = half_units * self.eventual_half * count if eventual else nano
-        cell.take(now, taken)
-        if cell.watch is not None:
-            cell.watch.add(place, taken)
+        for bucket in (*self.quotas, self.maximum, self.bucket):
+            if bucket is not None:
+                bucket.take(now, half_units * HALF_UNIT * count)
+
+    def settle_cells(
+        self, portions: Iterable[tuple[Cell, int]], half_units: int, now: int, *, eventual: bool = False
+    ) -> None:
+        """Take what requests cost the partitions, so many in each."""
+        each = half_units * (self.eventual_half if eventual else HALF_UNIT)
+        for cell, count in portions:
+            cell.spent += half_units * count
+            cell.charged += count
+            cell.take(now, each * count)
+            if cell.share is not None:
+                cell.share.take(now, half_units * HALF_UNIT * count)
 
     def count(self, half_units: int) -> None:
         """Count a cost where nothing is enforced."""

@@ -6,8 +6,8 @@ the fraction that its units allow (planner/balance.py), refusals are blamed on t
 the service's order, and refused requests come back in later steps if their clients retry.
 
 Counts are integers, and no division loses any of them.
-Charging is the core's own (`Lane.settle_many`), at the beginning of the second and with the second's income
-included, which is what a bucket can serve in it.
+Charging is the core's own (`Lane.settle_whole` and `settle_cells`), at the beginning of the second and with
+the second's income included, which is what a bucket can serve in it.
 
 What the engine leaves out, and the engine of events has: the order of requests within a second, and
 overdrafts by single requests that cost more than their bucket holds. Source: capacity.md section 3.2.
@@ -16,6 +16,7 @@ overdrafts by single requests that cost more than their bucket holds. Source: ca
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import add
 from typing import Protocol
 
 from faradisc.capacity.config import HALF_UNIT, SECOND_NS
@@ -23,35 +24,15 @@ from faradisc.capacity.partitions import Cell, Partition
 from faradisc.capacity.throttle import Cause
 from faradisc.planner.balance import Demand, IndexDemand, balance
 from faradisc.planner.keys import ONE, Shape
+from faradisc.planner.lots import Back, StreamState
 from faradisc.planner.observe import FlowNote, LaneNote, Observer
-from faradisc.planner.retries import ONE as CERTAIN
 from faradisc.planner.retries import Retries
 from faradisc.planner.shares import BITS, Division, Gates, Share
 from faradisc.planner.streams import Flow, Stream
+from faradisc.planner.turnstile import RATIO
 from faradisc.planner.world import World
 
 _MASK = ONE - 1
-_WATCHED_PLACES = 16
-"""Places by which the tail of a watched partition is represented."""
-RATIO = 1 << 30
-
-
-class StreamState:
-    """One stream under way."""
-
-    __slots__ = ("division", "flow", "gate", "indexes", "number", "retries", "shape", "stream", "turn")
-
-    def __init__(self, stream: Stream, flow: FlowNote, retries: Retries, number: int, gates: Gates) -> None:
-        self.stream = stream
-        self.flow = flow
-        self.retries = retries
-        self.number = number
-        self.gate = gates.lane(stream.note)
-        self.division = Division()
-        self.indexes = [Division() for _ in stream.indexes]
-        self.turn = 0
-        self.shape: Shape | None = None
-        """Of the latest second with requests."""
 
 
 Batch = tuple[StreamState, int, Shape]
@@ -83,9 +64,6 @@ class FluidEngine:
         self._gates = Gates()
         self._sources: list[Source] = []
         self._states: list[StreamState] = []
-        self._retrying: dict[int, dict[tuple[int, Cell], list[int]]] = {}
-        """By second: requests that come back, by stream and partition, per attempt."""
-        self._retry_left: dict[tuple[int, int, int], int] = {}
 
     def add_flow(self, flow: Flow) -> None:
         """Run a flow of the plan."""
@@ -106,15 +84,24 @@ class FluidEngine:
         for second in range(duration_s):
             now = world.start_ns + second * SECOND_NS
             if now >= world.due:
+                self._tell()
                 world.advance(now)
-                self._gates.forget_retired()
+                self._gates.tidy(now)
+                for state in self._states:
+                    state.forget_retired()
             self._step(second, now)
+            if (second + 1) % observer.step_s == 0:
+                self._tell()
             observer.end_second(second)
-        for waiting in self._retrying.values():
-            for (number, _), counts in waiting.items():
-                self._states[number].flow.lost += sum(counts)
+        self._tell()
+        for state in self._states:
+            state.finish()
         world.advance(world.start_ns + duration_s * SECOND_NS - 1)
         return duration_s
+
+    def _tell(self) -> None:
+        for state in self._states:
+            state.tell()
 
     # --- One second ---------------------------------------------------------------------------
 
@@ -122,214 +109,196 @@ class FluidEngine:
         demands = self._demands(second)
         if not demands:
             return
-        short = False
         for demand in demands:
-            short |= demand.load_gates(now)
-        for demand in demands:
-            short = short or demand.short()
-        if short:
-            balance(demands)
+            demand.load_gates(now)
+        if any(demand.returning or demand.short() for demand in demands):
+            if balance(demands):
+                self._gates.refusals += 1
             for demand in demands:
                 self._serve_some(demand, second, now)
+            for state in {demand.state.number: demand.state for demand in demands}.values():
+                state.separate()
         else:
             for demand in demands:
                 self._serve_all(demand, now)
 
     def _demands(self, second: int) -> list[Demand]:
         demands: list[Demand] = []
-        waiting = self._retrying.pop(second, None) or {}
-        by_stream: dict[int, dict[Cell, list[int]]] = {}
-        for (number, cell), counts in waiting.items():
-            by_stream.setdefault(number, {})[cell] = counts
+        asked: set[int] = set()
         for source in self._sources:
             for state, count, shape in source.take(second):
                 if count:
                     state.shape = shape
-                    back = by_stream.pop(state.number, None)
-                    demands.append(self._demand(state, count, shape, second, back))
-        for number, back in by_stream.items():
-            state = self._states[number]
-            assert state.shape is not None
-            demands.append(self._demand(state, 0, state.shape, second, back))
+                    asked.add(state.number)
+                    demands += self._demands_of(state, count, shape, second)
+        for state in self._states:
+            if state.number not in asked and state.shape is not None:
+                demands += self._demands_of(state, 0, state.shape, second)
         return demands
 
-    def _demand(
-        self, state: StreamState, count: int, shape: Shape, second: int, back: dict[Cell, list[int]] | None
-    ) -> Demand:
+    def _demands_of(self, state: StreamState, count: int, shape: Shape, second: int) -> list[Demand]:
         stream = state.stream
         shares = state.division.of(shape, stream.note, self._gates)
         if count:
             _offer(stream.note, state.division, stream.half_units, count, stream.eventual)
-        portions = list(zip(shares, state.division.divide(count), strict=True))
-        demand = Demand(state, portions, stream.half_units, state.gate)
-        if back:
-            _return(demand, back, shares, self._gates, shape)
+        of_indexes: list[list[Share]] = []
         for index, division in zip(stream.indexes, state.indexes, strict=True):
             index_shape = index.keys.shape(second, 0, max(count, 1))
-            index_shares = division.of(index_shape, index.note, self._gates)
+            of_indexes.append(division.of(index_shape, index.note, self._gates))
             if count and index.half_units:
                 _offer(index.note, division, index.half_units, count, False)
-            demand.indexes.append(IndexDemand(index, index_shares, self._gates.lane(index.note)))
-        return demand
+        state.follow(of_indexes)
+        crowd = state.division.crowd(self._gates.refusals)
+        demands: list[Demand] = []
+        for lot, mine, back in state.lots(count, second):
+            if not mine and not back:
+                continue
+            portions = list(zip(shares, state.division.divide(mine), strict=True))
+            demand = Demand(state, lot, portions, stream.half_units, state.gate)
+            together = back.pop(None, None)
+            if crowd.shares:
+                demand.crowd, demand.crowd_back = crowd, together
+            elif together is not None:
+                cell = max(shares, key=_weight).cell
+                back[cell] = list(map(add, back.get(cell) or [0] * len(together), together))
+            if back:
+                _return(demand, back, shares, self._gates)
+            demand.indexes = [
+                IndexDemand(index, state.parts(lot, position), self._gates.lane(index.note))
+                for position, index in enumerate(stream.indexes)
+            ]
+            demands.append(demand)
+        return demands
 
     # --- Charging -----------------------------------------------------------------------------
 
     def _serve_all(self, demand: Demand, now: int) -> None:
         state = demand.state
-        total = 0
-        for share, count in demand.portions:
-            if count:
-                self._charge(state, share, count, now)
-                state.stream.note.second_offered += count * state.stream.half_units
-                total += count
+        total = sum(count for _, count in demand.portions)
+        self._charge_table(state, demand.portions, total, now)
+        state.stream.note.second_offered += total * state.stream.half_units
         flow = state.flow
         flow.attempts += total
         flow.admitted += total
         flow.at_attempt[1] += total
         flow.waits[0] += total
-        self._count_units(state, total)
         for index in demand.indexes:
             index.charge.note.second_offered += total * index.charge.half_units
-            self._charge_index(state, index, total, now, [1.0] * len(index.shares))
+            self._charge_index(state, index, total, now)
 
-    def _count_units(self, state: StreamState, admitted: int) -> None:
-        half_units = admitted * state.stream.half_units
-        if state.stream.note.writes:
+    def _charge_table(
+        self, state: StreamState, portions: list[tuple[Share, int]], admitted: int, now: int
+    ) -> None:
+        stream = state.stream
+        self._charge(stream.note, stream.half_units, portions, now, eventual=stream.eventual)
+        half_units = admitted * stream.half_units
+        if stream.note.writes:
             state.flow.write_half += half_units
         else:
             state.flow.read_half += half_units
-
-    def _charge(self, state: StreamState, share: Share, count: int, now: int) -> None:
-        stream, cell = state.stream, share.cell
-        note, lane = stream.note, stream.note.lane
-        if cell.watch is None:
-            lane.settle_many(cell, b"", stream.half_units, count, now, eventual=stream.eventual)
-        else:
-            state.turn += 1
-            shape = state.division.shape
-            assert shape is not None
-            for place, part in _places(share, shape, count, state.turn):
-                lane.settle_many(cell, place, stream.half_units, part, now, eventual=stream.eventual)
-        half_units = count * stream.half_units
-        note.second_consumed += half_units
-        note.cell(cell).half_units += half_units
         if stream.grows or stream.items:
-            _grow(cell.partition, count * stream.grows, count * stream.items)
+            for share, count in portions:
+                _grow(share.cell.partition, count * stream.grows, count * stream.items)
 
-    def _charge_index(
-        self, state: StreamState, index: IndexDemand, admitted: int, now: int, passing: list[float]
-    ) -> None:
+    def _charge_index(self, state: StreamState, index: IndexDemand, admitted: int, now: int) -> None:
         """Divide admitted writes over the index's partitions, in proportion to what each lets through."""
         charge = index.charge
-        note, lane = charge.note, charge.note.lane
-        total = sum(share.weight * ratio for share, ratio in zip(index.shares, passing, strict=True))
+        parts = [weight * share.gate.ratio for share, weight in index.parts]
+        total = sum(parts)
         if not total or not admitted:
             return
+        portions: list[tuple[Share, int]] = []
         rest = admitted
-        last = len(index.shares) - 1
-        for position, (share, ratio) in enumerate(zip(index.shares, passing, strict=True)):
-            part = int(share.weight * ratio / total * RATIO)
-            owed = share.owed + admitted * part
+        last = len(parts) - 1
+        for position, ((share, _), part) in enumerate(zip(index.parts, parts, strict=True)):
+            owed = share.owed + admitted * int(part / total * RATIO)
             count = rest if position == last else min(owed // RATIO, rest)
             share.owed = owed - count * RATIO
             rest -= count
+            if count:
+                portions.append((share, count))
+        if charge.grows:
+            for share, count in portions:
+                _grow(share.cell.partition, count * charge.grows, 0)
+        if charge.half_units:
+            self._charge(charge.note, charge.half_units, portions, now)
+            state.flow.write_half += admitted * charge.half_units
+
+    @staticmethod
+    def _charge(
+        note: LaneNote,
+        half_units: int,
+        portions: list[tuple[Share, int]],
+        now: int,
+        *,
+        eventual: bool = False,
+    ) -> None:
+        """Take the cost of admitted requests, and note it."""
+        total = 0
+        cells: list[tuple[Cell, int]] = []
+        for share, count in portions:
             if not count:
                 continue
-            if charge.grows:
-                _grow(share.cell.partition, count * charge.grows, 0)
-            if not charge.half_units:
-                continue
-            if share.cell.watch is None:
-                lane.settle_many(share.cell, b"", charge.half_units, count, now)
+            total += count
+            gate, cell = share.gate, share.cell
+            if cell.watch is not None:
+                share.unseen += count
+            if gate.load <= gate.calm_below:
+                share.calm += count
             else:
-                state.turn += 1
-                division = state.indexes[state.stream.indexes.index(charge)]
-                assert division.shape is not None
-                for place, some in _places(share, division.shape, count, state.turn):
-                    lane.settle_many(share.cell, place, charge.half_units, some, now)
-            half_units = count * charge.half_units
-            note.second_consumed += half_units
-            note.cell(share.cell).half_units += half_units
-            state.flow.write_half += half_units
+                cells.append((cell, count))
+                note.cell(cell).half_units += count * half_units
+        note.lane.settle_whole(half_units, total, now)
+        note.lane.settle_cells(cells, half_units, now, eventual=eventual)
+        note.second_consumed += total * half_units
 
     # --- Where something is short -------------------------------------------------------------
 
     def _serve_some(self, demand: Demand, second: int, now: int) -> None:
         state = demand.state
         flow, stream = state.flow, state.stream
+        whole = demand.gate.ratio
         through = demand.index_ratio()
-        admitted_total = attempts_total = 0
-        for position, (share, _) in enumerate(demand.portions):
-            base = demand.gate.ratio * share.gate.ratio
-            attempts, admitted = self._attempts(demand, position, base * through, second)
-            if not attempts:
+        charged: list[tuple[Share, int]] = []
+        crowd = state.division.crowd(self._gates.refusals)
+        attempts_total = 0
+        together = 0
+        for position, (share, first) in enumerate(demand.portions):
+            if crowd.shares and not share.gate.refuses and share.weight:
+                together += first
                 continue
+            base = whole * share.gate.ratio
+            back = demand.back.get(position)
+            attempts, admitted = demand.lot.turnstile(share.cell).push(first, back, base * through, second)
             attempts_total += attempts
             if admitted:
-                self._charge(state, share, admitted, now)
-                admitted_total += admitted
-            self._blame(demand, share, attempts, admitted, base)
+                charged.append((share, admitted))
+            if admitted < attempts or base < 1:
+                self._blame(demand, share, attempts, admitted, base)
+        if crowd.shares:
+            attempts, admitted = demand.lot.turnstile(None).push(
+                together, demand.crowd_back, whole * through, second
+            )
+            attempts_total += attempts
+            charged += [pair for pair in zip(crowd.shares, crowd.divide(admitted), strict=True) if pair[1]]
+            if whole < 1:
+                refused = round(attempts * (1 - whole)) if demand.indexes else attempts - admitted
+                _refuse_whole(stream.note, demand.gate.cause, refused)
+            crowd.denied += attempts - admitted
+        elif demand.crowd_back is not None:
+            # The last of them has begun to refuse: in the next second they are asked one by one.
+            demand.lot.turnstile(None).put_off(demand.crowd_back, second)
+        admitted_total = sum(admitted for _, admitted in charged)
+        self._charge_table(state, charged, admitted_total, now)
         flow.attempts += attempts_total
         flow.admitted += admitted_total
         flow.throttled += attempts_total - admitted_total
         stream.note.second_offered += attempts_total * stream.half_units
-        self._count_units(state, admitted_total)
+        through_all = admitted_total / attempts_total if attempts_total else 1.0
         for index in demand.indexes:
             index.charge.note.second_offered += attempts_total * index.charge.half_units
-            passing = [share.gate.ratio for share in index.shares]
-            self._charge_index(state, index, admitted_total, now, passing)
-            through_all = admitted_total / attempts_total if attempts_total else 1.0
+            self._charge_index(state, index, admitted_total, now)
             self._blame_index(index, attempts_total, through_all)
-
-    def _attempts(self, demand: Demand, position: int, ratio: float, second: int) -> tuple[int, int]:
-        """All attempts of one portion in this second: how many there are, how many are admitted."""
-        state = demand.state
-        share, first = demand.portions[position]
-        back = demand.back.get(position)
-        retries = state.retries
-        fixed = min(int(ratio * RATIO), RATIO)
-        while len(share.left) < retries.attempts:
-            share.left.append(0)
-        attempts = admitted = 0
-        again = 0
-        for number in range(retries.attempts):
-            count = (first if number == 0 else 0) + again + (back[number] if back else 0)
-            again = 0
-            if not count:
-                continue
-            through, share.left[number] = divmod(share.left[number] + count * fixed, RATIO)
-            through = min(through, count)
-            attempts += count
-            admitted += through
-            state.flow.at_attempt[number + 1] += through
-            state.flow.waits[_mean_wait_ms(retries, number)] += through
-            refused = count - through
-            if refused and number + 1 < retries.attempts:
-                again = self._come_back(state, share.cell, number, refused, second)
-            elif refused:
-                state.flow.lost += refused
-        return attempts, admitted
-
-    def _come_back(self, state: StreamState, cell: Cell, number: int, refused: int, second: int) -> int:
-        """Refused requests wait; returns those that come back within this second."""
-        chances = state.retries.later[number]
-        at_once = 0
-        rest = refused
-        for later, chance in enumerate(chances):
-            key = (state.number, number, later)
-            count, left = divmod(self._retry_left.get(key, 0) + refused * chance, CERTAIN)
-            count = rest if later == len(chances) - 1 else min(count, rest)
-            self._retry_left[key] = left
-            rest -= count
-            if not count:
-                continue
-            if later == 0:
-                at_once = count
-                continue
-            waiting = self._retrying.setdefault(second + later, {})
-            counts = waiting.setdefault((state.number, cell), [0] * state.retries.attempts)
-            counts[number + 1] += count
-        return at_once
 
     @staticmethod
     def _blame(demand: Demand, share: Share, attempts: int, admitted: int, base: float) -> None:
@@ -341,19 +310,9 @@ class FluidEngine:
             whole = 0.0 if base >= 1 else (1 - demand.gate.ratio) / (1 - base)
             first, share.refused_left[0] = divmod(share.refused_left[0] + refused * int(whole * RATIO), RATIO)
             first = min(first, refused)
-            if first:
-                cause = demand.gate.cause
-                note.refuse(cause, first)
-                note.lane.events[cause] += first
-            second = refused - first
-            if second:
-                _refuse_at(note, share.cell, second)
-        denied = attempts - admitted
-        if denied:
-            for name, weight in share.hot:
-                count = denied * weight // share.weight if share.weight else 0
-                if count:
-                    note.book.throttle(name, count)
+            _refuse_whole(note, demand.gate.cause, first)
+            _refuse_at(note, share.cell, refused - first)
+        share.denied += attempts - admitted
 
     @staticmethod
     def _blame_index(index: IndexDemand, attempts: int, through_all: float) -> None:
@@ -361,26 +320,27 @@ class FluidEngine:
         the table is."""
         note = index.charge.note
         ratio = min(index.gate.ratio, through_all) if index.gate.binds else index.gate.ratio
-        whole = round(attempts * (1 - ratio))
-        if whole:
-            cause = index.gate.cause
-            note.refuse(cause, whole)
-            note.lane.events[cause] += whole
-        for share in index.shares:
+        _refuse_whole(note, index.gate.cause, round(attempts * (1 - ratio)))
+        for share, weight in index.parts:
             ratio = share.gate.ratio
             if ratio >= 1:
                 continue
-            refused = round(attempts * index.gate.ratio * share.weight / ONE * (1 - ratio))
-            if refused:
-                _refuse_at(note, share.cell, refused)
-                for name, weight in share.hot:
-                    count = refused * weight // share.weight
-                    if count:
-                        note.book.throttle(name, count)
+            refused = round(attempts * index.gate.ratio * weight * (1 - ratio))
+            _refuse_at(note, share.cell, refused)
+            share.denied += refused
+
+
+def _refuse_whole(note: LaneNote, cause: Cause, count: int) -> None:
+    """A table or an index has refused so many requests."""
+    if count:
+        note.refuse(cause, count)
+        note.lane.events[cause] += count
 
 
 def _refuse_at(note: LaneNote, cell: Cell, count: int) -> None:
     """A partition has refused so many requests."""
+    if not count:
+        return
     note.refuse(Cause.KEY_RANGE, count, cell)
     note.lane.events[Cause.KEY_RANGE] += count
     cell.throttled += count
@@ -394,30 +354,35 @@ def _offer(note: LaneNote, division: Division, half_units: int, count: int, even
     book.half_units += total
     book.load += total * (note.lane.eventual_half if eventual else HALF_UNIT)
     for few in division.few:
-        if not few.name:
-            continue
         few.left += count * few.weight
         mine = few.left >> BITS
         if mine:
             few.left &= _MASK
-            book.offer(few.name, half_units, mine)
+            few.offered += mine
+            book.busy(few.name, half_units * mine)
 
 
-def _return(
-    demand: Demand, back: dict[Cell, list[int]], shares: list[Share], gates: Gates, shape: Shape
-) -> None:
+def _weight(share: Share) -> int:
+    return share.weight
+
+
+def _return(demand: Demand, back: Back, shares: list[Share], gates: Gates) -> None:
     """Put requests that come back to their partitions; those of a partition that has split to all."""
     positions = {share.cell: position for position, share in enumerate(shares)}
     for cell, counts in back.items():
+        assert cell is not None
         position = positions.get(cell)
         if position is None and cell.partition.state != "retired":
             position = len(demand.portions)
-            demand.portions.append((Share(cell, 0, shape, gates.cell(cell)), 0))
+            demand.portions.append((demand.state.division.stranger(cell, gates), 0))
         if position is None:
             position = _child_of(cell.partition, shares)
-        held = demand.back.setdefault(position, [0] * len(counts))
-        for number, count in enumerate(counts):
-            held[number] += count
+        if demand.crowd is not None and not demand.portions[position][0].gate.refuses:
+            held = demand.crowd_back
+            demand.crowd_back = counts if held is None else list(map(add, held, counts))
+            continue
+        held = demand.back.get(position)
+        demand.back[position] = counts if held is None else list(map(add, held, counts))
 
 
 def _child_of(parent: Partition, shares: list[Share]) -> int:
@@ -429,40 +394,3 @@ def _child_of(parent: Partition, shares: list[Share]) -> int:
 def _grow(part: Partition, size_bytes: int, items: int) -> None:
     part.bytes = max(part.bytes + size_bytes, 0)
     part.items = max(part.items + items, 0)
-
-
-def _mean_wait_ms(retries: Retries, number: int) -> int:
-    return round(sum(wait.mean_ms for wait in retries.waits[:number]))
-
-
-def _places(share: Share, shape: Shape, count: int, turn: int) -> list[tuple[bytes, int]]:
-    """Places that stand for `count` requests in a partition whose keys are being watched: its heavy keys
-    one by one, the rest by a few places that move from second to second."""
-    part = share.cell.partition
-    found: list[tuple[bytes, int]] = []
-    rest = count
-    for key, weight in sorted(share.keys, key=lambda pair: (-pair[1], pair[0].name))[:64]:
-        mine = min(count * weight // max(share.weight, 1), rest)
-        if not mine:
-            break
-        places = shape.sort_places(key, part.low, part.high, min(mine, _WATCHED_PLACES), turn)
-        each, over = divmod(mine, len(places)) if places else (0, 0)
-        found += [(place, each + (position < over)) for position, place in enumerate(places)]
-        rest -= mine if places else 0
-    if rest > 0:
-        found += _tail_places(share, rest, turn)
-    return found
-
-
-def _tail_places(share: Share, count: int, turn: int) -> list[tuple[bytes, int]]:
-    low, high = share.gate.bounds
-    if high - low < _WATCHED_PLACES:
-        return [(share.cell.partition.low, count)]
-    number = min(count, _WATCHED_PLACES)
-    each, over = divmod(count, number)
-    step = (high - low) // number
-    shift = turn * 0x9E3779B97F4A7C15 % step
-    return [
-        ((low + step * position + shift).to_bytes(16, "big"), each + (position < over))
-        for position in range(number)
-    ]

@@ -11,8 +11,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from faradisc.capacity.config import SECOND_NS
-from faradisc.planner.fluid import Batch, FluidEngine, StreamState
+from faradisc.planner.fluid import Batch, FluidEngine
 from faradisc.planner.keys import ONE, Key, Shape
+from faradisc.planner.lots import StreamState
 from faradisc.planner.observe import FlowNote, LaneNote, Observer
 from faradisc.planner.replay import Replayed, replay
 from faradisc.planner.retries import Retries

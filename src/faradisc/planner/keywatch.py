@@ -24,7 +24,7 @@ class KeyTotals:
 
 
 class KeyBook:
-    __slots__ = ("_offered", "_peaks", "_second", "_throttled", "_weights", "half_units", "load")
+    __slots__ = ("_busy", "_offered", "_peaks", "_second", "_throttled", "_weights", "half_units", "load")
 
     def __init__(self) -> None:
         self._weights: Sketch[str] = Sketch(KEYS_KEPT)
@@ -32,6 +32,7 @@ class KeyBook:
         self._throttled: Sketch[str] = Sketch(KEYS_KEPT)
         self._peaks: dict[str, int] = {}
         self._second: dict[str, int] = {}
+        self._busy: dict[str, int] = {}
         self.half_units = 0
         """Of all first attempts, named or not."""
         self.load = 0
@@ -42,22 +43,41 @@ class KeyBook:
         self._second[name] = self._second.get(name, 0) + half_units * count
         self._offered.add(name, count)
 
+    # For callers that count in seconds, and tell of a key in sum:
+
+    def busy(self, name: str, half_units: int) -> None:
+        """What a key is asked for in this second. `total` tells how much that was in all."""
+        self._busy[name] = self._busy.get(name, 0) + half_units
+
+    def total(self, name: str, half_units: int, count: int) -> None:
+        """So many first attempts at a key, of so many half units each."""
+        self._offered.add(name, count)
+        self._weights.add(name, half_units * count)
+        self._forget_light()
+
     def throttle(self, name: str, count: int = 1) -> None:
         """Refused attempts at a key."""
         self._throttled.add(name, count)
 
     def end_second(self) -> None:
+        peaks, weights = self._peaks, self._weights
+        for name, half_units in self._busy.items():
+            if half_units > peaks.get(name, 0):
+                peaks[name] = half_units
+        self._busy.clear()
         if not self._second:
             return
-        peaks, weights = self._peaks, self._weights
         for name, half_units in self._second.items():
             weights.add(name, half_units)
             if half_units > peaks.get(name, 0):
                 peaks[name] = half_units
         self._second = {}
-        if len(peaks) > _PEAKS_MAX:
-            kept = {heavy.key for heavy in weights.top()}
-            self._peaks = {name: peak for name, peak in peaks.items() if name in kept}
+        self._forget_light()
+
+    def _forget_light(self) -> None:
+        if len(self._peaks) > _PEAKS_MAX:
+            kept = {heavy.key for heavy in self._weights.top()}
+            self._peaks = {name: peak for name, peak in self._peaks.items() if name in kept}
 
     def top(self, count: int) -> list[KeyTotals]:
         """The keys with the most units, and the most refused ones, heaviest first; equal ones by name."""

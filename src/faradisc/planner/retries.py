@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 MILLI_NS = 1_000_000
 ONE = 1 << 30
@@ -40,7 +40,7 @@ class Wait:
 
     def seconds_later(self) -> tuple[int, ...]:
         """How many steps of a second later a retry falls: probability of 0, 1, 2, ... The first attempt
-        lies anywhere in its own step."""
+        lies anywhere in its own step. Requires: the wait is not a fixed one."""
         last = -(-self.most_ms // 1000) + 1
         # The sum of a uniform place in the second and a uniform wait: its distribution at whole seconds.
         upto = [0, *(round(self._below(1000 * (step + 1)) * ONE) for step in range(last))]
@@ -49,8 +49,6 @@ class Wait:
 
     def _below(self, sum_ms: int) -> float:
         """The probability that place in the second plus wait stays below so many milliseconds."""
-        if self.least_ms == self.most_ms:
-            return min(max((sum_ms - self.least_ms) / 1000, 0.0), 1.0)
 
         def ramp(upto: int) -> float:
             """Integral of min(max(x, 0), 1000) / 1000 from minus infinity to `upto`."""
@@ -72,14 +70,56 @@ class Retries:
         return len(self.waits) + 1
 
     @cached_property
-    def later(self) -> tuple[tuple[int, ...], ...]:
-        """Per attempt: `Wait.seconds_later` of the wait behind it."""
-        return tuple(wait.seconds_later() for wait in self.waits)
+    def ways(self) -> tuple[tuple[tuple[int, int], ...], ...]:
+        """Per attempt: how many seconds after it the next one falls, rising, and the probability (of `ONE`)
+        that it falls so many or fewer.
+
+        A random wait scatters its requests over the seconds. A fixed one keeps them together: the k-th
+        attempt falls as many seconds after the first as all waits before it make, to the nearest second.
+        Were each such wait scattered by the place in the second at which it began, a burst of two seconds
+        would be one of five at its tenth attempt, and find units that it does not find.
+        """
+        ways: list[tuple[tuple[int, int], ...]] = []
+        passed_ms = 0
+        for wait in self.waits:
+            if wait.least_ms == wait.most_ms:
+                before, passed_ms = passed_ms, passed_ms + wait.most_ms
+                ways.append(((_to_seconds(passed_ms) - _to_seconds(before), ONE),))
+            else:
+                chances = wait.seconds_later()
+                sums = enumerate(accumulate(chances))
+                ways.append(tuple((later, upto) for later, upto in sums if chances[later]))
+        return tuple(ways)
 
     @cached_property
-    def at_once(self) -> tuple[float, ...]:
-        """Per attempt: the part of its refused requests that come back within the same second."""
-        return (*(chances[0] / ONE for chances in self.later), 0.0)
+    def horizon_s(self) -> int:
+        """No request comes back more seconds later than this."""
+        return max((way[-1][0] for way in self.ways), default=0)
+
+    @cached_property
+    def chains(self) -> tuple[tuple[float, ...], ...]:
+        """Per attempt: of its requests, were all refused each time, the part that is tried once, twice, ...
+        within the second: 1, then what comes back in it, then what comes back again."""
+        at_once = [way[0][1] / ONE if not way[0][0] else 0.0 for way in self.ways]
+        chains: list[tuple[float, ...]] = []
+        for first in range(self.attempts):
+            chain = [1.0]
+            for part in at_once[first:]:
+                if not part:
+                    break
+                chain.append(chain[-1] * part)
+            chains.append(tuple(chain))
+        return tuple(chains)
+
+    @cached_property
+    def mean_waits_ms(self) -> tuple[int, ...]:
+        """Per attempt: how long after the first one it is made, on the average."""
+        means = [wait.mean_ms for wait in self.waits]
+        return tuple(round(sum(means[:number])) for number in range(self.attempts))
+
+
+def _to_seconds(ms: int) -> int:
+    return (ms + 500) // 1000
 
 
 _STANDARD_MOST_MS = 20_000

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import accumulate
 
 from faradisc.capacity.admission import Lane
+from faradisc.capacity.config import SECOND_NS
 from faradisc.capacity.partitions import Cell
 from faradisc.planner.balance import CellGate, LaneGate
 from faradisc.planner.keys import GOLDEN, ONE, Key, Shape
@@ -16,61 +17,186 @@ BITS = 40
 assert ONE == 1 << BITS
 
 
+_WATCHED_KEYS = 64
+"""Keys of a watched partition that are looked at one by one; the heaviest ones."""
+_WATCHED_PLACES = 16
+"""Places by which a key's items, and all that has no name, are represented in a watched partition."""
+
+
 class Share:
     """What part of a stream goes to one partition."""
 
-    __slots__ = ("cell", "gate", "hot", "keys", "left", "owed", "refused_left", "weight")
+    __slots__ = (
+        "_heavy", "_places", "_shape", "calm", "cell", "denied", "gate", "hot", "owed", "refused_left",
+        "unseen", "weight",
+    )  # fmt: skip
 
     def __init__(self, cell: Cell, weight: int, shape: Shape, gate: CellGate) -> None:
-        part = cell.partition
         self.cell = cell
         self.gate = gate
         self.weight = weight
+        """0: its keys have moved on, but some of their requests still come back."""
         self.owed = 0
         """What divisions of an index's writes have left over; may be negative."""
-        self.left: list[int] = []
-        """Per attempt, of admitted requests."""
         self.refused_left = [0, 0]
-        self.keys: list[tuple[Key, int]] = []
+        # What nobody has been told of yet (`Division.tell`).
+        self.denied = 0
+        """Refused attempts, for the book of keys."""
+        self.calm = 0
+        """Admitted requests that do not change their partition's bucket."""
+        self.unseen = 0
+        """Admitted requests, for the watch of a hot partition."""
+        self._shape = shape
+        part = cell.partition
+        keys: list[tuple[Key, int]] = []
         """Named keys here and their weights of all requests."""
-        for key in shape.keys:
+        for key in shape.keys if weight else ():
             mine = shape.share_of_key(key, part.low, part.high)
             if mine:
-                self.keys.append((key, mine))
-        heaviest = sorted(self.keys, key=lambda pair: (-pair[1], pair[0].name))[:FEW_KEYS]
-        self.hot = [(key.name, mine) for key, mine in heaviest]
+                keys.append((key, mine))
+        self._heavy = sorted(keys, key=lambda pair: (-pair[1], pair[0].name))[:_WATCHED_KEYS]
+        self.hot = [(key.name, mine) for key, mine in self._heavy[:FEW_KEYS]]
+        self._places: dict[tuple[str, int], list[bytes]] = {}
+
+    def tell(self, note: LaneNote, half_units: int, nano: int, turn: int) -> None:
+        """Tell what has been kept back: to the book of keys each key's part of the refused attempts, to the
+        partition what it has served, to its watch at which keys. A request costs `half_units`, which are
+        `nano` to a partition."""
+        if self.denied and self.weight:
+            for name, weight in self.hot:
+                count = self.denied * weight // self.weight
+                if count:
+                    note.book.throttle(name, count)
+        if self.calm:
+            note.cell(self.cell).half_units += self.calm * half_units
+            self.cell.spent += self.calm * half_units
+            self.cell.charged += self.calm
+        watch = self.cell.watch
+        if self.unseen and watch is not None:
+            for place, count in self._places_of(self.unseen, turn):
+                watch.add(place, nano * count)
+        self.denied = self.calm = self.unseen = 0
+
+    def _places_of(self, count: int, turn: int) -> list[tuple[bytes, int]]:
+        """Places that stand for `count` requests while the partition's keys are being watched: its heavy keys
+        one by one, the rest by a few places that move from second to second. `turn` grows from call to
+        call."""
+        found: list[tuple[bytes, int]] = []
+        rest = count
+        for key, weight in self._heavy:
+            mine = min(count * weight // self.weight, rest)
+            if not mine:
+                break
+            places = self._of_key(key, min(mine, _WATCHED_PLACES), turn)
+            each, over = divmod(mine, len(places)) if places else (0, 0)
+            found += [(place, each + (position < over)) for position, place in enumerate(places)]
+            rest -= mine if places else 0
+        if rest > 0:
+            found += self._of_tail(rest, turn)
+        return found
+
+    def _of_key(self, key: Key, count: int, turn: int) -> list[bytes]:
+        part, shape = self.cell.partition, self._shape
+        if shape.sort == "rising":
+            return shape.sort_places(key, part.low, part.high, count, turn)
+        places = self._places.get((key.name, count))
+        if places is None:
+            places = shape.sort_places(key, part.low, part.high, count, turn)
+            self._places[(key.name, count)] = places
+        return places
+
+    def _of_tail(self, count: int, turn: int) -> list[tuple[bytes, int]]:
+        low, high = self.gate.bounds
+        if high - low < _WATCHED_PLACES:
+            return [(self.cell.partition.low, count)]
+        number = min(count, _WATCHED_PLACES)
+        each, over = divmod(count, number)
+        step = (high - low) // number
+        shift = turn * 0x9E3779B97F4A7C15 % step
+        return [
+            ((low + step * position + shift).to_bytes(16, "big"), each + (position < over))
+            for position in range(number)
+        ]
 
 
 class Few:
     """One of the few keys that are followed by name."""
 
-    __slots__ = ("left", "name", "weight")
+    __slots__ = ("left", "name", "offered", "weight")
 
     def __init__(self, key: Key) -> None:
         self.name = key.name
         self.weight = key.weight
         self.left = ONE >> 1
+        self.offered = 0
+        """First attempts of which the book of keys has not been told in sum."""
+
+
+class Crowd:
+    """The partitions of a division that have refused nothing lately: requests for them have the same chances,
+    so that they are counted together and divided only when they are charged."""
+
+    __slots__ = ("_phase", "_upto", "denied", "shares", "weight")
+
+    def __init__(self, shares: list[Share]) -> None:
+        self.shares = shares
+        self.weight = sum(share.weight for share in shares)
+        self.denied = 0
+        """Refused attempts that the shares have not been told of."""
+        self._upto = [upto * ONE // self.weight for upto in accumulate(share.weight for share in shares)]
+        self._phase = 0
+
+    def divide(self, count: int) -> list[int]:
+        counts, self._phase = divide(count, self._upto, self._phase)
+        return counts
+
+    def tell(self) -> None:
+        if self.denied:
+            for share, count in zip(self.shares, self.divide(self.denied), strict=True):
+                share.denied += count
+            self.denied = 0
+
+
+_NOBODY = Crowd([])
+_REFUSES_FOR_NS = 60 * SECOND_NS
+"""A partition is left to itself for so long after it has refused something."""
 
 
 class Division:
     """A lane's partitions under one shape of keys. Rebuilt when keys or partitions change."""
 
-    __slots__ = ("_phase", "_upto", "few", "shape", "shares", "version")
+    __slots__ = (
+        "_crowd", "_half_units", "_nano", "_phase", "_refusals", "_steady", "_strangers", "_turn", "_upto",
+        "few", "shape", "shares", "version",
+    )  # fmt: skip
 
-    def __init__(self) -> None:
+    def __init__(self, half_units: int, nano: int) -> None:
+        """Of requests that cost `half_units`, which are `nano` to a partition."""
+        self._half_units = half_units
+        self._nano = nano
+        self._turn = 0
         self.shape: Shape | None = None
         self.version = -1
         self.shares: list[Share] = []
         self.few: list[Few] = []
+        self._strangers: dict[Cell, Share] = {}
         self._upto: list[int] = []
         self._phase = 0
+        self._crowd = _NOBODY
+        self._refusals = -1
+        self._steady = True
+        """Whether the keys have never changed."""
 
     def of(self, shape: Shape, note: LaneNote, gates: Gates) -> list[Share]:
         version = note.member.resource.partitions.next_number
         if shape is self.shape and version == self.version:
             return self.shares
+        self.tell(note)
+        self._steady = self._steady and self.shape in (None, shape)
         self.shape, self.version = shape, version
+        self._crowd, self._refusals = _NOBODY, -1
         self.shares = []
+        self._strangers = {}
         for cell in note.lane.cells:
             part = cell.partition
             weight = shape.weight_between(part.low, part.high)
@@ -79,20 +205,58 @@ class Division:
         self.shares[0].weight += ONE - sum(share.weight for share in self.shares)
         self._upto = list(accumulate(share.weight for share in self.shares))
         heaviest = sorted(shape.keys, key=lambda key: (-key.weight, key.name))[:FEW_KEYS]
-        self.few = [Few(key) for key in heaviest]
+        self.few = [Few(key) for key in heaviest if key.name]
         return self.shares
 
+    def crowd(self, refusals: int) -> Crowd:
+        """Those that have refused nothing lately, as long as keys do not change. `refusals` is another number
+        whenever these may be others."""
+        if refusals != self._refusals:
+            self._refusals = refusals
+            self._crowd.tell()
+            quiet = [share for share in self.shares if not share.gate.refuses and share.weight]
+            self._crowd = Crowd(quiet) if quiet and self._steady else _NOBODY
+        return self._crowd
+
+    def stranger(self, cell: Cell, gates: Gates) -> Share:
+        """A partition to which these keys send nothing, and earlier ones did. Requires: there is a shape."""
+        share = self._strangers.get(cell)
+        if share is None:
+            assert self.shape is not None
+            share = self._strangers[cell] = Share(cell, 0, self.shape, gates.cell(cell))
+        return share
+
+    def tell(self, note: LaneNote) -> None:
+        """Tell whoever looks what has been kept back: before time passes in the core, before a sample is
+        taken, before keys or partitions change, and in the end."""
+        for few in self.few:
+            if few.offered:
+                note.book.total(few.name, self._half_units, few.offered)
+                few.offered = 0
+        self._crowd.tell()
+        for share in (*self.shares, *self._strangers.values()):
+            if share.denied or share.calm or share.unseen:
+                self._turn += 1
+                share.tell(note, self._half_units, self._nano, self._turn)
+
     def divide(self, count: int) -> list[int]:
-        """A second's requests by partition. They add up to `count`, and where rounding falls moves from
-        second to second, so that in a while every partition has what its weight gives it."""
-        self._phase = phase = (self._phase + GOLDEN) % ONE
-        counts = []
-        before = 0
-        for upto in self._upto:
-            reached = (count * upto + phase) >> BITS
-            counts.append(reached - before)
-            before = reached
+        """A second's requests by partition."""
+        counts, self._phase = divide(count, self._upto, self._phase)
         return counts
+
+
+def divide(count: int, upto: list[int], phase: int) -> tuple[list[int], int]:
+    """Requests by weights that are summed up to `ONE`, and the phase for the next time. They add up to
+    `count`, and where rounding falls moves from time to time, so that in a while each has what its weight
+    gives it."""
+    phase = (phase + GOLDEN) % ONE
+    counts = []
+    before = 0
+    for limit in upto:
+        reached = (count * limit + phase) >> BITS
+        counts.append(reached - before)
+        before = reached
+    return counts, phase
 
 
 class Gates:
@@ -101,7 +265,8 @@ class Gates:
     def __init__(self) -> None:
         self._lanes: dict[Lane, LaneGate] = {}
         self._cells: dict[Cell, CellGate] = {}
-        self._versions: dict[Lane, int] = {}
+        self.refusals = 0
+        """Grows when a partition begins to refuse, and when it has stopped."""
 
     def lane(self, note: LaneNote) -> LaneGate:
         gate = self._lanes.get(note.lane)
@@ -115,6 +280,10 @@ class Gates:
             gate = self._cells[cell] = CellGate(cell)
         return gate
 
-    def forget_retired(self) -> None:
-        """Gates of partitions that have split are of no use any more."""
+    def tidy(self, now: int) -> None:
+        """Forget the gates of partitions that have split, and refusals of long ago."""
         self._cells = {cell: gate for cell, gate in self._cells.items() if cell.partition.state != "retired"}
+        for gate in self._cells.values():
+            if gate.refuses and now - gate.refused_ns > _REFUSES_FOR_NS:
+                gate.refuses = False
+                self.refusals += 1

@@ -141,15 +141,17 @@ def test_a_collection_that_comes_late_is_still_seen_to_rise() -> None:
 
 
 def test_equal_requests_at_once_are_equal_requests() -> None:
-    """Lane.settle_many, for the planner, is Lane.settle so many times."""
+    """Lane.settle_whole and settle_cells, for the planner, are Lane.settle so many times."""
     one, many = (table(read_units=100, write_units=100) for _ in range(2))
     where = place("k")
     for _ in range(50):
         cell = one.reads.admit(where, START)
         assert cell is not None
         one.reads.settle(cell, where, 3, START, eventual=True)
-    many.reads.settle_many(many.reads.cell_of(where), where, 3, 50, START, eventual=True)
-    many.reads.settle_many(many.reads.cell_of(where), where, 3, 0, START)
+    cell = many.reads.cell_of(where)
+    many.reads.settle_whole(3, 50, START)
+    many.reads.settle_whole(3, 0, START)
+    many.reads.settle_cells([(cell, 20), (cell, 0), (cell, 30)], 3, START, eventual=True)
     assert one.reads.cells[0].balance(START) == many.reads.cells[0].balance(START)
     assert one.reads.bucket is not None and many.reads.bucket is not None
     assert one.reads.bucket.balance(START) == many.reads.bucket.balance(START)

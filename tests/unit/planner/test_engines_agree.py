@@ -8,6 +8,7 @@ through depends on what happens within a second, which the fluid engine does not
 from __future__ import annotations
 
 from random import Random
+from textwrap import dedent
 
 import pytest
 
@@ -109,16 +110,57 @@ def test_with_retries(seed: int, retries: str) -> None:
     assert max(found.values()) <= 1, f"{found}\n{text}"
 
 
+@pytest.mark.parametrize("seed", [1001, 1015, 1038, 1158])
+def test_legacy_clients_whose_requests_are_few_or_come_in_bursts(seed: int) -> None:
+    """These differed by 1 to 3 %: what integers could not divide was dropped whenever the keys changed,
+    bursts were drawn out by each wait, and retries forgot their index's partition."""
+    one, other = both(random_plan(seed, "legacy"))
+    found = differences(one, other)
+    assert max(found.values()) <= 1, f"{found}"
+
+
 @pytest.mark.slow
+@pytest.mark.parametrize("retries", ["none", "standard", "legacy"])
 @pytest.mark.parametrize("seed", range(1000, 1200))
-def test_many_more_plans(seed: int) -> None:
-    """Legacy clients wait for exactly 50 ms, 100 ms and so on, so their attempts fall into step with buckets
-    that refill evenly; one plan in a hundred of those then differs by more than 1 %, none by 2."""
-    retries = Random(seed).choice(["none", "standard", "legacy"])
+def test_many_more_plans(seed: int, retries: str) -> None:
+    """Adaptive capacity of 2017 has thresholds: where a table's load is close to one, the engines may boost a
+    partition at different times, or one of them not at all (seed 1130)."""
     text = random_plan(seed, retries)
     one, other = both(text)
     found = differences(one, other)
-    assert max(found.values()) <= (2 if retries == "legacy" else 1), f"{found}\n{text}"
+    limit = 2 if "classic-2017" in text else 1
+    assert max(found.values()) <= limit, f"{found}\n{text}"
+
+
+@pytest.mark.parametrize("retries", ["none", "standard", "legacy"])
+@pytest.mark.parametrize(("status", "served"), [("{A: 90, B: 10}", 120), ("{A: 70, B: 30}", 160)])
+def test_retries_do_not_change_what_they_are_for(retries: str, status: str, served: int) -> None:
+    """200 writes a second, most of them under one key of an index, which takes 100 a second: the retries of
+    those that are refused have the same key, and find no room at the other one."""
+    text = f"""
+        duration: 2m
+        retries: {retries}
+        partition_caps: 300/100
+        tables:
+          T:
+            mode: on-demand
+            partitions: 4
+            indexes: {{by-status: {{keys: {{weighted: {status}}}, partitions: 8}}}}
+        traffic: [{{operation: PutItem, rate: 200, keys: {{uniform: 100000}}}}]
+    """
+    one, other = both(dedent(text))
+    assert max(differences(one, other).values()) <= 1
+    assert one.resources[1].write.consumed[-1] == pytest.approx(served, rel=0.01)
+
+
+@pytest.mark.parametrize("retries", ["standard", "legacy"])
+@pytest.mark.parametrize("seed", range(40))
+def test_every_request_is_accounted_for_in_steps(seed: int, retries: str) -> None:
+    found = run(load_plan(random_plan(seed, retries), "plan.yaml"), engine="fluid")
+    for total in (*found.flows, found.totals):
+        assert total.offered == total.admitted + total.lost
+        assert total.attempts == total.admitted + total.throttled
+        assert sum(total.waits.attempts) == total.admitted
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])

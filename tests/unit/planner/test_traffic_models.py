@@ -153,7 +153,7 @@ def test_attempts_are_those_of_botocores_own_tables() -> None:
     assert retries.standard().attempts == _SERVICE_MAX_ATTEMPTS["dynamodb"]
 
 
-@pytest.mark.parametrize("wait", [*retries.standard(7).waits, *retries.legacy().waits])
+@pytest.mark.parametrize("wait", retries.standard(7).waits)
 def test_seconds_later_is_the_distribution_of_waits(wait: retries.Wait) -> None:
     chances = wait.seconds_later()
     assert sum(chances) == retries.ONE

@@ -1,0 +1,212 @@
+"""The state of one stream in the fluid engine, and the lots its requests are divided into.
+
+A retry has the keys of the attempt before it. Where one partition of a global index refuses and the others
+do not, those who come back are for that one, and another round must not scatter them over all. So a
+partition of an index that refuses gets a *lot* of its own: the stream's requests for it, with
+turnstiles of their own. The rest is one lot. With several indexes there is a lot for each combination.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from itertools import accumulate, pairwise, product
+from math import prod
+
+from faradisc.capacity.config import HALF_UNIT
+from faradisc.capacity.partitions import Cell
+from faradisc.planner.keys import ONE, Shape
+from faradisc.planner.observe import FlowNote
+from faradisc.planner.retries import Retries
+from faradisc.planner.shares import Division, Gates, Share, divide
+from faradisc.planner.streams import Stream
+from faradisc.planner.turnstile import Turnstile
+
+LOTS_MAX = 12
+"""Partitions of indexes that would make more lots share one with the rest."""
+
+Parts = list[tuple[Share, float]]
+"""Partitions of an index, and what part of a lot's requests is for each; they add up to 1."""
+
+Back = dict[Cell | None, list[int]]
+"""Requests that come back, per attempt, by partition of the table; None: of its crowd."""
+
+
+class Lot:
+    __slots__ = ("_retries", "cells", "turnstiles")
+
+    def __init__(self, cells: tuple[Cell | None, ...], retries: Retries) -> None:
+        self.cells = cells
+        """Per index the partition that these requests are for; None: any that has no lot of its own."""
+        self.turnstiles: dict[Cell | None, Turnstile] = {}
+        """By partition of the table. Those that have refused nothing lately, its crowd (shares.py), have one
+        in common: None."""
+        self._retries = retries
+
+    def turnstile(self, cell: Cell | None) -> Turnstile:
+        found = self.turnstiles.get(cell)
+        if found is None:
+            found = self.turnstiles[cell] = Turnstile(self._retries)
+        return found
+
+    def back(self, second: int) -> Back:
+        """The requests that come back in this second."""
+        found: Back = {}
+        for cell, turnstile in self.turnstiles.items():
+            if turnstile.waiting:
+                row = turnstile.back(second)
+                if row is not None:
+                    found[cell] = row
+        return found
+
+    def bequeath(self, heirs: list[tuple[Lot, int]]) -> None:
+        """Divide all requests among the lots that take this one's place, by their weights."""
+        upto = list(accumulate(weight for _, weight in heirs))
+        for cell, turnstile in self.turnstiles.items():
+            turnstile.bequeath([heir.turnstile(cell) for heir, _ in heirs], upto)
+
+
+class StreamState:
+    """One stream under way."""
+
+    __slots__ = (
+        "_lots", "_parts", "_phase", "_shares", "_upto", "division", "flow", "gate", "indexes", "number",
+        "retries", "shape", "stream",
+    )  # fmt: skip
+
+    def __init__(self, stream: Stream, flow: FlowNote, retries: Retries, number: int, gates: Gates) -> None:
+        self.stream = stream
+        self.flow = flow
+        self.retries = retries
+        self.number = number
+        self.gate = gates.lane(stream.note)
+        lane = stream.note.lane
+        nano = stream.half_units * (lane.eventual_half if stream.eventual else HALF_UNIT)
+        self.division = Division(stream.half_units, nano)
+        self.indexes = [Division(index.half_units, index.half_units * HALF_UNIT) for index in stream.indexes]
+        self.shape: Shape | None = None
+        """Of the latest second with requests."""
+        rest: tuple[Cell | None, ...] = (None,) * len(stream.indexes)
+        self._lots = {rest: Lot(rest, retries)}
+        self._shares: list[list[Share]] = []
+        self._parts: list[dict[Cell | None, Parts]] = []
+        self._upto: list[int] = [ONE]
+        self._phase = 0
+
+    # --- Lots ---------------------------------------------------------------------------------
+
+    def lots(self, count: int, second: int) -> list[tuple[Lot, int, Back]]:
+        """The requests of a second by lot: how many there are for the first time, and who comes back."""
+        if len(self._lots) == 1:
+            counts = [count]
+        else:
+            counts, self._phase = divide(count, self._upto, self._phase)
+        return [
+            (lot, mine, lot.back(second) if lot.turnstiles else {})
+            for lot, mine in zip(self._lots.values(), counts, strict=True)
+        ]
+
+    def parts(self, lot: Lot, index: int) -> Parts:
+        """The partitions of an index that a lot's requests are for."""
+        return self._parts[index][lot.cells[index]]
+
+    def follow(self, shares: list[list[Share]]) -> None:
+        """Learn how the requests are divided over the partitions of each index in this second."""
+        same = len(shares) == len(self._shares) and all(map(_is, shares, self._shares))
+        if not same:
+            self._shares = shares
+            self._weigh()
+
+    def _weigh(self) -> None:
+        self._parts = []
+        weights: list[dict[Cell | None, float]] = []
+        for position, shares in enumerate(self._shares):
+            own = {lot.cells[position] for lot in self._lots.values()}
+            parts: dict[Cell | None, Parts] = {cell: [] for cell in own}
+            for share in shares:
+                key = share.cell if share.cell in own else None
+                parts[key].append((share, share.weight / ONE))
+            weighed = {cell: sum(weight for _, weight in some) for cell, some in parts.items()}
+            for cell, some in parts.items():
+                whole = weighed[cell]
+                parts[cell] = [(share, weight / whole) for share, weight in some] if whole else []
+            self._parts.append(parts)
+            weights.append(weighed)
+        of_lots = [
+            prod(weighed[cell] for weighed, cell in zip(weights, lot.cells, strict=True))
+            for lot in self._lots.values()
+        ]
+        self._upto = [min(round(upto * ONE), ONE) for upto in accumulate(of_lots)]
+        # What rounding has left belongs to the last lot with requests.
+        last = max(position for position, weight in enumerate(of_lots) if weight)
+        self._upto[last:] = [ONE] * (len(self._upto) - last)
+
+    def separate(self) -> None:
+        """Give lots to partitions of indexes that refuse, and take them from those that have not lately."""
+        if not self.retries.waits or not self._shares:
+            return
+        own: list[list[Cell]] = []
+        for position, shares in enumerate(self._shares):
+            lately = {share.cell for share in shares if share.gate.refuses}
+            cells = {lot.cells[position]: None for lot in self._lots.values()}
+            own.append([cell for cell in cells if cell in lately and cell is not None])
+            refusing = sorted((share for share in shares if share.gate.ratio < 1), key=_ratio)
+            for share in refusing:
+                if share.cell not in own[position] and prod(len(mine) + 1 for mine in own) < LOTS_MAX:
+                    own[position].append(share.cell)
+        keys = list(product(*([None, *cells] for cells in own)))
+        before = self._lots
+        if keys == list(before):
+            return
+        self._lots = {key: Lot(key, self.retries) for key in keys}
+        self._weigh()
+        of_lots = [upto - under for under, upto in pairwise([0, *self._upto])]
+        for old in before.values():
+            heirs = [
+                (lot, weight)
+                for lot, weight in zip(self._lots.values(), of_lots, strict=True)
+                if all(map(_succeeds, lot.cells, old.cells, self._known(before), own))
+            ]
+            old.bequeath(heirs)
+
+    @staticmethod
+    def _known(before: Collection[tuple[Cell | None, ...]]) -> list[set[Cell | None]]:
+        """Per index the partitions that had lots of their own."""
+        return [set(cells) for cells in zip(*before, strict=True)]
+
+    # --- Time ---------------------------------------------------------------------------------
+
+    def forget_retired(self) -> None:
+        """Partitions that have split are of no use any more, once nobody waits for them."""
+        for lot in self._lots.values():
+            for cell in list(lot.turnstiles):
+                retired = cell is not None and cell.partition.state == "retired"
+                if retired and not lot.turnstiles[cell].waiting:
+                    lot.turnstiles.pop(cell).report(self.flow)
+
+    def finish(self) -> None:
+        """The run is over."""
+        for lot in self._lots.values():
+            for turnstile in lot.turnstiles.values():
+                turnstile.give_up(self.flow)
+                turnstile.report(self.flow)
+
+    def tell(self) -> None:
+        """Tell the lanes what was kept back."""
+        self.division.tell(self.stream.note)
+        for index, division in zip(self.stream.indexes, self.indexes, strict=True):
+            division.tell(index.note)
+
+
+def _succeeds(cell: Cell | None, old: Cell | None, known: set[Cell | None], own: list[Cell]) -> bool:
+    """Whether requests for the partition `old` may now be in a lot of the partition `cell`."""
+    if old in own:
+        return cell is old
+    return cell is None or cell not in known
+
+
+def _is(one: object, other: object) -> bool:
+    return one is other
+
+
+def _ratio(share: Share) -> float:
+    return share.gate.ratio

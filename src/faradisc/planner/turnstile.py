@@ -1,0 +1,147 @@
+"""Where the requests of one stream meet one partition while something is short (fluid engine).
+
+A turnstile lets through the part of those who ask that the gates allow (planner/balance.py), and sends the
+others round: they come back in this second or a later one, as their clients wait. What integers cannot divide
+stays at the turnstile until it makes a whole request, for as long as the run lasts, whatever becomes of the
+stream's shape: of few requests and a small part, nearly all that is admitted is such remainders.
+"""
+
+from __future__ import annotations
+
+from operator import add, sub
+
+from faradisc.planner.observe import FlowNote
+from faradisc.planner.retries import ONE as CERTAIN
+from faradisc.planner.retries import Retries
+
+RATIO_BITS = 30
+RATIO = 1 << RATIO_BITS
+_MASK = RATIO - 1
+_STEP = 663_608_941
+"""RATIO divided by the golden ratio, odd."""
+assert CERTAIN == RATIO
+
+
+class Turnstile:
+    """Requires: `back` is called for every second while anybody is `waiting`."""
+
+    __slots__ = ("_horizon", "_left", "_lost", "_phase", "_retries", "_rows", "_served", "waiting")
+
+    def __init__(self, retries: Retries) -> None:
+        self.waiting = 0
+        """Requests that will come back."""
+        self._retries = retries
+        self._horizon = retries.horizon_s + 1
+        self._rows: list[list[int] | None] = [None] * self._horizon
+        """Who comes back, per attempt, by second modulo the horizon."""
+        self._left = [0] * retries.attempts
+        """Per attempt: the part of a request that was admitted and not counted yet."""
+        self._phase = 0
+        """Where the rounding falls when refused requests are divided over the seconds: it moves from time to
+        time, so that in a while each second has had its part."""
+        self._served = [0] * retries.attempts
+        self._lost = 0
+
+    def back(self, second: int) -> list[int] | None:
+        """Those who come back in this second, per attempt. They are not waiting any more."""
+        position = second % self._horizon
+        row, self._rows[position] = self._rows[position], None
+        if row is not None:
+            self.waiting -= sum(row)
+        return row
+
+    def push(self, first: int, back: list[int] | None, ratio: float, second: int) -> tuple[int, int]:
+        """First attempts and those who came back: how many attempts they make in this second, and how many
+        are admitted where each is with the probability `ratio`."""
+        part = min(int(ratio * RATIO), RATIO)
+        left, served = self._left, self._served
+        attempts = admitted = 0
+        last = len(left) - 1
+        again = first
+        for number in range(last + 1):
+            count = again if back is None else again + back[number]
+            again = 0
+            if not count:
+                continue
+            owed = left[number] + count * part
+            through = owed >> RATIO_BITS
+            left[number] = owed & _MASK
+            attempts += count
+            admitted += through
+            served[number] += through
+            if through == count:
+                continue
+            if number == last:
+                self._lost += count - through
+            else:
+                again = self._send_round(number, count - through, second)
+        return attempts, admitted
+
+    def _send_round(self, number: int, refused: int, second: int) -> int:
+        """Refused requests wait; returns those that come back within this second."""
+        self._phase = phase = (self._phase + _STEP) & _MASK
+        rows, horizon = self._rows, self._horizon
+        at_once = sent = 0
+        for later, upto in self._retries.ways[number]:
+            reached = (refused * upto + phase) >> RATIO_BITS
+            if reached == sent:
+                continue
+            if later:
+                place = (second + later) % horizon
+                row = rows[place]
+                if row is None:
+                    row = rows[place] = [0] * len(self._left)
+                row[number + 1] += reached - sent
+            else:
+                at_once = reached
+            sent = reached
+        self.waiting += refused - at_once
+        return at_once
+
+    def bequeath(self, heirs: list[Turnstile], upto: list[int]) -> None:
+        """Divide all who wait, by weights that are summed up, among the turnstiles that take this one's
+        place; the first has what was counted here."""
+        heirs[0]._lost += self._lost
+        heirs[0]._served = list(map(add, heirs[0]._served, self._served))
+        whole = upto[-1]
+        for position, row in enumerate(self._rows):
+            given = [0] * len(self._left)
+            for heir, limit in zip(heirs, upto, strict=True):
+                reached = [count * limit // whole if whole else count for count in row or ()]
+                if row is not None and reached != given:
+                    heir._receive(position, list(map(sub, reached, given)))
+                    given = reached
+
+    def _receive(self, position: int, row: list[int]) -> None:
+        held = self._rows[position]
+        self._rows[position] = row if held is None else list(map(add, held, row))
+        self.waiting += sum(row)
+
+    def put_off(self, row: list[int], second: int) -> None:
+        """Those who came back in this second come in the next one instead."""
+        self._receive((second + 1) % self._horizon, row)
+
+    def report(self, flow: FlowNote) -> None:
+        """Tell the stream's note what has become of its requests since the last time."""
+        flow.lost += self._lost
+        self._lost = 0
+        for number, count in enumerate(self._served):
+            if count:
+                flow.at_attempt[number + 1] += count
+                flow.waits[self._retries.mean_waits_ms[number]] += count
+                self._served[number] = 0
+
+    def join(self, other: Turnstile) -> None:
+        """Take over all who wait at another turnstile of the stream, and what it has counted."""
+        for position, row in enumerate(other._rows):
+            mine = self._rows[position]
+            if row is not None:
+                self._rows[position] = row if mine is None else list(map(add, mine, row))
+        self.waiting += other.waiting
+        self._lost += other._lost
+        self._served = list(map(add, self._served, other._served))
+
+    def give_up(self, flow: FlowNote) -> None:
+        """The run is over: whoever still waits is lost."""
+        flow.lost += self.waiting
+        self.waiting = 0

@@ -1,0 +1,84 @@
+"""Refused requests on their way round, in the fluid engine: none is lost, and each comes back in its time."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from faradisc.planner import retries
+from faradisc.planner.observe import FlowNote
+from faradisc.planner.turnstile import Turnstile
+
+MODES = (retries.NO_RETRIES, retries.standard(), retries.standard(7), retries.legacy(), retries.legacy(12))
+
+
+def attempts_by_second(turnstile: Turnstile, first: int, ratio: float, seconds: int) -> Counter[int]:
+    """All first attempts are made in second 0."""
+    found: Counter[int] = Counter()
+    for second in range(seconds):
+        attempts, _ = turnstile.push(first if second == 0 else 0, turnstile.back(second), ratio, second)
+        if attempts:
+            found[second] = attempts
+    return found
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("ratio", [0.0, 0.03, 0.5, 0.999, 1.0])
+def test_every_request_is_admitted_or_lost(mode: retries.Retries, ratio: float) -> None:
+    turnstile, flow = Turnstile(mode), FlowNote("x")
+    attempts = admitted = 0
+    for second in range(30):
+        tried, through = turnstile.push(37, turnstile.back(second), ratio, second)
+        attempts += tried
+        admitted += through
+    turnstile.give_up(flow)
+    turnstile.report(flow)
+    assert turnstile.waiting == 0
+    assert admitted + flow.lost == 30 * 37
+    assert sum(flow.at_attempt.values()) == sum(flow.waits.values()) == admitted
+    assert attempts >= 30 * 37
+
+
+def test_what_cannot_be_divided_is_kept() -> None:
+    """A single request a second at one in twenty-five: rounding alone would refuse them all."""
+    turnstile = Turnstile(retries.NO_RETRIES)
+    admitted = sum(turnstile.push(1, None, 0.04, second)[1] for second in range(1000))
+    assert admitted in (39, 40)
+
+
+def test_a_fixed_wait_keeps_requests_together() -> None:
+    """The attempts of legacy clients lie 0, 50, 150, 350, 750, 1,550, ... ms after the first."""
+    found = attempts_by_second(Turnstile(retries.legacy()), 100, 0.0, 40)
+    assert found == {0: 400, 1: 100, 2: 100, 3: 100, 6: 100, 13: 100, 26: 100}
+
+
+def test_a_random_wait_scatters_them() -> None:
+    """Up to a second of waiting after a place anywhere in the second: half come back in it."""
+    found = attempts_by_second(Turnstile(retries.standard(2)), 1000, 0.0, 10)
+    assert found == {0: 1500, 1: 500}
+    found = attempts_by_second(Turnstile(retries.standard(3)), 1000, 0.0, 10)
+    # Of those 500, 125 come back at once, 250 later, 125 later still; of the other 500 the same.
+    assert found == {0: 1625, 1: 875, 2: 375, 3: 125}
+
+
+def test_rounding_falls_on_each_second_by_turns() -> None:
+    """Of single requests half come back at once and half a second later, though none can be divided."""
+    turnstile = Turnstile(retries.standard(2))
+    later = 0
+    for second in range(1000):
+        row = turnstile.back(second)
+        later += sum(row or ())
+        turnstile.push(1, row, 0.0, second)
+    assert abs(later - 500) <= 2
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_chains_are_the_attempts_within_a_second(mode: retries.Retries) -> None:
+    """What `chains` say of requests that are refused each time, a turnstile does."""
+    turnstile = Turnstile(mode)
+    count = 1 << 20
+    attempts, _ = turnstile.push(count, None, 0.0, 0)
+    assert attempts == pytest.approx(count * sum(mode.chains[0]), rel=1e-4)
+    assert len(mode.chains) == mode.attempts
+    assert mode.mean_waits_ms[0] == 0
