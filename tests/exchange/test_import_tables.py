@@ -78,6 +78,26 @@ def test_nothing_is_seen_before_all_of_it(exchanging: Exchanging) -> None:
     assert len(exchanging.items()) == 300
 
 
+def test_the_table_is_there_when_the_import_says_so(
+    exchanging: Exchanging, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody sees the one without the other, whenever they look: between any two commits they agree."""
+    exchanging.object("in/a.json", lines(some_items(300)))
+    arn = exchanging.begin_import("in/")
+    store, backend = exchanging.store, exchanging.local._open()._backend
+    commit, seen = store.commit, set()
+
+    async def looked_at(*args: Any) -> Any:
+        table, task = backend.catalog.find("table", "", ""), backend.exchange.ledger.find("import", arn)
+        assert table is not None and task is not None
+        seen.add((table.state.status, task.status))
+        return await commit(*args)
+
+    monkeypatch.setattr(store, "commit", looked_at)
+    exchanging.finish()
+    assert seen == {("CREATING", "IN_PROGRESS"), ("ACTIVE", "COMPLETED")}
+
+
 def test_the_last_of_several_items_with_one_key_wins(exchanging: Exchanging) -> None:
     items = some_items(120)
     later = [{**item, "g": {"S": "later"}, "n": {"N": "1"}} for item in items[:60]]

@@ -436,8 +436,10 @@ class Catalog:
             state.filler = None
             return False
 
-        complete_table = await self.update(table, complete, while_in_use=True, also=also)
-        await self.meter.filled(complete_table.meter)
+        # Before anyone writes to it, and before a crash that would forget it. So who waits for this and then
+        # says that the table is complete, says it as soon as the table is seen.
+        await self.meter.filled(table.meter)
+        await self.update(table, complete, while_in_use=True, also=also)
 
     async def delete(self, table: Table, *, while_in_use: bool = False, heir: Batch | None = None) -> Table:
         """Begin to delete a table: it is DELETING, and its rows are gone at once.
