@@ -7,8 +7,10 @@ before them as the first reading would have.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, BinaryIO
 
 from faradisc.exchange.buckets import Buckets, NoSuchKey, Object
@@ -63,7 +65,7 @@ class Intake:
         self._progress = progress
         self._shortcut = shortcut
         self._objects: list[Object] | None = None
-        self._manifests = Manifests(buckets, self._bucket)
+        self._manifests = Manifests(buckets, self._bucket, ())
         self._file: BinaryIO | None = None
         self._reading: Reading | None = None
         self._found: Iterator[Found] = iter(())
@@ -88,6 +90,8 @@ class Intake:
         if self._objects is None:
             await self._list()
             return None
+        if await self._manifests.read_on():
+            return None
         if self._reading is None:
             await self._open()
             return None
@@ -104,7 +108,8 @@ class Intake:
 
     async def _list(self) -> None:
         found = [each for each in await self._buckets.objects(self._bucket, self._prefix) if each.size]
-        self._objects = await self._manifests.data_only(found)
+        self._manifests = Manifests(self._buckets, self._bucket, found)
+        self._objects = self._manifests.data_only()
         if not self._objects:
             raise NoSuchKey(f"No objects with content begin with {self._prefix!r} in {self._bucket}")
         if len(self._objects) > OBJECTS_MAX:
@@ -115,16 +120,17 @@ class Intake:
         assert self._objects is not None
         progress = self._progress
         key, records = progress.get("key"), progress.get("records", 0)
-        chosen = next((each for each in self._objects if key is None or each.key >= key), None)
-        if key is not None and progress.get("ended"):
-            chosen = next((each for each in self._objects if each.key > key), None)
-            records = 0
-        if chosen is None:
+        search = bisect_right if progress.get("ended") else bisect_left
+        position = search(self._objects, key, key=attrgetter("key")) if key is not None else 0
+        if position == len(self._objects):
             progress["done"] = True
             return
+        chosen = self._objects[position]
         if chosen.key != key:
             records = 0
             progress["bytes_before"] = progress.get("bytes", 0)
+        if self._manifests.want(chosen.key):
+            return  # its manifest is read first, in steps of their own
         self._file = await self._manifests.fetch(chosen.key)
         self._reading = Reading(self._file, self._source, keys_of(self._table), self._shortcut)
         self._found = self._reading.found
@@ -176,5 +182,6 @@ class Intake:
     def close(self) -> None:
         if self._file is not None:
             self._file.close()
+        self._manifests.close()
         self._file = self._reading = None
         self._found = iter(())

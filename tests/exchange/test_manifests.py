@@ -1,0 +1,149 @@
+"""The manifests beside objects: read in bounded pieces, and believed only when their checksum says so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from faradisc.exchange import manifests
+from faradisc.exchange.buckets import DirectoryBuckets, Object
+from faradisc.exchange.compression import Damaged
+from faradisc.exchange.manifests import DataFile, Manifests, Summed, checksum
+from faradisc.storage.immediate import run
+from fixtures.buckets import Exchanging, lines, some_items, zipped
+
+
+class Bucket:
+    def __init__(self, root: Path) -> None:
+        self.root = root / "bucket"
+        self.root.mkdir()
+        self.buckets = DirectoryBuckets(root)
+
+    def write(self, key: str, content: bytes) -> None:
+        path = self.root / key
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+    def manifest(self, directory: str, files: dict[str, bytes], more: bytes = b"") -> None:
+        """A manifest that names files with contents; those whose content is not empty are there."""
+        content = b"".join(DataFile(key, 1, checksum(each), "").line() for key, each in files.items()) + more
+        self.write(f"{directory}/manifest-files.json", content)
+        self.write(f"{directory}/manifest-files.md5", checksum(content).encode())
+        for key, each in files.items():
+            if each:
+                self.write(key, each)
+
+    def opened(self, prefix: str = "") -> Manifests:
+        found = run(self.buckets.objects("bucket", prefix))
+        return Manifests(self.buckets, "bucket", found)
+
+
+@pytest.fixture
+def bucket(tmp_path: Path) -> Bucket:
+    return Bucket(tmp_path)
+
+
+def read_all(read: Manifests) -> int:
+    """The number of pieces."""
+    pieces = 0
+    try:
+        while run(read.read_on()):
+            pieces += 1
+    finally:
+        read.close()
+    return pieces
+
+
+def is_known(read: Manifests, key: str) -> bool:
+    """Whether an object is held against what a manifest says of it."""
+    file = run(read.fetch(key))
+    file.close()
+    return isinstance(file, Summed)
+
+
+def test_a_manifest_of_many_files_is_read_in_pieces(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    count = 5 * manifests.LINES_AT_ONCE
+    listed = {f"AWSDynamoDB/1/data/{number}.gz": b"" for number in range(count)}
+    bucket.manifest("AWSDynamoDB/1", {**listed, "AWSDynamoDB/1/data/here.gz": b"content"})
+    noted = 0
+
+    def note(self: Manifests, *line: Any) -> None:
+        nonlocal noted
+        noted += 1
+        before(self, *line)
+
+    before = Manifests._note
+    monkeypatch.setattr(Manifests, "_note", note)
+    read = bucket.opened()
+    at_once = []
+    while run(read.read_on()):
+        at_once.append(noted)
+        noted = 0
+    assert sum(at_once) == count + 1 and max(at_once) <= manifests.LINES_AT_ONCE
+    assert at_once[0] == at_once[1] == 0  # opened, then hashed: nothing is believed before its checksum is
+    assert set(read._checksums) == {each.key for each in run(bucket.buckets.objects("bucket", ""))}
+    assert is_known(read, "AWSDynamoDB/1/data/here.gz")
+
+
+def test_many_manifests_are_read_one_after_another(bucket: Bucket) -> None:
+    for number in range(20):
+        bucket.manifest(f"e{number}", {f"e{number}/data/a.gz": b"content"})
+    read = bucket.opened()
+    data = read.data_only()
+    assert [each.key for each in data] == sorted(f"e{number}/data/a.gz" for number in range(20))
+    assert read_all(read) >= 20 * 3
+    assert all(is_known(read, each.key) for each in data)
+
+
+def test_the_manifest_above_the_data_is_read_when_the_data_is_wanted(bucket: Bucket) -> None:
+    bucket.manifest("moved", {"before/data/a.gz": b"", "before/data/b.gz": b""})
+    bucket.write("moved/data/a.gz", b"content")
+    read = bucket.opened("moved/data/")
+    assert not read_all(read)
+    assert read.want("moved/data/a.gz") and not read.want("moved/data/a.gz")
+    assert read_all(read)
+    file = run(read.fetch("moved/data/a.gz"))
+    assert file.read() == b"content"
+    with pytest.raises(Damaged):  # the manifest has the checksum of an empty file
+        file.read()
+    file.close()
+    bucket.write("other/data/a.gz", b"content")
+    alone = bucket.opened("other/data/")
+    assert alone.want("other/data/a.gz")
+    read_all(alone)
+    assert not is_known(alone, "other/data/a.gz")
+
+
+@pytest.mark.parametrize("more", [b"\n\n", b"x\n", b"[]\n", b'{"dataFileS3Key":"a"}\n', b"x" * 9_000_000])
+def test_lines_that_name_no_file(bucket: Bucket, more: bytes) -> None:
+    bucket.manifest("e", {"e/data/a.gz": b"content"}, more)
+    with pytest.raises(Damaged, match="names no data file"):
+        read_all(bucket.opened())
+
+
+def test_an_altered_manifest_is_not_believed(bucket: Bucket) -> None:
+    bucket.manifest("e", {"e/data/a.gz": b"content"})
+    path = bucket.root / "e/manifest-files.json"
+    path.write_bytes(path.read_bytes().replace(b'itemCount":1', b'itemCount":2'))
+    read = bucket.opened()
+    with pytest.raises(Damaged, match="its MD5 is not the one beside it"):
+        read_all(read)
+    assert not any(read._checksums.values())
+
+
+def test_an_import_of_many_small_objects_with_a_manifest(exchanging: Exchanging) -> None:
+    items = some_items(60)
+    bucket = Bucket.__new__(Bucket)
+    bucket.root = exchanging.root / "bucket"
+    bucket.manifest("e", {f"e/data/{n}.gz": zipped(lines(items[n : n + 3])) for n in range(0, 60, 3)})
+    described = exchanging.import_all("e/", InputCompressionType="GZIP")
+    assert (described["ImportStatus"], described["ImportedItemCount"]) == ("COMPLETED", 60)
+    assert described["ProcessedSizeBytes"] == len(lines(items))
+
+
+def test_objects_beside_no_manifest_are_data(bucket: Bucket) -> None:
+    bucket.write("a/manifest-summary.json", b"x")
+    found = [Object("a/manifest-summary.json", 1)]
+    assert bucket.opened().data_only() == found
