@@ -16,7 +16,7 @@ from faradisc.cli.main import cli
 PLAN = """\
 name: A small plan
 duration: 2m
-tables: {{T: {{mode: provisioned, read: 5, write: 5, partition_caps: 30/5}}}}
+tables: {{T: {{mode: provisioned, read: 5, write: 5, partition_caps: 30/5, partitions: 1}}}}
 traffic: [{{operation: PutItem, rate: {rate}, keys: {{uniform: 5000}}}}]
 budgets:
   throttled_percent: 1

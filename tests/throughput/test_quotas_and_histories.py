@@ -328,11 +328,11 @@ def test_only_the_table_that_was_named_is_enforced(worlds: Callable[..., World],
 def test_nothing_is_lost_of_what_is_charged_while_partitions_split(worlds: Callable[..., World]) -> None:
     """V78: requests on both sides of a split, rates and counts unchanged by it."""
     world = worlds("aws:300/100")
-    world.create(units=(1_000, 300))
+    world.create(units=(100, 30))
     accepted = 0
     for second in range(40):
         if second == 5:
-            world.client.update_table(TableName="Orders", **units(4_000, 2_000))
+            world.client.update_table(TableName="Orders", **units(400, 200))
         accepted += sum(accepts(world, f"{second}-{n}") for n in range(60))
         world.clock.advance(3)
     assert len(world.see()["partitions"]) == 4

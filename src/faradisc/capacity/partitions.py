@@ -33,10 +33,21 @@ PARTITION_WRITE_UNITS_MAX = 1000
 HASH_BYTES = 16
 
 
-def initial_partitions(read_units: int, write_units: int) -> int:
-    """Partitions of a provisioned resource at birth: the sum of both shares, rounded up once."""
-    share = read_units * PARTITION_WRITE_UNITS_MAX + write_units * PARTITION_READ_UNITS_MAX
-    return max(1, -(-share // (PARTITION_READ_UNITS_MAX * PARTITION_WRITE_UNITS_MAX)))
+PARTITIONS_BY_UNITS_MAX = 1000
+"""Units alone make no more than this. The service's quotas stay far below it (54 partitions); with small
+partition caps and large units it keeps a table of a test within bounds."""
+AWS = CapacityConfig()
+
+
+def initial_partitions(read_units: int, write_units: int, config: CapacityConfig = AWS) -> int:
+    """Partitions of a provisioned resource at birth: the sum of both shares, rounded up once.
+
+    The shares are those of the limits that the resource's partitions have: with caps of 30/10 a table of 100
+    write units is a small copy of one of 10,000.
+    """
+    reads, writes = config.partition_read_units, config.partition_write_units
+    needed = -(-(read_units * writes + write_units * reads) // (reads * writes))
+    return min(max(1, needed), PARTITIONS_BY_UNITS_MAX)
 
 
 class Cell(Bucket):

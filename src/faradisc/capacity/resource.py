@@ -118,7 +118,7 @@ class Resource:
     def _count_at_birth(self) -> int:
         if self.on_demand:
             return topology.on_demand_partitions(self.growth[0].initial, self.growth[1].initial)
-        return initial_partitions(self.read_units, self.write_units)
+        return initial_partitions(self.read_units, self.write_units, self.config)
 
     def _start_growth(self) -> None:
         initial = initial_on_demand(*self.highest) if self.on_demand else self.highest
@@ -185,7 +185,7 @@ class Resource:
             units = self.capacity(now) if self.on_demand else (self.warm.read_units, self.warm.write_units)
             plan = topology.plan_widest_first(self.partitions, topology.on_demand_partitions(*units))
         else:
-            plan = topology.plan_doubling(self.partitions, self.read_units, self.write_units)
+            plan = topology.plan_doubling(self.partitions, self.read_units, self.write_units, self.config)
         return [self.splitting.start(part, cuts, reason, now) for part, cuts in plan]
 
     def split_by_size(self, identity: str, survey: topology.Survey, now: int) -> list[Event]:

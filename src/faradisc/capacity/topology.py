@@ -1,8 +1,9 @@
 """How many partitions there are, and where they are cut.
 
-Counts: the sum of both directions' shares for provisioned resources, the larger of them for on-demand
-ones; a raise that no longer fits doubles. Cuts: by hash midpoint for throughput, at the byte median for
-size. Cuts for heat are in capacity/heat.py.
+Counts: the sum of both directions' shares for provisioned resources, of what their partitions may carry each,
+caps of single tables included; for on-demand ones the larger of both, by the service's own limits, so that a
+new table has four whatever its caps are. A raise that no longer fits doubles. Cuts: by hash midpoint for
+throughput, at the byte median for size. Cuts for heat are in capacity/heat.py.
 
 Counts never round their inputs: with exact rationals 11,000 write and 1 read unit need 12 partitions
 (vector V84). Sources: capacity.md section 2.4; vectors V70 to V87.
@@ -16,8 +17,9 @@ from fractions import Fraction
 from heapq import heapify, heappush, heapreplace
 from typing import Protocol
 
-from faradisc.capacity.config import GIB
+from faradisc.capacity.config import CapacityConfig
 from faradisc.capacity.partitions import (
+    AWS,
     HASH_BYTES,
     PARTITION_READ_UNITS_MAX,
     PARTITION_WRITE_UNITS_MAX,
@@ -28,27 +30,21 @@ from faradisc.capacity.partitions import (
 )
 
 HASH_SPACE = 1 << (8 * HASH_BYTES)
-PARTITION_GIB = 10
-"""Size of a full partition, for planning (V74); the limit itself is CapacityConfig.partition_bytes_max."""
 
 
-def needed_partitions(read_units: int, write_units: int, size_bytes: int) -> int:
+def needed_partitions(
+    read_units: int, write_units: int, size_bytes: int, config: CapacityConfig = AWS
+) -> int:
     """Partitions of a restored or imported resource: the larger of throughput and size (V70a)."""
-    by_size = -(-size_bytes // (PARTITION_GIB * GIB))
-    return max(initial_partitions(read_units, write_units), by_size)
+    by_size = -(-size_bytes // config.partition_bytes_max)
+    return max(initial_partitions(read_units, write_units, config), by_size)
 
 
-def fits(read_units: int, write_units: int, count: int) -> bool:
-    """Whether `count` equal partitions carry the throughput."""
-    return (
-        Fraction(read_units, PARTITION_READ_UNITS_MAX) + Fraction(write_units, PARTITION_WRITE_UNITS_MAX)
-        <= count
-    )
-
-
-def partitions_after_raise(count: int, read_units: int, write_units: int) -> int:
+def partitions_after_raise(
+    count: int, read_units: int, write_units: int, config: CapacityConfig = AWS
+) -> int:
     """The count after a raise: doubled until it fits (V73, V80, V81)."""
-    while not fits(read_units, write_units, count):
+    while count < initial_partitions(read_units, write_units, config):
         count *= 2
     return count
 
@@ -115,10 +111,12 @@ Plan = list[tuple[Partition, list[bytes]]]
 """Which partitions are to be cut, and where."""
 
 
-def plan_doubling(partitions: PartitionMap, read_units: int, write_units: int) -> Plan:
+def plan_doubling(
+    partitions: PartitionMap, read_units: int, write_units: int, config: CapacityConfig = AWS
+) -> Plan:
     """Every partition is halved at its hash midpoint, repeatedly, until the throughput fits."""
     count = len(partitions)
-    pieces = partitions_after_raise(count, read_units, write_units) // count
+    pieces = partitions_after_raise(count, read_units, write_units, config) // count
     plan = [(part, equal_cuts(part, pieces)) for part in partitions.partitions]
     return [(part, cuts) for part, cuts in plan if cuts]
 

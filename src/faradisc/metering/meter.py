@@ -281,7 +281,7 @@ class Meter:
             resource = meter.resource_of(index)
             size_bytes = sum(part.bytes for part in resource.partitions.partitions)
             by_units = (0, 0) if provision.on_demand else (provision.read_units, provision.write_units)
-            wanted = needed_partitions(*by_units, size_bytes)
+            wanted = needed_partitions(*by_units, size_bytes, resource.config)
             if wanted > len(resource.partitions):
                 resource.set_partitions(wanted, now)
                 meter.account.changed(resource)

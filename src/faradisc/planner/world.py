@@ -121,9 +121,9 @@ class World:
             return stated
         if rates.on_demand:
             warm = rates.warm or (12_000, 4_000)
-            by_size = topology.needed_partitions(0, 0, size_bytes)
+            by_size = topology.needed_partitions(0, 0, size_bytes, table.config)
             return max(topology.on_demand_partitions(max(warm[0], 12_000), max(warm[1], 4_000)), by_size)
-        return topology.needed_partitions(rates.read_units, rates.write_units, size_bytes)
+        return topology.needed_partitions(rates.read_units, rates.write_units, size_bytes, table.config)
 
     # --- Time ---------------------------------------------------------------------------------
 

@@ -98,7 +98,8 @@ def test_two_keys_of_one_hash_value_with_a_local_index() -> None:
 
 
 def two_hot_keys(config_name: str = "aws") -> Resource:
-    return table(config=profile(config_name).with_partition_caps(30, 10), read_units=100, write_units=100)
+    config = profile(config_name).with_partition_caps(30, 10)
+    return table(config=config, read_units=100, write_units=100, partitions=1)
 
 
 def test_relief_after_about_ten_minutes() -> None:

@@ -8,12 +8,11 @@ import pytest
 
 from faradisc.capacity.config import GIB, SECOND_NS
 from faradisc.capacity.events import Split, SplitDue, SplitRefused, SplitStarted
-from faradisc.capacity.partitions import Contents, initial_partitions
+from faradisc.capacity.partitions import AWS, PARTITIONS_BY_UNITS_MAX, Contents, initial_partitions
 from faradisc.capacity.resource import Resource
 from faradisc.capacity.topology import (
     HASH_SPACE,
     NO_SIZE_CUT_COLLECTION,
-    PARTITION_GIB,
     hash_bounds,
     needed_partitions,
     on_demand_partitions,
@@ -80,14 +79,14 @@ def test_v74_a_full_partition_splits_and_the_others_stay() -> None:
     resource = table(read_units=5000, write_units=2000)
     resource.set_provisioned(8000, 2000, START)
     resource.advance(START + HOUR)
-    assert len(resource.partitions) * PARTITION_GIB == 80
+    assert len(resource.partitions) * AWS.partition_bytes_max == 80 * GIB
     before = [part.id for part in resource.partitions.partitions]
     full = resource.partitions.partitions[3]
     full.bytes, full.items = 10 * GIB + 1, 1_000_000
     events = settle_splits(resource, START + HOUR + 60 * SECOND_NS)
     assert [type(event) for event in events] == [SplitDue, SplitStarted, Split]
     after = [part.id for part in resource.partitions.partitions]
-    assert len(after) * PARTITION_GIB == 90
+    assert len(after) * AWS.partition_bytes_max == 90 * GIB
     assert set(before) - set(after) == {full.id}
     assert sum(part.bytes for part in resource.partitions.partitions) == 10 * GIB + 1
 
@@ -224,3 +223,53 @@ def test_what_is_written_during_a_size_split_is_not_lost() -> None:
     assert sum(child.bytes for child in children) == 11 * GIB + 12_345
     assert sum(child.items for child in children) == 1003
     assert all(child.parent == part.id for child in children)
+
+
+# --- With caps of a table's own -----------------------------------------------------------------------
+
+SMALL = AWS.with_partition_caps(30, 10, 64 << 20)
+"""A hundredth of the service's limits."""
+
+
+@pytest.mark.parametrize(
+    ("read", "write"), [(1000, 500), (1000, 1000), (5000, 2000), (1, 11_000), (40_000, 40_000)]
+)
+def test_a_table_with_small_partitions_is_a_small_copy_of_a_large_one(read: int, write: int) -> None:
+    """A hundredth of the units with a hundredth of the limits: as many partitions (V70 to V72, V84, V85)."""
+    small = initial_partitions(read // 100 or 1, write // 100, SMALL)
+    assert small == initial_partitions((read // 100 or 1) * 100, write, AWS)
+
+
+def test_a_table_of_100_units_has_10_partitions_of_10() -> None:
+    resource = table(config=SMALL, read_units=1, write_units=100)
+    assert len(resource.partitions) == 11  # ten for the writes, and one read unit more than they carry (V84)
+    resource.set_provisioned(1, 150, START)
+    resource.advance(START + 120 * SECOND_NS)
+    assert len(resource.partitions) == 22
+
+
+def test_restored_tables_follow_their_own_size_limit() -> None:
+    assert needed_partitions(0, 0, 640 << 20, SMALL) == 10
+    assert needed_partitions(30, 10, 640 << 20, SMALL) == 10
+    assert needed_partitions(300, 100, 0, SMALL) == 20
+
+
+def test_on_demand_tables_have_four_partitions_whatever_they_carry() -> None:
+    assert len(table(config=SMALL, on_demand=True).partitions) == 4
+
+
+def test_units_alone_do_not_make_more_partitions_than_a_test_can_bear() -> None:
+    tiny = AWS.with_partition_caps(1, 1)
+    assert initial_partitions(40_000, 40_000, tiny) == PARTITIONS_BY_UNITS_MAX
+    assert partitions_after_raise(600, 40_000, 40_000, tiny) == 1200  # a raise doubles once more at most
+
+
+def test_a_map_of_an_earlier_version_stays_as_it_is() -> None:
+    """One that was stored when small partitions were counted by 3,000 and 1,000: a restart splits nothing,
+    a raise makes up for it."""
+    before = table(config=SMALL, write_units=100, read_units=30, partitions=1)
+    after = table(config=SMALL, write_units=100, read_units=30, stored=before.to_json())
+    assert len(after.partitions) == 1
+    after.set_provisioned(30, 110, START)
+    after.advance(START + 120 * SECOND_NS)
+    assert len(after.partitions) == 16
