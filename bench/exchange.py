@@ -2,15 +2,22 @@
 
 What is measured: CPU time of the process that does the work, and megabytes of item data as DynamoDB counts
 them. Wall clock says little here: each step ends with a sync of the log. Memory is the largest resident set.
+
+Three shapes of items: 12 attributes in 400 bytes; 5 attributes in 953 bytes, most of it one text; and the
+first again with four attributes that are there or not and a list of 0 to 3 members: lines of 64 forms.
 """
 
 import argparse
 import gzip
 import resource
 import shutil
+import sys
 import tempfile
 import time
+import zlib
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import orjson
 
@@ -22,29 +29,49 @@ from faradisc.values.size import item_size
 BUCKET = "bucket"
 MB = 1_000_000
 KEYS = ("pk", "sk", "owner", "views")
+OPTIONAL = ("status", "score", "verified", "address")
+LONG_BYTES = 900
+Item = dict[str, Any]
+Shape = Callable[[Population, int], Item]
+"""Makes the item of a number."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--items", type=int, default=100_000, help="a multiple of 100 (100000)")
+    parser.add_argument("--zlib", action="store_true", help="as if ISA-L were not installed")
     options = parser.parse_args()
+    if options.zlib:
+        sys.modules["isal"] = None  # type: ignore[assignment] - from now on its import fails
     print("| What | items | MB | MB/s of CPU | peak memory, MB | longest step, ms |")
     print("|---|---|---:|---:|---:|---:|")
-    for note_bytes in (0, 900):
+    for shape in (_many, _long, _varied):
         for table in (PLAIN_TABLE, INDEXED_TABLE):
-            _measure(options.items, table, note_bytes)
+            _measure(options.items, table, shape)
 
 
-def _item(population: Population, number: int, note_bytes: int) -> dict[str, object]:
-    """The bench's own item of 400 bytes and 12 attributes, or one of 5 attributes with a long text."""
+def _many(population: Population, number: int) -> Item:
+    """The bench's own item: 400 bytes, 12 attributes."""
+    return population.item(number)
+
+
+def _long(population: Population, number: int) -> Item:
     item = population.item(number)
-    if not note_bytes:
-        return item
-    text = (item["note"]["S"] * 5)[:note_bytes]
+    text = (item["note"]["S"] * 5)[:LONG_BYTES]
     return {**{name: item[name] for name in KEYS}, "note": {"S": text}}
 
 
-def _measure(items: int, table: str, note_bytes: int) -> None:
+def _varied(population: Population, number: int) -> Item:
+    item = population.item(number)
+    chance = zlib.crc32(str(number).encode())
+    for bit, name in enumerate(OPTIONAL):
+        if chance >> bit & 1:
+            del item[name]
+    item["tags"] = {"L": item["tags"]["L"][:1] * (chance >> 8 & 3)}
+    return item
+
+
+def _measure(items: int, table: str, shape: Shape) -> None:
     root = Path(tempfile.mkdtemp(prefix="faradisc-bench-"))
     try:
         source = root / "s3" / BUCKET / "in"
@@ -53,11 +80,12 @@ def _measure(items: int, table: str, note_bytes: int) -> None:
         size = 0
         with gzip.open(source / "items.json.gz", "wb", compresslevel=1) as out:
             for number in range(items):
-                item = _item(population, number, note_bytes)
+                item = shape(population, number)
                 size += item_size(item)
                 out.write(b'{"Item":' + orjson.dumps(item) + b"}\n")
         database = Directory(root / "data", directories(root / "s3", root / "logs"))
-        what = f"{size // items} bytes" + (", one index" if table == INDEXED_TABLE else "")
+        forms = ", 64 forms" if shape is _varied else ""
+        what = f"{size // items} bytes{forms}" + (", one index" if table == INDEXED_TABLE else "")
         request = {
             "S3BucketSource": {"S3Bucket": BUCKET, "S3KeyPrefix": "in/"},
             "InputFormat": "DYNAMODB_JSON",

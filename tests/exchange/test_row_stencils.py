@@ -302,6 +302,22 @@ def test_lines_of_one_form(tables: dict[str, Table], data: st.DataObject, name: 
             assert_same(shortcut, table, line_of(item))
 
 
+@pytest.mark.parametrize(
+    "inside",
+    [b"\\/", b"\\u0041", b"\\u001f", b"\\ud834", b"\\ud834\\udd1e", b"\\x", b"\\", b"\t", b"\xff", b"\\\\\\"],
+)
+def test_what_no_json_of_ours_has_inside_a_string(tables: dict[str, Table], inside: bytes) -> None:
+    table = tables["plain"]
+    shortcut = RowShortcut(table)
+    template = line_of(
+        {"p": {"S": "a"}, "x": {"S": "HERE"}, "y": {"L": [{"S": "HERE"}]}, "z": {"SS": ["HERE"]}}
+    )
+    assert not assert_same(shortcut, table, template)  # is cut
+    assert assert_same(shortcut, table, template)
+    for count in (1, 2, 3):
+        assert not assert_same(shortcut, table, template.replace(b"HERE", inside, count))
+
+
 # --- Lines that somebody has damaged ---------------------------------------------------------------
 
 FRAGMENTS = (

@@ -18,7 +18,8 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
-STENCILS_MAX = 32
+STENCILS_MAX = 128
+MARKS_MAX = 4096
 WINDOW = 4096
 """Texts after which it is judged which stencils were worth having."""
 CUT_EVERY = 31
@@ -46,7 +47,9 @@ S = TypeVar("S", bound=Stencil)
 class Stencils(Generic[S]):
     """The stencils of one job, the most frequent first.
 
-    Data without forms must not pay for the search: when less than half the texts of a window fit, none is
+    Which of many to try, the number of quotes in a text gives away: texts with as many mostly fit the same.
+
+    Data without forms must not pay for the search: when less than a quarter of a window's texts fit, none is
     tried for as long as a window, the next time for two, four, and so on.
     """
 
@@ -54,6 +57,8 @@ class Stencils(Generic[S]):
         """cut: makes a stencil of a text; None when that cannot be done."""
         self._cut = cut
         self._stencils: list[S] = []
+        self._by_mark: dict[int, list[S]] = {}
+        """Those that a text with so many quotes has fitted, in this window."""
         self._left = WINDOW
         """Texts until the end of the window, or of the rest."""
         self._misses = 0
@@ -66,16 +71,28 @@ class Stencils(Generic[S]):
         self._left -= 1
         if self._left < 0:
             self._judge()
-        for stencil in self._stencils:
+        if self._resting:
+            return None
+        mark = text.count(b'"')
+        for stencil in self._by_mark.get(mark, ()):
             match = stencil.fullmatch(text)
             if match is not None:
                 stencil.hits += 1
                 return stencil, match
-        if not self._resting:
-            if self._misses % CUT_EVERY == 0:
-                self._learn(text)
-            self._misses += 1
+        for stencil in self._stencils:
+            match = stencil.fullmatch(text)
+            if match is not None:
+                stencil.hits += 1
+                self._remember(mark, stencil)
+                return stencil, match
+        if self._misses % CUT_EVERY == 0:
+            self._learn(text)
+        self._misses += 1
         return None
+
+    def _remember(self, mark: int, stencil: S) -> None:
+        if len(self._by_mark) < MARKS_MAX:
+            self._by_mark.setdefault(mark, []).append(stencil)
 
     def _learn(self, text: bytes) -> None:
         if len(self._stencils) < STENCILS_MAX and len(text) <= TEXT_BYTES_MAX:
@@ -87,9 +104,10 @@ class Stencils(Generic[S]):
         """A window has ended, or a rest."""
         hits = sum(each.hits for each in self._stencils)
         self._left, self._misses = WINDOW, 0
+        self._by_mark.clear()
         if self._resting:
             self._resting = False
-        elif 2 * hits < WINDOW:
+        elif 4 * hits < WINDOW:
             self._resting = True
             self._left = WINDOW << min(self._rests, _RESTS_MAX)
             self._rests += 1
