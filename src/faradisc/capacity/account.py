@@ -9,11 +9,11 @@ Invariant: `due` is never later than the earliest `due` of any resource. Resourc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from faradisc.capacity.buckets import Bucket
-from faradisc.capacity.config import MINUTE_NS, SECOND_NS, CapacityConfig, Chance
+from faradisc.capacity.config import HOUR_NS, MINUTE_NS, SECOND_NS, CapacityConfig, Chance
 from faradisc.capacity.events import Event
 from faradisc.capacity.insights import Insights
 from faradisc.capacity.metrics import (
@@ -119,6 +119,8 @@ class Account:
         """Requests since the last call belong to the minute in which they were first counted."""
         began = self._next_minute - MINUTE_NS
         self.requests.flush(self.metrics, began)
+        if at // HOUR_NS > began // HOUR_NS:
+            self.metrics.expire(at, self.resources)
         for insights in self.insights.values():
             insights.end_minute(began)
         # When a clock is moved, many minutes go by at once; each five of them had the same settings.
@@ -158,15 +160,3 @@ class Account:
             add(f"AccountProvisioned{word}CapacityUtilization", (), at, 100 * sum(units) / account_most)
             busiest = 100 * max(units, default=0) / table_most
             add(f"MaxProvisionedTable{word}CapacityUtilization", (), at, busiest)
-
-    def to_json(self) -> list[dict[str, Any]]:
-        """What a restart must not lose, resource by resource."""
-        return [
-            {"table": table, "index": index, "state": resource.to_json()}
-            for (table, index), resource in self.resources.items()
-        ]
-
-
-def stored_states(stored: list[Mapping[str, Any]]) -> dict[tuple[str, str | None], Mapping[str, Any]]:
-    """`to_json` of an account, to be handed to `add(..., stored=)` by table and index."""
-    return {(entry["table"], entry["index"]): entry["state"] for entry in stored}

@@ -99,12 +99,6 @@ class Bucket:
     def exact_rate(self) -> Fraction:
         return Fraction(self.rate, self.scale)
 
-    def positive_at(self, now: int) -> int:
-        """The first nanosecond from `now` on at which a request is admitted; -1 if that never comes."""
-        if self.ok(now):
-            return now
-        return self.used // self.rate + 1 if self.rate else -1
-
 
 def seconds(count: int | None) -> int | None:
     """Seconds as nanoseconds, None kept."""

@@ -7,10 +7,9 @@ Source: capacity.md section 2.12 (measured rules); vectors V117 to V119, V128.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
 
 from faradisc.capacity.config import DAY_NS, HOUR_NS, SECOND_NS
 from faradisc.limits import (
@@ -68,13 +67,6 @@ class DecreaseLog:
             f"{date(self.next_allowed(now))}. Resource: {what}"
         )
 
-    def to_json(self) -> list[int]:
-        return list(self.accepted_ns)
-
-    @classmethod
-    def from_json(cls, stored: Sequence[int]) -> DecreaseLog:
-        return cls(list(stored))
-
 
 def is_decrease(present: Units, wanted: Units) -> bool:
     """Whether a change counts against the decreases: it lowers one of the two."""
@@ -108,13 +100,6 @@ class SwitchLog:
             f"{BILLING_MODE_SWITCHES_PER_DAY_MAX} in 1 day(s). Last update at {date(max(recent))}. "
             f"Next update can be made at {date(self.next_allowed(now))}"
         )
-
-    def to_json(self) -> list[int]:
-        return list(self.accepted_ns)
-
-    @classmethod
-    def from_json(cls, stored: Sequence[int]) -> SwitchLog:
-        return cls(list(stored))
 
 
 def date(at_ns: int) -> str:
@@ -222,16 +207,3 @@ def check_changes(
     for change in lowered:
         change.decreases.accept(now)
     return None
-
-
-def logs_to_json(decreases: Mapping[str, DecreaseLog], switches: SwitchLog) -> dict[str, Any]:
-    """The logs of a table (key "") and its indexes (by name), to be stored with the table."""
-    return {
-        "decreases": {name: log.to_json() for name, log in decreases.items()},
-        "switches": switches.to_json(),
-    }
-
-
-def logs_from_json(stored: Mapping[str, Any]) -> tuple[dict[str, DecreaseLog], SwitchLog]:
-    decreases = {name: DecreaseLog.from_json(moments) for name, moments in stored["decreases"].items()}
-    return decreases, SwitchLog.from_json(stored["switches"])

@@ -12,7 +12,7 @@ Sources: metrics.md; capacity.md section 2.14; vectors V130 to V133.
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from operator import itemgetter
 
@@ -122,6 +122,12 @@ class Series:
         self.points.append((minute_ns, statistic))
         return statistic
 
+    @property
+    def last_ns(self) -> int:
+        """The beginning of the last minute it tells of."""
+        last = self.points[-1][0] if self.points else 0
+        return last if self.reported is None else max(last, self.reported[1])
+
     def zeros(self, start_ns: int, end_ns: int, period_ns: int) -> dict[int, int]:
         """How many minutes of each period are covered and hold nothing, by the period's beginning.
 
@@ -210,11 +216,22 @@ class MetricStore:
             and all(_has(which, dimension, value) for dimension, value in wanted)
         )
 
-    def forget(self, table: str) -> None:
-        """Drop the series of a deleted table."""
+    def expire(self, now: int, alive: Collection[tuple[str, str | None]]) -> None:
+        """Drop the series of tables and indexes that are no more, once all that they tell is too old to keep.
+
+        `alive`: tables (with None) and global indexes. Series without dimensions are those of the account.
+        """
+        oldest = now - self._retention * MINUTE_NS
         self.series = {
-            key: series for key, series in self.series.items() if ("TableName", table) not in key[1]
+            key: series
+            for key, series in self.series.items()
+            if series.last_ns >= oldest or _resource_of(key[1]) in alive or not key[1]
         }
+
+
+def _resource_of(which: Dimensions) -> tuple[str, str | None]:
+    named = dict(which)
+    return named.get("TableName", ""), named.get("GlobalSecondaryIndexName")
 
 
 def _has(which: Dimensions, dimension: str, value: str | None) -> bool:
@@ -370,8 +387,3 @@ class Requests:
             if key[0] == table:
                 meter.flush(store, minute_ns)
         self._meters = {key: meter for key, meter in self._meters.items() if key[0] != table}
-
-
-def batch_was_throttled(members: int, throttled: int) -> bool:
-    """Whether a batch counts in ThrottledRequests: only when every member was throttled (V131)."""
-    return 0 < members == throttled

@@ -85,8 +85,6 @@ ACCOUNT = (
     "Please contact AWS Support at https://aws.amazon.com/support request a limit increase"
 )
 """T6."""
-CONTROL_PLANE = "The rate of control plane requests made by this account is too high"
-"""T7."""
 
 _MEMBER: dict[type[ApiError], str] = {
     ProvisionedThroughputExceededException: "ThrottlingReasons",
@@ -160,11 +158,6 @@ class Throttled(Exception):
     def __init__(self, throttle: Throttle) -> None:
         super().__init__(throttle.reason)
         self.throttle = throttle
-
-
-def control_plane_throttle() -> ThrottlingException:
-    """Too many control-plane calls: no reasons."""
-    return ThrottlingException(CONTROL_PLANE)
 
 
 def batch_error(throttles: Sequence[Throttle]) -> ApiError:

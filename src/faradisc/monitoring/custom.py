@@ -5,6 +5,7 @@ Points may come in any order of time, so they are kept by minute and not in a ro
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
@@ -27,6 +28,8 @@ class TooManySeries(Exception):
 @dataclass(slots=True)
 class CustomSeries:
     minutes: dict[int, Statistic] = field(default_factory=dict)
+    order: list[int] = field(default_factory=list)
+    """The minutes in order of time: points may come in any, and are asked for by stretches."""
     unit: str = "None"
     """Of the last point put. Assumed: one metric has one unit."""
 
@@ -47,8 +50,9 @@ class CustomMetrics:
         present = series.minutes.get(minute_ns)
         if present is None:
             series.minutes[minute_ns] = statistic
-            if len(series.minutes) > POINTS_MAX:
-                del series.minutes[min(series.minutes)]
+            insort(series.order, minute_ns)
+            if len(series.order) > POINTS_MAX:
+                del series.minutes[series.order.pop(0)]
         else:
             # Percentiles need every value: with a set of statistics among them, there are none.
             with_values = present.values is not None and statistic.values is not None
@@ -64,12 +68,13 @@ class CustomMetrics:
         period_ns = period_s * SECOND_NS
         points: dict[int, Statistic] = {}
         without_values = set()
-        for at, statistic in sorted(series.minutes.items()):
-            if start_ns <= at < end_ns:
-                period = at - at % period_ns
-                points.setdefault(period, Statistic()).merge(statistic)
-                if statistic.values is None:
-                    without_values.add(period)
+        order = series.order
+        for at in order[bisect_left(order, start_ns) : bisect_left(order, end_ns)]:
+            statistic = series.minutes[at]
+            period = at - at % period_ns
+            points.setdefault(period, Statistic()).merge(statistic)
+            if statistic.values is None:
+                without_values.add(period)
         for period in without_values:
             points[period].values = None
         return list(points.items())
@@ -82,7 +87,7 @@ class CustomMetrics:
         """The series of a place, with the beginning of their last minute."""
         for name, series in self._series.items():
             if name[0] == place:
-                yield name, max(series.minutes)
+                yield name, series.order[-1]
 
     def clear(self) -> None:
         self._series.clear()

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from faradisc.capacity.config import MINUTE_NS
 from faradisc.capacity.metric_catalog import METRICS, NAMESPACE
 from faradisc.capacity.metrics import Dimensions, MetricStore, Statistic
 from faradisc.monitoring.custom import CustomMetrics
@@ -70,10 +69,7 @@ class Sources:
     def listed(self, place: str) -> Iterator[tuple[MetricName, int]]:
         """Every series of a place with the beginning of its last minute, in no order."""
         for (name, which), series in self._metrics_of(place).series.items():
-            last = series.points[-1][0] if series.points else 0
-            if series.reported is not None:
-                last = max(last, series.reported[1])
-            yield MetricName(place, NAMESPACE, name, which), last - last % MINUTE_NS
+            yield MetricName(place, NAMESPACE, name, which), series.last_ns
         for (_, namespace, name, which), last in self.custom.listed(place):
             yield MetricName(place, namespace, name, which), last
 

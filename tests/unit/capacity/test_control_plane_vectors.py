@@ -10,8 +10,6 @@ from faradisc.capacity.controlplane import (
     SwitchLog,
     ThroughputChange,
     check_changes,
-    logs_from_json,
-    logs_to_json,
 )
 from unit.capacity.worlds import START
 
@@ -115,11 +113,6 @@ def test_quotas() -> None:
     )
     assert quotas.account_text((40_000, 0), (40_000, 1), "us-east-1") is None
     assert quotas.account_text((40_001, 0), (40_000, 1), "us-east-1") is not None
-
-
-def test_logs_survive_a_restart() -> None:
-    decreases, switches = {"": DecreaseLog([START]), "g1": DecreaseLog()}, SwitchLog([START])
-    assert logs_from_json(logs_to_json(decreases, switches)) == (decreases, switches)
 
 
 def test_the_first_switch_takes_longest() -> None:

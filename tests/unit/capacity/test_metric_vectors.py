@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from faradisc.capacity.account import Account, stored_states
+from faradisc.capacity.account import Account
 from faradisc.capacity.admission import Charge, admit
 from faradisc.capacity.config import MINUTE_NS, SECOND_NS, profile
 from faradisc.capacity.insights import Insights
 from faradisc.capacity.metric_catalog import METRICS
-from faradisc.capacity.metrics import MetricStore, Statistic, batch_was_throttled, dimensions
+from faradisc.capacity.metrics import RETENTION_MINUTES, MetricStore, Statistic, dimensions
 from faradisc.capacity.throttle import METRIC_OF_CAUSE
 from unit.capacity.worlds import START, TABLE, place, read, write
 
@@ -49,19 +49,15 @@ def test_v130_a_put_over_three_indexes_all_out_of_units() -> None:
 
 
 def test_v131_a_batch_of_which_a_part_was_throttled() -> None:
-    """V131, D: ten keys, four throttled: four events, no throttled request."""
+    """V131, D: ten keys, four throttled: four events. (No throttled request: tests/throughput.)"""
     account = world()
     resource = account.add("T", None, TABLE, START, read_units=6, write_units=1)
     assert resource.reads.bucket is not None
     resource.reads.bucket.set_balance(START, 6 * 10**9)
     outcomes = [read(resource, place(f"k{n}"), START) for n in range(10)]
-    throttled = sum(outcome is not None for outcome in outcomes)
-    assert throttled == 4
-    account.requests.meter("T", "BatchGetItem").throttled += batch_was_throttled(10, throttled)
+    assert sum(outcome is not None for outcome in outcomes) == 4
     account.advance(START + MINUTE_NS)
     assert total(account, "ReadThrottleEvents", TableName="T") == 4
-    assert total(account, "ThrottledRequests", TableName="T", Operation="BatchGetItem") == 0
-    assert batch_was_throttled(10, 10)
 
 
 def test_v132_reads_of_an_index_are_not_the_tables() -> None:
@@ -194,8 +190,31 @@ def test_list_by_dimension() -> None:
     assert store.list("UserErrors", [("TableName", "A")]) == [("UserErrors", (("TableName", "A"),))]
     assert len(store.list(None, [("TableName", None)])) == 2
     assert store.list("Other") == []
-    store.forget("A")
-    assert len(store.list()) == 1
+
+
+def test_what_a_deleted_table_has_told_goes_with_its_last_point() -> None:
+    """Whatever was created and deleted meanwhile: a store knows a day of those that are gone."""
+    account = world()
+    account.add("Kept", None, TABLE, START, read_units=5, write_units=5)
+    day_ns = RETENTION_MINUTES * MINUTE_NS
+    for n in range(50):
+        account.add(f"T{n}", None, TABLE + str(n), START, read_units=5, write_units=5)
+        account.add(f"T{n}", "g", TABLE + str(n), START, read_units=5, write_units=5)
+    account.requests.meter("T1", "GetItem").succeeded(1)
+    account.advance(START + MINUTE_NS)
+    account.add("Kept", "old", TABLE + "old", START, read_units=5, write_units=5)
+    account.advance(START + 6 * MINUTE_NS)
+    for n in range(50):
+        account.remove(f"T{n}")
+    account.remove("Kept", "old")
+    before = len(account.metrics.list())
+    account.advance(START + day_ns - 60 * MINUTE_NS)
+    assert len(account.metrics.list()) == before
+    account.advance(START + day_ns + 70 * MINUTE_NS)
+    left = account.metrics.list()
+    assert {dict(which).get("TableName") for _, which in left} == {"Kept", None}
+    assert all("GlobalSecondaryIndexName" not in dict(which) for _, which in left)
+    assert len(left) < before
 
 
 def test_an_account_survives_a_restart() -> None:
@@ -203,11 +222,8 @@ def test_an_account_survives_a_restart() -> None:
     table = account.add("T", None, TABLE, START, read_units=5000, write_units=2000)
     table.set_provisioned(8000, 2000, START)
     table.partitions.partitions[0].bytes = 77
-    stored = stored_states(account.to_json())
     again = world()
-    revived = again.add(
-        "T", None, TABLE, START, read_units=8000, write_units=2000, stored=stored[("T", None)]
-    )
+    revived = again.add("T", None, TABLE, START, read_units=8000, write_units=2000, stored=table.to_json())
     assert revived.to_json() == table.to_json()
     for one in (table, revived):
         one.advance(START + 10 * MINUTE_NS)

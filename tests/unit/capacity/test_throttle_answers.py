@@ -81,11 +81,6 @@ def test_the_table_of_exceptions(
     assert error.extra == {member: [{"reason": case.reason, "resource": case.arn}]}
 
 
-def test_control_plane_throttling_has_no_reasons() -> None:
-    error = throttle.control_plane_throttle()
-    assert (name(error), error.extra) == (THROTTLING, {})
-
-
 def test_v108_an_index_at_its_on_demand_maximum() -> None:
     """V108, M1: UpdateItem, TransactWriteItems and BatchExecuteStatement answer differently."""
     case = refused("Index", "W", Cause.MAX_ON_DEMAND, on_demand=True)
