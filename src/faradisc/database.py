@@ -97,6 +97,7 @@ class Database:
         """Of the whole database, while it goes on serving; `faradisc check --url` asks for them."""
         self._workers = Workers(
             (
+                Job("deleted tables", catalog.end_deletions),
                 Job("throughput", catalog.meter.step),
                 Job("index backfill", lambda: backfill_step(store, catalog)),
                 Job("idempotency tokens", lambda: backend.tokens.forget_expired(backend.clock.now_ns())),

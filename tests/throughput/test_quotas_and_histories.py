@@ -357,3 +357,20 @@ def test_a_table_with_local_indexes_is_cut_between_collections(worlds: Callable[
     assert all(len(bytes.fromhex(part["low"])) in (0, 16) for part in seen["partitions"])
     causes = [event["cause"] for event in seen["splits"] if event["event"] == "SplitRefused"]
     assert any("local secondary index" in cause for cause in causes)
+
+
+def test_deleted_tables_are_forgotten_though_nobody_looks(world: World) -> None:
+    """Not even a ListTables: what is counted of them goes with the deletion, their metrics a day later."""
+    for n in range(3):
+        world.create(f"Old{n}")
+    world.clock.advance(70)
+    world.client.list_tables()
+    for n in range(3):
+        world.client.delete_table(TableName=f"Old{n}")
+    world.clock.advance(60)
+    ((_, account),) = world.database.accounts()  # background work is done, and no table is asked for
+    assert not account.resources
+    assert any(("TableName", "Old0") in which for _, which in account.metrics.series)
+    world.clock.advance(26 * 3600)
+    world.database.accounts()
+    assert not any(("TableName", "Old0") in which for _, which in account.metrics.series)

@@ -178,6 +178,12 @@ class Catalog:
             self._settled(table)
         return sorted(name for space, name in self._tables if space == namespace)
 
+    async def end_deletions(self) -> bool:
+        """Let go of tables whose deletion has ended and nobody asks for, with all that is counted of them."""
+        for table in [each for each in self._tables.values() if each.state.status == "DELETING"]:
+            self._settled(table)
+        return False
+
     def _settled(self, table: Table, *, at_once: bool = False) -> Table | None:
         """The table in the state it has now; None when its deletion has ended.
 
