@@ -34,6 +34,10 @@ service's documentation, M1 to M3 measured on the service, P the paper of 2022, 
 assumed.
 """
 
+COUNT = """\
+(The specification's own count, 142, is that of its
+lines that begin with "| V": the heading of its table of sizes, `| Value | Bytes |`, is one of them.)"""
+
 _WORD = re.compile(r"\bV(\d+[a-d]?)\b")
 _NAME = re.compile(r"_v(\d+[a-d]?)(?=_|$)")
 
@@ -102,7 +106,7 @@ def render() -> str:
     missing = [vector.name for vector in listed if vector.name not in by_vector]
     if missing:
         raise ValueError(f"no test names {', '.join(missing)}")
-    parts = [HEAD, f"{len(listed)} vectors, each held by a test at least.\n"]
+    parts = [HEAD, f"{len(listed)} vectors, each held by a test at least. {COUNT}\n"]
     section = ""
     for vector in listed:
         if vector.section != section:
