@@ -251,5 +251,48 @@ def test_v70a_a_restored_table_has_the_partitions_its_size_needs(worlds: Callabl
     restored = world.see("Again")["partitions"]
     assert sum(part["items"] for part in restored) == 5
     assert 10_000 <= sum(part["bytes"] for part in restored) < 10_100
+    assert len(restored) == 10  # of 1 KB each
     consumed = world.metric("ConsumedWriteCapacityUnits", TableName="Again")[0]
     assert consumed == 0, "a restore is not charged"
+
+
+@pytest.mark.parametrize(
+    ("profile", "units", "partitions"),
+    [
+        ("aws:30/10/64KB", (30, 10), 2),  # units decide: a partition's reads and a partition's writes
+        ("aws:30/10/1KB", (30, 10), 10),  # size decides
+        ("aws:30/10/1KB", (300, 100), 20),  # units again
+        ("aws:30/10/64KB", None, 4),  # on demand: four
+        ("aws:30/10/1KB", None, 10),
+    ],
+)
+def test_v70a_a_restored_table_has_what_units_or_size_need(
+    worlds: Callable[..., World], profile: str, units: tuple[int, int] | None, partitions: int
+) -> None:
+    world = worlds("off", f"Again={profile}")
+    world.create(units=(500, 500), index=(500, 500))
+    for n in range(5):
+        world.client.put_item(
+            TableName="Orders", Item={"p": {"S": str(n)}, "g": {"S": "g" * 30}, "v": {"S": "x" * 2_000}}
+        )
+    arn = world.client.create_backup(TableName="Orders", BackupName="before")["BackupDetails"]["BackupArn"]
+    world.clock.advance(60)
+    mode: dict[str, Any] = {"BillingModeOverride": "PAY_PER_REQUEST"}
+    if units is not None:
+        given = {"ReadCapacityUnits": units[0], "WriteCapacityUnits": units[1]}
+        mode = {"BillingModeOverride": "PROVISIONED", "ProvisionedThroughputOverride": given}
+    index = {
+        "IndexName": "by-g",
+        "KeySchema": [{"AttributeName": "g", "KeyType": "HASH"}],
+        "Projection": {"ProjectionType": "KEYS_ONLY"},
+        **({"ProvisionedThroughput": given} if units is not None else {}),
+    }
+    world.client.restore_table_from_backup(
+        TargetTableName="Again", BackupArn=arn, GlobalSecondaryIndexOverride=[index], **mode
+    )
+    world.clock.advance(60)
+    world.client.describe_table(TableName="Again")
+    assert len(world.see("Again")["partitions"]) == partitions
+    # Its entries are small: only units make it more.
+    by_units = {None: 4, (30, 10): 2, (300, 100): 20}[units]
+    assert len(world.see("Again", "by-g")["partitions"]) == by_units
