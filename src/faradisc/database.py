@@ -81,7 +81,9 @@ class Database:
         self.account = settings.account
         self.request_ids = RequestIds(backend.entropy)
         store, catalog = backend.store, backend.catalog
-        self._observer = Observer(catalog.account_of, backend.clock.now_ns, catalog.meter.moment)
+        self._now = backend.clock.now_ns
+        self._moment = catalog.meter.moment
+        self._observer = Observer(catalog.account_of, self._now)
         self.neighbours = Neighbours(
             store,
             catalog,
@@ -214,7 +216,7 @@ class Database:
         operation = OPERATIONS[call.operation]
         call.wording = operation.wording
         observer = self._observer
-        began = observer.begin()
+        began = self._moment.now = self._now()
         try:
             result = await operation.handler(self._backend, call)
         except RequestRuleError as refusal:

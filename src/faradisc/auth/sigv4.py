@@ -27,6 +27,7 @@ DYNAMODB = "dynamodb"
 """The signing name of the service."""
 
 _SIGNATURE = b"Signature="
+_QUESTION_MARK = ord("?")
 _HEADER_PARAMETERS = ("Credential", "Signature", "SignedHeaders")
 _QUERY_PARAMETERS = (
     "X-Amz-Algorithm",
@@ -119,7 +120,7 @@ def credential_of(headers: Mapping[bytes, bytes], target: bytes) -> Credential:
             credential is not None
             and len(header) > cut + len(_SIGNATURE)
             and (b"x-amz-date" in headers or b"date" in headers)
-            and b"?" not in target
+            and _QUESTION_MARK not in target
         ):
             return credential
     parts = parts_of(headers, target)

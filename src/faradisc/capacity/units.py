@@ -16,7 +16,7 @@ from faradisc.limits import READ_UNIT_BYTES, WRITE_UNIT_BYTES
 
 def blocks(size_bytes: int, block_bytes: int) -> int:
     """Blocks of a size, rounded up; an absent or empty thing still fills one."""
-    return max(1, -(-size_bytes // block_bytes))
+    return -(-size_bytes // block_bytes) or 1
 
 
 def read_half_units(size_bytes: int, *, consistent: bool) -> int:
@@ -27,7 +27,7 @@ def read_half_units(size_bytes: int, *, consistent: bool) -> int:
 
 def write_units(old_bytes: int, new_bytes: int) -> int:
     """Write units of replacing an item: the larger of both images; absent counts as 0 bytes."""
-    return blocks(max(old_bytes, new_bytes), WRITE_UNIT_BYTES)
+    return blocks(old_bytes if old_bytes > new_bytes else new_bytes, WRITE_UNIT_BYTES)
 
 
 def failed_condition_units(

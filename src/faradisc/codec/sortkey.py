@@ -47,7 +47,7 @@ def encode_component(value: AttributeValue) -> bytes:
 
 def encode_bytes(data: bytes) -> bytes:
     """The component of a string's or a binary's bytes."""
-    if b"\x00" in data:
+    if 0 in data:  # asked for a byte: looking for bytes raises and catches an exception first
         data = data.replace(b"\x00", _ESCAPED_ZERO)
     return data + _END
 

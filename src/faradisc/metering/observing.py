@@ -20,7 +20,6 @@ from faradisc.errors import (
     TransactionCanceledException,
     TransactionConflictException,
 )
-from faradisc.metering.table import Moment
 
 THROTTLES: Final = (ProvisionedThroughputExceededException, ThrottlingException, RequestLimitExceeded)
 
@@ -60,37 +59,25 @@ class Seen(Protocol):
 class Observer:
     """Counts requests in the metrics of the account they belong to."""
 
-    __slots__ = ("_account_of", "_moment", "_now")
+    __slots__ = ("_account_of", "_now")
 
     def __init__(
         self,
         account_of: Callable[[str, str], Account],
         now: Callable[[], int],
-        moment: Moment | None = None,
     ) -> None:
-        """moment: told when requests begin."""
         self._account_of = account_of
         self._now = now
-        self._moment = moment or Moment()
-
-    def begin(self) -> int:
-        now = self._moment.now = self._now()
-        return now
 
     def succeeded(self, call: Seen, began: int) -> None:
         """A request was answered. Control-plane requests have no tables here and are not counted."""
-        tables = call.tables
-        if not tables:
-            if call.records is not None:
-                self._read_stream(call.operation, call.records, self._now() - began)
-            return
-        operation = call.operation
         elapsed = self._now() - began
-        for table in tables:
-            meter = table.meter.operations.get(operation)
-            if meter is None:
-                meter = table.meter.account.requests.meter(table.name, operation)
-                table.meter.operations[operation] = meter
+        operation = call.operation
+        for table in call.tables:
+            operations = table.meter.operations
+            if operation not in operations:
+                operations[operation] = table.meter.account.requests.meter(table.name, operation)
+            meter = operations[operation]
             # meter.succeeded, written out: this is on the path of every request.
             recent = meter.recent
             recent.append(elapsed)
@@ -98,6 +85,8 @@ class Observer:
                 meter.fold()
             if call.returned is not None:
                 meter.returned[call.returned] += 1
+        if call.records is not None:
+            self._read_stream(operation, call.records, elapsed)
 
     def _read_stream(self, operation: str, read: StreamRead, elapsed: int) -> None:
         """A page of a stream; it is counted with the stream's label, and with nothing else."""

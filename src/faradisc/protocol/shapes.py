@@ -151,27 +151,14 @@ class _Writer:
         if node.kind == "structure":
             self._structure(node, variable, depth)
         elif node.kind == "list":
-            self._elements(node, variable, depth)
+            self._elements(node, f"for {{}} in {variable}:", depth)
         elif node.kind == "map":
             self._map(node, variable, depth)
 
-    def _elements(self, node: Node, elements: str, depth: int) -> None:
+    def _elements(self, node: Node, loop: str, depth: int) -> None:
         assert node.element is not None
         element = self._variable()
-        if node.holds_attributes:
-            # All at once what can be asked at once: each is a dict of one member.
-            dicts, ones = self._constant({dict}), self._constant({1})
-            self._line(
-                depth,
-                f"if not ({dicts}.issuperset(map(type, {elements}))"
-                f" and {ones}.issuperset(map(len, {elements}))): verdict = {VALUES}",
-            )
-            self._line(depth, "else:")
-            self._line(depth + 1, f"for {element} in {elements}:")
-            is_string = f"type({element}.get('S')) is str"
-            self._line(depth + 2, f"if not {is_string} and not canonicalise({element}): verdict = {VALUES}")
-            return
-        self._line(depth, f"for {element} in {elements}:")
+        self._line(depth, loop.format(element))
         self._value(node.element, element, depth + 1)
 
     def _map(self, node: Node, variable: str, depth: int) -> None:
@@ -179,9 +166,7 @@ class _Writer:
         if refusal:
             self._line(depth, f"for {key} in {variable}:")
             self._line(depth + 1, f"if {refusal}: return {SHAPE}")
-        elements = self._variable()
-        self._line(depth, f"{elements} = {variable}.values()")
-        self._elements(node, elements, depth)
+        self._elements(node, f"for {{}} in {variable}.values():", depth)
 
     def _refusal(self, node: Node, variable: str) -> str:
         """An expression that is true when the value itself, contents aside, must be refused."""

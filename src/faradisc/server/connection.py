@@ -124,7 +124,6 @@ class Connection(asyncio.Protocol):
         "_unsent",
         "_upgrade",
         "_writable",
-        "on_header",
     )
 
     def __init__(self, shared: Shared) -> None:
@@ -158,9 +157,7 @@ class Connection(asyncio.Protocol):
         """Bytes since the last request ended (those in its own last chunk are not counted)."""
         self._target = b""
         self._arriving: dict[bytes, bytes] = {}
-        """Headers as sent, until they are complete; then trailers, which nobody wants."""
-        self.on_header = self._arriving.__setitem__
-        """The parser's call for each header: one that runs no Python, there being ten of them."""
+        """Headers, until they are complete; then trailers, which nobody wants."""
         self._headers: dict[bytes, bytes] = {}
         self._body: bytes | bytearray = b""
         self._expects = False
@@ -251,11 +248,12 @@ class Connection(asyncio.Protocol):
     def on_url(self, piece: bytes) -> None:
         self._target = self._target + piece if self._target else piece
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._arriving[name.lower()] = value
+
     def on_headers_complete(self) -> None:
-        arriving = self._arriving
-        names = b"\n".join(arriving).lower().split(b"\n")  # all at once; no name holds a line break
-        headers = self._headers = dict(zip(names, arriving.values(), strict=False))
-        arriving.clear()
+        headers = self._headers = self._arriving
+        self._arriving = {}
         if self._fed > HEAD_BYTES_MAX:
             head = len(self._target) + sum(len(name) + len(value) + 4 for name, value in headers.items())
             if head > HEAD_BYTES_MAX:
@@ -308,7 +306,7 @@ class Connection(asyncio.Protocol):
         self._fed = 0
         self._target = self._body = b""
         if self._arriving:
-            self._arriving.clear()
+            self._arriving = {}
         self._expects = self._upgrade = False
 
     def _refuse(self, status: HTTPStatus) -> None:

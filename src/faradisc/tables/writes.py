@@ -65,7 +65,7 @@ class Matches(Protocol):
 class Image:
     """An item as it was read: absent, or a stored record that is decoded only when looked at."""
 
-    __slots__ = ("_item", "record", "size_bytes", "version")
+    __slots__ = ("_item", "exists", "record", "size_bytes", "version")
 
     def __init__(self, row: Row | None) -> None:
         self._item: Item | None = None
@@ -73,13 +73,10 @@ class Image:
         self.record: record.Record | None = None
         self.size_bytes = 0
         """Size of the item; 0 when absent."""
+        self.exists = row is not None
         if row is not None:
             self.version, self.record = row
             self.size_bytes = record.size_of(self.record)
-
-    @property
-    def exists(self) -> bool:
-        return self.record is not None
 
     @property
     def item(self) -> Item | None:
@@ -196,7 +193,7 @@ def evaluate(change: Change, old: Image) -> Outcome:
         if size is None:
             size = _size_of(new, change, old)
         measured = size if change.measured is None else change.measured(size)
-        if max(size, measured) > ITEM_SIZE_BYTES_MAX:
+        if size > ITEM_SIZE_BYTES_MAX or measured > ITEM_SIZE_BYTES_MAX:
             raise ValidationException(change.too_large)
         if size > ATTRIBUTE_NAME_BYTES_MAX or "" in new:
             _check_names(new)
