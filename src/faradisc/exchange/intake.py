@@ -22,6 +22,8 @@ from faradisc.tables.table import Table
 
 STEP_BYTES = 256 * 1024
 """Of content read in one step: some ten milliseconds of work."""
+QUICK_STEP_BYTES = 2 * STEP_BYTES
+"""Where a shortcut takes all records of a step: each takes a third of the time."""
 STEP_RECORDS = 2000
 OBJECTS_MAX = 50_000
 
@@ -148,12 +150,16 @@ class Intake:
 
     def _in_one_step(self, reading: Reading) -> Iterator[Found]:
         """What there is to read in one step; None is the last when there is more."""
-        before = reading.bytes_read
+        until = reading.bytes_read + QUICK_STEP_BYTES
+        quick = True
         for count, each in enumerate(self._found, start=1):
             yield each
             if each is None:
                 return
-            if count >= STEP_RECORDS or reading.bytes_read - before >= STEP_BYTES:
+            if quick and type(each) is not tuple:
+                quick = False
+                until -= QUICK_STEP_BYTES - STEP_BYTES
+            if count >= STEP_RECORDS or reading.bytes_read >= until:
                 yield None
                 return
 

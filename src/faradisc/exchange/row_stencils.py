@@ -66,7 +66,7 @@ Grows = Callable[[bytes], int]
 # --- What contents count ---------------------------------------------------------------------------
 
 
-@lru_cache(4096)
+@lru_cache(16_384)
 def _number_grows(text: bytes) -> int:
     return number.size_bytes(text.decode()) - len(text)
 

@@ -19,6 +19,8 @@ from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
 STENCILS_MAX = 128
+FEW = 4
+"""Stencils that are tried one after another; which of more, a text's quotes are counted for."""
 MARKS_MAX = 4096
 WINDOW = 4096
 """Texts after which it is judged which stencils were worth having."""
@@ -73,17 +75,20 @@ class Stencils(Generic[S]):
             self._judge()
         if self._resting:
             return None
-        mark = text.count(b'"')
-        for stencil in self._by_mark.get(mark, ()):
-            match = stencil.fullmatch(text)
-            if match is not None:
-                stencil.hits += 1
-                return stencil, match
+        mark = 0
+        if len(self._stencils) > FEW:
+            mark = text.count(b'"')
+            for stencil in self._by_mark.get(mark, ()):
+                match = stencil.fullmatch(text)
+                if match is not None:
+                    stencil.hits += 1
+                    return stencil, match
         for stencil in self._stencils:
             match = stencil.fullmatch(text)
             if match is not None:
                 stencil.hits += 1
-                self._remember(mark, stencil)
+                if mark:
+                    self._remember(mark, stencil)
                 return stencil, match
         if self._misses % CUT_EVERY == 0:
             self._learn(text)
