@@ -60,12 +60,17 @@ class Periods:
 
         return await self._catalog.update(table, change, while_in_use=True)
 
-    async def disable(self, table: Table) -> Table:
-        """Switch it off, and forget the history."""
+    async def disable(self, table: Table, check: Callable[[], None]) -> Table:
+        """Switch it off, and forget the history.
+
+        check: raises to refuse; asked when it is this change's turn, so a restore that is begun while it
+        waits keeps the history.
+        """
         # A change that is on its way may be the first of the next day.
         end_day = self._catalog.moments.now_ns() // DAY_NS + 2
 
         def change(state: TableState) -> bool:
+            check()
             left = state.pitr
             if left is not None:
                 days = {"first_day": left["first_day"], "end_day": end_day}

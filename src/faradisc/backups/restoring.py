@@ -39,6 +39,7 @@ from faradisc.codec.keyspace import JOBS_PART, job_key
 from faradisc.codec.record import Record
 from faradisc.errors import (
     LimitExceededException,
+    PointInTimeRecoveryUnavailableException,
     ResourceInUseException,
     StorageError,
     TableAlreadyExistsException,
@@ -113,7 +114,16 @@ class Restores:
             "source_arn": source.arn,
             "at_ns": at_ns,
         }
-        return await self._begin(target, definition, restored)
+        made = await self._begin(target, definition, restored)
+        present, history = self._catalog.at((source.state.namespace, source.name)), source.history
+        kept = present.history if present is not None else None
+        if history is None or kept is None or kept.resource != history.resource:
+            # The history went while this waited for its turn. From here on it would stay.
+            await self._catalog.delete(made, while_in_use=True)
+            raise PointInTimeRecoveryUnavailableException(
+                f"Point in time recovery is not enabled for table '{source.name}'"
+            )
+        return made
 
     def check_target(self, target: Target) -> None:
         """Raises TableAlreadyExistsException, TableInUseException unless a name is free."""

@@ -36,9 +36,12 @@ async def update_continuous_backups(backend: Backend, call: Call) -> dict[str, A
             "RecoveryPeriodInDays can only be specified when PointInTimeRecoveryEnabled is true"
         )
     elif table.history is not None:
-        if backend.restores.reads_past_of(table):
-            raise ContinuousBackupsUnavailableException(
-                f"Another table is being restored from the table: {table.name}. Please retry later"
-            )
-        table = await backend.periods.disable(table)
+
+        def check() -> None:
+            if backend.restores.reads_past_of(table):
+                raise ContinuousBackupsUnavailableException(
+                    f"Another table is being restored from the table: {table.name}. Please retry later"
+                )
+
+        table = await backend.periods.disable(table, check)
     return {"ContinuousBackupsDescription": backend.periods.description(table)}

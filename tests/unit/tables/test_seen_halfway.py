@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from faradisc.database import Database
+from faradisc.errors import ApiError
 from faradisc.exchange.desk import directories
 from faradisc.testing.faulty_store import Faults
 from faradisc.testing.seeded_loop import SeededLoop
@@ -131,6 +132,54 @@ def test_recovery_goes_back_to_where_its_history_begins() -> None:
 
     with SeededLoop(world.chance) as loop:
         loop.run("play", play())
+
+
+@pytest.mark.parametrize("first", ["restore", "disable"])
+def test_a_history_goes_or_is_restored_from_and_not_both(first: str) -> None:
+    """Both are asked for while another change is under way; whoever's turn comes first has its way."""
+    world = World()
+    restoring = {"SourceTableName": "table", "TargetTableName": "restored", "UseLatestRestorableTime": True}
+    asked: dict[str, tuple[str, dict[str, Any]]] = {
+        "restore": ("RestoreTableToPointInTime", restoring),
+        "disable": ("UpdateContinuousBackups", recovery(on=False)),
+    }
+    refused: list[str] = []
+
+    async def attempt(database: Database, which: str) -> None:
+        operation, request = asked[which]
+        try:
+            await ask(database, operation, **request)
+        except ApiError as error:
+            refused.append(f"{which}: {error.wire_name()}")
+
+    async def play() -> None:
+        database = await world.open()
+        await ask(database, "CreateTable", TableName="table", **schema("p:S"))
+        await ask(database, "UpdateContinuousBackups", **recovery(on=True))
+
+        async def the_other() -> None:
+            loop.start("second", attempt(database, "disable" if first == "restore" else "restore"))
+            for _ in range(20):
+                await asyncio.sleep(0)
+
+        await while_a_change_waits(loop, database, attempt(database, first), the_other)
+        for _ in range(200):
+            await database.work()
+        names = (await ask(database, "ListTables"))["TableNames"]
+        assert names == (["restored", "table"] if first == "restore" else ["table"])
+
+    with SeededLoop(world.chance) as loop:
+        loop.run("play", play())
+    code = {
+        "restore": "disable: ContinuousBackupsUnavailableException",
+        "disable": "restore: PointInTimeRecoveryUnavailableException",
+    }
+    assert refused == [code[first]]
+
+
+def recovery(*, on: bool) -> dict[str, Any]:
+    specification = {"PointInTimeRecoveryEnabled": on}
+    return {"TableName": "table", "PointInTimeRecoverySpecification": specification}
 
 
 def test_limits_that_are_set_while_auto_scaling_acts_are_held() -> None:
