@@ -56,12 +56,13 @@ class Archivist:
         self._backups: dict[str, Made] = {}
         self._restore: Restore | None = None
         self._count = 0
+        self.is_resting = False
 
     async def run(self, call: Call, store: FaultyStore) -> None:
-        """Until the store fails; raises StorageError then."""
+        """Until it is to rest, or the store fails; raises StorageError then."""
         if self._restore is not None:
             await self._see_through(call, self._restore)
-        while True:
+        while not self.is_resting:
             await pause(self._chance, 400)
             await self._look(call, store)
             act = self._chance.choice((self._back_up, self._from_backup, self._from_past))

@@ -7,7 +7,7 @@ from hashlib import md5
 from io import BytesIO
 from typing import BinaryIO
 
-from faradisc.exchange.buckets import Access, BucketFailed, Buckets, NoSuchKey, Object
+from faradisc.exchange.buckets import Access, BucketFailed, Buckets, Draft, NoSuchKey, Object
 from simulation.actors import pause
 
 BUCKET = "bucket"
@@ -41,15 +41,15 @@ class MemoryBuckets:
             raise NoSuchKey(f"there is no {key}")
         return BytesIO(self.objects_by_key[key])
 
-    def draft(self, bucket: str, name: str) -> BinaryIO:
-        return BytesIO()
+    def draft(self, bucket: str, name: str) -> Draft:
+        return Draft(BytesIO(), durable=False)
 
-    def discard(self, draft: BinaryIO) -> None:
-        draft.close()
+    def discard(self, draft: Draft) -> None:
+        draft.file.close()
 
-    async def store(self, bucket: str, key: str, draft: BinaryIO) -> str:
-        draft.seek(0)
-        return await self.put(bucket, key, draft.read())
+    async def store(self, bucket: str, key: str, draft: Draft) -> str:
+        draft.file.seek(0)
+        return await self.put(bucket, key, draft.file.read())
 
     async def put(self, bucket: str, key: str, content: bytes) -> str:
         await self._travel()
@@ -62,7 +62,7 @@ class MemoryBuckets:
         self.objects_by_key.pop(key, None)
 
     async def _travel(self) -> None:
-        await pause(self._chance, 6)
+        await pause(self._chance, 2)
         self._fail_at_times()
 
     def _fail_at_times(self) -> None:

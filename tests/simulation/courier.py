@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import gzip
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import md5
 from itertools import count
@@ -58,32 +58,38 @@ class Courier:
     def __init__(
         self,
         auditor: Auditor,
-        clock: ManualClock,
-        chance: random.Random,
         drawing: Drawing,
         buckets: MemoryBuckets,
+        *,
+        clock: ManualClock,
+        chance: random.Random,
+        errands: Sequence[str],
     ) -> None:
+        """errands: what to go on: exports, imports, bulk puts, each as often as it stands there."""
         self._auditor = auditor
         self._clock = clock
         self._chance = chance
         self._drawing = drawing
         self._buckets = buckets
+        makers = {"export": self._export, "import": self._import, "bulk": self._bulk_put}
+        self._makers = [makers[each] for each in errands]
         self._numbers = count(1)
         self._errand: Errand | None = None
+        self.is_resting = False
+        """It goes on no further errand."""
         self._leftover: str | None = None
         """A table that was imported and compared; it is deleted, again after a crash."""
 
     async def run(self, call: Call, store: FaultyStore) -> None:
-        """Until the store fails; raises StorageError then."""
+        """Until it is to rest, or the store fails; raises StorageError then."""
         if self._errand is not None:
             await self._see_through(call, store, self._errand)
-        while True:
+        while not self.is_resting:
             if self._leftover is not None:
                 await call("DeleteTable", {"TableName": self._leftover})
                 self._leftover = None
-            await pause(self._chance, 300)
-            make = self._chance.choice((self._export, self._import, self._bulk_put, self._bulk_put))
-            self._errand = make(store)
+            await pause(self._chance, 20)
+            self._errand = self._chance.choice(self._makers)(store)
             await self._see_through(call, store, self._errand)
 
     # --- Every errand ----------------------------------------------------------------------------
@@ -104,7 +110,7 @@ class Courier:
                 break
             if errand.operation == "StartBulkPutItems" and self._chance.random() < 0.02:
                 await call("CancelBulkOperation", {member: errand.arn})
-            await pause(self._chance, 40)
+            await pause(self._chance, 25)
         else:
             self._auditor.fault(f"{errand.arn} does not come to an end")
         self._errand = None

@@ -176,6 +176,8 @@ class Drawing:
         """A put of one item, for the records of imports and bulk puts."""
         (key,) = self._keys(1)
         condition = self._condition(not conditions, False)
+        if conditions and self._chance.random() < 0.3:
+            condition = Condition("absent")  # false if it is put twice
         return Write(table, key, "put", next(self._numbers), condition, self._attributes(now_s))
 
     def _condition(self, none: bool, as_statement: bool) -> Condition | None:

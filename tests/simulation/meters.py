@@ -162,6 +162,8 @@ class MeterReader:
         resource, settings = self._resource(), self._settings()
         if resource is None or settings != stamp.settings or stamp.settings == ():
             return  # it is not known what it was held against
+        if isinstance(request, Listing):
+            return  # a page is paid when it was read, and others may be let in meanwhile
         self._note_map(resource, self._lows, "in a life")
         key = _only_key(request)
         for is_write, cost in enumerate(units):

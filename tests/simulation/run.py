@@ -26,6 +26,7 @@ from faradisc.check import Check
 from faradisc.clock import ManualClock, SeededEntropy
 from faradisc.database import Database, Settings
 from faradisc.errors import StorageError
+from faradisc.exchange import intake
 from faradisc.exchange.desk import Places
 from faradisc.protocol import front
 from faradisc.protocol.http import HttpRequest
@@ -77,6 +78,8 @@ class Shape:
     throttled: float
     """Share of accesses that go to it."""
     throttled_index: bool
+    errands: tuple[str, ...] = ("export", "import", "bulk", "bulk")
+    """What the courier goes on."""
     switched_on: float = 0.45
     """Share of the switches that are put on at the beginning."""
 
@@ -137,7 +140,7 @@ def play(seed: int, disk_of: DiskOf = FaultyDisk, **shape: Any) -> Outcome:
     shape: members of Shape that are not to be drawn.
     """
     run = Run(seed, disk_of, shape)
-    with _bugs_surface():
+    with _a_smaller_world():
         try:
             run.play()
         except AssertionError as error:
@@ -154,12 +157,15 @@ def play(seed: int, disk_of: DiskOf = FaultyDisk, **shape: Any) -> Outcome:
 
 
 @contextmanager
-def _bugs_surface() -> Iterator[None]:
-    before, front.RAISE_UNEXPECTED = front.RAISE_UNEXPECTED, True
+def _a_smaller_world() -> Iterator[None]:
+    """Mistakes are raised; and what comes in from a bucket is stored in steps of few records, so that crashes
+    come between them."""
+    before = front.RAISE_UNEXPECTED, intake.STEP_RECORDS
+    front.RAISE_UNEXPECTED, intake.STEP_RECORDS = True, 2
     try:
         yield
     finally:
-        front.RAISE_UNEXPECTED = before
+        front.RAISE_UNEXPECTED, intake.STEP_RECORDS = before
 
 
 class Run:
@@ -191,7 +197,14 @@ class Run:
         self.operator = Operator(self.auditor, chance, self.shape.switched_on)
         self.archivist = Archivist(self.auditor, self.clock, chance)
         self.buckets = MemoryBuckets(chance, self.shape.bucket_trouble)
-        self.courier = Courier(self.auditor, self.clock, chance, self.drawing, self.buckets)
+        self.courier = Courier(
+            self.auditor,
+            self.drawing,
+            self.buckets,
+            clock=self.clock,
+            chance=chance,
+            errands=self.shape.errands,
+        )
         self.logs = Path(tempfile.gettempdir(), f"simulation-{os.getpid()}-{seed}")
         """Of imports and bulk puts: the only files of a run that the machine's own disk has."""
         self.has_orphans = False
@@ -279,6 +292,7 @@ class Life:
         self._worker: Worker
         self._working: Strand
         self._following: Strand
+        self._carrying: Strand
         self.working: list[Strand] = []
         """The strands whose end is the end of the run."""
 
@@ -310,7 +324,7 @@ class Life:
         self._working = loop.start(SERVICE, self._worker.run())
         loop.start("snapshots", take_snapshots(store, run.auditor, run.chance))
         loop.start("archivist", self._archive())
-        loop.start("courier", self._carry())
+        self._carrying = loop.start("courier", self._carry())
         self._following = loop.start("streams", self._follow())
         self.working = [loop.start(client.name, client.run(self.call, store)) for client in run.clients]
         self.working.append(loop.start("operator", self._switch()))
@@ -378,13 +392,13 @@ class Life:
         """Everybody is done: let the background work come to its end, and judge everything."""
         run = self._run
         run.sink.trouble = 0.0
-        self._is_resting = True
+        self._is_resting = run.courier.is_resting = run.archivist.is_resting = True
         run.clock.advance(REST_S)
         while not self._working.done:
             run.clock.advance(0.05)
             run.sink.tick()
             is_idle = self._worker.idle_steps > IDLE_STEPS and run.sink.is_idle
-            self._worker.is_stopped = is_idle and self._following.done
+            self._worker.is_stopped = is_idle and self._following.done and self._carrying.done
             assert self._loop.step()
             if run.auditor.faults:
                 return

@@ -2,7 +2,8 @@
 
 What it proves: over crashes at any moment, failed, slow and unanswered writes, nothing acknowledged is lost,
 nothing is done twice or by half, reads show what was and will stay, and indexes, counters, streams, expiry,
-tokens and deliveries agree with the items. Why so: no test of cases meets these interleavings.
+tokens, deliveries, exports, imports, vectors and what is metered agree with the items. Why so: no test of
+cases meets these interleavings.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ MET_BY_EVERY_CHUNK = {
     "BatchExecuteStatement": 15,
     "ExecuteStatement": 25,
     "TransactGetItems": 5,
+    "SearchVectors": 25,
     "Query": 25,
     "Scan": 10,
     "answered": 250,
@@ -51,6 +53,15 @@ MET_BY_EVERY_CHUNK = {
     "ttl on": 2,
     "kinesis on": 2,
     "table on": 1,
+    "vectors on": 2,
+    "ExportTableToPointInTime COMPLETED": 3,
+    "ImportTable COMPLETED": 3,
+    "items put in bulk": 20,
+    "throttled": 60,
+    "admissions by table": 30,
+    "admissions by partition": 10,
+    "partitions split": 1,
+    "scaled": 2,
 }
 """A simulation in which these hardly happen proves nothing."""
 
