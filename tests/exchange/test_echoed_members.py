@@ -25,7 +25,6 @@ def members_of(shape: Shape) -> Any:
         ("S3BucketSource", echo.S3_SOURCE),
         ("InputFormatOptions", echo.FORMAT_OPTIONS),
         ("TableCreationParameters", echo.TABLE_PARAMETERS),
-        ("IncrementalExportSpecification", echo.INCREMENTAL),
         ("FilterSpecification", echo.FILTER),
         ("InputS3Configuration", echo.BULK_INPUT),
         ("OutputS3Configuration", echo.BULK_OUTPUT),

@@ -15,7 +15,6 @@ Requires of all moments: not in the future, not before `History.earliest_ns`.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import NamedTuple
 
 from faradisc.codec.record import Record
@@ -58,33 +57,14 @@ class ItemChange(NamedTuple):
     """Of the last write up to the second moment."""
 
 
-async def items_at(store: ReadOnlyStore, table: Table, at_ns: int) -> AsyncIterator[ItemAt]:
-    """The items as of a moment: every change up to and including `at_ns`, and none after it.
-
-    In the order of a Scan. The table may be written meanwhile.
-    """
-    cursor: Cursor | None = Cursor()
-    while cursor is not None:
-        page, cursor = await page_at(store, table, at_ns, cursor)
-        for item in page:
-            yield item
-
-
-async def changes_between(
-    store: ReadOnlyStore, table: Table, from_ns: int, to_ns: int
-) -> AsyncIterator[ItemChange]:
-    """The items written after `from_ns` and up to and including `to_ns`, each once, as of both moments."""
-    cursor: Cursor | None = Cursor()
-    while cursor is not None:
-        page, cursor = await page_between(store, table, from_ns, to_ns, cursor)
-        for change in page:
-            yield change
-
-
 async def page_at(
     store: ReadOnlyStore, table: Table, at_ns: int, cursor: Cursor
 ) -> tuple[list[ItemAt], Cursor | None]:
-    """One page of `items_at`, perhaps an empty one, and where the next begins; None: it was the last."""
+    """Items as of a moment: every change up to and including `at_ns`, none after it; in the order of a Scan.
+
+    Returns: one page, perhaps an empty one, and where the next begins; None: it was the last. The table may
+    be written meanwhile.
+    """
     present, changed, following = await _page(store, table, cursor, (at_ns,))
     states = dict(present)
     for row_key, changes in changed.items():
@@ -101,7 +81,8 @@ async def page_at(
 async def page_between(
     store: ReadOnlyStore, table: Table, from_ns: int, to_ns: int, cursor: Cursor
 ) -> tuple[list[ItemChange], Cursor | None]:
-    """One page of `changes_between`, perhaps an empty one, and where the next begins."""
+    """Items written after `from_ns` and up to and including `to_ns`, each once, as of both moments: one page,
+    perhaps an empty one, and where the next begins."""
     present, changed, following = await _page(store, table, cursor, (from_ns, to_ns))
     found: list[ItemChange] = []
     for row_key in sorted(changed):

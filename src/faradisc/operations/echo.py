@@ -47,7 +47,6 @@ TABLE_PARAMETERS: Members = {
         "Projection": _PROJECTION,
     },
 }
-INCREMENTAL: Members = _plain("ExportFromTime", "ExportToTime", "ExportViewType")
 FILTER: Members = _plain(
     "FilterExpression",
     "ProjectionExpression",

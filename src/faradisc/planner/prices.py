@@ -107,14 +107,6 @@ class ClassPrices:
         free = self.storage_free_gb if free_gb is None else free_gb
         return max(gb - free, Decimal(0)) * self.storage_gb_month
 
-    def break_even(self) -> tuple[Decimal, Decimal]:
-        """The utilisation above which provisioned capacity is cheaper than on demand, 0..1."""
-        hour = Decimal(3600) / 1_000_000
-        return (
-            self.read_unit_hour / (hour * self.read_million),
-            self.write_unit_hour / (hour * self.write_million),
-        )
-
 
 US_EAST_1 = Prices()
 

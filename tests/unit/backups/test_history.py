@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from faradisc.backups import history as reading
-from faradisc.backups.history import Cursor, ItemChange, changes_between, items_at, page_at, page_between
+from faradisc.backups.history import Cursor, ItemChange, page_at, page_between
 from faradisc.clock import ManualClock, SeededEntropy
 from faradisc.codec import record
 from faradisc.storage.immediate import run
@@ -84,12 +84,21 @@ class Scene:
         return run(self._collect_at(at_ns))
 
     async def _collect_at(self, at_ns: int) -> State:
-        found = [record.decode(each.record) async for each in items_at(self.store, self.table, at_ns)]
+        found: list[Item] = []
+        cursor: Cursor | None = Cursor()
+        while cursor is not None:
+            page, cursor = await page_at(self.store, self.table, at_ns, cursor)
+            found += [record.decode(each.record) for each in page]
         return keyed(found)
 
     def read_between(self, from_ns: int, to_ns: int) -> list[ItemChange]:
         async def collect() -> list[ItemChange]:
-            return [each async for each in changes_between(self.store, self.table, from_ns, to_ns)]
+            found: list[ItemChange] = []
+            cursor: Cursor | None = Cursor()
+            while cursor is not None:
+                page, cursor = await page_between(self.store, self.table, from_ns, to_ns, cursor)
+                found += page
+            return found
 
         return run(collect())
 

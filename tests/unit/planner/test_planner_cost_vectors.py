@@ -40,7 +40,13 @@ def test_v143_storage() -> None:
 
 def test_v144_break_even() -> None:
     """V144, X: provisioned is cheaper from 28.89 % on, for reads and writes."""
-    assert [round(part * 100, 2) for part in STANDARD.break_even()] == [Decimal("28.89")] * 2
+    used = Decimal("0.2889")
+    for share, dearer in ((used - Decimal("0.0001"), "provisioned"), (used, "on demand")):
+        units = 3600 * share  # of one unit of each, in an hour
+        on_demand = STANDARD.on_demand(units, units)
+        provisioned = STANDARD.provisioned(Decimal(1), Decimal(1))
+        for one, other in zip(on_demand, provisioned, strict=True):
+            assert (one < other) == (dearer == "provisioned")
 
 
 def test_v145_the_bulk_load_of_the_document() -> None:
