@@ -315,6 +315,44 @@ def test_statements_are_refused_as_the_other_operations_are(
     assert reasons(answer) == [(f"Table{operation}ProvisionedThroughputExceeded", TABLE)]
 
 
+def test_a_merged_page_needs_units_of_every_partition(world: World, refused: Refused) -> None:
+    """In the order of sort keys a page begins with rows of whatever partition has the least ones, so that it
+    cannot begin without one of them. In the order of partitions it ends where units do."""
+    world.create(sort_key=True, units=(100, 100))
+    world.set(partitions=2)
+    low, high = _sides(world)
+    for key in (low, high):
+        for r in ("1", "2"):
+            world.client.put_item(TableName="Orders", Item={"p": {"S": key}, "r": {"S": r}})
+    statement = f"SELECT p, r FROM Orders WHERE p IN ['{low}', '{high}']"
+    last = world.see()["partitions"][-1]["id"]
+    before = world.see()["read"]["bank"]
+    world.set(partition={"id": last, "read": 0})
+    answer = refused(world.client.execute_statement, Statement=statement + " ORDER BY r")
+    assert answer["Code"] == "ProvisionedThroughputExceededException"
+    assert reasons(answer) == [("TableReadKeyRangeThroughputExceeded", TABLE)]
+    assert world.see()["read"]["bank"] == before, "nothing was read, as far as anyone is told"
+    page = world.client.execute_statement(Statement=statement)
+    assert [found["p"]["S"] for found in page["Items"]] == [low, low] and "NextToken" in page
+    world.clock.advance(1)
+    merged = world.client.execute_statement(Statement=statement + " ORDER BY r")["Items"]
+    assert [found["r"]["S"] for found in merged] == ["1", "1", "2", "2"]
+
+
+def _sides(world: World) -> tuple[str, str]:
+    """A key of the first and one of the last of two partitions."""
+    sides: dict[bool, str] = {}
+    for n in range(100):
+        before = world.see()["partitions"][0]["items"]
+        key = {"p": {"S": str(n)}, "r": {"S": "0"}}
+        world.client.put_item(TableName="Orders", Item=key)
+        sides[world.see()["partitions"][0]["items"] > before] = str(n)
+        world.client.delete_item(TableName="Orders", Key=key)
+        if len(sides) == 2:
+            break
+    return sides[True], sides[False]
+
+
 def test_nothing_is_refused_where_nothing_is_enforced(worlds: Callable[..., World]) -> None:
     world = worlds("off")
     world.create(units=(1, 1))
