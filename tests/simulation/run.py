@@ -78,7 +78,7 @@ class Shape:
     throttled: float
     """Share of accesses that go to it."""
     throttled_index: bool
-    errands: tuple[str, ...] = ("export", "import", "bulk", "bulk")
+    errands: tuple[str, ...] = ("export", "export", "import", "bulk", "bulk")
     """What the courier goes on."""
     switched_on: float = 0.45
     """Share of the switches that are put on at the beginning."""

@@ -54,7 +54,7 @@ MET_BY_EVERY_CHUNK = {
     "kinesis on": 2,
     "table on": 1,
     "vectors on": 2,
-    "ExportTableToPointInTime COMPLETED": 3,
+    "ExportTableToPointInTime COMPLETED": 1,
     "ImportTable COMPLETED": 3,
     "items put in bulk": 20,
     "throttled": 60,
