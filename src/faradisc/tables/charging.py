@@ -37,6 +37,10 @@ if TYPE_CHECKING:
 
 def charge_write(outcome: Outcome) -> None:
     """Admit and charge a write of its own. Raises Throttled; then nothing was charged."""
+    meter = outcome.change.table.meter
+    if not (meter.enforced or meter.insights or meter.recorder is not None):
+        _count_write(outcome)
+        return
     refused = try_charge_write(outcome)
     if refused is not None:
         raise Throttled(refused)
@@ -224,10 +228,13 @@ def _count(charges: Sequence[Charge]) -> None:
 def _count_write(outcome: Outcome, *, transaction: bool = False) -> None:
     """Count a write where nothing is enforced, without making charges of it."""
     meter = outcome.change.table.meter
-    meter.writes.tally[_own_half_units(outcome, transaction=transaction)] += 1
+    half_units = outcome.write_units * (4 if transaction else 2)
     for entry in outcome.entries:
-        if entry.index.schema.is_global and entry.index.resident is None:
+        if not entry.index.schema.is_global:
+            half_units += entry.write_units * 2
+        elif entry.index.resident is None:
             meter.indexes[entry.index.name].writes.tally[entry.write_units * 2] += 1
+    meter.writes.tally[half_units] += 1
 
 
 def grow_partitions(outcome: Outcome, times: int = 1) -> None:

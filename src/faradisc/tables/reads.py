@@ -139,10 +139,14 @@ async def read_charged(
     found = row[1] if row is not None else None
     size = record.size_of(found) if found is not None else 0
     half_units = units.read_half_units(size, consistent=consistent)
-    counted = key if insightful else None
-    refused = try_charge_read(table, row_key, counted, half_units, consistent=consistent)
-    if refused is not None:
-        raise Throttled(refused)
+    meter = table.meter
+    if meter.enforced or meter.insights or meter.recorder is not None:
+        counted = key if insightful else None
+        refused = try_charge_read(table, row_key, counted, half_units, consistent=consistent)
+        if refused is not None:
+            raise Throttled(refused)
+    else:
+        meter.reads.tally[half_units] += 1
     return found, half_units
 
 
