@@ -44,6 +44,9 @@ def options() -> Options:
     tuning.set_block_based_table_factory(table)
     tuning.set_compression_type(DBCompressionType.lz4())
     tuning.set_write_buffer_size(WRITE_BUFFER_BYTES)
+    # Most keys are in tables and not among the recent writes: this spares reads a walk through those.
+    tuning.set_memtable_whole_key_filtering(True)
+    tuning.set_memtable_prefix_bloom_ratio(0.02)
     tuning.set_level_compaction_dynamic_level_bytes(True)
     tuning.set_max_background_jobs(2)
     tuning.set_max_open_files(OPEN_FILES_MAX)
