@@ -7,7 +7,9 @@ damaged on purpose. And that ordinary lines do go the short way, whatever their 
 
 from __future__ import annotations
 
+import gc
 import random
+import weakref
 from base64 import b64encode
 from collections.abc import Iterator
 from typing import Any
@@ -404,6 +406,27 @@ def test_lines_without_a_form_are_soon_left_alone(
     plain = line_of({"p": {"S": "a"}, "x": {"S": "1"}})
     found = [shortcut(plain) is not None for _ in range(3000)]
     assert not found[0] and found[-1]
+
+
+def test_long_lines_are_left_alone(tables: dict[str, Table]) -> None:
+    shortcut = RowShortcut(tables["plain"])
+    line = line_of({"p": {"S": "a"}, "x": {"S": "1"}})
+    assert not assert_same(shortcut, tables["plain"], line)  # is cut
+    room = stencils.TEXT_BYTES_MAX - len(line)
+    for longer, short in ((room, True), (room + 1, False), (1 << 20, False)):
+        longest = line_of({"p": {"S": "a"}, "x": {"S": "1" * (1 + longer)}})
+        assert (shortcut(longest) is not None) == short
+
+
+def test_patterns_go_with_their_job(tables: dict[str, Table]) -> None:
+    shortcut = RowShortcut(tables["plain"])
+    shortcut(line_of({"p": {"S": "a"}, "gone": {"S": "1"}}))
+    (stencil,) = shortcut._stencils._stencils
+    pattern = weakref.ref(stencil.fullmatch.__self__)  # type: ignore[attr-defined]
+    assert pattern() is not None
+    del shortcut, stencil
+    gc.collect()
+    assert pattern() is None
 
 
 def test_a_table_with_a_vector_index_has_no_short_way() -> None:

@@ -30,7 +30,8 @@ a rhythm always show the same text."""
 WORTH_HITS = WINDOW // 256
 """In a window; a stencil with fewer goes."""
 TEXT_BYTES_MAX = 8 * 1024
-"""Longer texts are not cut: where values are long there is little to gain."""
+"""Longer texts are neither cut nor tried. Where values are long there is little to gain (measured: a pattern
+takes 2.7 ns for a byte), and one text of megabytes would keep many stencils busy for seconds."""
 _RESTS_MAX = 10
 
 
@@ -70,6 +71,8 @@ class Stencils(Generic[S]):
 
     def find(self, text: bytes) -> tuple[S, re.Match[bytes]] | None:
         """A stencil that the text fits, and how; None sends the text the careful way."""
+        if len(text) > TEXT_BYTES_MAX:
+            return None
         self._left -= 1
         if self._left < 0:
             self._judge()
@@ -100,8 +103,9 @@ class Stencils(Generic[S]):
             self._by_mark.setdefault(mark, []).append(stencil)
 
     def _learn(self, text: bytes) -> None:
-        if len(self._stencils) < STENCILS_MAX and len(text) <= TEXT_BYTES_MAX:
+        if len(self._stencils) < STENCILS_MAX:
             stencil = self._cut(text)
+            re.purge()  # `re` would keep the last 512 patterns when their jobs are over: tens of megabytes
             if stencil is not None:
                 self._stencils.append(stencil)
 
