@@ -45,9 +45,6 @@ class ThroughputAudit:
         self._replaced: dict[str, tuple[int, int]] = {}
         """Limits that others have taken the place of, until the service has acted: a change that was decided
         within them may still be on its way."""
-        self._before: dict[str, set[int]] = {}
-        """What was changed by hand since the service acted, as it was before. UpdateTable names both
-        directions, so a change of one that was on its way puts the other back, as between any two clients."""
         self._steps: list[tuple[int, str, bool]] = []
         """Version, dimension, and whether limits were set then; otherwise it was changed by hand."""
         self.scaled = 0
@@ -61,24 +58,23 @@ class ThroughputAudit:
             return
         if by == GOVERNOR:
             self._steps += [(version, dimension, False) for dimension in _DIMENSIONS]
-            for dimension, old in zip(_DIMENSIONS, was, strict=True):
-                self._before.setdefault(dimension, set()).add(old)
             if now != self.wanted:
                 self._fault(f"{self.wanted} units were asked for, {now} were set")
         elif by == SERVICE:
             self.scaled += 1
+            if now[0] != was[0] and now[1] != was[1]:
+                self._fault(f"auto scaling moved both directions at once, from {was} to {now}")
             for dimension, old, new in zip(_DIMENSIONS, was, now, strict=True):
                 low, high = self.limits.get(dimension, (old, old))
                 if new != old and not low <= new <= high and not self._was_allowed(dimension, new):
                     self._fault(f"auto scaling set {dimension} from {old} to {new}, out of {low} to {high}")
             self._replaced.clear()
-            self._before.clear()
         else:
             self._fault(f"{by} has changed throughput from {was} to {now}")
 
     def _was_allowed(self, dimension: str, units: int) -> bool:
         low, high = self._replaced.get(dimension, (units + 1, units))
-        return low <= units <= high or units in self._before.get(dimension, ())
+        return low <= units <= high
 
     def is_held(self, dimension: str) -> bool:
         """Whether it has limits, and was not changed by hand since."""

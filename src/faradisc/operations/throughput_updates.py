@@ -1,6 +1,7 @@
 """What UpdateTable changes of throughput: mode, provisioned units, on-demand maximum, warm throughput.
 
-All of a request or nothing of it: one part that is refused refuses the rest. Provisioned units, mode and
+All of a request or nothing of it: one part that is refused refuses the rest. A direction that is not named,
+by auto scaling, is what it is when the change is made, not when it was asked for. Provisioned units, mode and
 maximum take effect when UPDATING ends; warm throughput is raised while the table stays ACTIVE.
 
 Source of rules and texts: capacity.md section 2.12 and errors.md section 6.1.
@@ -20,19 +21,22 @@ from faradisc.capacity.controlplane import (
     is_decrease,
 )
 from faradisc.errors import LimitExceededException, ValidationException
-from faradisc.tables.definition import checked_units, invalid
+from faradisc.tables.definition import checked_change, invalid
 from faradisc.tables.table import Table, TableState, Throughput
 from faradisc.tables.throughput import NO_MAXIMUM, checked_maximum, checked_warm
 from faradisc.tables.vector_definition import ON_DEMAND_ONLY
 
 _MEMBERS = ("ProvisionedThroughput", "OnDemandThroughput", "WarmThroughput")
 
+AskedUnits = tuple[int | None, int | None]
+"""Read and write units that are asked for; None: as they are."""
+
 
 @dataclass(slots=True)
 class IndexUpdate:
     """What is asked of one global index."""
 
-    units: tuple[int, int] | None = None
+    units: AskedUnits | None = None
     maximum: Mapping[str, int] | None = None
     warm: Mapping[str, int] | None = None
 
@@ -45,7 +49,7 @@ class IndexUpdate:
             raise invalid(f"ProvisionedThroughput must be specified for index: {name}")
         units = action.get("ProvisionedThroughput")
         return cls(
-            None if units is None else checked_units(units, name),
+            None if units is None else checked_change(units, name),
             action.get("OnDemandThroughput"),
             action.get("WarmThroughput"),
         )
@@ -60,7 +64,7 @@ class ThroughputUpdate:
     now_ns: int
 
     @property
-    def index_units(self) -> dict[str, tuple[int, int]]:
+    def index_units(self) -> dict[str, AskedUnits]:
         return {name: each.units for name, each in self.indexes.items() if each.units is not None}
 
     def change(self, state: TableState) -> bool:
@@ -138,14 +142,15 @@ class ThroughputUpdate:
         changes: list[ThroughputChange] = []
         by_name: dict[str | None, Throughput] = {}
         if "ProvisionedThroughput" in self.request:
-            wanted = checked_units(self.request["ProvisionedThroughput"])
+            asked = checked_change(self.request["ProvisionedThroughput"])
             by_name[None] = state.throughput
+            wanted = _filled(asked, state.throughput)
             if "billing_mode" not in state.pending:
                 _check_differs(state.throughput, wanted)
             changes.append(_change_of("table", state.throughput, wanted))
         for name, units in self.index_units.items():
-            by_name[name] = Throughput(**state.index(name)["throughput"])
-            changes.append(_change_of(f"index {name}", by_name[name], units))
+            present = by_name[name] = Throughput(**state.index(name)["throughput"])
+            changes.append(_change_of(f"index {name}", present, _filled(units, present)))
         refused = check_changes(changes, self.now_ns)
         if refused is not None:
             raise LimitExceededException(refused)
@@ -208,6 +213,11 @@ class ThroughputUpdate:
             warm = table.meter.resource_of(name).warm
             wanted[name] = checked_warm(given, (warm.read_units, warm.write_units), name)
         return wanted
+
+
+def _filled(asked: AskedUnits, present: Throughput) -> tuple[int, int]:
+    read, write = asked
+    return present.read_units if read is None else read, present.write_units if write is None else write
 
 
 def _change_of(what: str, present: Throughput, wanted: tuple[int, int]) -> ThroughputChange:

@@ -50,9 +50,10 @@ class Scaled:
         """As activities say it."""
         return f"{self.direction.lower()} capacity units"
 
-    def update(self, units: tuple[int, int]) -> dict[str, Any]:
-        """The UpdateTable request that provides these read and write units."""
-        throughput = {"ReadCapacityUnits": units[0], "WriteCapacityUnits": units[1]}
+    def update(self, units: int) -> dict[str, Any]:
+        """The UpdateTable request that provides so many units in this direction, and says nothing of the
+        other: whoever changes that meanwhile is not overruled."""
+        throughput = {f"{self.direction}CapacityUnits": units}
         if self.index is None:
             return {"TableName": self.table, "ProvisionedThroughput": throughput}
         update = {"IndexName": self.index, "ProvisionedThroughput": throughput}

@@ -183,7 +183,7 @@ class Scaler:
             return True
         which = "minimum" if wanted == minimum else "maximum"
         target.limits_new = False  # now: limits that are set while this waits are to be held against it again
-        changed = await self._change(target, present, wanted, _CAUSES[which].format(wanted))
+        changed = await self._change(target, wanted, _CAUSES[which].format(wanted))
         if changed is None:
             target.limits_new = True
             return False
@@ -268,7 +268,7 @@ class Scaler:
             await self._note_failure(target, decision.wanted, cause, decision.skipped)
             policy.decided = None
             return True
-        changed = await self._change(target, present, decision.wanted, cause)
+        changed = await self._change(target, decision.wanted, cause)
         if changed is None:
             return False
         policy.decided = None
@@ -282,20 +282,19 @@ class Scaler:
         name = tracking_alarms.alarm_name(target, policy, kind)
         return f"monitor alarm {name} in state ALARM triggered policy {policy.name}"
 
-    async def _change(self, target: Target, present: Present, wanted: int, cause: str) -> bool | None:
-        """UpdateTable. True when it was accepted, False when it was refused, None to ask again later."""
-        scaled, throughput = target.scaled, present.throughput
-        if scaled.direction == "Read":
-            units = (wanted, throughput.write_units)
-        else:
-            units = (throughput.read_units, wanted)
-        call = Call("UpdateTable", scaled.update(units), True, target.region, target.account)
+    async def _change(self, target: Target, wanted: int, cause: str) -> bool | None:
+        """UpdateTable. True when it was accepted, False when it was refused or somebody else has made the
+        change, None to ask again later."""
+        scaled = target.scaled
+        call = Call("UpdateTable", scaled.update(wanted), True, target.region, target.account)
         try:
             await self._execute(call)
         except (ResourceInUseException, ResourceNotFoundException):
             return None
         except ApiError as error:
-            await self._note_failure(target, wanted, cause, error.message or error.wire_name())
+            now = self.present(target)
+            if now is None or now.capacity != wanted:
+                await self._note_failure(target, wanted, cause, error.message or error.wire_name())
             return False
         activity = self._targets.note(
             target,

@@ -194,10 +194,18 @@ def checked_units(throughput: Mapping[str, int], index: str | None = None) -> tu
     return throughput["ReadCapacityUnits"], throughput["WriteCapacityUnits"]
 
 
+def checked_change(throughput: Mapping[str, int], index: str | None = None) -> tuple[int | None, int | None]:
+    """Read and write units of a ProvisionedThroughput member that may leave one out, which is to stay as it
+    is. Clients name both, as the model has it; auto scaling the one it scales. Raises ValidationException.
+    """
+    _check_bounds(throughput, index)
+    return throughput.get("ReadCapacityUnits"), throughput.get("WriteCapacityUnits")
+
+
 def _check_bounds(throughput: Mapping[str, int] | None, index: str | None) -> None:
     where = f" for index {index}" if index is not None else ""
     for member in ("ReadCapacityUnits", "WriteCapacityUnits"):
-        if throughput is not None and throughput[member] > THROUGHPUT_NUMBER_MAX:
+        if throughput is not None and throughput.get(member, 0) > THROUGHPUT_NUMBER_MAX:
             raise ValidationException(
                 f"Given value {throughput[member]} for {member} is out of bounds{where}"
             )

@@ -1,9 +1,9 @@
 """What is seen while a write or a change is on its way to the disk, or waits for another one.
 
 What it proves: a search sees a vector that other reads see; a measuring counts a write once; recovery goes
-back to where its history begins; limits that are set while auto scaling acts are held too; an import says why
-it has failed, wherever a crash comes. Why so: the simulation (tests/simulation) has met each; here they are
-without chance.
+back to where its history begins; limits that are set while auto scaling acts are held too, and a change by
+hand of the other direction stays; an import says why it has failed, wherever a crash comes. Why so: the
+simulation (tests/simulation) has met each; here they are without chance.
 """
 
 from __future__ import annotations
@@ -37,6 +37,10 @@ TARGET = {
     "ResourceId": "table/table",
     "ScalableDimension": "dynamodb:table:ReadCapacityUnits",
 }
+
+
+def units(read: int, write: int) -> dict[str, int]:
+    return {"ReadCapacityUnits": read, "WriteCapacityUnits": write}
 
 
 def while_a_put_is_synced(
@@ -187,9 +191,7 @@ def test_limits_that_are_set_while_auto_scaling_acts_are_held() -> None:
 
     async def play() -> None:
         database = await world.open()
-        throughput = {"ReadCapacityUnits": 5, "WriteCapacityUnits": 5}
-        members = {**schema("p:S"), "BillingMode": "PROVISIONED", "ProvisionedThroughput": throughput}
-        await ask(database, "CreateTable", TableName="table", **members)
+        await ask(database, "CreateTable", TableName="table", **{**schema("p:S"), **PROVISIONED})
 
         async def register(maximum: int) -> None:
             await ask_scaling(
@@ -202,6 +204,61 @@ def test_limits_that_are_set_while_auto_scaling_acts_are_held() -> None:
             await database.work()
         described = await ask(database, "DescribeTable", TableName="table")
         assert described["Table"]["ProvisionedThroughput"]["ReadCapacityUnits"] == 2
+
+    with SeededLoop(world.chance) as loop:
+        loop.run("play", play())
+
+
+PROVISIONED = {
+    "BillingMode": "PROVISIONED",
+    "ProvisionedThroughput": {"ReadCapacityUnits": 5, "WriteCapacityUnits": 5},
+}
+ON_INDEX = {"ResourceId": "table/table/index/I", "ScalableDimension": "dynamodb:index:ReadCapacityUnits"}
+
+
+@pytest.mark.parametrize("index", [None, "I"])
+@pytest.mark.parametrize(
+    ("by_hand", "left"), [((5, 9), (2, 9)), ((5, 1), (2, 1)), ((2, 9), (2, 9))], ids=["up", "down", "both"]
+)
+def test_a_change_by_hand_that_overtakes_auto_scaling_stays(
+    index: str | None, by_hand: tuple[int, int], left: tuple[int, int]
+) -> None:
+    """By hand writes are changed, at times to what auto scaling makes of reads too, which is no failure."""
+    world = World()
+
+    def update(new: tuple[int, int]) -> dict[str, Any]:
+        if index is None:
+            return {"ProvisionedThroughput": units(*new)}
+        return {
+            "GlobalSecondaryIndexUpdates": [
+                {"Update": {"IndexName": index, "ProvisionedThroughput": units(*new)}}
+            ]
+        }
+
+    async def play() -> None:
+        database = await world.open()
+        members = {**schema("p:S", gsi={"I": ("q:S", "", "ALL")}), **PROVISIONED}
+        members["GlobalSecondaryIndexes"][0]["ProvisionedThroughput"] = units(5, 5)
+        await ask(database, "CreateTable", TableName="table", **members)
+        names = TARGET if index is None else {**TARGET, **ON_INDEX}
+        await ask_scaling(database, "RegisterScalableTarget", **names, MinCapacity=1, MaxCapacity=2)
+
+        async def scale() -> None:
+            loop.start("scaling", database.work())
+            for _ in range(20):
+                await asyncio.sleep(0)
+
+        changing = ask(database, "UpdateTable", TableName="table", **update(by_hand))
+        await while_a_change_waits(loop, database, changing, scale)
+        for _ in range(10):
+            await database.work()
+        told = (await ask(database, "DescribeTable", TableName="table"))["Table"]
+        if index is not None:
+            (told,) = told["GlobalSecondaryIndexes"]
+        shown = told["ProvisionedThroughput"]
+        assert (shown["ReadCapacityUnits"], shown["WriteCapacityUnits"]) == left
+        activities = await ask_scaling(database, "DescribeScalingActivities", ServiceNamespace="dynamodb")
+        assert {each["StatusCode"] for each in activities["ScalingActivities"]} <= {"Successful"}
 
     with SeededLoop(world.chance) as loop:
         loop.run("play", play())
