@@ -155,14 +155,23 @@ class Template:
                 values[name] = Unknown(name) if "." in name else self._reference(name)
             if isinstance(values[name], Unknown):
                 return values[name]
-        return _REFERENCE.sub(lambda each: f"${{{each[2]}}}" if each[1] else str(values[each[2]]), text)
+
+        def shown(each: re.Match[str]) -> str:
+            value = f"${{{each[2]}}}" if each[1] else str(values[each[2]])
+            self.effort.spend(len(value), "Fn::Sub")  # before they are put together, which may be gigabytes
+            return value
+
+        return _REFERENCE.sub(shown, text)
 
     def _joined(self, argument: Any) -> Any:
         delimiter, values = self._arguments("Fn::Join", argument, 2)
         if isinstance(values, Unknown):
             return values
         unknown = next((each for each in values if isinstance(each, Unknown)), None)
-        return unknown if unknown is not None else str(delimiter).join(map(str, values))
+        if unknown is not None:
+            return unknown
+        self.effort.spend(len(str(delimiter)) * len(values), "Fn::Join")  # the values are counted already
+        return str(delimiter).join(map(str, values))
 
     def _selected(self, argument: Any) -> Any:
         index, values = self._arguments("Fn::Select", argument, 2)

@@ -6,6 +6,7 @@ What it proves: the bound of seeding/effort.py is met wherever a text or a numbe
 from __future__ import annotations
 
 import json
+import tracemalloc
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,29 @@ def test_locals_are_worked_out_for_each_table_anew(tmp_path: Path) -> None:
     seed = read(tmp_path, {"a.tf": locals_ + "\n".join(tables)})
     assert faults(seed) == []
     assert len(seed.tables) == 9
+
+
+@pytest.mark.parametrize(
+    ("name", "made"),
+    [
+        ("Fn::Sub", {"Fn::Sub": "${Long}" * 3000}),
+        ("Fn::Join", {"Fn::Join": [{"Ref": "Long"}, ["a"] * 3000]}),
+    ],
+)
+def test_what_is_too_long_is_not_made_first(tmp_path: Path, name: str, made: dict[str, Any]) -> None:
+    template = {
+        "Parameters": {"Long": {"Default": "x" * 100_000}},
+        "Resources": {"t": {"Type": "AWS::DynamoDB::Table", "Properties": {**REQUEST, "TableName": made}}},
+    }
+    text = json.dumps(template, indent=1)
+    tracemalloc.start()
+    try:
+        seed = read(tmp_path, {"a.json": text})
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert [fault.text for fault in seed.faults] == [TOO_MUCH + name]
+    assert most < 100_000_000  # of the 300 MB that it stands for
 
 
 def test_a_template_that_stands_for_billions(tmp_path: Path) -> None:
