@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from faradisc.exchange import manifests
@@ -116,7 +117,10 @@ def test_the_manifest_above_the_data_is_read_when_the_data_is_wanted(bucket: Buc
     assert not is_known(alone, "other/data/a.gz")
 
 
-@pytest.mark.parametrize("more", [b"\n\n", b"x\n", b"[]\n", b'{"dataFileS3Key":"a"}\n', b"x" * 9_000_000])
+LONG = orjson.dumps({"dataFileS3Key": "a", "itemCount": 1, "md5Checksum": "a", "etag": "a" * 1_000_000})
+
+
+@pytest.mark.parametrize("more", [b"\n\n", b"x\n", b"[]\n", b'{"dataFileS3Key":"a"}\n', LONG])
 def test_lines_that_name_no_file(bucket: Bucket, more: bytes) -> None:
     bucket.manifest("e", {"e/data/a.gz": b"content"}, more)
     with pytest.raises(Damaged, match="names no data file"):

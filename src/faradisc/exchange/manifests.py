@@ -19,7 +19,6 @@ from base64 import b32encode, b64encode
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import md5
-from itertools import islice
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import orjson
@@ -38,6 +37,8 @@ _CHECKSUM_SUFFIXES = (".md5", ".checksum")
 CHECKSUM_BYTES_MAX = 1024
 LINES_AT_ONCE = 1000
 """Of a manifest, read in one step."""
+LINE_BYTES_MAX = 64 * 1024
+"""Of an unfinished line of a manifest; those that name a file have some hundred bytes, and its key 1 KB."""
 _ENDED = object()
 
 
@@ -161,11 +162,11 @@ class Manifests:
             yield
         _check(key, digest, said)
         file.seek(0)
-        found = lines(iter(lambda: file.read(PIECE_BYTES), b""), keep_empty=True)
-        while some := list(islice(found, LINES_AT_ONCE)):
-            for line in some:
-                self._note(directory, line, key)
-            yield
+        pieces = iter(lambda: file.read(PIECE_BYTES), b"")
+        for count, line in enumerate(lines(pieces, limit=LINE_BYTES_MAX, keep_empty=True), start=1):
+            self._note(directory, line, key)
+            if not count % LINES_AT_ONCE:
+                yield
 
     def _note(self, directory: str, line: bytes | Malformed | None, key: str) -> None:
         """What a line of a manifest says. Raises: Damaged."""
