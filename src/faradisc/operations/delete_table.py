@@ -6,6 +6,7 @@ it leaves a system backup, for 35 days. Source: limits.md section 10.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from faradisc.errors import ResourceInUseException, ValidationException
@@ -22,21 +23,27 @@ async def delete_table(backend: Backend, call: Call) -> dict[str, Any]:
             "Resource cannot be deleted as it is currently protected against deletion. "
             "Disable deletion protection first."
         )
+    _check_not_restored_from(backend, table)
+    deleting = await _delete(backend, table)
+    description = await describe_table(backend.store, deleting, backend.clock.now_ns())
+    return {"TableDescription": {name: description[name] for name in _SHOWN if name in description}}
+
+
+def _check_not_restored_from(backend: Backend, table: Table) -> None:
     if backend.restores.reads_past_of(table):
         raise ResourceInUseException(
             "Attempt to change a resource which is still in use: Another table is being restored from: "
             f"{table.name}"
         )
-    deleting = await _delete(backend, table)
-    description = await describe_table(backend.store, deleting, backend.clock.now_ns())
-    return {"TableDescription": {name: description[name] for name in _SHOWN if name in description}}
 
 
 async def _delete(backend: Backend, table: Table) -> Table:
     if table.history is None:
         return await backend.catalog.delete(table)
     backup = await backend.backups.of_deleted(table)
-    deleting = await backend.catalog.delete(table, heir=backend.backups.batch_of(backup))
+    # Asked once more: a restore may be begun while this waits for its turn.
+    check = partial(_check_not_restored_from, backend, table)
+    deleting = await backend.catalog.delete(table, check=check, heir=backend.backups.batch_of(backup))
     backend.backups.put(backup)
     return deleting
 

@@ -447,9 +447,17 @@ class Catalog:
         await self.meter.filled(table.meter)
         await self.update(table, complete, while_in_use=True, also=also)
 
-    async def delete(self, table: Table, *, while_in_use: bool = False, heir: Batch | None = None) -> Table:
+    async def delete(
+        self,
+        table: Table,
+        *,
+        while_in_use: bool = False,
+        check: Callable[[], None] | None = None,
+        heir: Batch | None = None,
+    ) -> Table:
         """Begin to delete a table: it is DELETING, and its rows are gone at once.
 
+        check: raises to refuse, when it is this change's turn.
         heir: committed with it; takes over the table's own rows, which then stay.
         Raises: ResourceInUseException while the table is not ACTIVE, unless `while_in_use`.
         """
@@ -457,6 +465,8 @@ class Catalog:
             current = self._current(table)
             if not while_in_use:
                 check_not_in_use(current)
+            if check is not None:
+                check()
             state = TableState.from_json(current.state.to_json())
             state.filler = None
             state.kept_rows = heir is not None

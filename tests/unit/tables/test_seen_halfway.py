@@ -138,14 +138,25 @@ def test_recovery_goes_back_to_where_its_history_begins() -> None:
         loop.run("play", play())
 
 
-@pytest.mark.parametrize("first", ["restore", "disable"])
-def test_a_history_goes_or_is_restored_from_and_not_both(first: str) -> None:
+@pytest.mark.parametrize(
+    ("first", "second", "refusal", "left"),
+    [
+        ("restore", "disable", "ContinuousBackupsUnavailableException", ["restored", "table"]),
+        ("disable", "restore", "PointInTimeRecoveryUnavailableException", ["table"]),
+        ("restore", "delete", "ResourceInUseException", ["restored", "table"]),
+        ("delete", "restore", "PointInTimeRecoveryUnavailableException", []),
+    ],
+)
+def test_a_history_goes_or_is_restored_from_and_not_both(
+    first: str, second: str, refusal: str, left: list[str]
+) -> None:
     """Both are asked for while another change is under way; whoever's turn comes first has its way."""
     world = World()
     restoring = {"SourceTableName": "table", "TargetTableName": "restored", "UseLatestRestorableTime": True}
     asked: dict[str, tuple[str, dict[str, Any]]] = {
         "restore": ("RestoreTableToPointInTime", restoring),
         "disable": ("UpdateContinuousBackups", recovery(on=False)),
+        "delete": ("DeleteTable", {"TableName": "table"}),
     }
     refused: list[str] = []
 
@@ -162,7 +173,7 @@ def test_a_history_goes_or_is_restored_from_and_not_both(first: str) -> None:
         await ask(database, "UpdateContinuousBackups", **recovery(on=True))
 
         async def the_other() -> None:
-            loop.start("second", attempt(database, "disable" if first == "restore" else "restore"))
+            loop.start("second", attempt(database, second))
             for _ in range(20):
                 await asyncio.sleep(0)
 
@@ -170,15 +181,11 @@ def test_a_history_goes_or_is_restored_from_and_not_both(first: str) -> None:
         for _ in range(200):
             await database.work()
         names = (await ask(database, "ListTables"))["TableNames"]
-        assert names == (["restored", "table"] if first == "restore" else ["table"])
+        assert names == left
 
     with SeededLoop(world.chance) as loop:
         loop.run("play", play())
-    code = {
-        "restore": "disable: ContinuousBackupsUnavailableException",
-        "disable": "restore: PointInTimeRecoveryUnavailableException",
-    }
-    assert refused == [code[first]]
+    assert refused == [f"{second}: {refusal}"]
 
 
 def recovery(*, on: bool) -> dict[str, Any]:
