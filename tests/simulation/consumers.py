@@ -11,8 +11,11 @@ from typing import Any
 import orjson
 
 from faradisc.kinesis.sender import Outgoing
+from faradisc.limits import STREAM_RETENTION_S
 from simulation.auditor import Auditor
 from simulation.writes import Item, Key, key_of
+
+_KEPT_NS = STREAM_RETENTION_S * 1_000_000_000
 
 Call = Callable[[str, dict[str, Any]], Awaitable[tuple[str, dict[str, Any]]]]
 """(operation, request) -> (error code or "", answer)."""
@@ -37,8 +40,13 @@ class StreamReader:
         self._auditor = auditor
         self._chance = chance
         self._replays: dict[tuple[str, str], Replay] = {}
-        self.may_be_too_late = False
-        """The clock has jumped further than records are kept."""
+        self._began_ns = auditor.clock.now_ns()
+
+    @property
+    def may_be_too_late(self) -> bool:
+        """The clock has gone further than records are kept: in one jump, or in many, over lives too short to
+        catch up in."""
+        return self._auditor.clock.now_ns() - self._began_ns >= _KEPT_NS
 
     def crashed(self) -> None:
         """A stream that was never acknowledged, and of which nothing was read, may be gone."""

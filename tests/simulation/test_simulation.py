@@ -9,6 +9,7 @@ cases meets these interleavings.
 from __future__ import annotations
 
 import os
+import random
 import subprocess
 import sys
 from collections import Counter
@@ -16,7 +17,11 @@ from pathlib import Path
 
 import pytest
 
+from faradisc.clock import ManualClock
+from faradisc.testing.faulty_store import FaultyDisk
 from simulation import kept
+from simulation.auditor import Auditor
+from simulation.consumers import StreamReader
 from simulation.run import play
 
 SEEDS = 210
@@ -78,6 +83,18 @@ def test_hundreds_of_seeds(chunk: int) -> None:
 def test_every_seed_that_once_failed() -> None:
     for seed in kept.kept():
         play(seed)
+
+
+def test_records_grow_too_old_by_many_jumps_as_by_one() -> None:
+    """Six of four hours, over lives in which nobody read: the trimmed records were missed in the next one's
+    old image, which was taken for a wrong one."""
+    clock = ManualClock()
+    chance = random.Random(1)
+    reader = StreamReader(Auditor(FaultyDisk(chance), clock), chance)
+    for _ in range(6):
+        assert not reader.may_be_too_late
+        clock.advance(4 * 3600)
+    assert reader.may_be_too_late
 
 
 def test_one_seed_is_one_run() -> None:
