@@ -231,10 +231,10 @@ def test_i6_index_units_stay_with_the_index(load: list[tuple[int, int, int]], in
     index = account.add("T", "g1", INDEX, START, write_units=10)
     of_table = of_index = 0
     for (_, _, cost), touched in zip(load, indexed, strict=False):
-        base.writes.count(cost * 2)
+        base.writes.tally[cost * 2] += 1
         of_table += cost
         if touched:
-            index.writes.count(2)
+            index.writes.tally[2] += 1
             of_index += 1
     account.advance(START + MINUTE_NS)
 

@@ -172,10 +172,6 @@ class Lane:
             if cell.share is not None:
                 cell.share.take(now, half_units * HALF_UNIT * count)
 
-    def count(self, half_units: int) -> None:
-        """Count a cost where nothing is enforced."""
-        self.tally[half_units] += 1
-
     # --- The rest ---
 
     def cell_of(self, place: bytes) -> Cell:

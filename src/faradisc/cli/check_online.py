@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any, NoReturn
 
 from faradisc.cli.requests import Requests, Unreachable
@@ -21,23 +22,23 @@ def check_online(url: str, fail: Callable[[str], NoReturn]) -> dict[str, Any]:
     """The report of the server's check; `fail` gets the sentence when there is none."""
     pause = threading.Event()
     try:
-        server = Requests(url, None)
-        status, _ = server.page("POST", PATH)
-        if status not in (202, 409):
-            fail(
-                f"{url} answered {status} to POST {PATH}: it is no Faradisc server, or its "
-                "administration is not open to this address or to these credentials."
-            )
-        while True:
-            status, body = server.page("GET", PATH)
-            if status != 200:
-                fail(f"{url} answered {status} to GET {PATH}.")
-            document: dict[str, Any] = json.loads(body)
-            if document["status"] == "done":
-                return {"place": url, **document}
-            if document["status"] != "running":
-                fail(f"The server could not check its data: {document.get('reason', document['status'])}")
-            pause.wait(PAUSE_S)
+        with closing(Requests(url, None)) as server:
+            status, _ = server.page("POST", PATH)
+            if status not in (202, 409):
+                fail(
+                    f"{url} answered {status} to POST {PATH}: it is no Faradisc server, or its "
+                    "administration is not open to this address or to these credentials."
+                )
+            while True:
+                status, body = server.page("GET", PATH)
+                if status != 200:
+                    fail(f"{url} answered {status} to GET {PATH}.")
+                document: dict[str, Any] = json.loads(body)
+                if document["status"] == "done":
+                    return {"place": url, **document}
+                if document["status"] != "running":
+                    fail(f"The server could not check its data: {document.get('reason', document['status'])}")
+                pause.wait(PAUSE_S)
     except Unreachable as error:
         fail(str(error))
     except (ValueError, KeyError, TypeError) as error:

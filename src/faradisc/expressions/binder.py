@@ -22,7 +22,8 @@ from faradisc.values.attribute import AttributeValue
 from faradisc.values.path import Path as ResolvedPath
 from faradisc.values.size import value_size
 
-_WORDS: Final = get_data("faradisc.expressions", "reserved_words.txt") or b""
+_WORDS: Final = get_data("faradisc.expressions", "reserved_words.txt")
+assert _WORDS is not None, "a package of source files has its data beside them"
 RESERVED_WORDS: Final = frozenset(_WORDS.decode("ascii").split())
 """The 573 words, upper case, that cannot stand bare in a path. As published in the developer guide."""
 

@@ -131,16 +131,6 @@ class Turnstile:
                 flow.waits[self._retries.mean_waits_ms[number]] += count
                 self._served[number] = 0
 
-    def join(self, other: Turnstile) -> None:
-        """Take over all who wait at another turnstile of the stream, and what it has counted."""
-        for position, row in enumerate(other._rows):
-            mine = self._rows[position]
-            if row is not None:
-                self._rows[position] = row if mine is None else list(map(add, mine, row))
-        self.waiting += other.waiting
-        self._lost += other._lost
-        self._served = list(map(add, self._served, other._served))
-
     def give_up(self, flow: FlowNote) -> None:
         """The run is over: whoever still waits is lost."""
         flow.lost += self.waiting
