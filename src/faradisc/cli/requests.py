@@ -12,6 +12,7 @@ import botocore.session
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
+from botocore.exceptions import BotoCoreError
 
 from faradisc.seeding.loading import Refused
 
@@ -26,7 +27,7 @@ class Requests:
     """One endpoint. Credentials and region are the environment's; any will do where none are verified."""
 
     def __init__(self, url: str, region: str | None) -> None:
-        """Raises: Unreachable for what is no address."""
+        """Raises: Unreachable for what is no address, and for credentials that are half there."""
         self._url = url if "//" in url else f"http://{url}"
         parts = urlsplit(self._url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -35,9 +36,12 @@ class Requests:
         make = http.client.HTTPSConnection if secure else http.client.HTTPConnection
         self._connection = make(parts.hostname, parts.port or (443 if secure else 80), timeout=TIMEOUT_S)
         session = botocore.session.get_session()
-        found = session.get_credentials() if os.environ.get("AWS_ACCESS_KEY_ID") else None
+        try:
+            found = session.get_credentials() if os.environ.get("AWS_ACCESS_KEY_ID") else None
+            self._region = region or session.get_config_variable("region") or "us-east-1"
+        except BotoCoreError as error:
+            raise Unreachable(f"{url} cannot be asked with this environment: {error}.") from error
         self._credentials = found or Credentials("faradisc", "faradisc")
-        self._region = region or session.get_config_variable("region") or "us-east-1"
 
     async def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
         """The answer of one operation. Never suspends.
