@@ -42,9 +42,9 @@ class ThroughputAudit:
         """What the change by hand that is under way asks for."""
         self.limits: dict[str, tuple[int, int]] = {}
         """Minimum and maximum of each target, by dimension."""
-        self._replaced: dict[str, tuple[int, int]] = {}
-        """Limits that others have taken the place of, until the service has acted: a change that was decided
-        within them may still be on its way."""
+        self._replaced: dict[str, set[tuple[int, int]]] = {}
+        """All limits that others have taken the place of, until the service has acted: a change that was
+        decided within them may still be on its way."""
         self._steps: list[tuple[int, str, bool]] = []
         """Version, dimension, and whether limits were set then; otherwise it was changed by hand."""
         self.scaled = 0
@@ -73,8 +73,7 @@ class ThroughputAudit:
             self._fault(f"{by} has changed throughput from {was} to {now}")
 
     def _was_allowed(self, dimension: str, units: int) -> bool:
-        low, high = self._replaced.get(dimension, (units + 1, units))
-        return low <= units <= high
+        return any(low <= units <= high for low, high in self._replaced.get(dimension, ()))
 
     def is_held(self, dimension: str) -> bool:
         """Whether it has limits, and was not changed by hand since."""
@@ -83,7 +82,8 @@ class ThroughputAudit:
 
     def note_targets(self, batch: Batch, version: int, by: str) -> None:
         if by == GOVERNOR:
-            self._replaced |= self.limits
+            for dimension, limits in self.limits.items():
+                self._replaced.setdefault(dimension, set()).add(limits)
         else:
             self._replaced.clear()
         before = dict(self.limits)
