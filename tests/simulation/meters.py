@@ -17,7 +17,7 @@ from typing import Any
 
 import orjson
 
-from faradisc.capacity.config import PROFILES, CapacityConfig, profile
+from faradisc.capacity.config import CapacityConfig, profile
 from faradisc.capacity.metrics import dimensions
 from faradisc.capacity.resource import Resource
 from faradisc.clock import ManualClock
@@ -46,7 +46,6 @@ HASTY = replace(
     growth_s=60,
 )
 """A profile of the simulation's own, in which partitions split within seconds."""
-PROFILES[HASTY.profile] = HASTY
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from typing import Any
 import orjson
 
 from faradisc.backups.shelf import MemoryShelf
+from faradisc.capacity.config import PROFILES
 from faradisc.check import Check
 from faradisc.clock import ManualClock, SeededEntropy
 from faradisc.database import Database, Settings
@@ -41,7 +42,7 @@ from simulation.consumers import KinesisSink, StreamReader
 from simulation.courier import Courier
 from simulation.drawing import GROUPS, TABLES, Drawing, sources
 from simulation.governor import SCALING_OPERATIONS, Governor
-from simulation.meters import MeterReader
+from simulation.meters import HASTY, MeterReader
 from simulation.requests import THROTTLED, Listing, Request, Window
 from simulation.searches import Nearest, near_indexes
 from simulation.switches import Operator
@@ -158,14 +159,16 @@ def play(seed: int, disk_of: DiskOf = FaultyDisk, **shape: Any) -> Outcome:
 
 @contextmanager
 def _a_smaller_world() -> Iterator[None]:
-    """Mistakes are raised; and what comes in from a bucket is stored in steps of few records, so that crashes
-    come between them."""
+    """Mistakes are raised; there is a profile of the simulation's own; and what comes in from a bucket is
+    stored in steps of few records, so that crashes come between them."""
     before = front.RAISE_UNEXPECTED, intake.STEP_RECORDS
     front.RAISE_UNEXPECTED, intake.STEP_RECORDS = True, 2
+    PROFILES[HASTY.profile] = HASTY
     try:
         yield
     finally:
         front.RAISE_UNEXPECTED, intake.STEP_RECORDS = before
+        del PROFILES[HASTY.profile]
 
 
 class Run:

@@ -179,8 +179,8 @@ def test_partitions_that_do_not_hear_of_growth(monkeypatch: pytest.MonkeyPatch) 
 def test_auto_scaling_beyond_its_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = Scaler._change
 
-    async def generous(scaler: Any, target: Any, present: Any, wanted: int, cause: str) -> Any:
-        return await honest(scaler, target, present, wanted + 1, cause)
+    async def generous(scaler: Any, target: Any, wanted: int, cause: str) -> Any:
+        return await honest(scaler, target, wanted + 1, cause)
 
     monkeypatch.setattr(Scaler, "_change", generous)
     assert "out of" in found(requests=200)

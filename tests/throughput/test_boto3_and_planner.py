@@ -71,7 +71,7 @@ def put(client: Any, number: int, size: int, seen: Counter[str]) -> None:
 @pytest.mark.parametrize(
     ("caps", "index_units", "cause"),
     [
-        ("60/20", 900, "TableWriteKeyRangeThroughputExceeded"),
+        ("60/20", 900, "WriteKeyRangeThroughputExceeded"),  # the table's or the index's, as the time falls
         ("3000/1000", 1, "IndexWriteProvisionedThroughputExceeded"),
     ],
     ids=["a hot partition", "an index without units"],
@@ -89,7 +89,7 @@ def test_the_same_counts(tmp_path: Path, caps: str, index_units: int, cause: str
             put(client, number, 1500 if number % 4 == 0 else 100, seen)
         database.record(None)
         trace_file.close()
-    assert seen["admitted"] and seen[f"refused: {cause}"]
+    assert seen["admitted"] and any(outcome.endswith(cause) for outcome in seen), seen
 
     text = PLAN.format(caps=caps, index_units=index_units)
     found = replayed(file, text)
