@@ -418,6 +418,14 @@ def test_long_lines_are_left_alone(tables: dict[str, Table]) -> None:
         assert (shortcut(longest) is not None) == short
 
 
+def test_long_values_go_the_careful_way(tables: dict[str, Table]) -> None:
+    for size, short in ((200, True), (1500, False)):
+        shortcut = RowShortcut(tables["plain"])
+        line = line_of({"p": {"S": "a"}, **{f"x{n}": {"S": "1" * size} for n in range(4)}})
+        shortcut(line)  # is cut, or not
+        assert (shortcut(line) is not None) == short
+
+
 def test_patterns_go_with_their_job(tables: dict[str, Table]) -> None:
     shortcut = RowShortcut(tables["plain"])
     shortcut(line_of({"p": {"S": "a"}, "gone": {"S": "1"}}))
