@@ -207,15 +207,17 @@ def _index_charges(outcome: Outcome, index: Index, entry: EntryChange | None) ->
         if not asks_index(rule, before=held is not None, after=held is not None, changed=False):
             return []
         return [Charge(lane, outcome.change.row_key if held is None else index.placement.row_key(held))]
-    if entry.delete is not None and entry.put is not None:
-        # The entry moves: its old and its new place pay for what they held and hold.
-        new_units = units.write_units(entry.new_bytes - STORAGE_OVERHEAD_BYTES, 0)
-        return [
-            Charge(lane, entry.delete[1], 2 * (entry.write_units - new_units)),
-            Charge(lane, entry.put[1], 2 * new_units),
-        ]
-    place = entry.put[1] if entry.put is not None else entry.delete[1] if entry.delete is not None else b""
-    return [Charge(lane, place, 2 * entry.write_units)]
+    places = [place[1] for place in (entry.delete, entry.put) if place is not None] or [b""]
+    return [Charge(lane, place, cost) for place, cost in zip(places, _entry_costs(entry), strict=True)]
+
+
+def _entry_costs(entry: EntryChange) -> tuple[int, ...]:
+    """Half units of an index entry that changes; two costs where it moves: its old and its new place pay for
+    what they held and hold."""
+    if entry.delete is None or entry.put is None:
+        return (2 * entry.write_units,)
+    new_units = units.write_units(entry.new_bytes - STORAGE_OVERHEAD_BYTES, 0)
+    return 2 * (entry.write_units - new_units), 2 * new_units
 
 
 def _count(charges: Sequence[Charge]) -> None:
@@ -233,7 +235,9 @@ def _count_write(outcome: Outcome, *, transaction: bool = False) -> None:
         if not entry.index.schema.is_global:
             half_units += entry.write_units * 2
         elif entry.index.resident is None:
-            meter.indexes[entry.index.name].writes.tally[entry.write_units * 2] += 1
+            tally = meter.indexes[entry.index.name].writes.tally
+            for cost in _entry_costs(entry):
+                tally[cost] += 1
     meter.writes.tally[half_units] += 1
 
 

@@ -363,8 +363,8 @@ async def commit_outcomes(
     finally:
         if batches.resident:
             _name_vectors(batches)
-    for expiry, key in batches.expiring:
-        expiry.added(key)
+        for expiry, key in batches.expiring:
+            expiry.added(key)
     if isinstance(committed, Conflict):
         for outcome in growing:
             grow_partitions(outcome, -1)
