@@ -37,8 +37,7 @@ if TYPE_CHECKING:
 
 def charge_write(outcome: Outcome) -> None:
     """Admit and charge a write of its own. Raises Throttled; then nothing was charged."""
-    meter = outcome.change.table.meter
-    if not (meter.enforced or meter.insights or meter.recorder is not None):
+    if outcome.change.table.meter.only_counts:
         _count_write(outcome)
         return
     refused = try_charge_write(outcome)

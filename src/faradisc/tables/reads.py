@@ -140,13 +140,13 @@ async def read_charged(
     size = record.size_of(found) if found is not None else 0
     half_units = units.read_half_units(size, consistent=consistent)
     meter = table.meter
-    if meter.enforced or meter.insights or meter.recorder is not None:
-        counted = key if insightful else None
-        refused = try_charge_read(table, row_key, counted, half_units, consistent=consistent)
-        if refused is not None:
-            raise Throttled(refused)
-    else:
+    if meter.only_counts:
         meter.reads.tally[half_units] += 1
+        return found, half_units
+    counted = key if insightful else None
+    refused = try_charge_read(table, row_key, counted, half_units, consistent=consistent)
+    if refused is not None:
+        raise Throttled(refused)
     return found, half_units
 
 
