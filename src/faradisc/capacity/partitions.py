@@ -130,8 +130,9 @@ class Partition:
         self.share = share
         """Part of the table's rate; only the classic profile divides it."""
         self.bytes = 0
-        """Item bytes, without storage overhead."""
         self.items = 0
+        """Item bytes without storage overhead, and items. Estimates, for splits divide them without looking:
+        only their sums over all partitions are exact, and one alone may lie below zero for a while."""
         self.state: Literal["active", "splitting", "retired"] = "active"
         self.hot_s = 0
         self.cooldown_until_ns = 0
@@ -270,10 +271,14 @@ class PartitionMap:
 
 
 def _evenly(part: Partition, count: int) -> list[Contents]:
-    """Equal parts of what a partition holds; the first ones take the remainder."""
+    """Equal parts of what a partition is said to hold; the first ones take the remainder.
+
+    That may be less than nothing: where a parent was divided like this, its children's sums are estimates,
+    and what one of them lacks the others hold too much of. The parts add up to the whole all the same.
+    """
 
     def shares(total: int) -> list[int]:
-        each, rest = divmod(max(total, 0), count)
+        each, rest = divmod(total, count)
         return [each + (index < rest) for index in range(count)]
 
     return [Contents(*held) for held in zip(shares(part.bytes), shares(part.items), strict=True)]

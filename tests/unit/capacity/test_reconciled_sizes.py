@@ -1,7 +1,9 @@
-"""Partitions brought to what their table holds, whatever they were said to hold before.
+"""Partitions brought to what their table holds, whatever they were said to hold before; and divided.
 
-What it proves: the sum is exact and nothing is negative, so no partition splits for bytes that are not there.
-Why so: the simulation found partitions that kept the bytes of items deleted right before a crash.
+What it proves: the sum is exact and nothing is negative, so no partition splits for bytes that are not there;
+a split leaves the sum as it is, also where a partition has turned out to hold less than it was said to.
+Why so: the simulation found partitions that kept the bytes of items deleted right before a crash, and splits
+of a partition from which more was deleted than an earlier split by estimate had given it.
 """
 
 from __future__ import annotations
@@ -9,7 +11,9 @@ from __future__ import annotations
 import pytest
 
 from faradisc.capacity.config import profile
+from faradisc.capacity.inspect import describe
 from faradisc.capacity.partitions import PartitionMap
+from faradisc.capacity.resource import Resource
 from faradisc.capacity.topology import reconcile
 
 
@@ -33,3 +37,18 @@ def test_partitions_hold_what_the_table_holds(said: list[int], holds: int, then:
     assert [part.bytes for part in partitions.partitions] == then
     assert sum(part.items for part in partitions.partitions) == 0
     assert min(part.items for part in partitions.partitions) == 0
+
+
+def test_a_split_keeps_the_sum_of_what_turned_out_to_be_less_than_nothing() -> None:
+    """Ten items lie on one side of a cut and are said to lie on both: deleting them leaves one side short."""
+    resource = Resource("arn", "table", profile("aws"), 0, read_units=1, write_units=1)
+    place = b"\x00" * 17
+    resource.grow(place, 1010, 10)
+    resource.set_partitions(2, 0)
+    resource.grow(place, -1010, -10)
+    assert [(part.bytes, part.items) for part in resource.partitions.partitions] == [(-505, -5), (505, 5)]
+    resource.set_partitions(4, 0)
+    parts = resource.partitions.partitions
+    assert (sum(part.bytes for part in parts), sum(part.items for part in parts)) == (0, 0)
+    assert min(shown["bytes"] for shown in describe(resource, 0)["partitions"]) == 0
+    assert min(shown["items"] for shown in describe(resource, 0)["partitions"]) == 0
