@@ -169,11 +169,32 @@ def test_what_does_not_exist(site: Site) -> None:
         ({"balance": 5}, "balance"),
         ({"partition": {"id": "nothing", "write": 1}}, "id"),
         ({"previous_peak": {"read": 5}}, "previous peak"),
+        ({"previous_peak": {"read": -1, "write": 5}}, "between 0"),
+        ({"previous_peak": {"read": 10**15, "write": 5}}, "between 0"),
+        ({"index": ["by-g"]}, "['by-g']"),
+        ({"index": {}}, "{}"),
+        ({"profile": 5}, "no capacity profile '5'"),
+        ({"profile": "classic-2017", "balance": {"write": 1}}, "no bank"),
     ],
 )
 def test_levers_that_cannot_be_pulled(site: Site, document: Any, words: str) -> None:
     status, sentence = site.refusal("/_faradisc/capacity/Orders", document)
     assert status == 400 and words in sentence
+
+
+def test_a_mistake_in_one_lever_leaves_all_alone(site: Site) -> None:
+    before = site.get("/_faradisc/capacity/Orders")
+    for mistake in ({"partitions": "many"}, {"balance": {"read": "all"}}, {"previous_peak": 5}):
+        wanted = {"profile": "pessimistic", "balance": {"write": 7}, "partitions": 64, **mistake}
+        assert site.refusal("/_faradisc/capacity/Orders", wanted)[0] == 400
+    assert site.get("/_faradisc/capacity/Orders") == before
+
+
+def test_the_clock_takes_nothing_it_does_not_know(site: Site) -> None:
+    assert site.refusal("/_faradisc/clock", {"advance_s": 1, "advance_ms": 5}) == (
+        400,
+        "There is nothing called 'advance_ms' to change.",
+    )
 
 
 def test_other_sites_cannot_use_it_through_a_browser(site: Site) -> None:

@@ -198,7 +198,11 @@ async def _clock(visit: Visit) -> HttpResponse:
 
 
 async def _advance(visit: Visit) -> HttpResponse:
-    return _answer(await visit.database.desk.advance(visit.body().get("advance_s")))
+    wanted = visit.body()
+    for name in wanted:
+        if name != "advance_s":
+            raise AdminError(f"There is nothing called {name!r} to change.")
+    return _answer(await visit.database.desk.advance(wanted.get("advance_s")))
 
 
 async def _jobs(visit: Visit) -> HttpResponse:
