@@ -15,6 +15,7 @@ import logging
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 import orjson
@@ -169,9 +170,14 @@ class Meter:
             stored = self._stored[table_id]
             if stored.get("override") is not None:
                 self._adopt_override(meter, stored["override"])
+        meter.measure_again = partial(self._measure_again, table_id)
         if meter.enforced:
             self._to_measure.append(table_id)
         return meter
+
+    def _measure_again(self, table_id: str) -> None:
+        if table_id not in self._to_measure:
+            self._to_measure.append(table_id)
 
     def _adopt_override(self, meter: TableMeter, text: str | None) -> None:
         meter.override = text

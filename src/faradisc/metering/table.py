@@ -6,6 +6,7 @@ nobody asks whether there are any left.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -80,6 +81,7 @@ class TableMeter:
         "indexes",
         "insights",
         "insights_settings",
+        "measure_again",
         "moment",
         "name",
         "now",
@@ -115,6 +117,8 @@ class TableMeter:
         self.recorder: Recorder | None = None
         """Told of every charge, where traffic is recorded."""
         self.saved = b""
+        self.measure_again: Callable[[], None]
+        """To be called when it is not known what the table holds: its partitions are brought to it."""
         self.account: Account
         self.resource: Resource
         self.reads: Lane

@@ -360,6 +360,11 @@ async def commit_outcomes(
         _name_vectors(batches)
     try:
         committed = await store.commit(list(batches.by_part.values()))
+    except BaseException:
+        # A sync that failed or a wait that was cancelled leaves the commit made, any other error does not.
+        for outcome in growing:
+            outcome.change.table.meter.measure_again()
+        raise
     finally:
         if batches.resident:
             _name_vectors(batches)

@@ -139,7 +139,8 @@ class FaultyStore:
 
     def __init__(self, disk: FaultyDisk, faults: Faults, watch: Watch | None) -> None:
         self._disk = disk
-        self._faults = faults
+        self.faults = faults
+        """May be others from any moment on."""
         self._watch = watch
         self._live = disk.synced.copy()
         self.version = disk.synced_version
@@ -183,7 +184,7 @@ class FaultyStore:
 
     def _begin_sync(self) -> None:
         self._syncing = True
-        chance, faults = self._disk.chance, self._faults
+        chance, faults = self._disk.chance, self.faults
         turns = chance.randint(1, max(faults.sync_turns, 1))
         if chance.random() < faults.slow_sync:
             turns *= 20
@@ -196,7 +197,7 @@ class FaultyStore:
             asyncio.get_running_loop().call_soon(self._sync_turn, turns - 1, covers)
             return
         self._syncing = False
-        if self._failure is None and self._disk.chance.random() < self._faults.fail_sync:
+        if self._failure is None and self._disk.chance.random() < self.faults.fail_sync:
             self._failure = IOFailed("a sync failed")
         if self._failure is None:
             self._disk.sync(covers - self._synced)
@@ -279,7 +280,7 @@ class FaultyStore:
 
     async def commit(self, batches: Sequence[Batch]) -> list[int] | Conflict:
         self._check_writable()
-        if self._draws(self._faults.fail_before_write):
+        if self._draws(self.faults.fail_before_write):
             raise self._fails("a write failed before it was made")
         answer = await self._live.commit(batches)
         if isinstance(answer, Conflict):
@@ -292,7 +293,7 @@ class FaultyStore:
                 self._deleted[batch.part] = write
         if self._watch is not None:
             self._watch(kept, self.version)
-        if self._draws(self._faults.fail_after_write):
+        if self._draws(self.faults.fail_after_write):
             raise self._fails("a write failed after it was made")
         await self._reach(write)
         return answer

@@ -1,0 +1,88 @@
+"""What partitions are said to hold after a commit that raised.
+
+What it proves: it is what the table holds, whether the commit was made or not before it raised; partitions
+are told of a write before its commit, in one go with it, and of an error it is not known which of both it
+means. Why so: they kept what a disk had refused, write after write.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+
+import pytest
+
+from faradisc.database import Database
+from faradisc.errors import StorageError
+from faradisc.limits import STORAGE_OVERHEAD_BYTES
+from faradisc.storage.immediate import run
+from faradisc.testing.faulty_store import Faults, FaultyStore
+from faradisc.testing.seeded_loop import SeededLoop
+from fixtures.faulty_world import World, ask
+from fixtures.schemas import item, schema
+
+MADE = {"fail_before_write": False, "fail_after_write": True, "fail_sync": True}
+
+
+def held(database: Database) -> tuple[int, int]:
+    """What the table's partitions are said to hold: items and bytes."""
+    ((_, account),) = database.accounts()
+    parts = account.resources["table", None].partitions.partitions
+    return sum(part.items for part in parts), sum(part.bytes for part in parts)
+
+
+def holds(database: Database) -> tuple[int, int]:
+    """What the store says of the table's rows."""
+    (meter,) = database._backend.catalog.meter.tables()
+    usages = [run(database.store.usage(part)) for part in meter.provisions[None].parts]
+    items = sum(items for items, _ in usages)
+    return items, sum(stored for _, stored in usages) - items * STORAGE_OVERHEAD_BYTES
+
+
+async def work(database: Database) -> None:
+    """Some steps of every job; those that write fail with the disk."""
+    for _ in range(3):
+        with suppress(StorageError):
+            await database.work()
+
+
+@pytest.mark.parametrize("fault", MADE)
+def test_partitions_hold_what_is_there_after_a_failed_commit(fault: str) -> None:
+    world = World(throughput_tables="table=aws")
+
+    async def play() -> None:
+        database = await world.open()
+        await ask(database, "CreateTable", TableName="table", **schema("p:S"))
+        await ask(database, "PutItem", TableName="table", Item=item(p="a"))
+        await work(database)
+        assert held(database) == holds(database) == (1, 2)
+        assert isinstance(database.store, FaultyStore)
+        database.store.faults = Faults(**{fault: 1.0})
+        for number in range(3):
+            with pytest.raises(StorageError):
+                await ask(database, "PutItem", TableName="table", Item=item(p=str(number)))
+        await work(database)
+        assert held(database) == holds(database) == ((2, 4) if MADE[fault] else (1, 2))
+
+    with SeededLoop(world.chance) as loop:
+        loop.run("play", play())
+
+
+def test_partitions_hold_what_was_written_when_nobody_waited_for_the_answer() -> None:
+    world = World(throughput_tables="table=aws")
+
+    async def play() -> None:
+        database = await world.open(Faults(sync_turns=20))
+        await ask(database, "CreateTable", TableName="table", **schema("p:S"))
+        await work(database)
+        asked = asyncio.ensure_future(ask(database, "PutItem", TableName="table", Item=item(p="a")))
+        while not world.disk.unsynced:  # noqa: ASYNC110 - what it waits for has no event
+            await asyncio.sleep(0)
+        asked.cancel()
+        await asyncio.wait([asked])
+        await work(database)
+        assert asked.cancelled()
+        assert held(database) == holds(database) == (1, 2)
+
+    with SeededLoop(world.chance) as loop:
+        loop.run("play", play())
