@@ -51,10 +51,10 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         choices=("run", "setup", "soak", "throughput"),
         default="run",
         help="setup installs the peers with npm; soak puts everything on one server for a long time; "
-        "throughput measures what enforcing it costs",
+        "throughput measures what counting and enforcing it cost",
     )
     add("--minutes", type=float, default=60, help="soak: how long (60)")
-    add("--turns", type=int, default=300, help="throughput: how many turns (300, about two minutes)")
+    add("--turns", type=int, default=300, help="throughput: how many turns (300, about eight minutes)")
     add("--only", type=_names(WORKLOADS), help=f"workloads, separated by commas: {', '.join(WORKLOADS)}")
     add("--servers", type=_names(PROGRAMS), help=f"servers, separated by commas: {', '.join(PROGRAMS)}")
     add("--seconds", type=int, default=5, help="length of a round (5)")
@@ -244,8 +244,8 @@ def _soak(options: argparse.Namespace) -> int:
 
 def _throughput(options: argparse.Namespace) -> int:
     notes = [
-        f"one server in memory, {options.turns} turns of {throttling.BATCH} requests over "
-        f"{throttling.CONNECTIONS} connections, the quicker quarter of the turns"
+        f"{options.turns} turns of three times {throttling.BATCH} requests over {throttling.CONNECTIONS} "
+        "connections; CPU us is the mean of the quicker quarter"
     ]
     return _alone(
         options,

@@ -85,6 +85,19 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / TICKS_PER_SECOND
 
 
+def system_seconds(pid: int) -> float:
+    """The part of it that was spent in the kernel, in steps of a clock tick."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[12]) / TICKS_PER_SECOND
+
+
+def busy_seconds() -> float:
+    """CPU time that all processes together have used since the machine was started."""
+    fields = map(int, Path("/proc/stat").read_text().split("\n")[0].split()[1:9])
+    user, nice, system, _idle, _waiting, *interrupts = fields
+    return (user + nice + system + sum(interrupts)) / TICKS_PER_SECOND
+
+
 def memory_bytes(pid: int, field: str = "VmRSS") -> int:
     """Resident memory now, or its highest with field "VmHWM"."""
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import botocore.config
@@ -11,6 +13,10 @@ from botocore.exceptions import ClientError
 
 from faradisc.clock import ManualClock
 from faradisc.local import LocalDatabase
+
+ROOT = Path(__file__).resolve().parents[2]
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))  # the benchmarks live beside the tests, not inside the package
 
 ONE_ATTEMPT = botocore.config.Config(retries={"total_max_attempts": 1})
 """boto3 would wait for units by the machine's clock, which does not bring any here."""

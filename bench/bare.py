@@ -1,0 +1,127 @@
+"""A Faradisc that counts nothing and enforces nothing, for a while: what metering is measured against.
+
+The product has no such switch, and a copy of its source without metering would be another process, whose
+memory lies elsewhere: that alone is worth several per cent. So a process changes the functions that a GetItem
+and a PutItem pass through, and changes them back. Each gets the code of its own source without the statements
+that count, charge, ask or read the clock for it. The function object stays: whoever imported it by name runs
+the other code too, classes and modules keep their versions in the interpreter's caches, and each code object
+keeps the bytecode that was specialised for it.
+
+For GetItem and PutItem of tables without Contributor Insights, and the background work of metering. Other
+operations, refusals and PartiQL's consumed capacity are not looked after; an empty list per Call stays.
+Change over only when no request is on its way.
+"""
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable, Collection, Mapping
+from types import CodeType, FunctionType
+from typing import Any, cast
+
+from faradisc.database import Database
+from faradisc.metering.meter import Meter
+from faradisc.operations.call import Backend
+from faradisc.operations.get_item import get_item
+from faradisc.tables.reads import read_charged
+from faradisc.tables.writes import apply_change, commit_outcomes
+
+_BLOCKS = ("body", "handlers", "orelse", "finalbody")
+
+
+class Moved(Exception):
+    """A function is no longer as it is described here."""
+
+
+class _Instead(ast.NodeTransformer):
+    """Puts expressions where names are read."""
+
+    def __init__(self, instead: Mapping[str, str]) -> None:
+        self._instead = instead
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if not isinstance(node.ctx, ast.Load) or node.id not in self._instead:
+            return node
+        expression = ast.parse(self._instead[node.id], mode="eval").body
+        for each in ast.walk(expression):
+            ast.copy_location(each, node)
+        return expression
+
+
+def edited(
+    function: Callable[..., Any], without: Collection[str] = (), instead: Mapping[str, str] | None = None
+) -> CodeType:
+    """The code of a function whose source has an expression wherever one of the names in `instead` is read,
+    and then lacks all statements that mention a name or an attribute of `without`.
+
+    Raises: Moved when a name is not there.
+    """
+    own = cast(FunctionType, function).__code__
+    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    missing = {*without, *(instead or {})} - _mentioned(tree)
+    if missing:
+        raise Moved(f"{own.co_qualname} has no {', '.join(sorted(missing))} (bench/bare.py)")
+    tree = _Instead(instead or {}).visit(tree)
+    (definition,) = tree.body
+    definition.body = _kept(definition.body, without) or [ast.Pass()]
+    ast.increment_lineno(tree, own.co_firstlineno - 1)
+    module = compile(ast.fix_missing_locations(tree), own.co_filename, "exec", dont_inherit=True)
+    (code,) = (each for each in module.co_consts if isinstance(each, CodeType))
+    return code.replace(co_qualname=own.co_qualname)
+
+
+def _kept(statements: list[Any], without: Collection[str]) -> list[Any]:
+    """The statements that mention none of the names; those inside others likewise."""
+    kept = []
+    for statement in statements:
+        blocks = {name: getattr(statement, name) for name in _BLOCKS if getattr(statement, name, None)}
+        head = [value for name, value in ast.iter_fields(statement) if name not in blocks]
+        if _mentioned(head) & set(without):
+            continue
+        for name, block in blocks.items():
+            setattr(statement, name, _kept(block, without))
+        if "body" in blocks and not statement.body:
+            statement.body = [ast.Pass()]
+        kept.append(statement)
+    return kept
+
+
+def _mentioned(node: object) -> set[str]:
+    if isinstance(node, list):
+        return set().union(*map(_mentioned, node)) if node else set()
+    if not isinstance(node, ast.AST):
+        return set()
+    names = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+    return names | {each.attr for each in ast.walk(node) if isinstance(each, ast.Attribute)}
+
+
+async def _rest(self: Meter) -> bool:
+    """Meter.step with nothing to do."""
+    return False
+
+
+_UNITS = "units.read_half_units(record.size_of(found) if found is not None else 0, consistent=consistent)"
+"""What a read costs, worked out where an answer tells it and not before."""
+
+_BARE: dict[Callable[..., Any], CodeType] = {
+    Database.execute: edited(Database.execute, {"observer", "began"}),
+    Backend.table_for_data: edited(Backend.table_for_data, {"tables"}),
+    get_item: edited(get_item, instead={"half_units": _UNITS}),
+    read_charged: edited(
+        read_charged, {"meter", "size", "half_units", "counted", "refused"}, {"half_units": "0"}
+    ),
+    apply_change: edited(apply_change, {"charged"}),
+    commit_outcomes: edited(commit_outcomes, {"growing"}),
+    Meter.step: _rest.__code__,
+}
+_OWN = {function: cast(FunctionType, function).__code__ for function in _BARE}
+
+
+def count(counting: bool) -> None:
+    """Whether this process counts and charges from now on."""
+    for function, code in (_OWN if counting else _BARE).items():
+        function.__code__ = code
+
+
+def is_counting() -> bool:
+    return all(function.__code__ is code for function, code in _OWN.items())
