@@ -71,6 +71,52 @@ def test_unchanged_units_are_refused(client: Any) -> None:
         client.update_table(TableName="table", ProvisionedThroughput=units(5, 6))
 
 
+def test_unchanged_units_of_an_index_are_refused(client: Any) -> None:
+    members = schema("p:S", gsi={"index": ("g:S", "", "ALL")})
+    members["GlobalSecondaryIndexes"][0]["ProvisionedThroughput"] = units(5, 6)
+    client.create_table(TableName="table", **{**members, **provisioned(50, 50)})
+    update = {"Update": {"IndexName": "index", "ProvisionedThroughput": units(5, 6)}}
+    with invalid(
+        "The provisioned throughput for the index index will not change. The requested value equals the "
+        "current value. Current ReadCapacityUnits provisioned for the index: 5. Requested ReadCapacityUnits: "
+        "5. Current WriteCapacityUnits provisioned for the index: 6. Requested WriteCapacityUnits: 6. Refer "
+        "to the Amazon DynamoDB Developer Guide for current limits and how to request higher limits."
+    ):
+        client.update_table(TableName="table", GlobalSecondaryIndexUpdates=[update])
+
+
+def warm(read: int | None = None, write: int | None = None) -> dict[str, int]:
+    named = {"ReadUnitsPerSecond": read, "WriteUnitsPerSecond": write}
+    return {name: value for name, value in named.items() if value is not None}
+
+
+def test_a_raise_of_warm_throughput_is_not_taken_back_by_the_next(
+    open_process: Callable[..., InProcess], clock: ManualClock
+) -> None:
+    """Warm throughput is never lowered (capacity.md section 2.8), and what was accepted is promised."""
+    client: Any = open_process(transition_ms=1000).client()
+    client.create_table(
+        TableName="table",
+        **{**schema("p:S", gsi={"index": ("g:S", "", "ALL")}), "BillingMode": "PAY_PER_REQUEST"},
+    )
+    clock.advance(1)
+    for part in (warm(read=15_000), warm(write=6_000), warm(read=16_000)):
+        client.update_table(TableName="table", WarmThroughput=part)
+        update = {"Update": {"IndexName": "index", "WarmThroughput": part}}
+        client.update_table(TableName="table", GlobalSecondaryIndexUpdates=[update])
+    with invalid(
+        INVALID
+        + "Requested ReadUnitsPerSecond for WarmThroughput for table is lower than the current value. "
+        "Requested: 13000. Current: 16000"
+    ):
+        client.update_table(TableName="table", WarmThroughput=warm(read=13_000))
+    clock.advance(2)
+    table = client.describe_table(TableName="table")["Table"]
+    reached = {**warm(16_000, 6_000), "Status": "ACTIVE"}
+    assert table["WarmThroughput"] == reached
+    assert table["GlobalSecondaryIndexes"][0]["WarmThroughput"] == reached
+
+
 def test_the_fifth_decrease_in_a_row_is_refused(client: Any) -> None:
     """Four decreases are at hand at the start of a UTC day (limits.md section 6, capacity.md V118)."""
     client.create_table(TableName="table", **{**schema("p:S"), **provisioned(100, 100)})

@@ -87,9 +87,16 @@ class Warm:
         self.write_units = max(self.write_units, write_units)
         return (self.read_units, self.write_units) != before
 
+    @property
+    def promised(self) -> tuple[int, int]:
+        """What is served, or will be when a running raise has ended."""
+        read_units, write_units = self.target or (0, 0)
+        return max(self.read_units, read_units), max(self.write_units, write_units)
+
     def begin(self, read_units: int, write_units: int, ready_ns: int) -> None:
-        """Begin a raise. Raises: ValueError for less than there is (the caller words it)."""
-        if read_units < self.read_units or write_units < self.write_units:
+        """Begin a raise. Raises: ValueError for less than is promised (the caller words it)."""
+        least_read, least_write = self.promised
+        if read_units < least_read or write_units < least_write:
             raise ValueError("warm throughput is never lowered")
         self.target = (read_units, write_units)
         self.ready_ns = ready_ns

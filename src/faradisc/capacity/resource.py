@@ -153,7 +153,7 @@ class Resource:
     def raise_warm(self, read_units: int, write_units: int, ready_ns: int) -> None:
         """Begin to raise warm throughput; it is there from `ready_ns` on.
 
-        Raises: ValueError for less than there is.
+        Raises: ValueError for less than there is, or is being raised to.
         """
         self.warm.begin(read_units, write_units, ready_ns)
 
