@@ -411,6 +411,19 @@ def test_an_oversized_insert_refuses_the_whole_transaction(shelf: Shelf) -> None
         )
 
 
+@pytest.mark.parametrize(
+    "statement", ["INSERT INTO \"people\" VALUE {'id': ?, 'v': ?}", 'UPDATE "people" SET v = ? WHERE id = ?']
+)
+def test_a_transaction_sends_up_to_4_mb(shelf: Shelf, statement: str) -> None:
+    """limits.md section 4: of a write, the payload of the request."""
+    values = [(f"big{n}", "x" * 400_000) for n in range(11)]
+    if statement.startswith("UPDATE"):
+        values = [(value, name) for name, value in values]
+    with invalid() as caught:
+        shelf.transact(*(shelf.member(statement, *pair) for pair in values))
+    assert caught.value.response["Error"]["Message"].startswith("Collection size of items exceeded, ")
+
+
 def test_a_transaction_has_100_statements(shelf: Shelf) -> None:
     members = [shelf.member(f"INSERT INTO \"people\" VALUE {{'id': 'n{n}'}}") for n in range(101)]
     with refused("ValidationException"):

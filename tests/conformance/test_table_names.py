@@ -99,3 +99,14 @@ def test_regions_can_be_kept_apart(open_process: OpenProcess) -> None:
     assert here.scan(TableName=arn)["Count"] == 1
     here.delete_table(TableName="table")
     assert there.scan(TableName="table")["Count"] == 1
+
+
+def test_regions_that_are_kept_apart_share_no_tokens(open_process: OpenProcess) -> None:
+    """A ClientRequestToken of one region says nothing about what was done in another."""
+    process = open_process(transition_ms=0, per_region=True)
+    for region in ("us-east-1", "eu-west-1"):
+        client = process.client(region)
+        client.create_table(TableName="table", **schema("p:S"))
+        put = {"Put": {"TableName": "table", "Item": item(p="1")}}
+        client.transact_write_items(TransactItems=[put], ClientRequestToken="token")
+        assert client.scan(TableName="table")["Count"] == 1, region

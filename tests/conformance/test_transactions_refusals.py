@@ -281,6 +281,23 @@ def test_more_than_4_mb_of_items_cannot_be_written_at_once(dynamodb: Any, table:
         write(dynamodb, *(put(table, big(name)) for name in "0123456789a"))
 
 
+def test_more_than_4_mb_of_values_cannot_be_sent_at_once(dynamodb: Any, table: str) -> None:
+    """The limit is on the payload of the request (limits.md section 4), whatever the actions are."""
+    value = {":v": "x" * 400_000}
+    with invalid(TOO_LARGE):
+        write(dynamodb, *(update(table, item(p=name), "SET v = :v", value) for name in "0123456789a"))
+    assert dynamodb.scan(TableName=table)["Count"] == 0
+
+
+def test_more_than_4_mb_of_items_can_be_deleted_at_once(dynamodb: Any, table: str) -> None:
+    """limits.md section 4, captured."""
+    names = "0123456789a"
+    for name in names:
+        dynamodb.put_item(TableName=table, Item=big(name))
+    write(dynamodb, *(delete(table, item(p=name)) for name in names))
+    assert dynamodb.scan(TableName=table)["Count"] == 0
+
+
 def test_more_than_4_mb_of_items_cannot_be_read_at_once(dynamodb: Any, table: str) -> None:
     names = "0123456789a"
     for name in names:

@@ -55,6 +55,16 @@ def test_other_tokens_do_it_again(dynamodb: Any, table: str) -> None:
     assert count(dynamodb, table) == 3
 
 
+def test_a_token_outlives_its_table(open_process: OpenProcess) -> None:
+    """Assumed (docs/differences.md): the table made again under the name is no reason to do it again."""
+    client = on_the_clock(open_process())
+    add(client, "table", "token")
+    client.delete_table(TableName="table")
+    client.create_table(TableName="table", **schema("p:S"))
+    add(client, "table", "token")
+    assert stored(client, "table") == {}
+
+
 def test_without_a_token_the_client_makes_one(dynamodb: Any, table: str) -> None:
     """botocore fills in a new token for every call; each is work of its own."""
     for _ in range(2):

@@ -34,7 +34,7 @@ from faradisc.transactions.writing import (
     validation_reason,
 )
 from faradisc.values.attribute import Item
-from faradisc.values.size import item_size
+from faradisc.values.size import item_size, value_size
 
 
 async def execute_transaction(backend: Backend, call: Call) -> dict[str, Any]:
@@ -103,7 +103,7 @@ def _check_read_key(prepared: Prepared, key: Item, at: int, count: int) -> None:
 
 async def _write(backend: Backend, call: Call, statements: list[Prepared]) -> dict[str, Any]:
     requests = call.request["TransactStatements"]
-    if sum(item_size(prepared.item) for prepared in statements if prepared.item) > TRANSACTION_BYTES_MAX:
+    if sum([_payload(prepared) for prepared in statements]) > TRANSACTION_BYTES_MAX:
         raise ValidationException(TOO_LARGE)
     actions = [
         _action(at, prepared, request)
@@ -114,6 +114,11 @@ async def _write(backend: Backend, call: Call, statements: list[Prepared]) -> di
         raise ValidationException(DUPLICATE_TARGET)
     report = await write_transaction(backend, call, actions, {"TransactStatements": requests})
     return {"Responses": [{} for _ in statements], **report}
+
+
+def _payload(prepared: Prepared) -> int:
+    """Bytes of what a statement sends: the item of an INSERT, the values of any other."""
+    return item_size(prepared.item) if prepared.item else sum(map(value_size, prepared.values))
 
 
 def _action(at: int, prepared: Prepared, request: dict[str, Any]) -> Action:

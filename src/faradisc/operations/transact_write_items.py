@@ -41,10 +41,7 @@ from faradisc.values.size import item_size
 async def transact_write_items(backend: Backend, call: Call) -> dict[str, Any]:
     request = call.request
     bound = [_bind(call, element) for element in request["TransactItems"]]
-    for element in bound:
-        if element.kind == "Put":
-            element.put_size = item_size(element.members["Item"])
-    if sum(element.put_size for element in bound) > TRANSACTION_BYTES_MAX:
+    if sum([element.measure() for element in bound]) > TRANSACTION_BYTES_MAX:
         raise ValidationException(TOO_LARGE)
     names = dict.fromkeys([element.members["TableName"] for element in bound])
     tables = {name: backend.table_for_data(call, name) for name in names}
@@ -63,7 +60,8 @@ async def write_transaction(
     if client_token is None:
         outcomes = await apply_transaction(backend.store, actions, None, backend.conflicts)
         return _report(call, actions, outcomes)
-    token = Token.of(call.account, client_token, fingerprint)
+    owner = backend.catalog.namespace(call.region, call.account) or call.account
+    token = Token.of(owner, client_token, fingerprint)
     tokens, clock = backend.tokens, backend.clock
     tokens.begin(token)
     try:
@@ -90,7 +88,19 @@ class _Bound:
     update: Update | None
     condition: Condition | None
     put_size: int = 0
-    """Bytes of a Put's item, once all values are known to be valid."""
+    """Bytes of a Put's item, once it was measured."""
+
+    def measure(self) -> int:
+        """Bytes of what the element sends: its item or key, and the values of its expressions.
+
+        Requires: all values known to be valid. The limit is on the payload of the request, not on what is
+        stored (limits.md section 4); how it is counted is assumed.
+        """
+        size = item_size(self.members.get("ExpressionAttributeValues", {}))
+        if self.kind == "Put":
+            self.put_size = item_size(self.members["Item"])
+            return size + self.put_size
+        return size + item_size(self.members["Key"])
 
 
 def _bind(call: Call, element: Mapping[str, Any]) -> _Bound:

@@ -3,7 +3,7 @@
 A token's row is written in the transaction's own commit, so it exists exactly when the transaction
 took effect. Two kinds of rows in the tokens part:
 
-    `t` account token            -> JSON: fingerprint of the request, expiry, sizes to charge a replay with
+    `t` owner token              -> JSON: fingerprint of the request, expiry, sizes to charge a replay with
     `x` expiry (8 bytes) token   -> nothing; finds expired tokens in order
 
 The two are written and removed together. A background job removes those that have expired; nothing
@@ -126,7 +126,8 @@ class Token:
     fingerprint: str
 
     @classmethod
-    def of(cls, account: str, token: str, request: dict[str, Any]) -> Token:
-        """`request`: the parameters that must be the same when the token is used again."""
+    def of(cls, owner: str, token: str, request: dict[str, Any]) -> Token:
+        """`owner`: whose tables the transaction is about; the same token of another one is another token.
+        `request`: the parameters that must be the same when the token is used again."""
         fingerprint = sha256(orjson.dumps(request, option=orjson.OPT_SORT_KEYS)).hexdigest()
-        return cls(b"t" + account.encode() + b"\x00" + token.encode(), fingerprint)
+        return cls(b"t" + owner.encode() + b"\x00" + token.encode(), fingerprint)
