@@ -141,6 +141,32 @@ def test_nesting_has_a_limit(shelf: Shelf) -> None:
         shelf.run("UPDATE \"people\" SET a = [[?]] WHERE id = 'p1'", inner)
 
 
+EMPTY_KEY = (
+    "One or more parameter values are not valid. The AttributeValue for a key attribute "
+    "cannot contain an empty string value. Key: "
+)
+
+
+@pytest.mark.parametrize(
+    ("where", "value", "text"),
+    [
+        ("artist = ?", "", f"{EMPTY_KEY}artist"),
+        ("artist IN ['ayla', ?]", "", f"{EMPTY_KEY}artist"),
+        (
+            "artist = ?",
+            "x" * 2049,
+            "One or more parameter values were invalid: "
+            "Size of hashkey has exceeded the maximum size limit of2048 bytes",
+        ),
+    ],
+)
+def test_a_keyed_read_checks_its_partition_key_as_query_does(
+    shelf: Shelf, where: str, value: str, text: str
+) -> None:
+    with invalid(text):
+        shelf.run(f'SELECT * FROM "songs" WHERE {where}', value)
+
+
 def test_limit_is_at_least_one(shelf: Shelf) -> None:
     """Source: errors.md section 6.5."""
     with invalid(

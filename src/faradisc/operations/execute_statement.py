@@ -31,7 +31,7 @@ from faradisc.partiql import faults
 from faradisc.partiql.planner import Plan, check_key_types, plan_of
 from faradisc.partiql.syntax import Order, Select
 from faradisc.partiql.token import decode_token, encode_token
-from faradisc.tables.keys import check_key
+from faradisc.tables.keys import check_key, check_searched_key
 from faradisc.tables.paging import PageMeter
 from faradisc.tables.reads import Page, Stretch, read_charged, read_page, shape_items
 from faradisc.tables.table import Index, Table
@@ -88,6 +88,8 @@ async def _select(
         if one is not None:
             return await _get(backend, call, prepared, *one)
     plan = plan_of(select.where, prepared.values, key)
+    for condition in plan.conditions or ():
+        check_searched_key(condition.hash_values, key)
     if select.order and plan.conditions is None:
         raise faults.StatementError(faults.ORDER_WITHOUT_KEY)
     return await _search(backend, call, prepared, _Reading(table, index, select, plan), position)
