@@ -178,6 +178,12 @@ REFUSED: dict[str, tuple[list[dict[str, Any]], str, str]] = {
         "Conflicting attribute definition for 'e'. "
         "All VectorIndexes on the same vector attribute must use the same dimensions.",
     ),
+    "vector defined beside the key": (
+        [vector()],
+        "p:S e:S",
+        "Conflicting attribute definition for 'e'. "
+        "An attribute cannot be defined in AttributeDefinitions when used as a VectorAttribute.",
+    ),
     "vector defined": (
         [vector(attribute="p")],
         "p:S",

@@ -55,7 +55,7 @@ _DAYS_30_NS = 30 * DAY_NS
 
 async def update_table(backend: Backend, call: Call) -> dict[str, Any]:
     request = call.request
-    if not any(member in request for member in _CHANGES):
+    if all(request.get(member) in (None, []) for member in _CHANGES):
         raise ValidationException(
             "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, "
             "GlobalSecondaryIndexUpdates or SSESpecification or ReplicaUpdates is required"

@@ -1,9 +1,10 @@
 """Where the service is narrower, wider or differently worded than its own model: all of it, as data.
 
-Three tables, read by `plan.py` and `constraints.py`:
+Four tables, read by `plan.py` and `constraints.py`:
 
     RULES         per operation: how constraint messages are worded, and which are told alone
     MEMBERS       per structure and member: other bounds, other enumerations
+    MEMBER_ORDER  per structure: members whose errors come in another order than the model's
     ENUM_ORDER    per shape: the order in which an enumeration is printed
 
 Sources: errors.md sections 3 ("Grammar of constraint messages", "Two layers in 2026"), 4 ("Captured
@@ -132,6 +133,12 @@ MEMBERS: Final[Mapping[tuple[str, str], Change]] = {
     ("DescribeStreamInput", "Limit"): Change(maximum=100),
     ("GetRecordsInput", "Limit"): Change(maximum=1000),
 }
+
+MEMBER_ORDER: Final[Mapping[str, tuple[str, ...]]] = {
+    "CreateTableInput": ("GlobalSecondaryIndexes", "LocalSecondaryIndexes"),
+}
+"""Members of a structure whose errors are told in this order, where the first of them stands in the model
+(errors.md section 4, captured: global indexes before local ones)."""
 
 ENUM_ORDER: Final[Mapping[str, tuple[str, ...]]] = {
     "ReturnConsumedCapacity": ("INDEXES", "TOTAL", "NONE"),

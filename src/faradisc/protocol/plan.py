@@ -79,8 +79,8 @@ def _node(shape: Shape, change: Change | None) -> Node:
     if node.pattern is not None:
         node.matcher = overrides.compile_pattern(node.pattern)
     node.members = {
-        name: _node(member, overrides.MEMBERS.get((shape.name, name)))
-        for name, member in shape.members.items()
+        name: _node(shape.members[name], overrides.MEMBERS.get((shape.name, name)))
+        for name in _told_order(shape)
     }
     node.required = frozenset(shape.required)
     if shape.element is not None:
@@ -88,6 +88,13 @@ def _node(shape: Shape, change: Change | None) -> Node:
     if shape.key is not None and not node.holds_attributes:
         node.key = _node(shape.key, None)
     return node
+
+
+def _told_order(shape: Shape) -> list[str]:
+    """Members in the order in which their errors are told: the model's, unless a capture shows another."""
+    order = overrides.MEMBER_ORDER.get(shape.name, ())
+    told = iter(order)
+    return [next(told) if name in order else name for name in shape.members]
 
 
 def _printed_enum(shape: Shape) -> tuple[str, ...]:

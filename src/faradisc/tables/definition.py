@@ -116,10 +116,12 @@ def table_definition(request: Mapping[str, Any]) -> TableDefinition:
     key_schema = _elements(request.get("KeySchema", ()))
     _check_table_key(key_schema, types)
     local, global_ = request.get("LocalSecondaryIndexes"), request.get("GlobalSecondaryIndexes")
+    # Vector attributes among them: one that is defined has a refusal of its own (vector_definition.py).
     searched = [
         element["AttributeName"]
         for index in request.get("VectorIndexes", ())
-        for element in index.get("SearchSchema", ())
+        for element in (*index.get("SearchSchema", ()), index["VectorAttribute"])
+        if element["AttributeName"] in types
     ]
     if local is None and global_ is None and not searched and len(key_schema) != len(definitions):
         raise invalid(

@@ -291,6 +291,17 @@ def enumerations() -> Iterator[Case]:
         ),
         SOURCE,
     )
+    short = {**index, "IndexName": "ab", "Projection": {"ProjectionType": "ALL"}}
+    yield Case(
+        "names of global indexes before those of local ones",
+        "CreateTable",
+        {**CREATE, "LocalSecondaryIndexes": [short], "GlobalSecondaryIndexes": [short]},
+        "2 validation errors detected: "
+        + old("ab", "globalSecondaryIndexes.1.member.indexName", at_least(3))
+        + "; "
+        + old("ab", "localSecondaryIndexes.1.member.indexName", at_least(3)),
+        "errors.md section 4",
+    )
 
 
 def bounds() -> Iterator[Case]:

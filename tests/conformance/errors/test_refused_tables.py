@@ -219,12 +219,19 @@ CREATIONS: list[tuple[str, dict[str, Any], str]] = [
 
 
 UPDATES: list[tuple[str, dict[str, Any], str]] = [
-    (
-        "nothing",
-        {},
-        "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, "
-        "GlobalSecondaryIndexUpdates or "
-        "SSESpecification or ReplicaUpdates is required",
+    *(
+        (
+            what,
+            request,
+            "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, "
+            "GlobalSecondaryIndexUpdates or "
+            "SSESpecification or ReplicaUpdates is required",
+        )
+        for what, request in (
+            ("nothing", {}),
+            ("no index updates", {"GlobalSecondaryIndexUpdates": []}),
+            ("no vector index updates", {"VectorIndexUpdates": []}),
+        )
     ),
     ("units on demand", {"ProvisionedThroughput": UNITS}, NEITHER),
     (
