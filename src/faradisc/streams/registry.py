@@ -157,11 +157,16 @@ class Streams:
         self._streams.pop(state.resource, None)
         self._names.pop((state.namespace, state.table_name, state.label), None)
 
-    def drop_all(self) -> tuple[Batch, list[Part]]:
-        """Forget every stream at once: what to commit, and the parts to clear afterwards."""
+    def drop_all(self) -> tuple[Batch, Batch, list[Part]]:
+        """Forget every stream at once: what ends them long ago, what forgets them, and the parts to clear
+        between both."""
         streams, self._streams, self._names = list(self._streams.values()), {}, {}
-        batch = Batch(STREAMS_PART, deletes=[stream.row_key for stream in streams])
-        return batch, [part for stream in streams for part in stream.parts]
+        ended = [(each.row_key, orjson.dumps(replace(each.state, ended_ns=0).to_json())) for each in streams]
+        return (
+            Batch(STREAMS_PART, puts=ended),
+            Batch(STREAMS_PART, deletes=[stream.row_key for stream in streams]),
+            [part for stream in streams for part in stream.parts],
+        )
 
     # --- What readers ask ---
 

@@ -478,22 +478,32 @@ class Catalog:
             return deleting
 
     async def drop_all(self) -> None:
-        """Forget every table at once, whatever its state or protection."""
+        """Forget every table at once, whatever its state or protection, and every stream.
+
+        Their rows go last: a start after a crash in between finds tables being deleted and streams whose time
+        is over, and clears what they have.
+        """
         async with self._changing:
-            batch = Batch(CATALOG_PART, deletes=[row_key(place) for place in {*self._tables, *self._gone}])
+            doomed = Batch(CATALOG_PART)
+            gone = Batch(CATALOG_PART, deletes=[row_key(place) for place in {*self._tables, *self._gone}])
             tables, self._gone = list(self._tables.values()), {}
             self._tables.clear()
             for table in tables:
-                table.successor = Table(replace(table.state, status="DELETING"), 0)
+                state = replace(table.state, status="DELETING", status_until_ns=0, filler=None, stream=None)
+                table.successor = Table(state, 0)
+                place = (state.namespace, state.name)
+                doomed.puts.append((row_key(place), orjson.dumps(state.to_json())))
             self.tended.clear()
-            streams_batch, streams_parts = self.streams.drop_all()
-            if batch.deletes or streams_batch.deletes:
-                await self._store.commit([batch, streams_batch])
+            self.meter.drop_all()
+            ended_streams, gone_streams, stream_parts = self.streams.drop_all()
+            if not gone.deletes and not gone_streams.deletes:
+                return
+            await self._store.commit([doomed, ended_streams])
             for table in tables:
                 await self._clear(table)
-            self.meter.drop_all()
-            for part in streams_parts:
+            for part in stream_parts:
                 await self._store.clear(part)
+            await self._store.commit([gone, gone_streams])
 
     def _current(self, table: Table) -> Table:
         """The table as it is now that the change before this one is done."""
