@@ -71,7 +71,8 @@ def edited(
 
 
 def _kept(statements: list[Any], without: Collection[str]) -> list[Any]:
-    """The statements that mention none of the names; those inside others likewise."""
+    """The statements that mention none of the names, inside of others too; an `if` or a loop with nothing left
+    inside goes with it."""
     kept = []
     for statement in statements:
         blocks = {name: getattr(statement, name) for name in _BLOCKS if getattr(statement, name, None)}
@@ -80,6 +81,8 @@ def _kept(statements: list[Any], without: Collection[str]) -> list[Any]:
             continue
         for name, block in blocks.items():
             setattr(statement, name, _kept(block, without))
+        if isinstance(statement, ast.If | ast.For | ast.While) and not (statement.body or statement.orelse):
+            continue
         if "body" in blocks and not statement.body:
             statement.body = [ast.Pass()]
         kept.append(statement)
