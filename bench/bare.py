@@ -71,8 +71,8 @@ def edited(
 
 
 def _kept(statements: list[Any], without: Collection[str]) -> list[Any]:
-    """The statements that mention none of the names, inside of others too; an `if` or a loop with nothing left
-    inside goes with it."""
+    """The statements that mention none of the names, inside of others too; an `if` or a loop with nothing
+    left inside goes with it."""
     kept = []
     for statement in statements:
         blocks = {name: getattr(statement, name) for name in _BLOCKS if getattr(statement, name, None)}
