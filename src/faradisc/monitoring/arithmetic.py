@@ -1,16 +1,19 @@
 """Metric math: an expression over series, calculated while it is read.
 
-A value is a number, a series (time -> number), or an array of series. Operators and element-wise functions
-work on the times that both sides have; a number is the same at every time. What has no finite value at a
-time (a division by zero) has no point there; a number that is none is a series without points.
+A value is a number, a series (time -> number), or an array of labelled series. Operators and element-wise
+functions work on the times that both sides have; a number is the same at every time. What has no finite value
+at a time (a division by zero) has no point there; a number that is none is a series without points.
 
     + - * / ^  - (sign)  == != < <= > >=  && ||        [m1, m2]   METRICS()   METRICS("prefix")
     ABS CEIL FLOOR LOG LOG10                           of each value
     AVG MAX MIN STDDEV SUM                             of a series: a number; of an array: a series
     DIFF RATE RUNNING_SUM FILL IF TIME_SERIES          series of series
     DATAPOINT_COUNT FIRST LAST METRIC_COUNT PERIOD     numbers, or a member of an array
+    SEARCH('terms', 'statistic', period)               an array of what is found (search.py)
+    SORT(array, AVG|MAX|MIN|SUM, ASC|DESC[, count])    members by what the function says of them
+    SLICE(array, first[, end])   REMOVE_EMPTY(array)   some of the members
 
-Other functions (SEARCH, ANOMALY_DETECTION_BAND, SELECT ...) are refused. Everything an expression may cost is
+Other functions (ANOMALY_DETECTION_BAND, SELECT ...) are refused. Everything an expression may cost is
 bounded: its depth, and the number of values touched.
 
 Source: CloudWatch's user guide, "Using metric math"; the functions' documented meaning.
@@ -20,27 +23,40 @@ from __future__ import annotations
 
 import math
 import operator
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, NoReturn
 
 from faradisc.errors import ValidationException
+from faradisc.monitoring.tokens import SEARCH_PERIOD_S, refuse, tokens, whole
 
 Series = dict[int, float]
 """Beginning of the period in nanoseconds -> value, oldest first."""
-Value = float | Series | list[Series]
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """Series in a row, each with the label it is told under."""
+
+    members: list[Series]
+    labels: list[str]
+
+    def map(self, calculation: Callable[[Series], Series]) -> Array:
+        return Array([calculation(member) for member in self.members], self.labels)
+
+    def pick(self, places: Iterable[int]) -> Array:
+        chosen = list(places)
+        return Array([self.members[at] for at in chosen], [self.labels[at] for at in chosen])
+
+
+Value = float | Series | Array
+Search = Callable[[str, str, int], Array]
+"""What finds metrics: terms, statistic and period in seconds -> their series. Raises: ValidationException."""
 
 DEPTH_MAX: Final = 40
 WORK_MAX: Final = 5_000_000
 """Values that the expressions of one request may touch."""
-
-_TOKEN: Final = re.compile(
-    r"\s*(?:(?P<number>\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+)|(?P<name>[A-Za-z_]\w*)|(?P<text>\"[^\"]*\"|'[^']*')"
-    r"|(?P<mark>&&|\|\||==|!=|<=|>=|[-+*/^<>(),\[\]]))",
-    re.ASCII,
-)
 
 _BINDING: Final = {
     "||": 1,
@@ -93,7 +109,7 @@ _OF_MANY: Final[Mapping[str, Callable[[Sequence[float]], float]]] = {
 
 _FUNCTIONS: Final = frozenset(
     {*_OF_EACH, *_OF_MANY, "IF", "DIFF", "RATE", "RUNNING_SUM", "TIME_SERIES"}
-    | {"DATAPOINT_COUNT", "METRIC_COUNT", "FIRST", "LAST"}
+    | {"DATAPOINT_COUNT", "METRIC_COUNT", "FIRST", "LAST", "SLICE", "REMOVE_EMPTY"}
 )
 
 
@@ -122,35 +138,13 @@ class Surroundings:
     """Of metrics."""
     times: Sequence[int]
     """Beginnings of all periods asked for: where a number becomes a series."""
-
-
-def names_in(text: str) -> set[str]:
-    """The ids that an expression names, with functions among them; METRICS names none by itself.
-
-    Raises: ValidationException for what is no expression.
-    """
-    return {token for kind, token in _tokens(text) if kind == "name"}
+    search: Search | None = None
+    """None where an expression must not search: in alarms."""
 
 
 def calculate(text: str, surroundings: Surroundings, work: Work) -> Value:
     """Raises: ValidationException for what is no expression, or has no meaning."""
     return _Reader(text, surroundings, work).result()
-
-
-def _tokens(text: str) -> list[tuple[str, str]]:
-    found, at = [], 0
-    stripped = text.rstrip()
-    while at < len(stripped):
-        match = _TOKEN.match(stripped, at)
-        if match is None or match.lastgroup is None:
-            _refuse(text)
-        found.append((match.lastgroup, match[match.lastgroup]))
-        at = match.end()
-    return found
-
-
-def _refuse(text: str, why: str = "") -> NoReturn:
-    raise ValidationException(f"Error in expression {text!r}{': ' if why else ''}{why}")
 
 
 class _Reader:
@@ -160,7 +154,7 @@ class _Reader:
         self._text = text
         self._around = surroundings
         self._work = work
-        self._tokens = [*_tokens(text), ("end", "")]
+        self._tokens = [*tokens(text), ("end", "")]
         self._at = 0
         self._depth = 0
 
@@ -171,7 +165,7 @@ class _Reader:
         return value
 
     def _refuse(self, why: str) -> NoReturn:
-        _refuse(self._text, why)
+        refuse(self._text, why)
 
     def _next(self) -> tuple[str, str]:
         token = self._tokens[self._at]
@@ -206,7 +200,8 @@ class _Reader:
     def _operand(self) -> Value:
         kind, token = self._next()
         if kind == "number":
-            return float(token)
+            number = float(token)
+            return number if math.isfinite(number) else self._refuse(f"{token} is too large")
         if kind == "name":
             return self._function(token) if self._take("(") else self._variable(token)
         if (kind, token) == ("mark", "("):
@@ -214,8 +209,10 @@ class _Reader:
             self._expect(")")
             return value
         if (kind, token) == ("mark", "["):
+            begun = self._at
             members = self._list("]")
-            return [self._series(member) for member in members]
+            labels = self._labels(begun, len(members))
+            return Array([self._series(member) for member in members], labels)
         if (kind, token) == ("mark", "-"):
             return self._combine(operator.mul, -1.0, self._expression(_SIGN_BINDING))
         self._refuse(f"unexpected {token or 'end'}")
@@ -225,6 +222,12 @@ class _Reader:
         if value is None:
             self._refuse(f"{name} is unknown")
         return value
+
+    def _labels(self, begun: int, count: int) -> list[str]:
+        """Of the members of a list that began at this token: what was written, where that is but an id."""
+        written = self._tokens[begun : self._at - 1]
+        ids = [token for place, (kind, token) in enumerate(written) if kind == "name" and place % 2 == 0]
+        return ids if len(ids) == count and len(written) == 2 * count - 1 else [""] * count
 
     def _list(self, end: str) -> list[Value]:
         if self._take(end):
@@ -267,7 +270,7 @@ class _Reader:
         if isinstance(left, float) and isinstance(right, float):
             value = _finite(calculation, left, right)
             return {} if value is None else value
-        if isinstance(left, list) or isinstance(right, list):
+        if isinstance(left, Array) or isinstance(right, Array):
             return self._combine_arrays(calculation, left, right)
         if isinstance(left, float):
             number = left
@@ -279,23 +282,28 @@ class _Reader:
 
     def _combine_arrays(
         self, calculation: Callable[[float, float], float], left: Value, right: Value
-    ) -> list[Series]:
-        if isinstance(left, list) and isinstance(right, list):
-            if len(left) != len(right):
+    ) -> Array:
+        if isinstance(left, Array) and isinstance(right, Array):
+            if len(left.members) != len(right.members):
                 self._refuse("arrays of different lengths")
-            pairs: list[tuple[Value, Value]] = list(zip(left, right, strict=True))
-        elif isinstance(left, list):
-            pairs = [(member, right) for member in left]
+            pairs: list[tuple[Value, Value]] = list(zip(left.members, right.members, strict=True))
+            labels = left.labels
+        elif isinstance(left, Array):
+            pairs, labels = [(member, right) for member in left.members], left.labels
         else:
-            assert isinstance(right, list)
-            pairs = [(left, member) for member in right]
-        return [self._series(self._combine(calculation, *pair)) for pair in pairs]
+            assert isinstance(right, Array)
+            pairs, labels = [(left, member) for member in right.members], right.labels
+        return Array([self._series(self._combine(calculation, *pair)) for pair in pairs], labels)
 
     # --- Functions ---
 
     def _function(self, name: str) -> Value:
         if name == "METRICS":
             return self._metrics()
+        if name == "SEARCH":
+            return self._search()
+        if name == "SORT":
+            return self._sort()
         if name == "PERIOD":
             return self._period()
         if name == "FILL":
@@ -309,15 +317,18 @@ class _Reader:
             return self._of_many(_OF_MANY[name], self._only(arguments))
         if name == "IF":
             return self._if(arguments)
+        if name == "SLICE":
+            return self._slice(arguments)
         functions: dict[str, Callable[[Value], Value]] = {
             "DIFF": self._diff,
             "RATE": self._rate,
             "RUNNING_SUM": self._running_sum,
             "TIME_SERIES": self._time_series,
             "DATAPOINT_COUNT": lambda value: float(len(self._series(value))),
-            "METRIC_COUNT": lambda value: float(len(value)) if isinstance(value, list) else 1.0,
+            "METRIC_COUNT": lambda value: float(len(value.members)) if isinstance(value, Array) else 1.0,
             "FIRST": lambda value: self._member(value, 0),
             "LAST": lambda value: self._member(value, -1),
+            "REMOVE_EMPTY": self._remove_empty,
         }
         return functions[name](self._only(arguments))
 
@@ -326,14 +337,77 @@ class _Reader:
             self._refuse("one argument is expected")
         return arguments[0]
 
-    def _metrics(self) -> list[Series]:
+    def _metrics(self) -> Array:
         kind, token = self._tokens[self._at]
         part = ""
         if kind == "text":
             part = token[1:-1]
             self._at += 1
         self._expect(")")
-        return [self._series(self._around.values[id_]) for id_ in self._around.metrics if part in id_]
+        ids = [id_ for id_ in self._around.metrics if part in id_]
+        return Array([self._series(self._around.values[id_]) for id_ in ids], ids)
+
+    def _quoted(self) -> str:
+        kind, token = self._next()
+        if kind != "text":
+            self._refuse("a text in quotes is expected")
+        return token[1:-1]
+
+    def _whole(self) -> int:
+        number = whole(self._next()[1])
+        if number is None:
+            self._refuse("a whole number is expected")
+        return number
+
+    def _search(self) -> Array:
+        """SEARCH('terms', 'statistic'[, period])"""
+        if self._around.search is None:
+            self._refuse("an alarm cannot watch what a SEARCH finds")
+        terms = self._quoted()
+        self._expect(",")
+        statistic = self._quoted()
+        period_s = self._whole() if self._take(",") else SEARCH_PERIOD_S
+        self._expect(")")
+        return self._around.search(terms, statistic, period_s)
+
+    def _sort(self) -> Array:
+        """SORT(array, function, ASC|DESC[, count]); members without points come last."""
+        array = self._array(self._expression(0))
+        self._expect(",")
+        _, function = self._next()
+        self._expect(",")
+        _, order = self._next()
+        if function not in ("AVG", "MAX", "MIN", "SUM") or order not in ("ASC", "DESC"):
+            self._refuse("SORT takes an array, AVG, MAX, MIN or SUM, ASC or DESC, and a count")
+        count = self._whole() if self._take(",") else len(array.members)
+        self._expect(")")
+        self._work.spend(sum(map(len, array.members)))
+        sign = 1 if order == "ASC" else -1
+
+        def place(at: int) -> tuple[bool, float]:
+            values = list(array.members[at].values())
+            return not values, sign * _OF_MANY[function](values) if values else 0.0
+
+        return array.pick(sorted(range(len(array.members)), key=place)[:count])
+
+    def _slice(self, arguments: list[Value]) -> Value:
+        """SLICE(array, first[, end]); without an end, one series."""
+        if len(arguments) not in (2, 3):
+            self._refuse("SLICE takes two or three arguments")
+        array = self._array(arguments[0])
+        first, *ends = (int(self._number(argument)) for argument in arguments[1:])
+        if not ends:
+            return self._member(array, first)
+        return array.pick(range(len(array.members))[first : ends[0]])
+
+    def _remove_empty(self, value: Value) -> Array:
+        array = self._array(value)
+        return array.pick(at for at, member in enumerate(array.members) if member)
+
+    def _array(self, value: Value) -> Array:
+        if not isinstance(value, Array):
+            self._refuse("an array is expected")
+        return value
 
     def _period(self) -> float:
         kind, name = self._next()
@@ -351,8 +425,8 @@ class _Reader:
         else:
             filling = self._number(self._expression(0))
         self._expect(")")
-        if isinstance(value, list):
-            return [self._filled(each, filling) for each in value]
+        if isinstance(value, Array):
+            return value.map(lambda each: self._filled(each, filling))
         return self._filled(self._series(value), filling)
 
     def _filled(self, series: Series, filling: float | None) -> Series:
@@ -369,8 +443,8 @@ class _Reader:
         return found
 
     def _of_each(self, calculation: Callable[[float], float], value: Value) -> Value:
-        if isinstance(value, list):
-            return [self._each(calculation, series) for series in value]
+        if isinstance(value, Array):
+            return value.map(lambda series: self._each(calculation, series))
         if isinstance(value, dict):
             return self._each(calculation, value)
         number = _finite(calculation, value)
@@ -382,9 +456,9 @@ class _Reader:
         if isinstance(value, dict):
             self._work.spend(len(value))
             return float(calculation(list(value.values()))) if value else 0.0
-        self._work.spend(sum(map(len, value)))
+        self._work.spend(sum(map(len, value.members)))
         by_time: dict[int, list[float]] = {}
-        for series in value:
+        for series in value.members:
             for at, number in series.items():
                 by_time.setdefault(at, []).append(number)
         return {at: float(calculation(by_time[at])) for at in sorted(by_time)}
@@ -435,9 +509,10 @@ class _Reader:
         return self._spread(self._number(value))
 
     def _member(self, value: Value, place: int) -> Series:
-        if not isinstance(value, list) or not value:
-            self._refuse("an array is expected")
-        return value[place]
+        members = self._array(value).members
+        if not -len(members) <= place < len(members):
+            self._refuse(f"the array has {len(members)} members")
+        return members[place]
 
 
 def _finite(calculation: Callable[..., float], *arguments: float) -> float | None:

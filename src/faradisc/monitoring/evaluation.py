@@ -90,12 +90,14 @@ class Evaluator:
     def _values(self, alarm: Alarm, start_ns: int, end_ns: int) -> dict[int, Value]:
         settings = alarm.settings
         if "Metrics" in settings:
-            from faradisc.monitoring.queries import evaluate, queries_of  # noqa: PLC0415 - few alarms have any
+            from faradisc.monitoring.queries import (  # noqa: PLC0415 - few alarms have any
+                queries_of,
+                watched_series,
+            )
 
             queries = queries_of(settings["Metrics"], alarm.place)
-            (watched,) = [query for query in queries if query.returned]
             try:
-                return dict(evaluate(self._sources, queries, start_ns, end_ns)[watched.id])
+                return dict(watched_series(self._sources, queries, start_ns, end_ns))
             except ValidationException:
                 return {}  # of this time's values the expression makes no series
         metric = MetricName(

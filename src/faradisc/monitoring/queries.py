@@ -9,9 +9,10 @@ from typing import Any, Final
 
 from faradisc.capacity.config import SECOND_NS
 from faradisc.errors import ValidationException
-from faradisc.monitoring.arithmetic import Series, Surroundings, Value, Work, calculate, names_in
+from faradisc.monitoring.arithmetic import Array, Search, Series, Surroundings, Value, Work, calculate
 from faradisc.monitoring.sources import MetricName, Sources, dimensions_of
 from faradisc.monitoring.statistics import is_statistic, value_of
+from faradisc.monitoring.tokens import names_in, search_periods
 
 QUERIES_MAX: Final = 500
 SHORT_PERIODS_S: Final = (1, 5, 10, 20, 30)
@@ -25,6 +26,8 @@ class Query:
     id: str
     label: str
     returned: bool
+    labelled: bool = False
+    """Whether the request gave the label."""
     metric: MetricName | None = None
     statistic: str = ""
     period_s: int = 60
@@ -79,7 +82,12 @@ def _query(raw: Mapping[str, Any], place: str, ids: set[str]) -> Query:
         if "Period" in raw:
             checked_period(raw["Period"])
         return Query(
-            id_, label or id_, returned, expression=text, needs=frozenset(needs - {id_}) | (named & {id_})
+            id_,
+            label or id_,
+            returned,
+            bool(label),
+            expression=text,
+            needs=frozenset(needs - {id_}) | (named & {id_}),
         )
     return _metric_query(raw["MetricStat"], id_, label, returned, place)
 
@@ -98,6 +106,7 @@ def _metric_query(stat: Mapping[str, Any], id_: str, label: str | None, returned
         id_,
         metric["MetricName"] if label is None else label,
         returned,
+        label is not None,
         named,
         stat["Stat"],
         checked_period(stat["Period"]),
@@ -136,30 +145,75 @@ def times_between(start_ns: int, end_ns: int, period_s: int) -> list[int]:
     return list(range(start_ns - start_ns % period_ns, end_ns, period_ns))
 
 
-def evaluate(sources: Sources, queries: Sequence[Query], start_ns: int, end_ns: int) -> dict[str, Series]:
-    """The points of every returned query by id, oldest first. Raises: ValidationException."""
+def evaluate(
+    sources: Sources, queries: Sequence[Query], start_ns: int, end_ns: int, place: str | None = None
+) -> dict[str, Series | Array]:
+    """The points of every returned query by id, oldest first.
+
+    place: where a SEARCH finds metrics; None: an expression must not search.
+    Raises: ValidationException.
+    """
     values: dict[str, Value] = {}
     periods = {query.id: query.period_s for query in queries if query.metric is not None}
-    times = times_between(start_ns, end_ns, min(periods.values(), default=60))
+    searched = [
+        checked_period(period_s)
+        for query in queries
+        if query.expression is not None
+        for period_s in search_periods(query.expression)
+    ]
+    times = times_between(start_ns, end_ns, min([*periods.values(), *searched], default=60))
     metrics = [query.id for query in queries if query.metric is not None]
     work = Work()
+    search = None if place is None else _search_in(sources, place, start_ns, end_ns, work)
     for query in queries:
         if query.metric is not None:
             values[query.id] = _points(sources, query, start_ns, end_ns)
         else:
             assert query.expression is not None
-            surroundings = Surroundings(values, metrics, periods, times)
+            surroundings = Surroundings(values, metrics, periods, times, search)
             values[query.id] = calculate(query.expression, surroundings, work)
-    found: dict[str, Series] = {}
+    found: dict[str, Series | Array] = {}
     for query in queries:
         value = values[query.id]
         if not query.returned:
             continue
-        if not isinstance(value, dict):
-            kind = "a number" if isinstance(value, float) else "an array"
-            raise ValidationException(f"Id {query.id} is {kind}, not a time series")
+        if isinstance(value, float):
+            raise ValidationException(f"Id {query.id} is a number, not a time series")
         found[query.id] = value
     return found
+
+
+def watched_series(sources: Sources, queries: Sequence[Query], start_ns: int, end_ns: int) -> Series:
+    """The one series that an alarm watches. Raises: ValidationException."""
+    ((id_, value),) = evaluate(sources, queries, start_ns, end_ns).items()
+    if isinstance(value, Array):
+        raise ValidationException(f"Id {id_} is an array, not a time series")
+    return value
+
+
+def _search_in(sources: Sources, place: str, start_ns: int, end_ns: int, work: Work) -> Search:
+    """What SEARCH does: the metrics that the terms mean, in order of their names."""
+
+    def search(terms: str, statistic: str, period_s: int) -> Array:
+        from faradisc.monitoring.search import FOUND_MAX, condition_of, labels_of  # noqa: PLC0415 - few search
+
+        if not is_statistic(statistic):
+            raise ValidationException(
+                f"The statistic {statistic} is not offered by this version of Faradisc."
+            )
+        if not period_s:
+            raise ValidationException("Period must be 1, 5, 10, 20, 30 or a multiple of 60 seconds, not 0")
+        condition = condition_of(terms)
+        listed = [metric for metric, _ in sources.listed(place) if condition(metric)]
+        chosen = sorted(listed, key=lambda metric: (metric.namespace, metric.name, metric.dimensions))
+        members = []
+        for metric in chosen[:FOUND_MAX]:
+            query = Query("", "", True, False, metric, statistic, checked_period(period_s))
+            work.spend((end_ns - start_ns) // (query.period_s * SECOND_NS))
+            members.append(_points(sources, query, start_ns, end_ns))
+        return Array(members, labels_of(chosen[:FOUND_MAX]))
+
+    return search
 
 
 def _points(sources: Sources, query: Query, start_ns: int, end_ns: int) -> Series:

@@ -324,7 +324,7 @@ def test_refused_alarms(town: Town, change: dict[str, Any], text: str) -> None:
 
 
 def test_an_expression_without_meaning_is_refused_at_once(town: Town) -> None:
-    for expression in ("m +", "nobody * 2", "SUM(m)"):
+    for expression in ("m +", "nobody * 2", "SUM(m)", "[m, m]", "SUM(SEARCH('reads', 'Sum', 60))"):
         with refused("ValidationError"):
             town.cloudwatch.put_metric_alarm(
                 AlarmName="x",

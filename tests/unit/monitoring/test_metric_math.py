@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from faradisc.errors import ValidationException
-from faradisc.monitoring.arithmetic import DEPTH_MAX, Surroundings, Value, Work, calculate, names_in
+from faradisc.monitoring.arithmetic import DEPTH_MAX, Array, Surroundings, Value, Work, calculate
+from faradisc.monitoring.tokens import names_in, search_periods
 
 MINUTE = 60_000_000_000
 TIMES = [minute * MINUTE for minute in range(4)]
@@ -17,11 +18,12 @@ AROUND = Surroundings(
         "b": {TIMES[0]: 10.0, TIMES[2]: 0.0},
         "none": {},
         "ten": 10.0,
-        "both": [{TIMES[0]: 1.0, TIMES[1]: 2.0}, {TIMES[1]: 5.0}],
+        "both": Array([{TIMES[0]: 1.0, TIMES[1]: 2.0}, {TIMES[1]: 5.0}], ["left", "right"]),
     },
     ["a", "b"],
     {"a": 60, "b": 60},
     TIMES,
+    lambda terms, statistic, period_s: Array([{TIMES[0]: float(period_s)}], [f"{terms} {statistic}"]),
 )
 
 
@@ -87,6 +89,10 @@ def test_numbers(text: str, value: float | None) -> None:
         ("SUM(both * 2)", [2.0, 14.0, None, None]),
         ("FIRST(both)", [1.0, 2.0, None, None]),
         ("LAST(both)", [None, 5.0, None, None]),
+        ("SLICE(both, 1)", [None, 5.0, None, None]),
+        ("FIRST(SORT(both, MAX, DESC))", [None, 5.0, None, None]),
+        ("SUM(SEARCH('x', 'Sum', 60))", [60.0, None, None, None]),
+        ("SUM(SEARCH('x', 'Sum'))", [300.0, None, None, None]),
         ("DIFF(a)", [None, 1.0, 1.0, 1.0]),
         ("RATE(a) * 60", [None, 1.0, 1.0, 1.0]),
         ("RUNNING_SUM(a)", [1.0, 3.0, 6.0, 10.0]),
@@ -99,6 +105,34 @@ def test_numbers(text: str, value: float | None) -> None:
 )
 def test_series(text: str, expected: list[float | None]) -> None:
     assert points(text) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "labels"),
+    [
+        ("[a, b]", ["a", "b"]),
+        ("[a, b + 1]", ["", ""]),
+        ("METRICS()", ["a", "b"]),
+        ("both * 2 + both", ["left", "right"]),
+        ("1 - both", ["left", "right"]),
+        ("ABS(both)", ["left", "right"]),
+        ("FILL(both, 0)", ["left", "right"]),
+        ("SORT(both, MAX, DESC)", ["right", "left"]),
+        ("SORT(both, SUM, ASC)", ["left", "right"]),
+        ("SORT(both, AVG, DESC, 1)", ["right"]),
+        ("SORT([none, a], MIN, DESC)", ["a", "none"]),
+        ("SORT([none, a], MIN, ASC)", ["a", "none"]),
+        ("SLICE(both, 0, 1)", ["left"]),
+        ("SLICE(both, 0, 9)", ["left", "right"]),
+        ("REMOVE_EMPTY([none, a])", ["a"]),
+        ("REMOVE_EMPTY([none])", []),
+        ("SEARCH('{x} y', 'p99', 600)", ["{x} y p99"]),
+    ],
+)
+def test_labels_of_arrays(text: str, labels: list[str]) -> None:
+    value = of(text)
+    assert isinstance(value, Array)
+    assert value.labels == labels and len(value.members) == len(labels)
 
 
 @pytest.mark.parametrize(
@@ -116,6 +150,20 @@ def test_series(text: str, expected: list[float | None]) -> None:
         "SUM(1)",
         "PERIOD(ten)",
         "FIRST(a)",
+        "FIRST([])",
+        "LAST([])",
+        "SLICE(both, 2)",
+        "SLICE(both)",
+        "SLICE([a], 1e400)",
+        "TIME_SERIES(1e400)",
+        "SORT(a, MAX, DESC)",
+        "SORT(both, STDDEV, DESC)",
+        "SORT(both, MAX, UP)",
+        "SORT(both, MAX, DESC, 1.5)",
+        "REMOVE_EMPTY(a)",
+        "SEARCH(a, 'Sum', 300)",
+        "SEARCH('x')",
+        "SEARCH('x', 'Sum', 1e9)",
         "both + [a]",
         "RATE(1)",
         "IF(a)",
@@ -142,10 +190,16 @@ def test_names() -> None:
     assert names_in("SUM([a1, b]) / PERIOD(a1) + 2e3") == {"SUM", "a1", "b", "PERIOD"}
 
 
+def test_periods_of_searches() -> None:
+    text = "SUM(SEARCH('a', 'Sum', 60)) + SUM(SEARCH('SEARCH(', \"Sum\")) + a / PERIOD(a)"
+    assert search_periods(text) == [60, 300]
+    assert search_periods("SEARCH('a', 'Sum', 1e400) + SEARCH") == [300]
+
+
 @given(st.text(alphabet="ab1.()[]+-*/^<>=&|, SUMIFETRCS\"'", max_size=60))
 def test_any_text_is_calculated_or_refused(text: str) -> None:
     try:
         value = of(text)
     except ValidationException:
         return
-    assert isinstance(value, (float, dict, list))
+    assert isinstance(value, (float, dict, Array))

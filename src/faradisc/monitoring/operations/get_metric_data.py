@@ -12,7 +12,7 @@ from typing import Any, Final
 from faradisc.capacity.config import DAY_NS, MINUTE_NS, SECOND_NS
 from faradisc.clock import epoch_seconds
 from faradisc.errors import ValidationException
-from faradisc.monitoring.arithmetic import Series
+from faradisc.monitoring.arithmetic import Array, Series
 from faradisc.monitoring.custom import POINTS_MAX
 from faradisc.monitoring.errors import InvalidNextToken
 from faradisc.monitoring.operations.moments import moment_ns
@@ -28,6 +28,9 @@ AHEAD_NS: Final = DAY_NS
 PERIODS_MAX: Final = 1_000_000
 """Of all metrics of one request together, empty periods included."""
 
+Row = tuple[str, str, Series]
+"""Id, label and points of one result."""
+
 
 async def get_metric_data(monitoring: Monitoring, call: Call) -> dict[str, Any]:
     request = call.request
@@ -39,7 +42,8 @@ async def get_metric_data(monitoring: Monitoring, call: Call) -> dict[str, Any]:
         raise ValidationException(f"MaxDatapoints must be between 1 and {DATAPOINTS_MAX}, not {size}")
     if "LabelOptions" in request:
         raise ValidationException("LabelOptions are not offered by this version of Faradisc.")
-    queries = queries_of(request["MetricDataQueries"], monitoring.place(call))
+    place = monitoring.place(call)
+    queries = queries_of(request["MetricDataQueries"], place)
     now_ns = monitoring.clock.now_ns()
     end_ns = min(end_ns, now_ns + AHEAD_NS)
     start_ns = min(max(start_ns, now_ns - KEPT_NS), end_ns)
@@ -49,21 +53,30 @@ async def get_metric_data(monitoring: Monitoring, call: Call) -> dict[str, Any]:
         raise ValidationException(
             f"You have requested up to {asked:,} datapoints, which exceeds the limit of {PERIODS_MAX:,}."
         )
-    found = evaluate(monitoring.sources, queries, start_ns, end_ns)
+    found = evaluate(monitoring.sources, queries, start_ns, end_ns, place)
     newest_first = request.get("ScanBy", "TimestampDescending") == "TimestampDescending"
     listed = {query["Id"]: place for place, query in enumerate(request["MetricDataQueries"])}
     returned = sorted((query for query in queries if query.returned), key=lambda query: listed[query.id])
-    return _page(returned, found, newest_first, size, request.get("NextToken"))
+    told = [row for query in returned for row in _rows(query, found[query.id])]
+    return _page(told, newest_first, size, request.get("NextToken"))
 
 
-def _page(
-    queries: list[Query], found: dict[str, Series], newest_first: bool, size: int, token: str | None
-) -> dict[str, Any]:
+def _rows(query: Query, value: Series | Array) -> list[Row]:
+    """An array is as many results of one Id, each with the label of its own (behind the query's)."""
+    if not isinstance(value, Array):
+        return [(query.id, query.label, value)]
+    return [
+        (query.id, f"{query.label} {label}".strip() if query.labelled or not label else label, member)
+        for label, member in zip(value.labels, value.members, strict=True)
+    ]
+
+
+def _page(rows: list[Row], newest_first: bool, size: int, token: str | None) -> dict[str, Any]:
     """Values number `skipped` and following, all series in a row."""
     skipped = 0 if token is None else _read(token)
     room, before, results = size, 0, []
-    for query in queries:
-        points = sorted(found[query.id].items(), reverse=newest_first)
+    for id_, label, series in rows:
+        points = sorted(series.items(), reverse=newest_first)
         begin = min(max(skipped - before, 0), len(points))
         part = points[begin : begin + room]
         room -= len(part)
@@ -71,8 +84,8 @@ def _page(
         whole = begin + len(part) == len(points)
         results.append(
             {
-                "Id": query.id,
-                "Label": query.label,
+                "Id": id_,
+                "Label": label,
                 "Timestamps": [epoch_seconds(at) for at, _ in part],
                 "Values": [value for _, value in part],
                 "StatusCode": "Complete" if whole else "PartialData",

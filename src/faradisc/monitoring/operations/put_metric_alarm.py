@@ -13,7 +13,7 @@ from faradisc.errors import ValidationException
 from faradisc.limits import TAGS_PER_RESOURCE_MAX
 from faradisc.monitoring.alarm import Alarm
 from faradisc.monitoring.errors import LimitExceededFault
-from faradisc.monitoring.queries import evaluate, queries_of
+from faradisc.monitoring.queries import queries_of, watched_series
 from faradisc.monitoring.service import Monitoring
 from faradisc.monitoring.statistics import is_percentile
 from faradisc.operations.call import Call
@@ -107,7 +107,7 @@ def _check_queries(request: Mapping[str, Any], place: str, monitoring: Monitorin
         raise ValidationException("Exactly one element of the metrics list should return data")
     # Calculated once, so that an expression without meaning is refused here and not found out at night.
     now_ns = monitoring.clock.now_ns()
-    evaluate(monitoring.sources, queries, now_ns - 1, now_ns)
+    watched_series(monitoring.sources, queries, now_ns - 1, now_ns)
 
 
 def _check_metric(request: Mapping[str, Any]) -> None:
