@@ -344,6 +344,30 @@ def test_all_eight_key_attributes(dynamodb: Any, create: Callable[..., str]) -> 
     assert found["Items"] == [item(p="p", **values)]
 
 
+@pytest.mark.parametrize("ranges", range(5))
+@pytest.mark.parametrize("hashes", range(1, 5))
+def test_one_to_four_hash_and_up_to_four_range_attributes(
+    dynamodb: Any, create: Callable[..., str], hashes: int, ranges: int
+) -> None:
+    """new-features.md section 10, every form; two HASH attributes alone are one of them."""
+    hash_names, range_names = "abcd"[:hashes], "efgi"[:ranges]
+    name = create(
+        "p:S",
+        gsi={"many": (" ".join(f"{n}:S" for n in hash_names), " ".join(f"{n}:S" for n in range_names), "ALL")},
+    )
+    values = {n: f"value of {n}" for n in hash_names + range_names}
+    dynamodb.put_item(TableName=name, Item=item(p="whole", **values))
+    for missing in values:
+        dynamodb.put_item(TableName=name, Item=item(p=missing, **{**values, missing: "other"}))
+    found = dynamodb.query(
+        TableName=name,
+        IndexName="many",
+        KeyConditionExpression=" AND ".join(f"{n} = :{n}" for n in values),
+        ExpressionAttributeValues=item(**{f":{n}": v for n, v in values.items()}),
+    )
+    assert names(found["Items"]) == ["whole"]
+
+
 def test_values_of_several_attributes_do_not_run_together(dynamodb: Any, create: Callable[..., str]) -> None:
     """Collision-free encoding (users.md section 4, class 1)."""
     name = create("p:S", gsi={"two": ("a:S b:S", "c:S d:S", "ALL")})

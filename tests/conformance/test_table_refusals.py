@@ -223,6 +223,7 @@ MULTI_KEYS: dict[str, list[tuple[str, str]]] = {
     "RANGE before HASH": [("a", "HASH"), ("b", "RANGE"), ("c", "HASH")],
     "RANGE first": [("a", "RANGE"), ("b", "HASH"), ("c", "HASH")],
     "one name twice": [("a", "HASH"), ("b", "HASH"), ("a", "RANGE")],
+    "one name as two HASH": [("a", "HASH"), ("a", "HASH")],
 }
 
 

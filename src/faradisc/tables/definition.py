@@ -258,8 +258,8 @@ def _check_index_defined(elements: Elements, types: Mapping[str, str]) -> None:
 def _check_global_key(elements: Elements) -> None:
     """1 to 4 HASH elements, then 0 to 4 RANGE elements, each name once."""
     kinds = [kind for _, kind in elements]
-    if len(elements) <= 2:
-        _check_two_elements(elements)
+    if len(elements) < 2 or (len(elements) == 2 and kinds != ["HASH", "HASH"]):
+        _check_two_elements(elements)  # in the words of the time when an index had two at most
         return
     hash_count = kinds.count("HASH")
     names = [name for name, _ in elements]
