@@ -26,7 +26,7 @@ from faradisc.scaling import tracking_alarms
 from faradisc.scaling.target import ScalingPolicy, Target
 from faradisc.scaling.targets import Targets
 from faradisc.tables.catalog import Catalog
-from faradisc.tables.table import Throughput
+from faradisc.tables.table import Table, Throughput
 
 MINUTES_PER_STEP: Final = 60
 _NEVER_NS: Final = 1 << 63
@@ -91,22 +91,30 @@ class Scaler:
         return busy
 
     def present(self, target: Target) -> Present | None:
-        """None while there is nothing to scale: no such table or index, not ACTIVE, or on demand."""
+        """None while nothing can be scaled, or the table is not ACTIVE."""
+        found = self._provided(target)
+        if found is None or found[0].state.status != "ACTIVE":
+            return None
+        throughput = found[1]
+        units = throughput.read_units if target.scaled.direction == "Read" else throughput.write_units
+        return Present(throughput, units)
+
+    def _provided(self, target: Target) -> tuple[Table, Throughput] | None:
+        """The table, and what is provisioned for the target's resource. None while there is nothing to
+        scale: no such table or index, one that is being made or deleted, or on demand."""
         scaled = target.scaled
         try:
             table = self._catalog.for_control(scaled.table, target.region, target.account)
         except ResourceNotFoundException:
             return None
-        if table.state.status != "ACTIVE" or table.on_demand:
+        if table.state.status not in ("ACTIVE", "UPDATING") or table.on_demand:
             return None
-        throughput: Throughput | None = table.state.throughput
-        if scaled.index is not None:
-            index = table.index(scaled.index)
-            throughput = index.throughput if index is not None and index.status == "ACTIVE" else None
-        if throughput is None:
+        if scaled.index is None:
+            return table, table.state.throughput
+        index = table.index(scaled.index)
+        if index is None or index.status != "ACTIVE" or index.throughput is None:
             return None
-        units = throughput.read_units if scaled.direction == "Read" else throughput.write_units
-        return Present(throughput, units)
+        return table, index.throughput
 
     async def _tend(self, target: Target) -> bool:
         now_ns = self._clock.now_ns()
@@ -121,7 +129,9 @@ class Scaler:
         if await self._act_on_schedule(target, now_ns):
             return True
         if present is None:
-            self._rest(target, now_ns)
+            # A table that is but UPDATING is waited for: it is busy, and its minutes count.
+            if self._provided(target) is None:
+                self._rest(target, now_ns)
             return False
         if target.limits_new:
             return await self._enforce_limits(target, present, now_ns)

@@ -262,6 +262,32 @@ def test_tables_that_cannot_be_scaled_rest(scaled: Town) -> None:
     assert scaled.units() == (129, 100), "the target is of the name"
 
 
+def test_both_directions_of_a_table_scale_in_the_same_minute(open_town: Callable[..., Town]) -> None:
+    """The UpdateTable of one makes the other wait for ACTIVE, not look at new minutes."""
+    town = open_town(transition_ms=1000)
+    units = {"ReadCapacityUnits": 2, "WriteCapacityUnits": 2}
+    town.dynamodb.create_table(
+        TableName="Orders",
+        KeySchema=[{"AttributeName": "p", "KeyType": "HASH"}],
+        AttributeDefinitions=[{"AttributeName": "p", "AttributeType": "S"}],
+        ProvisionedThroughput=units,
+    )
+    town.work(60)
+    for direction in ("Read", "Write"):
+        town.track(town.register(1, 100, **target_of(direction=direction)))
+    town.work(60)
+    for _ in range(2):
+        for number in range(108):
+            town.dynamodb.put_item(TableName="Orders", Item={"p": {"S": f"{number}"}})
+            town.dynamodb.get_item(TableName="Orders", Key={"p": {"S": f"{number}"}}, ConsistentRead=True)
+        town.work(60)
+    town.work(60)
+    town.work(30)  # both UpdateTables are due: one is made
+    town.work(1)
+    town.work(1)
+    assert town.units() == (3, 3)
+
+
 def test_a_restart_keeps_targets_and_forgets_minutes(open_town: Callable[..., Town], tmp_path: Path) -> None:
     """A busy table must not look idle after a restart: its history begins anew."""
     clock = ManualClock(1_700_006_400.0)
