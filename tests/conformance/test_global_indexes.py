@@ -351,10 +351,8 @@ def test_one_to_four_hash_and_up_to_four_range_attributes(
 ) -> None:
     """new-features.md section 10, every form; two HASH attributes alone are one of them."""
     hash_names, range_names = "abcd"[:hashes], "efgi"[:ranges]
-    name = create(
-        "p:S",
-        gsi={"many": (" ".join(f"{n}:S" for n in hash_names), " ".join(f"{n}:S" for n in range_names), "ALL")},
-    )
+    keys = [" ".join(f"{name}:S" for name in names) for names in (hash_names, range_names)]
+    name = create("p:S", gsi={"many": (*keys, "ALL")})
     values = {n: f"value of {n}" for n in hash_names + range_names}
     dynamodb.put_item(TableName=name, Item=item(p="whole", **values))
     for missing in values:
