@@ -10,7 +10,8 @@ of its data, step by step, before the first block; each block is verified again 
 out to be damaged leaves no table.
 
 `TableState.restored` holds what clients are shown (`backup_arn`, `source_arn`, `at_ns`), and what the job
-reads: `backup`, an id; or `source`, namespace and name of the table whose past it is.
+reads: `backup`, an id; or `source`, namespace and name of the table whose past it is, and `history`, the
+number of the history that knows it: recovery that was switched off and on again has begun another one.
 """
 
 from __future__ import annotations
@@ -109,15 +110,15 @@ class Restores:
         used = [await self._store.usage(part) for part in source.placement.parts]
         self._check_room(sum(size for _, size in used))
         self._catalog.moments.seal(at_ns)
+        assert source.history is not None, "it knows the moment"
         restored = {
             "source": [source.state.namespace, source.name],
             "source_arn": source.arn,
             "at_ns": at_ns,
+            "history": source.history.resource,
         }
         made = await self._begin(target, definition, restored)
-        present, history = self._catalog.at((source.state.namespace, source.name)), source.history
-        kept = present.history if present is not None else None
-        if history is None or kept is None or kept.resource != history.resource:
+        if self._source(restored) is None:
             # The history went while this waited for its turn. From here on it would stay.
             await self._catalog.delete(made, while_in_use=True)
             raise PointInTimeRecoveryUnavailableException(
@@ -254,11 +255,20 @@ class Restores:
     ) -> tuple[list[Record], _Progress | None]:
         if progress.cursor is None:
             return [], None
-        source = self._catalog.at(tuple(restored["source"]))
-        if source is None or source.history is None:
+        source = self._source(restored)
+        if source is None:
             raise Damaged(f"the history of {restored['source_arn']} is gone")
         items, cursor = await page_at(self._store, source, restored["at_ns"], progress.cursor)
         return [item.record for item in items], _Progress(0, progress.items + len(items), cursor)
+
+    def _source(self, restored: dict[str, Any]) -> Table | None:
+        """The table whose past it is, as long as it has the history that knows it."""
+        source = self._catalog.at(tuple(restored["source"]))
+        if source is None or source.history is None:
+            return None
+        present = source.history.resource
+        known: int = restored.get("history", present)  # an older release has begun it without saying which
+        return source if known == present else None
 
     async def _drop(self, table: Table, reason: str) -> None:
         source = table.state.restored or {}

@@ -1,9 +1,10 @@
 """What is seen while a write or a change is on its way to the disk, or waits for another one.
 
 What it proves: a search sees a vector that other reads see; a measuring counts a write once; recovery goes
-back to where its history begins; limits that are set while auto scaling acts are held too, and a change by
-hand of the other direction stays; an import says why it has failed, wherever a crash comes. Why so: the
-simulation (tests/simulation) has met each; here they are without chance.
+back to where its history begins, and no restore to before it; limits that are set while auto scaling acts are
+held too, and a change by hand of the other direction stays; an import says why it has failed, wherever a
+crash comes. Why so: the simulation (tests/simulation) has met each but the restore; here they are without
+chance.
 """
 
 from __future__ import annotations
@@ -310,3 +311,58 @@ def test_an_import_says_why_it_has_failed_wherever_a_crash_comes(tmp_path: Path)
         if has_ended:
             break
     assert has_ended and codes == {"InputDamaged"}
+
+
+def test_a_restore_that_a_crash_overtakes_reads_no_history_that_began_later() -> None:
+    """While it waits for its turn, recovery is switched off, an item changes, which leaves no history, and
+    recovery is switched on again. The crash comes when the new table is on disk."""
+    world = World()
+
+    def switch(database: Database, on: bool) -> Any:
+        specification = {"PointInTimeRecoveryEnabled": on}
+        return ask(
+            database,
+            "UpdateContinuousBackups",
+            TableName="table",
+            PointInTimeRecoverySpecification=specification,
+        )
+
+    async def prepare() -> Database:
+        database = await world.open(SLOW)
+        await ask(database, "CreateTable", TableName="table", **schema("p:S"))
+        await switch(database, True)
+        await ask(database, "PutItem", TableName="table", Item=item(p="a", n=1))
+        world.clock.advance(1)
+        return database
+
+    past = {"SourceTableName": "table", "UseLatestRestorableTime": True}
+    with SeededLoop(world.chance) as loop:
+        database = loop.run("prepare", prepare())
+        catalog = database._backend.catalog
+        waiting = (
+            switch(database, False),
+            switch(database, True),
+            ask(database, "RestoreTableToPointInTime", TargetTableName="target", **past),
+        )
+        loop.run("hold", catalog._changing.acquire())
+        for number, change in enumerate(waiting):
+            loop.start(f"waiting {number}", change)
+            for _ in range(20):
+                loop.step()
+        catalog._changing.release()
+        while list(catalog.tended.recoverable()):
+            loop.step()
+        loop.start("put", ask(database, "PutItem", TableName="table", Item=item(p="a", n=2)))
+        while not catalog.being_filled("restore"):
+            loop.step()
+    world.disk.crash(lose=0.0)
+
+    async def go_on() -> list[str]:
+        database = await world.open()
+        for _ in range(10):
+            await database.work()
+        names: list[str] = (await ask(database, "ListTables"))["TableNames"]
+        return names
+
+    with SeededLoop(world.chance) as loop:
+        assert loop.run("go on", go_on()) == ["table"]
