@@ -263,6 +263,7 @@ def _fill_a_collection(dynamodb: Any) -> None:
         dynamodb.put_item(TableName=table, Item=item(p="1", r=number, a=number, data="x" * 1_000))
     with pytest.raises(dynamodb.exceptions.ItemCollectionSizeLimitExceededException):
         dynamodb.put_item(TableName=table, Item=item(p="1", r=4, a=4, data="x" * 1_000))
+    _cancel_what_grows_it(dynamodb, table)
     with pytest.raises(dynamodb.exceptions.ItemCollectionSizeLimitExceededException):
         dynamodb.batch_write_item(
             RequestItems={table: [{"PutRequest": {"Item": item(p="1", r=4, a=4, data="x" * 1_000)}}]}
@@ -276,3 +277,29 @@ def _fill_a_collection(dynamodb: Any) -> None:
     )
     dynamodb.delete_item(TableName=table, Key=item(p="1", r=1))
     dynamodb.put_item(TableName=table, Item=item(p="1", r=4, a=4, data="x" * 1_000))
+
+
+def _cancel_what_grows_it(dynamodb: Any, table: str) -> None:
+    """Of a transaction, the actions that make the collection larger are told, and no others."""
+
+    def put(p: str, r: int) -> dict[str, Any]:
+        return {"Put": {"TableName": table, "Item": item(p=p, r=r, a=r, data="x" * 1_000)}}
+
+    with pytest.raises(dynamodb.exceptions.TransactionCanceledException) as caught:
+        dynamodb.transact_write_items(
+            TransactItems=[
+                put("2", 9),
+                put("1", 9),
+                {"Delete": {"TableName": table, "Key": item(p="1", r=77)}},
+                put("1", 10),
+            ]
+        )
+    full = {"Code": "ItemCollectionSizeLimitExceeded", "Message": "Collection size exceeded."}
+    reasons = caught.value.response["CancellationReasons"]
+    assert reasons == [{"Code": "None"}, full, {"Code": "None"}, full]
+    assert (
+        dynamodb.query(
+            TableName=table, KeyConditionExpression="p = :p", ExpressionAttributeValues={":p": {"S": "2"}}
+        )["Items"]
+        == []
+    )

@@ -179,6 +179,16 @@ class ConditionFailed(Exception):
         return ConditionalCheckFailedException(extra={"Item": item} if item is not None else None)
 
 
+class CollectionsFull(ItemCollectionSizeLimitExceededException):
+    """Item collections would grow beyond their limit; by these outcomes."""
+
+    code = "ItemCollectionSizeLimitExceededException"
+
+    def __init__(self, outcomes: Sequence[Outcome]) -> None:
+        super().__init__()
+        self.outcomes = outcomes
+
+
 def evaluate(change: Change, old: Image) -> Outcome:
     """What a change makes of an image. Reads and writes nothing.
 
@@ -439,10 +449,12 @@ def _add_entry(batches: _Batches, entry: EntryChange) -> None:
 async def _add_collections(store: Store, batches: _Batches, outcomes: Sequence[Outcome]) -> None:
     """Keep the sizes of item collections, where a table has local indexes.
 
-    The sum is over the items and their entries in all local indexes, storage overhead included.
+    The sum is over the items and their entries in all local indexes, storage overhead included. Raises
+    CollectionsFull.
     """
     grown: dict[tuple[bytes, bytes], int] = {}
     members: dict[tuple[bytes, bytes], list[Outcome]] = {}
+    too_much: list[Outcome] = []
     for outcome in outcomes:
         table = outcome.change.table
         if table.collections is None:
@@ -457,7 +469,7 @@ async def _add_collections(store: Store, batches: _Batches, outcomes: Sequence[O
         after = before + delta
         if delta > 0 and after > members[(part, row_key)][0].change.table.collection_bytes_max:
             await store.settle(version)
-            raise ItemCollectionSizeLimitExceededException
+            too_much += [outcome for outcome in members[(part, row_key)] if _collection_delta(outcome) > 0]
         for outcome in members[(part, row_key)]:
             outcome.collection_bytes = after
         if delta:
@@ -467,6 +479,8 @@ async def _add_collections(store: Store, batches: _Batches, outcomes: Sequence[O
                 batch.puts.append((row_key, after.to_bytes(8, "big")))
             else:
                 batch.deletes.append(row_key)
+    if too_much:
+        raise CollectionsFull(too_much)
 
 
 def _collection_delta(outcome: Outcome) -> int:

@@ -19,14 +19,21 @@ from faradisc.errors import (
     ApiError,
     ConditionalCheckFailedException,
     DuplicateItemException,
-    ItemCollectionSizeLimitExceededException,
     TransactionCanceledException,
     ValidationException,
 )
 from faradisc.storage.api import Batch, Store
 from faradisc.tables.charging import charge_cancelled, charge_transaction
 from faradisc.tables.table import Table
-from faradisc.tables.writes import Change, ConditionFailed, Outcome, commit_outcomes, evaluate, read_images
+from faradisc.tables.writes import (
+    Change,
+    CollectionsFull,
+    ConditionFailed,
+    Outcome,
+    commit_outcomes,
+    evaluate,
+    read_images,
+)
 from faradisc.transactions.conflicts import ConflictDial, conflict_reason
 from faradisc.values.attribute import Item
 
@@ -110,9 +117,10 @@ async def apply_transaction(
     also = await token_batch(outcomes) if token_batch is not None else None
     try:
         committed = await commit_outcomes(store, outcomes, also=also, check_all=True)
-    except ItemCollectionSizeLimitExceededException as full:
+    except CollectionsFull as full:
         reason = {"Code": "ItemCollectionSizeLimitExceeded", "Message": full.message}
-        raise cancelled_by([reason for _ in actions]) from None
+        told = [reason if any(each is grown for grown in full.outcomes) else NO_REASON for each in outcomes]
+        raise cancelled_by(told) from None
     if not committed:
         raise cancelled_by([conflict_reason() for _ in actions])
     return outcomes
