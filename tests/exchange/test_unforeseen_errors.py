@@ -2,7 +2,7 @@
 
 What it proves: an error that happens once costs nothing, for the next step begins where the last commit was,
 and no record is passed over or counted twice; one that stays fails the task, says what it was, and leaves no
-table and no draft behind; what the store refuses is no reason to fail a task.
+table and no draft behind; a task that has ended is not remembered for its errors; what the store refuses is no reason to fail a task.
 """
 
 from __future__ import annotations
@@ -122,6 +122,12 @@ class Begun:
         return self._lines(f"out/{self.arn.rpartition('/')[2]}/errors.jsonl")
 
 
+def remembered(exchanging: Exchanging) -> int:
+    """Of how many tasks it is still known in memory that they have met errors."""
+    exchange = exchanging.local._open()._backend.exchange
+    return len({*exchange._failures, *exchange._stale})
+
+
 @pytest.mark.parametrize("place", EVERY_PLACE)
 @pytest.mark.parametrize("call", [1, 2, 4])
 def test_an_error_that_happens_once_costs_nothing(
@@ -134,6 +140,7 @@ def test_an_error_that_happens_once_costs_nothing(
     task.check_complete()
     logged = [each for each in caplog.records if each.levelno == logging.ERROR]
     assert len(logged) <= 1 and all(each.exc_info for each in logged)
+    assert exchanging.step() is False and remembered(exchanging) == 0
 
 
 @pytest.mark.parametrize(
@@ -177,6 +184,7 @@ def test_an_error_that_stays_fails_the_task(
     assert all(task.arn in each.getMessage() for each in tracebacks)
     assert not list((exchanging.root / BUCKET).rglob(".draft-*"))
     exchanging.clock.advance(1)
+    assert remembered(exchanging) == 0
     tables = exchanging.call("ListTables")["TableNames"]
     assert tables == ([] if kind == "import" else ["table"])
     if kind == "bulk":

@@ -200,6 +200,9 @@ class Restores:
                 self._failures[resource] = failures
             elif table in self._catalog.being_filled(FILLER):
                 await self._drop(table, f"an internal error: {type(error).__name__}: {error}")
+        else:
+            if table not in self._catalog.being_filled(FILLER):
+                self._failures.pop(table.state.resource, None)
 
     async def _fill(self, table: Table) -> None:
         key = job_key(b"restore", table.state.resource)

@@ -109,7 +109,7 @@ class Exchange:
             if task.arn in self._stale:
                 await self.ledger.reload(task)
                 self._stale.remove(task.arn)
-            return await job.step()
+            busy = await job.step()
         except StorageError:
             self._let_go(job, task)
             raise
@@ -117,6 +117,9 @@ class Exchange:
             self._let_go(job, task)
             await self._count_failure(job, task, error)
             return True
+        if not task.running:
+            self._failures.pop(task.arn, None)
+        return busy
 
     def _let_go(self, job: Job, task: Task) -> None:
         job.close()

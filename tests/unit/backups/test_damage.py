@@ -252,6 +252,7 @@ def test_an_error_of_ours_is_tried_again_and_then_leaves_no_table(
     else:
         assert dynamodb.list_tables()["TableNames"] == ["source"]
         assert "and is removed: an internal error: RuntimeError: a bug" in caplog.text
+    assert process.local._open()._backend.restores._failures == {}
 
 
 @pytest.mark.parametrize("is_of_deleted", [False, True])
