@@ -2,7 +2,8 @@
 
 What it proves: an error that happens once costs nothing, for the next step begins where the last commit was,
 and no record is passed over or counted twice; one that stays fails the task, says what it was, and leaves no
-table and no draft behind; a task that has ended is not remembered for its errors; what the store refuses is no reason to fail a task.
+table and no draft behind; a task that has ended is not remembered for its errors; what the store refuses is
+no reason to fail a task.
 """
 
 from __future__ import annotations
