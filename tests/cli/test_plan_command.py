@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import json
 import subprocess
 import sys
@@ -131,6 +132,32 @@ def test_bad_input_is_one_sentence(good: Path, tmp_path: Path) -> None:
     empty = tmp_path / "empty.jsonl"
     empty.write_text("")
     assert "there is no request in this trace" in faradisc_plan("--trace", empty).stderr
+
+
+RECORDED = b'{"t":%d,"op":"PutItem","table":"T","pk":"k%d","new":500}\n'
+
+
+def test_a_packed_trace_is_that_trace(tmp_path: Path) -> None:
+    lines = b"".join(RECORDED % (second, second) for second in range(100))
+    plain, packed, cut = tmp_path / "loose", tmp_path / "tight", tmp_path / "cut.gz"
+    plain.write_bytes(lines)
+    packed.write_bytes(gzip.compress(lines))
+    cut.write_bytes(packed.read_bytes()[:200])
+    said = faradisc_plan("--trace", plain)
+    assert said.exit_code == 0 and "all 100 requests were admitted" in said.stdout
+    assert faradisc_plan("--trace", packed).stdout == said.stdout.replace("loose", "tight")
+    damaged = faradisc_plan("--trace", cut)
+    assert (damaged.exit_code, damaged.stdout) == (2, "")
+    assert "cut.gz: it cannot be unpacked" in damaged.stderr and "zcat cut.gz" in damaged.stderr
+
+
+def test_an_endless_line_of_a_trace_is_one_bad_line(tmp_path: Path) -> None:
+    trace = tmp_path / "trace.jsonl"
+    trace.write_bytes(RECORDED % (1, 1) + b"x" * 5_000_000 + b"\n" + RECORDED % (2, 2))
+    said = faradisc_plan("--trace", trace)
+    assert said.exit_code == 0
+    assert "Skipped 1 lines of the trace (2 were read):" in said.stdout
+    assert "trace.jsonl:2: longer than 2,097,152 bytes" in said.stdout
 
 
 def test_a_place_that_cannot_be_written(good: Path, tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -67,6 +66,7 @@ def plan(
 
 
 def _run(file: Path | None, trace_file: Path | None, engine: str | None, seed: int | None) -> Outcome:
+    from faradisc.cli.trace_file import check_trace_file, lines_of  # noqa: PLC0415
     from faradisc.planner.loading import load_plan  # noqa: PLC0415
     from faradisc.planner.run import run  # noqa: PLC0415
     from faradisc.planner.trace import Trace  # noqa: PLC0415
@@ -74,8 +74,8 @@ def _run(file: Path | None, trace_file: Path | None, engine: str | None, seed: i
 
     trace = None
     if trace_file is not None:
-        _read_some(trace_file)
-        trace = Trace.scan(str(trace_file), lambda: _lines(trace_file))
+        check_trace_file(trace_file)
+        trace = Trace.scan(str(trace_file), lambda: lines_of(trace_file))
     if file is None:
         assert trace is not None
         wanted = plan_of_trace(trace, seed=1 if seed is None else seed)
@@ -97,22 +97,6 @@ def _text(file: Path) -> str:
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         raise PlanError(str(file), line, "this is not UTF-8", "Save the file as UTF-8 text.") from None
-
-
-def _read_some(file: Path) -> None:
-    """Raises: PlanError for a file that cannot be read."""
-    from faradisc.planner.mistakes import PlanError  # noqa: PLC0415
-
-    try:
-        with file.open("rb") as opened:
-            opened.read(1)
-    except OSError as error:
-        raise PlanError(str(file), None, f"it cannot be read: {error.strerror}", "Check its name.") from None
-
-
-def _lines(file: Path) -> Iterator[bytes]:
-    with file.open("rb") as opened:
-        yield from opened
 
 
 def _print(outcome: Outcome, *, quiet: bool) -> None:

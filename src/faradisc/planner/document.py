@@ -24,6 +24,8 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(B|KB|MB|GB|TB)?", re.IGNORECASE)
 _BYTES = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
 _NUMBER = re.compile(r"[+-]?\d[\d_]*(\.\d+)?")
 NESTING_MAX = 20
+DIGITS_MAX = 40
+"""Of a number. No plan means a longer one, and Python refuses to read numbers of some thousand digits."""
 TEXT_MAX = 1 << 20
 """Characters of a plan file."""
 _TRUE, _FALSE = {"true", "yes", "on"}, {"false", "no", "off"}
@@ -67,6 +69,8 @@ class Value:
             raise self.mistake("here should be members, name: value", "Indent them below this line.")
         held: dict[str, Value] = {}
         for key, node in self.node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise Value(self.file, self.path, key).mistake("a name is one text", "Write name: value.")
             name = str(key.value)
             value = Value(self.file, f"{self.path}.{name}" if self.path else name, node)
             if name in held:
@@ -104,9 +108,15 @@ class Value:
     def fraction(self, what: str = "a number") -> Fraction:
         """An exact number."""
         text = self.text()
+        self._brief(text)
         if not _NUMBER.fullmatch(text):
             raise self.mistake(f"{text!r} is not {what}", "Write a number, for example 100.")
         return Fraction(text.replace("_", ""))
+
+    def _brief(self, text: str) -> None:
+        if len(text) > DIGITS_MAX:
+            what = f"a number has at most {DIGITS_MAX} characters, not {len(text)}"
+            raise self.mistake(what, "Write a number, for example 100.")
 
     def amount(self, what: str = "a number", least: int = 0) -> Fraction:
         """A number that is not below `least`."""
@@ -129,6 +139,7 @@ class Value:
         text = self.text()
         percent = text.endswith("%")
         digits = text.removesuffix("%").strip()
+        self._brief(digits)
         if not _NUMBER.fullmatch(digits):
             raise self.mistake(f"{text!r} is not {what}", "Write 0 to 1, or a percentage: 0.9 or 90%.")
         ratio = Fraction(digits.replace("_", "")) / (100 if percent else 1)
@@ -139,6 +150,7 @@ class Value:
     def duration(self, what: str = "a duration") -> int:
         """Whole seconds: 90, 90s, 15m, 3h, 1d, 2w."""
         text = self.text()
+        self._brief(text)
         match = _DURATION.fullmatch(text)
         if match is None:
             raise self.mistake(f"{text!r} is not {what}", "Write seconds, or 90s, 15m, 3h, 1d.")
@@ -150,6 +162,7 @@ class Value:
     def size(self, what: str = "a size", most: int | None = None) -> int:
         """Bytes: 500, 500 B, 1.5 KB, 20 GB, in powers of 1,024; rounded up."""
         text = self.text()
+        self._brief(text)
         match = _SIZE.fullmatch(text)
         if match is None:
             raise self.mistake(f"{text!r} is not {what}", "Write bytes, or 500 B, 1.5 KB, 20 GB.")

@@ -13,7 +13,12 @@ from fractions import Fraction
 
 from faradisc.capacity.config import PROFILES, CapacityConfig, parse_caps, profile
 from faradisc.capacity.schedules import ScheduleError, parse_schedule
-from faradisc.limits import GSI_PER_TABLE_MAX, LSI_PER_TABLE_MAX, TABLE_CAPACITY_UNITS_MAX
+from faradisc.limits import (
+    GSI_PER_TABLE_MAX,
+    ITEM_SIZE_BYTES_MAX,
+    LSI_PER_TABLE_MAX,
+    TABLE_CAPACITY_UNITS_MAX,
+)
 from faradisc.planner import retries
 from faradisc.planner.document import Members, Value, parse
 from faradisc.planner.mistakes import PlanError, nearest
@@ -39,6 +44,8 @@ DURATION_MAX_S = 366 * 86_400
 KEYS_ONLY_BYTES = 100
 """An index entry without projected attributes is taken to be so large. Assumed."""
 PARTITIONS_MAX = 10_000
+FIRST_S, LAST_S = 0, 32_503_680_000
+"""A run lies in the years 1970 to 2999: a calendar that ends in 9999 cannot be asked for the day after."""
 
 
 def load_plan(text: str, file: str, *, seed: int | None = None, traced: bool = False) -> Plan:
@@ -114,7 +121,10 @@ def _start(plan: Members) -> int:
     except ValueError:
         what = f"{value.text()!r} is not a moment"
         raise value.mistake(what, "Write it like 2026-11-02T08:00:00Z.") from None
-    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
+    start_s = int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
+    if not FIRST_S <= start_s <= LAST_S - DURATION_MAX_S:
+        raise value.mistake("a run begins in one of the years 1970 to 2998", "Write another year.")
+    return start_s
 
 
 def _duration(plan: Members, traced: bool) -> int:
@@ -155,7 +165,7 @@ def _table(name: str, value: Value, config: CapacityConfig, start_s: int) -> Tab
         "indexes", "local_indexes", "changes", "class", "point_in_time_recovery",
     )  # fmt: skip
     on_demand = _mode(members)
-    item_bytes = members.size("item_size", 1024)
+    item_bytes = members.size("item_size", 1024, ITEM_SIZE_BYTES_MAX)
     sort_key = members.flag("sort_key", False)
     table = TablePlan(
         name=name,
@@ -173,6 +183,10 @@ def _table(name: str, value: Value, config: CapacityConfig, start_s: int) -> Tab
         infrequent=_class(members) == "infrequent-access",
         recovery=members.flag("point_in_time_recovery", False),
     )
+    if table.items * item_bytes > PARTITIONS_MAX * table.config.partition_bytes_max:
+        raise members.need("items", "").mistake(
+            f"they would fill more than {PARTITIONS_MAX:,} partitions", "Write fewer, or smaller ones."
+        )
     return replace(table, changes=_changes(members.get("changes"), table))
 
 
@@ -273,6 +287,12 @@ def _schedule(value: Value | None) -> tuple[ScheduledLimits, ...]:
         except ScheduleError as mistake:
             raise at.mistake(str(mistake), "Write, for example, cron(0 8 ? * MON-FRI *).") from None
         minimum, maximum = _units(members, "min"), _units(members, "max")
+        if minimum is None and maximum is None:
+            raise entry.mistake("this changes nothing", "Add min:, max: or both.")
+        if minimum is not None and maximum is not None and maximum < minimum:
+            raise members.need("max", "").mistake(
+                "the maximum is below the minimum", f"Write {minimum} or more."
+            )
         actions.append(ScheduledLimits(schedule, at.text(), minimum, maximum))
     return tuple(actions)
 

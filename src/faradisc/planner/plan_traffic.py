@@ -85,6 +85,7 @@ def _stream(
         line=entry.line,
     )
     flows = []
+    _check_mix(members, [operation for operation, _ in mix])
     for operation, share in mix:
         name = base.name if len(mix) == 1 else f"{base.name}: {operation}"
         flow = replace(base, name=name, operation=operation, share=share)
@@ -127,6 +128,28 @@ def _operations(members: Members) -> list[tuple[str, Fraction]]:
     if not total:
         raise mix.mistake("the mix is empty", "Write, for example, {GetItem: 80, PutItem: 20}.")
     return [(operation, weight / total) for operation, weight in weights if weight]
+
+
+_WRITES = ("PutItem", "UpdateItem", "DeleteItem")
+_MEANT_FOR = {
+    "cache": ("GetItem", "Query", "Scan"),
+    "consistent": ("GetItem", "Query", "Scan"),
+    "items": ("Query", "Scan"),
+    "effect": ("PutItem", "UpdateItem"),
+    "old_size": _WRITES,
+    "changes": _WRITES,
+}
+"""Members that mean something to some operations only. In a mix one of them must be there."""
+
+
+def _check_mix(members: Members, operations: list[str]) -> None:
+    if "operations" not in members:
+        return
+    for name, meant in _MEANT_FOR.items():
+        value = members.get(name)
+        if value is not None and not set(operations) & set(meant):
+            what = f"{name!r} means nothing to {', '.join(operations)}"
+            raise value.mistake(what, f"Leave it out, or add {' or '.join(meant)} to the mix.")
 
 
 def _fit(flow: FlowPlan, members: Members, table: TablePlan) -> FlowPlan:

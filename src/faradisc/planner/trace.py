@@ -27,10 +27,19 @@ from faradisc.planner.keys import key_prefix
 
 FORMAT = 1
 MISTAKES_SHOWN = 5
+STARTS_MAX_S = 32_472_057_600
+"""The end of the year 2998: calendars end in 9999, and a run has moments behind its beginning."""
 PLACE_BYTES_MAX = 16 + 2048 + 1024 + 16
 CHARGES_MAX = 256
 HALF_UNITS_MAX = 2 * 400_000
 SECONDS_MAX = 366 * 86_400
+SIZE_MAX = 1 << 24
+"""Bytes a line may say an item, or a page of items, has: far more than the service takes."""
+PARTITIONS_MAX = 10_000
+TABLE_BYTES_MAX = PARTITIONS_MAX * 10 * (1 << 30)
+RATE_MAX = 1 << 32
+LINE_BYTES_MAX = 1 << 21
+"""Longer lines are skipped: 256 charges with the longest keys make a shorter one."""
 
 
 # --- Writing --------------------------------------------------------------------------------------------
@@ -212,6 +221,8 @@ class Trace:
             self.mistakes.append(f"{self.file}:{number}: {what}")
 
     def _read(self, line: bytes) -> Recorded | None:
+        if len(line) > LINE_BYTES_MAX:
+            raise TraceLineError(f"longer than {LINE_BYTES_MAX:,} bytes")
         try:
             document = orjson.loads(line)
         except orjson.JSONDecodeError as error:
@@ -234,7 +245,10 @@ class Trace:
             moment = datetime.fromisoformat(str(document.get("start")))
         except ValueError:
             raise TraceLineError("start is not a moment such as 2026-11-02T00:00:00Z") from None
-        self.start_s = int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
+        start_s = int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
+        if not 0 <= start_s <= STARTS_MAX_S:
+            raise TraceLineError("start lies in one of the years 1970 to 2998")
+        self.start_s = start_s
 
 
 def _text(document: Mapping[str, Any], name: str) -> str:
@@ -244,10 +258,12 @@ def _text(document: Mapping[str, Any], name: str) -> str:
     return value
 
 
-def _count(document: Mapping[str, Any], name: str, default: int = 0) -> int:
-    value = document.get(name, default)
+def _count(document: Mapping[str, Any], name: str, most: int) -> int:
+    value = document.get(name, 0)
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise TraceLineError(f"{name!r} should be a whole number that is not negative")
+    if value > most:
+        raise TraceLineError(f"{name!r} is at most {most}, not {value}")
     return value
 
 
@@ -255,7 +271,9 @@ def read_description(document: Mapping[str, Any]) -> Described:
     """Raises: TraceLineError."""
     indexes = document.get("indexes", {})
     if not isinstance(indexes, dict) or not all(
-        isinstance(pair, list) and len(pair) == 2 and all(type(rate) is int and rate >= 0 for rate in pair)
+        isinstance(pair, list)
+        and len(pair) == 2
+        and all(type(rate) is int and 0 <= rate <= RATE_MAX for rate in pair)
         for pair in indexes.values()
     ):
         raise TraceLineError("'indexes' should hold pairs of read and write units")
@@ -265,13 +283,13 @@ def read_description(document: Mapping[str, Any]) -> Described:
     return Described(
         _text(document, "describe"),
         mode == "on-demand",
-        _count(document, "read"),
-        _count(document, "write"),
+        _count(document, "read", RATE_MAX),
+        _count(document, "write", RATE_MAX),
         document.get("sort_key") is True,
-        _count(document, "items"),
-        _count(document, "bytes"),
+        _count(document, "items", TABLE_BYTES_MAX),
+        _count(document, "bytes", TABLE_BYTES_MAX),
         {name: (pair[0], pair[1]) for name, pair in indexes.items()},
-        _count(document, "partitions") or None,
+        _count(document, "partitions", PARTITIONS_MAX) or None,
     )
 
 
@@ -287,6 +305,8 @@ def read_request(document: Mapping[str, Any]) -> Recorded:
         grows = document.get("grows", [0, 0])
         if not isinstance(grows, list) or len(grows) != 2 or not all(type(each) is int for each in grows):
             raise TraceLineError("'grows' should be bytes and items")
+        if max(map(abs, grows)) > SIZE_MAX:
+            raise TraceLineError(f"'grows' lies between -{SIZE_MAX} and {SIZE_MAX}")
         key = document.get("key")
         if key is not None and not isinstance(key, str):
             raise TraceLineError("'key' should be a text")
@@ -329,7 +349,7 @@ def _from_sizes(document: Mapping[str, Any], at_s: float, operation: str, table:
     if not isinstance(sort, str):
         raise TraceLineError("'sk' should be a text")
     place = key_prefix(key) + sort.encode()
-    old, new = _count(document, "old"), _count(document, "new")
+    old, new = _count(document, "old", SIZE_MAX), _count(document, "new", SIZE_MAX)
     if operation in _READS:
         consistent = document.get("cr") is True
         half_units = units.read_half_units(new or old, consistent=consistent)
@@ -358,7 +378,8 @@ def _index_charges(name: str, entry: object) -> list[TraceCharge]:
         raise TraceLineError(f"index {name!r} should have [old key, old size, new key, new size]")
     old_key, old_size, new_key, new_size = entry
     for key, size in ((old_key, old_size), (new_key, new_size)):
-        if key is not None and (not isinstance(key, str) or type(size) is not int or size < 0):
+        sized = type(size) is int and 0 <= size <= SIZE_MAX
+        if key is not None and not (isinstance(key, str) and sized):
             raise TraceLineError(f"index {name!r} should have [old key, old size, new key, new size]")
     if old_key is None and new_key is None:
         return []

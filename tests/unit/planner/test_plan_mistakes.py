@@ -107,6 +107,19 @@ CASES = [
     ("duration: 10m", "duration: *d", 2, "aliases (*name)", "Write the value out."),
     ("duration: 10m", "duration: &d 10m\nname2: *d", 3, "aliases (*name) are not taken", "Write the value out."),
     ("duration: 10m", "duration: [10m", 3, "this is not YAML", "Check the indentation"),
+    ("duration: 10m", f"duration: {'9' * 5000}", 2, "at most 40 characters, not 5000", "Write a number"),
+    ("rate: 5", f"rate: 1.{'9' * 5000}", 11, "at most 40 characters, not 5002", "Write a number"),
+    ("rate: 5", "rate: .nan", 11, "'.nan' is not a rate", "Write a number"),
+    ("rate: 5", "rate: .inf", 11, "'.inf' is not a rate", "Write a number"),
+    ("rate: 5", f"rate: 5\n    cache: {'9' * 50}%", 12, "at most 40 characters", "Write a number"),
+    ("rate: 5", f"rate: 5\n    item_size: {'9' * 50}", 12, "at most 40 characters", "Write a number"),
+    ("write: 10", "write: 10\n    items: 1000000000000", 8, "more than 10,000 partitions", "Write fewer"),
+    ("write: 10", "write: 10\n    item_size: 9 TB", 8, "at most 409600 bytes", "Write a smaller one."),
+    ("duration: 10m", "duration: 10m\nstart: 9999-12-31", 3, "the years 1970 to 2998", "another year"),
+    ("duration: 10m", "duration: 10m\nstart: 0001-01-01T00:00:00+14:00", 3, "the years 1970 to 2998", "another year"),
+    ("duration: 10m", "duration: 10m\n? [a, b]\n: 1", 3, "a name is one text", "Write name: value."),
+    ("operation: PutItem", "operations: {PutItem: 1}\n    cache: 90%", 11, "'cache' means nothing to PutItem", "add GetItem"),
+    ("operation: PutItem", "operations: {GetItem: 1}\n    items: 7", 11, "'items' means nothing to GetItem", "add Query or Scan"),
     ("traffic:", "trafic:", 9, "there is no member 'trafic' here", "Did you mean 'traffic'?"),
 ]  # fmt: skip
 
@@ -123,6 +136,20 @@ def test_an_empty_file_and_a_list() -> None:
     assert mistake("") == ("plan.yaml:1: the file is empty. See docs/guide/planning.md for a first plan.")
     assert "here should be members" in mistake("- 1\n- 2\n")
     assert "there are no tables" in mistake("duration: 1h\ntables: {}\ntraffic: []\n")
+
+
+def schedule(entry: str) -> str:
+    return changed(
+        "write: 10",
+        f"write: 10\n    auto_scaling: {{write: {{min: 1, max: 5, schedule: [{entry}]}}}}",
+    )
+
+
+def test_a_scheduled_action_sets_limits_that_fit() -> None:
+    assert "this changes nothing. Add min:, max: or both." in mistake(schedule('{at: "cron(1 * * * ? *)"}'))
+    assert "the maximum is below the minimum. Write 9 or more." in mistake(
+        schedule('{at: "cron(1 * * * ? *)", min: 9, max: 2}')
+    )
 
 
 def test_two_streams_of_one_name() -> None:

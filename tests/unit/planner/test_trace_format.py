@@ -12,7 +12,14 @@ from faradisc.planner.loading import load_plan
 from faradisc.planner.mistakes import PlanError
 from faradisc.planner.outcome import Outcome
 from faradisc.planner.run import run
-from faradisc.planner.trace import Trace, TraceCharge, TraceLineError, TraceWriter, read_request
+from faradisc.planner.trace import (
+    LINE_BYTES_MAX,
+    Trace,
+    TraceCharge,
+    TraceLineError,
+    TraceWriter,
+    read_request,
+)
 from faradisc.planner.traced import plan_of_trace, with_trace
 from unit.planner.planned import resource
 
@@ -127,6 +134,18 @@ BAD = [
     (b'{"describe":"T","mode":"sometimes"}', "'mode' should be"),
     (b'{"faradisc_trace":99}', "format 99"),
     (b"\xff\xfe", "not JSON"),
+    (b'{"faradisc_trace":1,"start":"0001-01-01T00:00:00+14:00"}', "the years 1970 to 2998"),
+    (b'{"faradisc_trace":1,"start":"9999-12-31"}', "the years 1970 to 2998"),
+    (b'{"describe":"T","mode":"on-demand","partitions":1000000000}', "'partitions' is at most 10000"),
+    (b'{"describe":"T","mode":"on-demand","bytes":4611686018427387904}', "'bytes' is at most"),
+    (b'{"describe":"T","mode":"on-demand","write":4611686018427387904}', "'write' is at most"),
+    (b'{"t":1,"op":"PutItem","table":"T","pk":"a","new":4611686018427387904}', "'new' is at most"),
+    (
+        b'{"t":1,"op":"PutItem","table":"T","charges":[["","W","%b",2]],"grows":[-99999999999,0]}'
+        % (b"00" * 16),
+        "'grows' lies between",
+    ),
+    (b" " * LINE_BYTES_MAX + b"{}", "longer than 2,097,152 bytes"),
 ]
 
 

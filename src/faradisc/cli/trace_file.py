@@ -1,0 +1,49 @@
+"""The lines of a recorded trace on the disk, plain or packed by gzip."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from faradisc.planner.mistakes import PlanError
+from faradisc.planner.trace import LINE_BYTES_MAX
+
+_GZIP = b"\x1f\x8b"
+"""How a packed file begins, whatever it is called."""
+
+
+def check_trace_file(file: Path) -> None:
+    """Raises: PlanError for a file that cannot be read."""
+    try:
+        with file.open("rb") as opened:
+            opened.read(1)
+    except OSError as error:
+        raise PlanError(str(file), None, f"it cannot be read: {error.strerror}", "Check its name.") from None
+
+
+def lines_of(file: Path) -> Iterator[bytes]:
+    """Line by line, so that a recording may be larger than the memory; of a line that is longer than
+    `LINE_BYTES_MAX` only as much as shows it. Raises: PlanError for a packed file that is damaged."""
+    with file.open("rb") as plain:
+        packed = plain.read(len(_GZIP)) == _GZIP
+        plain.seek(0)
+        if not packed:
+            yield from _lines(plain)
+            return
+        with gzip.GzipFile(fileobj=plain) as opened:
+            try:
+                yield from _lines(opened)
+            except (EOFError, OSError, zlib.error) as error:
+                remedy = f"Keep what can be unpacked: zcat {file.name} > trace.jsonl"
+                raise PlanError(str(file), None, f"it cannot be unpacked: {error}", remedy) from None
+
+
+def _lines(opened: IO[bytes] | gzip.GzipFile) -> Iterator[bytes]:
+    while line := opened.readline(LINE_BYTES_MAX + 1):
+        rest = line
+        while len(rest) > LINE_BYTES_MAX and not rest.endswith(b"\n"):
+            rest = opened.readline(LINE_BYTES_MAX + 1)
+        yield line
