@@ -62,7 +62,7 @@ class Neighbours:
                 self._monitoring.alarms,
                 clock=self._clock,
                 entropy=self._entropy,
-                metrics_of=self._metrics_of,
+                sources=self._monitoring.sources,
                 execute=self._execute,
             )
         return self._monitoring, self._scaling

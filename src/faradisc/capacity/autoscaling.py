@@ -6,6 +6,10 @@ a new history, after every change the policy makes. A change made by somebody el
 quarter of an hour only (the service keeps two more alarms for that); until then the old alarms act, and a
 low alarm that sits in ALARM reverts a manual raise within two minutes (V127).
 
+A policy may track another metric than utilization (`own_metric`). Its alarms stand at the target (three
+points above) and a tenth below it (fifteen points), whatever the capacity. A minute without data counts as
+one of 0 units, and says nothing of an own metric.
+
 Alarm states persist: an alarm stays in ALARM, and the policy acts again each minute.
 
 This module decides and changes nothing itself: `evaluate` returns a decision, the caller runs UpdateTable.
@@ -15,6 +19,7 @@ Source: capacity.md section 2.13; vectors V120 to V128.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
@@ -26,6 +31,9 @@ from faradisc.capacity.controlplane import DecreaseLog
 
 HIGH_POINTS = 2
 LOW_POINTS = 15
+OWN_HIGH_POINTS = 3
+OWN_LOW_SHARE = Fraction(9, 10)
+"""Of a metric of the client's own: as Application Auto Scaling draws such alarms. Assumed for DynamoDB."""
 LOW_GAP_PERCENT = 20
 """The low alarm stands this many percentage points below the target. Assumed for targets other than 70."""
 MAINTENANCE_NS = 15 * MINUTE_NS
@@ -37,10 +45,12 @@ class Policy:
     """A target tracking policy."""
 
     target_percent: float
-    """20 to 90."""
+    """20 to 90; the value itself where a metric of the client's own is tracked."""
     scale_out_cooldown_s: int = 0
     scale_in_cooldown_s: int = 0
     disable_scale_in: bool = False
+    own_metric: bool = False
+    """Whether a metric is tracked that is no utilization."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +104,8 @@ class Tracking:
     timing: Timing = field(default_factory=Timing)
     drawn_for: int = 0
     """Capacity the thresholds were drawn for; 0: not drawn yet."""
-    points: list[Fraction] = field(default_factory=list)
-    """Sums of the latest minutes that have been looked at, oldest first."""
+    points: list[Fraction | None] = field(default_factory=list)
+    """Sums (or values of an own metric) of the latest minutes that have been looked at, oldest first."""
     high_state: State = "INSUFFICIENT_DATA"
     low_state: State = "INSUFFICIENT_DATA"
     looked_ns: int = 0
@@ -115,6 +125,12 @@ class Tracking:
     def rules(self) -> tuple[AlarmRule, AlarmRule]:
         """The two driving alarms, high and low."""
         target = self.policy.target_percent
+        if self.policy.own_metric:
+            value = Fraction(target)
+            return (
+                AlarmRule("GreaterThanThreshold", value, 60, OWN_HIGH_POINTS),
+                AlarmRule("LessThanThreshold", value * OWN_LOW_SHARE, 60, LOW_POINTS),
+            )
         high = AlarmRule("GreaterThanThreshold", high_threshold(self.drawn_for, target), 60, HIGH_POINTS)
         low = AlarmRule("LessThanThreshold", low_threshold(self.drawn_for, target), 60, LOW_POINTS)
         return high, low
@@ -132,11 +148,12 @@ class Tracking:
         return self.looked_ns + MINUTE_NS + self.timing.metric_delay_s * SECOND_NS
 
     def evaluate(
-        self, minute_ns: int, consumed: Fraction | int | float, capacity: int, decreases: DecreaseLog
+        self, minute_ns: int, consumed: Fraction | int | float | None, capacity: int, decreases: DecreaseLog
     ) -> Decision | None:
         """Look at the minute that began at `minute_ns` and in which so many units were consumed.
 
         Call once per minute in order, `metric_delay_s` after its end; a minute without data is one of 0.
+        With an own metric `consumed` is its value, None without data.
         `capacity` is what is provisioned when the minute is looked at.
         """
         if not self.drawn_for:
@@ -144,10 +161,11 @@ class Tracking:
         end = self.looked_ns = minute_ns + MINUTE_NS
         now = end + self.timing.metric_delay_s * SECOND_NS
         self._notice_foreign_change(capacity, now)
-        self.points = [*self.points, Fraction(consumed)][-LOW_POINTS:]
+        point = None if consumed is None else Fraction(consumed)
+        self.points = [*self.points, point][-LOW_POINTS:]
         high, low = self.rules()
         self.high_state = (
-            high.state(self.points, self.high_state) if len(self.points) >= HIGH_POINTS else "OK"
+            high.state(self.points, self.high_state) if len(self.points) >= high.periods else "OK"
         )
         # A young history decides nothing, and the state that was there stays.
         if len(self.points) >= LOW_POINTS:
@@ -159,6 +177,8 @@ class Tracking:
         return None
 
     def _notice_foreign_change(self, capacity: int, now: int) -> None:
+        if self.policy.own_metric:
+            self.drawn_for = capacity  # the alarms do not depend on it
         if capacity == self.drawn_for:
             self.foreign_since_ns = None
         elif self.foreign_since_ns is None:
@@ -167,15 +187,16 @@ class Tracking:
             self.draw(capacity)
 
     def _scale_out(self, capacity: int, now: int) -> Decision | None:
-        point = self.points[-1] / 60
-        wanted = wanted_capacity(point, self.policy.target_percent, self.minimum, self.maximum)
+        last = self.points[-1]
+        if last is None:
+            return None
+        point, wanted = self._wanted(last, capacity)
         if wanted <= capacity or _cooling(self.scaled_out_ns, self.policy.scale_out_cooldown_s, now):
             return None
         return Decision(now + self.timing.reaction_s * SECOND_NS, capacity, wanted, "high", point=point)
 
     def _scale_in(self, capacity: int, now: int, decreases: DecreaseLog) -> Decision | None:
-        point = max(self.points) / 60
-        wanted = wanted_capacity(point, self.policy.target_percent, self.minimum, self.maximum)
+        point, wanted = self._wanted(max(point for point in self.points if point is not None), capacity)
         if wanted >= capacity or self.policy.disable_scale_in:
             return None
         if _cooling(self.scaled_in_ns, self.policy.scale_in_cooldown_s, now):
@@ -183,6 +204,16 @@ class Tracking:
         at = now + self.timing.reaction_s * SECOND_NS
         skipped = None if decreases.allowed(at) else decreases.text(at, "table")
         return Decision(at, capacity, wanted, "low", skipped, point)
+
+    def _wanted(self, point: Fraction, capacity: int) -> tuple[Fraction, int]:
+        """What a minute rests on (units per second, or the metric's value), and the capacity it asks for."""
+        policy = self.policy
+        if policy.own_metric:
+            # So much more capacity brings the metric to its target, if the two are inverse.
+            exact = capacity * point / Fraction(policy.target_percent)
+            return point, max(self.minimum, min(self.maximum, math.ceil(exact)))
+        units_per_s = point / 60
+        return units_per_s, wanted_capacity(units_per_s, policy.target_percent, self.minimum, self.maximum)
 
     def applied(self, decision: Decision) -> None:
         """The decision's change was made: new thresholds, a new history, cooldowns begin."""
@@ -195,7 +226,7 @@ class Tracking:
 
     def to_json(self) -> dict[str, Any]:
         stored = asdict(self)
-        stored["points"] = [str(point) for point in self.points]
+        stored["points"] = [None if point is None else str(point) for point in self.points]
         return stored
 
     @classmethod
@@ -205,7 +236,7 @@ class Tracking:
                 **stored,
                 "policy": Policy(**stored["policy"]),
                 "timing": Timing(**stored["timing"]),
-                "points": [Fraction(point) for point in stored["points"]],
+                "points": [None if point is None else Fraction(point) for point in stored["points"]],
             }
         )
 

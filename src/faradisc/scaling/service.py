@@ -7,12 +7,13 @@ from typing import Any
 from faradisc.clock import Clock, Entropy
 from faradisc.errors import ResourceNotFoundException
 from faradisc.monitoring.alarms import Alarms
+from faradisc.monitoring.sources import Sources
 from faradisc.operations.call import Call
 from faradisc.scaling.dimension import Scaled, scaled_by
 from faradisc.scaling.errors import ObjectNotFoundException, ValidationException
 from faradisc.scaling.target import SERVICE_NAMESPACE, Target
 from faradisc.scaling.targets import Targets
-from faradisc.scaling.worker import Execute, MetricsOf, Scaler
+from faradisc.scaling.worker import Execute, Scaler
 from faradisc.storage.api import Store
 from faradisc.tables.catalog import Catalog
 
@@ -28,14 +29,15 @@ class Scaling:
         *,
         clock: Clock,
         entropy: Entropy,
-        metrics_of: MetricsOf,
+        sources: Sources,
         execute: Execute,
     ) -> None:
-        """`execute` runs an operation of DynamoDB; `metrics_of` gives the metrics of a namespace's tables."""
+        """`execute` runs an operation of DynamoDB; `sources` has the metrics of tables and of clients."""
         self.catalog = catalog
         self.clock = clock
         self.entropy = entropy
         self.alarms = alarms
+        self.sources = sources
         self.targets = Targets(store, clock)
         self.scaler = Scaler(
             self.targets,
@@ -43,7 +45,7 @@ class Scaling:
             catalog,
             clock=clock,
             entropy=entropy,
-            metrics_of=metrics_of,
+            sources=sources,
             execute=execute,
         )
 

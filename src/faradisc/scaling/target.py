@@ -13,6 +13,8 @@ from faradisc.clock import epoch_seconds
 from faradisc.scaling.dimension import Scaled, scaled_by
 
 SERVICE_NAMESPACE = "dynamodb"
+CUSTOMIZED = "CustomizedMetricSpecification"
+"""The member of a policy's configuration that names another metric than utilization."""
 
 
 @dataclass(slots=True)
@@ -75,6 +77,7 @@ def policy_of(configuration: Mapping[str, Any]) -> Policy:
         configuration.get("ScaleOutCooldown", 0),
         configuration.get("ScaleInCooldown", 0),
         configuration.get("DisableScaleIn", False),
+        CUSTOMIZED in configuration,
     )
 
 

@@ -14,16 +14,19 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from faradisc.capacity.alarms import Value
 from faradisc.capacity.autoscaling import Decision
 from faradisc.capacity.config import MINUTE_NS
 from faradisc.capacity.controlplane import DecreaseLog
-from faradisc.capacity.metrics import RETENTION_MINUTES, MetricStore
+from faradisc.capacity.metric_catalog import NAMESPACE
+from faradisc.capacity.metrics import RETENTION_MINUTES
 from faradisc.clock import Clock, Entropy
 from faradisc.errors import ApiError, ResourceInUseException, ResourceNotFoundException
 from faradisc.monitoring.alarms import Alarms
+from faradisc.monitoring.sources import MetricName, Sources
 from faradisc.operations.call import Call
-from faradisc.scaling import tracking_alarms
-from faradisc.scaling.target import ScalingPolicy, Target
+from faradisc.scaling import customized, tracking_alarms
+from faradisc.scaling.target import CUSTOMIZED, ScalingPolicy, Target
 from faradisc.scaling.targets import Targets
 from faradisc.tables.catalog import Catalog
 from faradisc.tables.table import Table, Throughput
@@ -32,8 +35,6 @@ MINUTES_PER_STEP: Final = 60
 _NEVER_NS: Final = 1 << 63
 
 Execute = Callable[[Call], Awaitable[dict[str, Any]]]
-MetricsOf = Callable[[str], MetricStore]
-"""The metrics of the tables of a namespace of the catalog."""
 
 _CAUSES: Final = {
     "minimum": "minimum capacity was set to {}",
@@ -63,7 +64,7 @@ class Scaler:
         *,
         clock: Clock,
         entropy: Entropy,
-        metrics_of: MetricsOf,
+        sources: Sources,
         execute: Execute,
     ) -> None:
         self._targets = targets
@@ -71,7 +72,7 @@ class Scaler:
         self._catalog = catalog
         self._clock = clock
         self._entropy = entropy
-        self._metrics_of = metrics_of
+        self._sources = sources
         self._execute = execute
         self._due_ns = 0
         """Nothing is due before this..."""
@@ -208,8 +209,6 @@ class Scaler:
     async def _look(self, target: Target, policy: ScalingPolicy, present: Present, now_ns: int) -> bool:
         """Look at the minutes that can be looked at, until one of them asks for a change."""
         tracking = policy.tracking
-        metrics = self._metrics_of(target.place)
-        scaled = target.scaled
         oldest = now_ns - now_ns % MINUTE_NS - RETENTION_MINUTES * MINUTE_NS
         tracking.looked_ns = max(tracking.looked_ns, oldest)
         before = (tracking.high_state, tracking.low_state, tracking.drawn_for)
@@ -217,10 +216,7 @@ class Scaler:
             if tracking.next_look_ns() > now_ns:
                 break
             minute_ns = tracking.looked_ns
-            points = metrics.get(
-                scaled.consumed_metric, scaled.metric_dimensions, minute_ns, minute_ns + MINUTE_NS, 60
-            )
-            consumed = sum(statistic.sum for _, statistic in points)
+            consumed = self._value(target, policy, minute_ns)
             decreases = DecreaseLog(list(present.throughput.decreases_ns))
             states = (tracking.high_state, tracking.low_state)
             decision = tracking.evaluate(minute_ns, consumed, present.capacity, decreases)
@@ -233,6 +229,16 @@ class Scaler:
         if before != (tracking.high_state, tracking.low_state, tracking.drawn_for):
             await self._targets.keep(target)
         return True
+
+    def _value(self, target: Target, policy: ScalingPolicy, minute_ns: int) -> Value | None:
+        """What the policy tracks, of one minute: consumed units, or the value of its own metric."""
+        specification = policy.configuration.get(CUSTOMIZED)
+        if specification is not None:
+            return customized.value_of(specification, self._sources, target.place, minute_ns)
+        scaled = target.scaled
+        consumed = MetricName(target.place, NAMESPACE, scaled.consumed_metric, scaled.metric_dimensions)
+        points = self._sources.points(consumed, minute_ns, minute_ns + MINUTE_NS, 60)
+        return sum(statistic.sum for _, statistic in points)
 
     def _suspended(self, target: Target, decision: Decision) -> bool:
         which = "Out" if decision.wanted > decision.present else "In"

@@ -339,7 +339,7 @@ INVALID: dict[str, tuple[str, dict[str, Any], str]] = {
                 "CustomizedMetricSpecification": {},
             },
         },
-        "CustomizedMetricSpecification is not offered by this version of Faradisc.",
+        "MetricName must be specified in a CustomizedMetricSpecification",
     ),
     "a cooldown before its time": (
         "put_scaling_policy",

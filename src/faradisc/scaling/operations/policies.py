@@ -1,7 +1,7 @@
-"""PutScalingPolicy, DescribeScalingPolicies, DeleteScalingPolicy: target tracking of one predefined metric.
+"""PutScalingPolicy, DescribeScalingPolicies, DeleteScalingPolicy: target tracking of utilization or a metric.
 
 The service itself offers DynamoDB no step scaling and no predictive scaling (documentation of PolicyType).
-Tracking of other metrics than the predefined one is refused here.
+A target has one policy here.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Any, Final
 from faradisc.capacity.autoscaling import Tracking
 from faradisc.clock import epoch_seconds
 from faradisc.operations.call import Call
-from faradisc.scaling import tracking_alarms
+from faradisc.scaling import customized, tracking_alarms
 from faradisc.scaling.dimension import Scaled
 from faradisc.scaling.errors import ObjectNotFoundException, ValidationException
 from faradisc.scaling.operations.listing import chosen_targets, told
 from faradisc.scaling.service import Scaling, names_of
-from faradisc.scaling.target import ScalingPolicy, Target, policy_of
+from faradisc.scaling.target import CUSTOMIZED, ScalingPolicy, Target, policy_of
 from faradisc.scaling.worker import looking_from
 
 POLICY_TYPE: Final = "TargetTrackingScaling"
@@ -34,10 +34,14 @@ async def put_scaling_policy(scaling: Scaling, call: Call) -> dict[str, Any]:
     target = scaling.target(call)
     present = target.policy
     if present is not None and present.name != request["PolicyName"]:
+        if (CUSTOMIZED in present.configuration) != (CUSTOMIZED in request.get(_CONFIGURATION, {})):
+            raise ValidationException(
+                "A second scaling policy of a scalable target is not offered by this version of Faradisc."
+            )
         raise ValidationException(
             "Only one TargetTrackingScaling policy for a given metric specification is allowed."
         )
-    configuration = _checked_configuration(request, target.scaled, new=present is None)
+    configuration = _checked_configuration(scaling, call, target.scaled, new=present is None)
     if configuration is None:
         assert present is not None
         configuration = present.configuration
@@ -58,6 +62,7 @@ async def put_scaling_policy(scaling: Scaling, call: Call) -> dict[str, Any]:
     else:
         policy = present
         policy.configuration = configuration
+        policy.tracking.points = []  # they may be of another metric
         policy.tracking.policy = policy_of(configuration)
         policy.decided = None
     capacity = scaling.scaler.present(target)
@@ -71,8 +76,11 @@ async def put_scaling_policy(scaling: Scaling, call: Call) -> dict[str, Any]:
     }
 
 
-def _checked_configuration(request: Mapping[str, Any], scaled: Scaled, *, new: bool) -> dict[str, Any] | None:
+def _checked_configuration(
+    scaling: Scaling, call: Call, scaled: Scaled, *, new: bool
+) -> dict[str, Any] | None:
     """The configuration; None when that of the present policy stays. Raises: ValidationException."""
+    request = call.request
     policy_type = request.get("PolicyType", None if new else POLICY_TYPE)
     if policy_type is None:
         raise ValidationException("PolicyType must be specified for a new scaling policy")
@@ -86,13 +94,15 @@ def _checked_configuration(request: Mapping[str, Any], scaled: Scaled, *, new: b
         if new:
             raise ValidationException(f"{_CONFIGURATION} must be specified for policy type {POLICY_TYPE}")
         return None
-    if "CustomizedMetricSpecification" in configuration:
-        raise ValidationException("CustomizedMetricSpecification is not offered by this version of Faradisc.")
-    if "PredefinedMetricSpecification" not in configuration:
+    if (CUSTOMIZED in configuration) == ("PredefinedMetricSpecification" in configuration):
         raise ValidationException(
             "Either a predefined or a customized metric specification must be specified"
         )
-    _check_metric(configuration["PredefinedMetricSpecification"], scaled)
+    if CUSTOMIZED in configuration:
+        now_ns = scaling.clock.now_ns()
+        customized.check(configuration[CUSTOMIZED], scaling.sources, scaling.place(call), now_ns)
+    else:
+        _check_metric(configuration["PredefinedMetricSpecification"], scaled)
     _check_numbers(configuration)
     return configuration
 
@@ -111,9 +121,12 @@ def _check_metric(specification: Mapping[str, Any], scaled: Scaled) -> None:
 
 def _check_numbers(configuration: Mapping[str, Any]) -> None:
     low, high = TARGET_PERCENT
-    percent = configuration["TargetValue"]
-    if not math.isfinite(percent) or not low <= percent <= high:
-        raise ValidationException(f"TargetValue must be between {low} and {high}, not {percent}")
+    target = configuration["TargetValue"]
+    if CUSTOMIZED in configuration:
+        if not math.isfinite(target) or target <= 0:
+            raise ValidationException(f"TargetValue must be greater than 0, not {target}")
+    elif not math.isfinite(target) or not low <= target <= high:
+        raise ValidationException(f"TargetValue must be between {low} and {high}, not {target}")
     for member in ("ScaleOutCooldown", "ScaleInCooldown"):
         seconds = configuration.get(member, 0)
         if not 0 <= seconds <= COOLDOWN_S_MAX:
