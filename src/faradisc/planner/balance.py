@@ -19,10 +19,11 @@ from itertools import repeat
 from operator import add
 from typing import TYPE_CHECKING
 
-from faradisc.capacity.config import HALF_UNIT
+from faradisc.capacity.config import HALF_UNIT, SECOND_NS
 from faradisc.capacity.partitions import Cell
 from faradisc.capacity.throttle import Cause
 from faradisc.capacity.topology import hash_bounds
+from faradisc.planner.keys import BITS
 
 if TYPE_CHECKING:
     from faradisc.planner.lots import Lot, StreamState
@@ -84,6 +85,7 @@ class CellGate:
 
     __slots__ = (
         "asked_ns",
+        "at_ns",
         "available",
         "bounds",
         "calm_below",
@@ -109,11 +111,13 @@ class CellGate:
         self.load = 0.0
         self.ratio = 1.0
         self.asked_ns = -1
+        self.at_ns = -1
+        """When this second's requests are charged: at its beginning, or at that of their stretch of it."""
 
     def ask(self, now: int) -> None:
         if self.asked_ns == now:
             return
-        self.asked_ns = now
+        self.asked_ns = self.at_ns = now
         self.load = 0.0
         cell = self.cell
         income = cell.rate * 1_000_000_000
@@ -125,6 +129,20 @@ class CellGate:
             income = share.rate * 1_000_000_000 // share.scale
             available = min(available, share.balance(now) + income)
         self.available = max(available, 0)
+
+    def narrow(self, begin: int, end: int, overdraft: int) -> None:
+        """All requests of this second come from `begin` to `end`, parts of `ONE`: before that a full bucket
+        gains nothing, and what flows in afterwards is too late for them. Between two such stretches it fills
+        up again, so that what the last request takes beyond its balance, `overdraft` nano-units on the
+        average, is served as well."""
+        self.at_ns = at_ns = self.asked_ns + (begin * SECOND_NS >> BITS)
+        lasting_ns = (end - begin) * SECOND_NS >> BITS
+        cell, share = self.cell, self.cell.share
+        available = cell.balance(at_ns) + cell.rate * lasting_ns
+        if share is not None:
+            available = min(available, share.balance(at_ns) + share.rate * lasting_ns // share.scale)
+        self.available = available + overdraft if available > 0 else 0
+        self.calm_below = -1
 
     @property
     def short(self) -> bool:
@@ -282,6 +300,32 @@ class Demand:
         for index in self.indexes:
             ratio *= index.gate.ratio * index.cells_ratio()
         return ratio
+
+
+_ALL = 0.999
+
+
+def narrow(demands: list[Demand]) -> None:
+    """Tell partitions of which keys are taken in order, and which nobody else asks, in what part of the
+    second they are asked. Requires: `load_gates` of all demands."""
+    asked: dict[CellGate, tuple[int, int, float, int]] = {}
+
+    def extend(share: Share, load: float, nano: int) -> None:
+        if share.stretch is not None and load:
+            begin, end, loaded, most = asked.get(share.gate, (*share.stretch, 0.0, 0))
+            begin, end = min(begin, share.stretch[0]), max(end, share.stretch[1])
+            asked[share.gate] = (begin, end, loaded + load, max(most, nano))
+
+    for demand in demands:
+        for share, count in demand.portions:
+            extend(share, count * demand.partition_nano, demand.partition_nano)
+        total = sum(count for _, count in demand.portions)
+        for index in demand.indexes:
+            for share, weight in index.parts:
+                extend(share, total * weight * index.nano, index.nano)
+    for gate, (begin, end, load, nano) in asked.items():
+        if load >= gate.load * _ALL:
+            gate.narrow(begin, end, nano // 2)
 
 
 def _attempts(counts: list[float], chains: tuple[tuple[float, ...], ...]) -> Polynomial:

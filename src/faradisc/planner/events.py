@@ -218,16 +218,50 @@ def _at(request: Request) -> int:
     return request.at_ns
 
 
+class Points:
+    """Where the requests of a stream lie in a distribution: steps of an irrational number, which fill every
+    stretch of it evenly, those of one second in random order. In their own order they would come round at
+    even intervals, and a stream whose requests do so finds more in a bucket than another that meets it
+    there by chance."""
+
+    def __init__(self, random: Random, step: int) -> None:
+        self._random = random
+        self._step = step % ONE
+        self._last = random.randrange(ONE)
+        self._ready: list[int] = []
+
+    def take(self, count: int) -> list[int]:
+        """The points of a second."""
+        first, step = self._last + self._step, self._step
+        points = [(first + number * step) % ONE for number in range(count)]
+        self._last = (self._last + count * step) % ONE
+        self._random.shuffle(points)
+        return points
+
+    def lay_out(self, count: int) -> None:
+        """Have them ready to be asked for one by one."""
+        self._ready = self.take(count)
+
+    def next(self) -> int:
+        """Requires: `lay_out` has been told of all of the second's."""
+        return self._ready.pop()
+
+
 class _Maker:
     """Makes the requests of one flow."""
 
     def __init__(self, flow: Flow, seed: int, number: int) -> None:
         self._flow = flow
         self._random = Random(f"{seed}/{number}")
-        self._point = self._random.randrange(ONE)
-        self._sort_point = self._random.randrange(ONE)
+        self._points = Points(self._random, GOLDEN)
+        self._sort_points = Points(self._random, _SILVER)
+        # Each index takes steps of its own, lest its keys follow the table's.
         self._index_points = [
-            [self._random.randrange(ONE) for _ in stream.indexes] for stream in flow.streams
+            [
+                Points(self._random, _SILVER + 2 * (at + 1) * 7_919_000_017)
+                for at in range(len(stream.indexes))
+            ]
+            for stream in flow.streams
         ]
         self._made = 0
 
@@ -244,41 +278,37 @@ class _Maker:
         streams = [number for number, mine in enumerate(counts) for _ in range(mine)]
         if len(counts) > 1:
             random.shuffle(streams)
-        for at, number, point in zip(times, streams, self._points(count), strict=True):
+        self._lay_out(counts)
+        points = [at * ONE // count for at in range(count)] if shape.ordered else self._points.take(count)
+        for at, number, point in zip(times, streams, points, strict=True):
             parts = self._parts(number, shape, second, point)
             batch.append(Request(begin_ns + at, flow.note, flow.plan.retries, parts))
 
-    def _points(self, count: int) -> list[int]:
-        """Where in the distribution of keys the requests of a second lie."""
-        if self._flow.keys.ordered:
-            return [number * ONE // count for number in range(count)]
-        first = self._point
-        self._point = (first + count * GOLDEN) % ONE
-        points = [(first + number * GOLDEN) % ONE for number in range(count)]
-        self._random.shuffle(points)
-        return points
+    def _lay_out(self, counts: list[int]) -> None:
+        """Have the points ready that the indexes and the sort keys of a second's requests will take."""
+        parts = 0
+        for mine, points in zip(counts, self._index_points, strict=True):
+            parts += mine * (1 + len(points))
+            for each in points:
+                each.lay_out(mine)
+        self._sort_points.lay_out(parts)
 
     def _parts(self, number: int, shape: Shape, second: int, point: int) -> list[Part]:
         stream = self._flow.streams[number]
         self._made += 1
         parts = [self._part(stream.note, stream.half_units, stream.eventual, shape, point)]
         parts[0].grows, parts[0].items = stream.grows, stream.items
-        points = self._index_points[number]
-        for position, index in enumerate(stream.indexes):
-            # Each index takes steps of its own, lest its keys follow the table's.
-            step = (_SILVER + 2 * position * 7_919_000_017) % ONE
-            points[position] = (points[position] + step) % ONE
-            index_shape = index.keys.shape(second, self._made, 1)
-            part = self._part(index.note, index.half_units, False, index_shape, points[position])
+        for points, index in zip(self._index_points[number], stream.indexes, strict=True):
+            index_shape = index.keys.shape(second, self._made - 1, 1)
+            part = self._part(index.note, index.half_units, False, index_shape, points.next())
             part.grows = index.grows
             parts.append(part)
         return parts
 
     def _part(self, note: LaneNote, half_units: int, eventual: bool, shape: Shape, point: int) -> Part:
+        sort_point = self._sort_points.next()
         if shape.sort == "rising":
             sort_point = self._made
-        else:
-            sort_point = self._sort_point = (self._sort_point + _SILVER) % ONE
         key, place = shape.draw(point, sort_point)
         charge = Charge(note.lane, place, half_units, eventual)
         return Part(note, charge, key.name if key is not None else None, 0, 0)

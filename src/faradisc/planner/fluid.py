@@ -22,12 +22,12 @@ from typing import Protocol
 from faradisc.capacity.config import HALF_UNIT, SECOND_NS
 from faradisc.capacity.partitions import Cell, Partition
 from faradisc.capacity.throttle import Cause
-from faradisc.planner.balance import Demand, IndexDemand, balance
-from faradisc.planner.keys import ONE, Shape
+from faradisc.planner.balance import Demand, IndexDemand, balance, narrow
+from faradisc.planner.keys import BITS, ONE, Shape
 from faradisc.planner.lots import Back, StreamState
 from faradisc.planner.observe import FlowNote, LaneNote, Observer
 from faradisc.planner.retries import Retries
-from faradisc.planner.shares import BITS, Division, Gates, Share
+from faradisc.planner.shares import Division, Gates, Share
 from faradisc.planner.streams import Flow, Stream
 from faradisc.planner.turnstile import RATIO
 from faradisc.planner.world import World
@@ -53,7 +53,11 @@ class FlowSource:
         self._states = states
 
     def take(self, second: int) -> Iterable[Batch]:
-        _, counts, shape = self._flow.take(second)
+        first = self._flow.sequence
+        total, counts, shape = self._flow.take(second)
+        if total:
+            for state in self._states:
+                state.among = (first, total)
         return [(state, count, shape) for state, count in zip(self._states, counts, strict=True)]
 
 
@@ -111,6 +115,9 @@ class FluidEngine:
             return
         for demand in demands:
             demand.load_gates(now)
+        ordered = [demand for demand in demands if demand.state.ordered]
+        if ordered:
+            narrow(ordered)
         if any(demand.returning or demand.short() for demand in demands):
             if balance(demands):
                 self._gates.refusals += 1
@@ -143,7 +150,7 @@ class FluidEngine:
             _offer(stream.note, state.division, stream.half_units, count, stream.eventual)
         of_indexes: list[list[Share]] = []
         for index, division in zip(stream.indexes, state.indexes, strict=True):
-            index_shape = index.keys.shape(second, 0, max(count, 1))
+            index_shape = index.keys.shape(second, *state.among)
             of_indexes.append(division.of(index_shape, index.note, self._gates))
             if count and index.half_units:
                 _offer(index.note, division, index.half_units, count, False)
@@ -245,9 +252,12 @@ class FluidEngine:
                 share.unseen += count
             if gate.load <= gate.calm_below:
                 share.calm += count
-            else:
+                continue
+            note.cell(cell).half_units += count * half_units
+            if gate.at_ns == now:
                 cells.append((cell, count))
-                note.cell(cell).half_units += count * half_units
+            else:
+                note.lane.settle_cells([(cell, count)], half_units, gate.at_ns, eventual=eventual)
         note.lane.settle_whole(half_units, total, now)
         note.lane.settle_cells(cells, half_units, now, eventual=eventual)
         note.second_consumed += total * half_units

@@ -28,7 +28,6 @@ class _Recorded:
     """A key model that is told its keys second by second."""
 
     words = "as recorded"
-    ordered = False
 
     def __init__(self) -> None:
         self.present = Shape((), ONE)

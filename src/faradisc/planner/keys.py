@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from itertools import accumulate
@@ -27,7 +27,8 @@ from typing import Literal, Protocol
 from faradisc.codec.keyspace import HASH_BYTES, hash_of
 from faradisc.codec.sortkey import encode_component
 
-ONE = 1 << 40
+BITS = 40
+ONE = 1 << BITS
 """The sum of a shape's weights."""
 GOLDEN = 679_535_556_991
 """ONE divided by the golden ratio, odd: its multiples fill 0..ONE more evenly than any other's."""
@@ -62,6 +63,8 @@ class Shape:
     sort: Sort = "one"
     example: tuple[str, int] | None = None
     """What one of the many keys of an even tail is called, and its weight."""
+    ordered: bool = False
+    """Whether the requests of a second take the named keys in their order, one key after another."""
     _upto: tuple[int, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -92,6 +95,17 @@ class Shape:
         if not self.tail:
             return 0
         return self.tail * (_hash_position(high) - _hash_position(low)) // _HASH_SPACE
+
+    def stretch_between(self, low: bytes, high: bytes | None) -> tuple[int, int] | None:
+        """From where to where of 0..ONE the requests reach for named keys between the bounds, where they take
+        the keys in order; None where they do not."""
+        if not self.ordered:
+            return None
+        begin, end = ONE, 0
+        for key, upto in zip(self.keys, self._upto, strict=True):
+            if self.share_of_key(key, low, high):
+                begin, end = min(begin, upto - key.weight), upto
+        return (begin, end) if begin < end else None
 
     def share_of_key(self, key: Key, low: bytes, high: bytes | None) -> int:
         """What part of all requests is for this key and lies between the bounds."""
@@ -149,10 +163,6 @@ class KeyModel(Protocol):
         whose keys do not change give the same object each time."""
 
     @property
-    def ordered(self) -> bool:
-        """Whether the requests of a second take the keys of the shape in their order, one after another."""
-
-    @property
     def words(self) -> str:
         """For people: "zipf over 1,000,000 keys"."""
 
@@ -163,7 +173,6 @@ class Fixed:
 
     fixed: Shape
     words: str
-    ordered: bool = False
 
     def shape(self, second: int, first: int, count: int) -> Shape:
         return self.fixed
@@ -178,7 +187,6 @@ class Dates:
     period: Literal["hour", "day", "month"]
     suffixes: int
     sort: Sort
-    ordered: bool = False
     _name: str = ""
     _shape: Shape | None = None
 
@@ -203,7 +211,6 @@ class Sequential:
     per_key: int
     sort: Sort
     prefix: str = "U"
-    ordered: bool = True
 
     def shape(self, second: int, first: int, count: int) -> Shape:
         last = first + max(count, 1) - 1
@@ -220,7 +227,7 @@ class Sequential:
             )
             for number in keys
         ]
-        return named(weights, 1, self.sort)
+        return replace(named(weights, 1, self.sort), ordered=True)
 
     @property
     def words(self) -> str:

@@ -69,8 +69,8 @@ class StreamState:
     """One stream under way."""
 
     __slots__ = (
-        "_lots", "_parts", "_phase", "_shares", "_upto", "division", "flow", "gate", "indexes", "number",
-        "retries", "shape", "stream",
+        "_lots", "_parts", "_phase", "_shares", "_upto", "among", "division", "flow", "gate", "indexes",
+        "number", "retries", "shape", "stream",
     )  # fmt: skip
 
     def __init__(self, stream: Stream, flow: FlowNote, retries: Retries, number: int, gates: Gates) -> None:
@@ -85,12 +85,20 @@ class StreamState:
         self.indexes = [Division(index.half_units, index.half_units * HALF_UNIT) for index in stream.indexes]
         self.shape: Shape | None = None
         """Of the latest second with requests."""
+        self.among = (0, 1)
+        """Which of its flow's requests those of the latest second are among, the first's number and how many:
+        for indexes whose keys follow one another."""
         rest: tuple[Cell | None, ...] = (None,) * len(stream.indexes)
         self._lots = {rest: Lot(rest, retries)}
         self._shares: list[list[Share]] = []
         self._parts: list[dict[Cell | None, Parts]] = []
         self._upto: list[int] = [ONE]
         self._phase = 0
+
+    @property
+    def ordered(self) -> bool:
+        """Whether its keys, or those of an index, are taken one after another within a second."""
+        return any(division.ordered for division in (self.division, *self.indexes))
 
     # --- Lots ---------------------------------------------------------------------------------
 

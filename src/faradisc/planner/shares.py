@@ -8,13 +8,11 @@ from faradisc.capacity.admission import Lane
 from faradisc.capacity.config import SECOND_NS
 from faradisc.capacity.partitions import Cell
 from faradisc.planner.balance import CellGate, LaneGate
-from faradisc.planner.keys import GOLDEN, ONE, Key, Shape
+from faradisc.planner.keys import BITS, GOLDEN, ONE, Key, Shape
 from faradisc.planner.observe import LaneNote
 
 FEW_KEYS = 8
 """Keys per stream and second that are followed by name; the heaviest ones."""
-BITS = 40
-assert ONE == 1 << BITS
 
 
 _WATCHED_KEYS = 64
@@ -28,7 +26,7 @@ class Share:
 
     __slots__ = (
         "_heavy", "_places", "_shape", "calm", "cell", "denied", "gate", "hot", "owed", "refused_left",
-        "unseen", "weight",
+        "stretch", "unseen", "weight",
     )  # fmt: skip
 
     def __init__(self, cell: Cell, weight: int, shape: Shape, gate: CellGate) -> None:
@@ -48,6 +46,8 @@ class Share:
         """Admitted requests, for the watch of a hot partition."""
         self._shape = shape
         part = cell.partition
+        self.stretch = shape.stretch_between(part.low, part.high) if weight else None
+        """The part of the second, of `ONE`, in which its requests come; None: they come in all of it."""
         keys: list[tuple[Key, int]] = []
         """Named keys here and their weights of all requests."""
         for key in shape.keys if weight else ():
@@ -207,6 +207,10 @@ class Division:
         heaviest = sorted(shape.keys, key=lambda key: (-key.weight, key.name))[:FEW_KEYS]
         self.few = [Few(key) for key in heaviest if key.name]
         return self.shares
+
+    @property
+    def ordered(self) -> bool:
+        return self.shape is not None and self.shape.ordered
 
     def crowd(self, refusals: int) -> Crowd:
         """Those that have refused nothing lately, as long as keys do not change. `refusals` is another number

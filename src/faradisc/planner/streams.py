@@ -27,7 +27,6 @@ _ANYWHERE = Shape((), ONE)
 
 class _Anywhere:
     words = "evenly spread"
-    ordered = False
 
     def shape(self, second: int, first: int, count: int) -> Shape:
         return _ANYWHERE

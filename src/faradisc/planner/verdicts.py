@@ -69,7 +69,9 @@ def hot_keys(observer: Observer, flows: list[Flow], duration_s: int) -> tuple[Ho
     """The verdicts on the heaviest keys of every lane, resources in order, reads before writes."""
     found: list[HotKey] = []
     spoken_for = examples(flows)
-    ordered = {id(stream.note) for flow in flows if flow.keys.ordered for stream in flow.streams}
+    ordered = {
+        id(stream.note) for flow in flows if flow.keys.shape(0, 0, 1).ordered for stream in flow.streams
+    }
     divisible = _divisible(flows)
     for note in observer.lanes:
         mine = [

@@ -1,0 +1,79 @@
+"""What happens within a second, where the engines could differ in it: keys that are taken one after another,
+and requests of two streams that meet in one partition."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+
+from faradisc.planner.loading import load_plan
+from faradisc.planner.outcome import Outcome
+from faradisc.planner.run import run
+from unit.planner.test_engines_agree import differences
+
+
+def both(text: str) -> tuple[Outcome, Outcome]:
+    plan = load_plan(dedent(text), "plan.yaml")
+    return run(plan, engine="events"), run(plan, engine="fluid")
+
+
+@pytest.mark.parametrize("per_key", [20, 37, 90])
+def test_an_upload_in_order_asks_one_partition_after_another(per_key: int) -> None:
+    """70 writes a second, one key after another: a partition is asked for a part of a second, and what flows
+    in before and after that is of no use. The engines differed by 12 % where a key takes half a second."""
+    one, other = both(f"""
+        duration: 15m
+        partition_caps: 100/40
+        tables: {{T: {{mode: on-demand, partitions: 6, sort_key: true}}}}
+        traffic:
+          - operation: PutItem
+            rate: 70
+            keys: {{sequential: {{items_per_key: {per_key}}}}}
+            item_size: 3000
+            sort: one
+    """)
+    assert one.totals.throttled_percent > 5
+    assert max(differences(one, other).values()) <= 1
+
+
+def test_keys_of_an_index_follow_one_another_in_both_engines() -> None:
+    """Where the index's keys move on, no partition of it is asked for everything; in steps all writes used to
+    have the index's first keys, second after second."""
+    one, other = both("""
+        duration: 10m
+        partition_caps: 300/40
+        tables:
+          T:
+            mode: on-demand
+            partitions: 8
+            sort_key: true
+            indexes: {by-batch: {keys: {sequential: {items_per_key: 500}}, partitions: 4}}
+        traffic: [{operation: PutItem, rate: 60, keys: {uniform: 100000}}]
+    """)
+    assert max(differences(one, other).values()) <= 1
+    for found in (one, other):
+        index = next(each for each in found.resources if each.index)
+        served = [sum(partition.write) for partition in index.partitions[:4]]
+        assert min(served) > 0
+
+
+def test_streams_that_meet_in_an_index_have_the_same_chances() -> None:
+    """Items with and without an entry in a sparse index share the other index, which is short: each kind has
+    its part of what it serves. Requests that came round at even intervals used to have a tenth more."""
+    one, other = both("""
+        profile: classic-2017
+        duration: 20m
+        tables:
+          T:
+            write: 97
+            partitions: 3
+            indexes:
+              short: {write: 20, partitions: 3, keys: {weighted: {A: 1, B: 1, C: 1, D: 1, E: 1, F: 1}}}
+              sparse: {write: 97, partitions: 3, share: 30%}
+        traffic: [{operation: PutItem, rate: 70, keys: {uniform: 100000}}]
+    """)
+    assert max(differences(one, other).values()) <= 1
+    short, sparse = (each for each in one.resources if each.index)
+    part = sum(sparse.write.consumed) / sum(short.write.consumed)
+    assert part == pytest.approx(0.3, rel=0.03)
