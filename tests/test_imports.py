@@ -19,7 +19,7 @@ FILES = sorted(ROOT.rglob("*.py"))
 
 ROWS = (
     ("limits",),
-    ("errors", "clock", "charts"),
+    ("errors", "clock", "charts", "addresses"),
     ("values",),
     ("codec", "expressions", "capacity", "auth", "storage", "consumers", "workers"),
     ("partiql", "vectors", "planner", "console"),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import click
 
+from faradisc.addresses import completed, http_address
 from faradisc.server.settings import ENVIRONMENT_PREFIX
 
 if TYPE_CHECKING:
@@ -38,9 +39,11 @@ def address(_: click.Context, __: click.Parameter, url: str | None) -> str | Non
     """What a `--url` means: `localhost:8000` is an http:// address. `aws` and nothing stay what they are."""
     if url is None or url == "aws":
         return url
-    whole = url if "//" in url else f"http://{url}"
-    if not whole.startswith(("http://", "https://")):
-        raise click.BadParameter(f"{url!r} is no http:// or https:// address.")
+    whole = completed(url)
+    try:
+        http_address(whole)
+    except ValueError as error:
+        raise click.BadParameter(f"{error}.") from None
     return whole
 
 

@@ -6,7 +6,6 @@ import http.client
 import json
 import os
 from typing import Any
-from urllib.parse import urlsplit
 
 import botocore.session
 from botocore.auth import SigV4Auth
@@ -14,6 +13,7 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 from botocore.exceptions import BotoCoreError
 
+from faradisc.addresses import completed, http_address
 from faradisc.seeding.loading import Refused
 
 TIMEOUT_S = 60.0
@@ -28,13 +28,14 @@ class Requests:
 
     def __init__(self, url: str, region: str | None) -> None:
         """Raises: Unreachable for what is no address, and for credentials that are half there."""
-        self._url = url if "//" in url else f"http://{url}"
-        parts = urlsplit(self._url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise Unreachable(f"{url!r} is no http:// or https:// address.")
+        self._url = completed(url)
+        try:
+            parts = http_address(self._url)
+        except ValueError as error:
+            raise Unreachable(f"{error}.") from None
         secure = parts.scheme == "https"
         make = http.client.HTTPSConnection if secure else http.client.HTTPConnection
-        self._connection = make(parts.hostname, parts.port or (443 if secure else 80), timeout=TIMEOUT_S)
+        self._connection = make(str(parts.hostname), parts.port or (443 if secure else 80), timeout=TIMEOUT_S)
         session = botocore.session.get_session()
         try:
             found = session.get_credentials() if os.environ.get("AWS_ACCESS_KEY_ID") else None

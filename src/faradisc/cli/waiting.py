@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import click
 
+from faradisc.addresses import completed, http_address
 from faradisc.clock import Clock, SystemClock
 from faradisc.server.settings import ENVIRONMENT_PREFIX
 
@@ -48,13 +48,13 @@ class _Target:
     """Where to look; the port may become known only while waiting."""
 
     def __init__(self, url: str, host: str, port: int, port_file: str) -> None:
-        parts = urlsplit(url if "//" in url else f"//{url}") if url else None
-        if parts is not None and (parts.scheme not in ("", "http") or not parts.hostname):
-            raise click.BadParameter(f"{url!r} is no http:// address", param_hint="--url")
         try:
-            self._port = port if parts is None else parts.port or 80
+            parts = http_address(completed(url)) if url else None
         except ValueError as error:
-            raise click.BadParameter(f"{url!r} has no valid port", param_hint="--url") from error
+            raise click.BadParameter(str(error), param_hint="--url") from None
+        if parts is not None and parts.scheme != "http":
+            raise click.BadParameter(f"{url!r} is no http:// address", param_hint="--url")
+        self._port = port if parts is None else parts.port or 80
         self._host = host if parts is None else str(parts.hostname)
         self._port_file = Path(port_file) if port_file else None
         if not self._port and self._port_file is None:

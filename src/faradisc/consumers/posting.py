@@ -5,7 +5,8 @@ from __future__ import annotations
 import http.client
 import json
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
+
+from faradisc.addresses import http_address
 
 
 class Answer(NamedTuple):
@@ -19,13 +20,11 @@ class Poster:
 
     def __init__(self, url: str, *, timeout_s: float) -> None:
         """Raises: ValueError when the URL cannot be used."""
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"{url!r} is no http:// or https:// address")
+        parts = http_address(url)
         self._connection = (
             http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
         )
-        self._host, self._port = parts.hostname, parts.port
+        self._host, self._port = str(parts.hostname), parts.port
         self._target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         self._timeout_s = timeout_s
 

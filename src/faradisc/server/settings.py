@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from faradisc.addresses import http_address
 from faradisc.metering.settings import parse_throughput
 
 ENVIRONMENT_PREFIX = "FARADISC_"
@@ -140,12 +141,10 @@ class ServerSettings:
             raise SettingsError(f"Authentication is lenient or strict, not {self.auth!r}.")
         if (self.auth == "strict") != bool(self.credentials_file):
             raise SettingsError("--auth strict and --credentials-file need each other; give both or neither.")
-        if self.kinesis_endpoint_url and not re.match(r"https?://[^/]", self.kinesis_endpoint_url):
-            raise SettingsError(
-                f"The Kinesis endpoint {self.kinesis_endpoint_url!r} is no http:// or https:// address."
-            )
-        if self.s3_endpoint not in ("", "aws") and not re.match(r"https?://[^/]", self.s3_endpoint):
-            raise SettingsError(f"The S3 endpoint {self.s3_endpoint!r} is no http:// or https:// address.")
+        if self.kinesis_endpoint_url:
+            _check_address("Kinesis", self.kinesis_endpoint_url)
+        if self.s3_endpoint not in ("", "aws"):
+            _check_address("S3", self.s3_endpoint)
         if self.s3_endpoint and self.s3_root:
             raise SettingsError("Buckets are directories or an endpoint's: give --s3-root or --s3-endpoint.")
         if not self.memory and not self.data_dir:
@@ -158,3 +157,10 @@ SETTINGS: tuple[Setting, ...] = tuple(
     Setting(each.name, _KINDS[str(each.type)], each.default, each.metadata["help"])
     for each in fields(ServerSettings)
 )
+
+
+def _check_address(whose: str, endpoint: str) -> None:
+    try:
+        http_address(endpoint)
+    except ValueError as error:
+        raise SettingsError(f"The {whose} endpoint {error}.") from None

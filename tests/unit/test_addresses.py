@@ -1,0 +1,60 @@
+"""Which texts are the address of an HTTP server.
+
+What it proves: a text that no client of HTTP can use is said to be none, also where the parser of URLs itself
+would raise. Why so: five places each had a rule of their own, and `--url http://[` was a traceback.
+"""
+
+from __future__ import annotations
+
+import pytest
+from click import BadParameter
+from click.testing import CliRunner
+
+from faradisc.addresses import completed, http_address
+from faradisc.cli.databases import address
+from faradisc.cli.requests import Requests, Unreachable
+from faradisc.cli.waiting import wait
+from faradisc.consumers.posting import Poster
+from faradisc.server.settings import ServerSettings, SettingsError
+
+UNUSABLE = [
+    "",
+    "http://",
+    "http:///",
+    "http://[",
+    "http://a:x",
+    "http://a:99999",
+    "http://a:0",
+    "ftp://a",
+    "https:a",
+]
+
+
+@pytest.mark.parametrize("url", UNUSABLE)
+def test_what_no_client_can_use_is_no_address(url: str) -> None:
+    says = f"{url!r} is no http:// or https:// address"
+    with pytest.raises(ValueError, match=r"^.* is no http:// or https:// address$") as told:
+        http_address(url)
+    assert str(told.value) == says
+    with pytest.raises(ValueError, match="is no http:// or https:// address"):
+        Poster(url, timeout_s=1)
+
+
+@pytest.mark.parametrize("url", [url for url in UNUSABLE if "//" in url])
+def test_commands_and_settings_say_so(url: str) -> None:
+    with pytest.raises(BadParameter, match="is no http:// or https:// address"):
+        address(None, None, url)  # type: ignore[arg-type]
+    with pytest.raises(Unreachable, match="is no http:// or https:// address"):
+        Requests(url, None)
+    for setting in ("s3_endpoint", "kinesis_endpoint_url"):
+        with pytest.raises(SettingsError, match=r"is no http:// or https:// address\.$"):
+            ServerSettings(**{setting: url})  # type: ignore[arg-type]
+    waited = CliRunner().invoke(wait, ["--url", url, "--timeout", "0"])
+    assert (waited.exit_code, "is no http:// or https:// address" in waited.output) == (2, True)
+
+
+@pytest.mark.parametrize("url", ["localhost:8000", "https://a", "http://[::1]:8000/path", "a"])
+def test_addresses(url: str) -> None:
+    whole = completed(url)
+    assert http_address(whole).geturl() == whole
+    assert address(None, None, url) == whole  # type: ignore[arg-type]
