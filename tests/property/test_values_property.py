@@ -14,7 +14,7 @@ from faradisc.codec.keyspace import Placement
 from faradisc.codec.sortkey import after_prefix, encode_component, encode_prefix
 from faradisc.errors import ValidationException
 from faradisc.values import attribute, number
-from faradisc.values.checks import Wording, canonicalise, check_value
+from faradisc.values.checks import Wording, canonical_size, canonical_sizes, canonicalise, check_value
 from faradisc.values.schema import KeySchema
 from faradisc.values.size import changed_item_size, item_size, value_size
 
@@ -56,6 +56,10 @@ def canonical(value: Value) -> Value:
 
 
 items = st.dictionaries(names, values.map(canonical), max_size=4)
+as_written = st.sampled_from(["1e5", "00012", "0", "-3.50", "1200", "0.007", "+7", "-0"]).map(
+    lambda n: {"N": n}
+)
+"""Numbers that are not yet canonical."""
 
 
 @given(values)
@@ -65,6 +69,14 @@ def test_both_walks_give_the_same_canonical_value(raw: Value) -> None:
     fast = canonical(raw)
     assert fast == slow
     assert canonical(fast) == fast
+
+
+@given(st.dictionaries(names, values | as_written, max_size=4))
+def test_the_fast_walk_measures_what_it_makes_canonical(item: dict[str, Value]) -> None:
+    alone = [canonical_size(copy.deepcopy(value)) for value in item.values()]
+    together = canonical_sizes(item.values(), [*item])
+    assert together == item_size(item)
+    assert alone == [value_size(value) for value in item.values()]
 
 
 broken = st.recursive(

@@ -41,7 +41,7 @@ async def batch_write_item(backend: Backend, call: Call) -> dict[str, Any]:
     names: list[str] = []
     for name, requests in wanted.items():
         for request in requests:
-            changes.append(_change(tables[name], request))
+            changes.append(_change(call, tables[name], request))
             names.append(name)
     if len({(change.part, change.row_key) for change in changes}) != len(changes):
         raise ValidationException(DUPLICATE_KEYS)
@@ -68,13 +68,13 @@ def _check_values(call: Call, request: dict[str, Any]) -> None:
     call.check_values(put["Item"] if put is not None else request["DeleteRequest"]["Key"])
 
 
-def _change(table: Table, request: dict[str, Any]) -> Change:
+def _change(call: Call, table: Table, request: dict[str, Any]) -> Change:
     if "PutRequest" in request:
         item: Item = request["PutRequest"]["Item"]
         check_batch_put_keys(item, table.key)
         for index in table.indexes:
             check_index_keys(item, index.schema)
-        return Change(table, item, _Put(item))
+        return Change(table, item, _Put(item), size=call.size_of(item))
     key: Item = request["DeleteRequest"]["Key"]
     check_key(key, table.key)
     return Change(table, key, _deleted)

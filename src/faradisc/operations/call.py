@@ -20,8 +20,9 @@ from faradisc.tables.catalog import Catalog
 from faradisc.tables.table import Table
 from faradisc.transactions.conflicts import ConflictDial
 from faradisc.transactions.tokens import Tokens
-from faradisc.values.attribute import AttributeValue
+from faradisc.values.attribute import AttributeValue, Item
 from faradisc.values.checks import Wording, check_value
+from faradisc.values.size import item_size
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,19 @@ class Call:
     returned: int | None = None
     """How many items a Query, a Scan or a SELECT gives; for the metrics."""
     records: StreamRead | None = None
+    body_bytes: int | None = None
+    """Length of the JSON text it came as, where it did."""
+    item_sizes: dict[int, int] = field(default_factory=dict)
+    """Bytes of items to be put, by the identity of their dicts, as far as they were measured when they were
+    checked (protocol/shapes.py)."""
+
+    def may_exceed(self, size_bytes: int) -> bool:
+        """Whether the request may hold values of more than so many bytes: they are never more than the text."""
+        return self.body_bytes is None or self.body_bytes > size_bytes
+
+    def size_of(self, item: Item) -> int:
+        """Bytes of an item of the request."""
+        return self.item_sizes.get(id(item)) or item_size(item)
 
     def check_values(self, values: dict[str, AttributeValue]) -> None:
         """The slow checks of attribute values, where the fast walk has found something.

@@ -18,7 +18,6 @@ from faradisc.tables.keys import check_index_keys, check_item_keys
 from faradisc.tables.table import Table
 from faradisc.tables.writes import PUT_TOO_LARGE, Change
 from faradisc.values.attribute import Item
-from faradisc.values.size import item_size
 
 
 async def put_item(backend: Backend, call: Call) -> dict[str, Any]:
@@ -29,7 +28,9 @@ async def put_item(backend: Backend, call: Call) -> dict[str, Any]:
     condition = bind_write_condition(call)
     table = backend.table_for_data(call, request["TableName"])
     check_item(item, table)
-    size = checked_size(item)
+    size = call.size_of(item)
+    if size > ITEM_SIZE_BYTES_MAX:
+        raise ValidationException(PUT_TOO_LARGE)
     change = Change(table, item, lambda _: item, condition, size=size)
     outcome = await write_item(backend, call, change)
     result: dict[str, Any] = {}
@@ -37,14 +38,6 @@ async def put_item(backend: Backend, call: Call) -> dict[str, Any]:
         result["Attributes"] = record.json_of(outcome.old.record)
     add_report(result, call, outcome)
     return result
-
-
-def checked_size(item: Item) -> int:
-    """Bytes. Raises ValidationException."""
-    size = item_size(item)
-    if size > ITEM_SIZE_BYTES_MAX:
-        raise ValidationException(PUT_TOO_LARGE)
-    return size
 
 
 def check_item(item: Item, table: Table) -> None:

@@ -41,11 +41,11 @@ from faradisc.values.size import item_size
 async def transact_write_items(backend: Backend, call: Call) -> dict[str, Any]:
     request = call.request
     bound = [_bind(call, element) for element in request["TransactItems"]]
-    if sum([element.measure() for element in bound]) > TRANSACTION_BYTES_MAX:
+    if call.may_exceed(TRANSACTION_BYTES_MAX) and sum(map(_sent_bytes, bound)) > TRANSACTION_BYTES_MAX:
         raise ValidationException(TOO_LARGE)
     names = dict.fromkeys([element.members["TableName"] for element in bound])
     tables = {name: backend.table_for_data(call, name) for name in names}
-    actions = [_action(element, tables[element.members["TableName"]]) for element in bound]
+    actions = [_action(call, element, tables[element.members["TableName"]]) for element in bound]
     targets = [(a.change.part, a.change.row_key) for a in actions if a.change is not None]
     if len(set(targets)) != len(targets):
         raise ValidationException(DUPLICATE_TARGET)
@@ -87,20 +87,17 @@ class _Bound:
     members: dict[str, Any]
     update: Update | None
     condition: Condition | None
-    put_size: int = 0
-    """Bytes of a Put's item, once it was measured."""
 
-    def measure(self) -> int:
-        """Bytes of what the element sends: its item or key, and the values of its expressions.
 
-        Requires: all values known to be valid. The limit is on the payload of the request, not on what is
-        stored (limits.md section 4); how it is counted is assumed.
-        """
-        size = item_size(self.members.get("ExpressionAttributeValues", {}))
-        if self.kind == "Put":
-            self.put_size = item_size(self.members["Item"])
-            return size + self.put_size
-        return size + item_size(self.members["Key"])
+def _sent_bytes(bound: _Bound) -> int:
+    """Bytes of what the element sends: its item or key, and the values of its expressions.
+
+    Requires: all values known to be valid. The limit is on the payload of the request, not on what is
+    stored (limits.md section 4); how it is counted is assumed.
+    """
+    members = bound.members
+    subject: Item = members["Item"] if bound.kind == "Put" else members["Key"]
+    return item_size(subject) + item_size(members.get("ExpressionAttributeValues", {}))
 
 
 def _bind(call: Call, element: Mapping[str, Any]) -> _Bound:
@@ -114,7 +111,7 @@ def _bind(call: Call, element: Mapping[str, Any]) -> _Bound:
     return _Bound(kind, members, update, condition)
 
 
-def _action(bound: _Bound, table: Table) -> Action:
+def _action(call: Call, bound: _Bound, table: Table) -> Action:
     """The change an element stands for. Raises ValidationException for what refuses all of the request."""
     kind, members, condition = bound.kind, bound.members, bound.condition
     subject: Item = members["Item"] if kind == "Put" else members["Key"]
@@ -123,9 +120,10 @@ def _action(bound: _Bound, table: Table) -> Action:
     try:
         if kind == "Put":
             check_item(subject, table)
-            if bound.put_size > ITEM_SIZE_BYTES_MAX:
+            size = call.size_of(subject)
+            if size > ITEM_SIZE_BYTES_MAX:
                 raise _Refused(PUT_TOO_LARGE)
-            change = Change(table, subject, lambda _: subject, condition, size=bound.put_size)
+            change = Change(table, subject, lambda _: subject, condition, size=size)
             return Action(name, change, returns_item)
         check_key(subject, table.key)
         if kind == "Update":

@@ -36,7 +36,7 @@ from faradisc.operations.call import Call
 from faradisc.protocol.body import BodyTooLarge, read_object, unpack
 from faradisc.protocol.http import HttpRequest, HttpResponse, RequestIds
 from faradisc.protocol.neighbours.recognise import visit_of
-from faradisc.protocol.shapes import CheckedShape
+from faradisc.protocol.shapes import CheckedShape, Sizes
 from faradisc.protocol.target import operation_of
 
 if TYPE_CHECKING:
@@ -153,12 +153,12 @@ def _call_of(executor: Executor, request: HttpRequest, authenticate: Authenticat
     name = shape.operation.name
     if not executor.knows(name):
         raise UnsupportedOperation(f"{name} is not offered by this version of Faradisc.")
-    values_ok = shape.check_request(document, len(body), body)
+    sizes: Sizes = {}
+    values_ok = shape.check_request(document, len(body), body, sizes)
     region = credential.region or executor.region
     host = headers.get(b"host")
-    return Call(
-        name, document, values_ok, region, executor.account, None if host is None else host.decode("latin-1")
-    )
+    host_text = None if host is None else host.decode("latin-1")
+    return Call(name, document, values_ok, region, executor.account, host_text, body_bytes=len(body), item_sizes=sizes)
 
 
 def _compile(target: bytes | None) -> CheckedShape:

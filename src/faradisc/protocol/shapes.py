@@ -1,7 +1,7 @@
 """The fast walk: one compiled function per operation that says whether a request fits its shape.
 
 The function is generated source, as `dataclasses` makes it: straight code over the members that the plan
-knows, no calls but `canonicalise` for each AttributeValue. It answers
+knows, no calls but those that make AttributeValues canonical. It answers
 
     FITS    everything is in order, and every AttributeValue is canonical now
     VALUES  the shape fits, but some AttributeValue deviates
@@ -11,6 +11,7 @@ and never says what. `check_request` is the only caller: after anything but FITS
 normalise (`serialization.py`) and complain (`constraints.py`).
 
 Unknown members are ignored, as the service does: the slow walk removes them, so no operation meets one.
+The items to be put are measured on the way, because whoever puts them asks for that next.
 """
 
 from __future__ import annotations
@@ -22,14 +23,20 @@ from faradisc.protocol import constraints, search_body, serialization
 from faradisc.protocol.overrides import NAME_PATTERN, TABLE_ARN_MAXIMUM, TABLE_NAME_MAXIMUM, compile_pattern
 from faradisc.protocol.plan import ATTRIBUTE, LENGTHS, Node, Plan, plan_of
 from faradisc.protocol.service_model import Operation
-from faradisc.values.checks import canonicalise
+from faradisc.values.checks import canonical_sizes, canonicalise
 
 FITS: Final = 0
 VALUES: Final = 1
 SHAPE: Final = 2
 
-type_of_fits = Callable[[dict[str, Any], int], int]
-"""(request, size of the body in bytes) -> FITS, VALUES or SHAPE."""
+Sizes = dict[int, int]
+"""Bytes of the items to be put, by the identity of their dicts; good for as long as the request lives."""
+
+_PUT_ITEM: Final = "PutItemInputAttributeMap"
+"""The model's shape of an item to be put."""
+
+type_of_fits = Callable[[dict[str, Any], int, Sizes], int]
+"""(request, size of the body in bytes, sizes to be filled) -> FITS, VALUES or SHAPE."""
 
 _is_table = compile_pattern(
     f"{NAME_PATTERN[:-1]}{{1,{TABLE_NAME_MAXIMUM}}}|(?s:arn:.{{0,{TABLE_ARN_MAXIMUM - 4}}})"
@@ -56,23 +63,31 @@ class CheckedShape:
         self.plan = plan_of(operation)
         self._fits = compile_plan(self.plan)
 
-    def check_request(self, request: dict[str, Any], size: int, body: bytes | None = None) -> bool:
+    def check_request(
+        self, request: dict[str, Any], size: int, body: bytes | None = None, sizes: Sizes | None = None
+    ) -> bool:
         """Whether every AttributeValue is canonical; `request` is normalised in place where it must be.
 
         `size` is the length of the JSON text: what it cannot hold need not be measured. `body` is that
-        text; the words of one operation speak of places in it.
+        text; the words of one operation speak of places in it. `sizes` gets what was measured, where
+        everything is canonical.
 
         Raises: SerializationException for a wrong JSON type, ValidationException for a constraint.
         """
-        verdict = self._fits(request, size)
+        if sizes is None:
+            sizes = {}
+        verdict = self._fits(request, size, sizes)
         if verdict == FITS:
             return True
         if body is not None and self.operation.name == "SearchVectors":
             search_body.check(request, body)
         serialization.normalise(self.plan.root, request)
-        verdict = self._fits(request, size)
+        sizes.clear()  # of dicts that may have been replaced
+        verdict = self._fits(request, size, sizes)
         if verdict == SHAPE:
             constraints.check(self.plan, request)
+        if verdict != FITS:
+            sizes.clear()
         return verdict == FITS
 
 
@@ -88,12 +103,16 @@ class _Writer:
     """Writes the function's source; `names` are the globals it runs with."""
 
     def __init__(self) -> None:
-        self.names: dict[str, Any] = {"canonicalise": canonicalise, "is_table": _is_table}
+        self.names: dict[str, Any] = {
+            "canonical_sizes": canonical_sizes,
+            "canonicalise": canonicalise,
+            "is_table": _is_table,
+        }
         self._lines: list[str] = []
         self._variables = 0
 
     def function(self, root: Node) -> str:
-        self._lines = ["def fits(request, size):", "    verdict = 0"]
+        self._lines = ["def fits(request, size, sizes):", "    verdict = 0"]
         self._structure(root, "request", 1)
         self._line(1, "return verdict")
         return "\n".join(self._lines)
@@ -115,19 +134,30 @@ class _Writer:
         get = f"get_{variable}"
         if node.members:
             self._line(depth, f"{get} = {variable}.get")
-        for name, member in node.members.items():
-            value = self._variable()
-            self._line(depth, f"{value} = {get}({name!r})")
-            self._present_or_absent(member, value, depth, required=name in node.required)
+        for name in node.required:
+            self._member(node, name, get, depth)
+        if node.required:
+            # A request of what is required and nothing else is common, and then all has been looked at.
+            self._line(depth, f"if len({variable}) != {len(node.required)}:")
+            depth += 1
+        for name in node.members:
+            if name not in node.required:
+                self._member(node, name, get, depth)
         known = self._constant(frozenset(node.members))
         self._line(
             depth, f"if None in {variable}.values() or not {known}.issuperset({variable}): return {SHAPE}"
         )
 
-    def _present_or_absent(self, node: Node, variable: str, depth: int, *, required: bool) -> None:
-        if required:
-            self._value(node, variable, depth)
-        elif node.kind in _PYTHON_TYPES and not self._has_contents(node):
+    def _member(self, node: Node, name: str, get: str, depth: int) -> None:
+        member, value = node.members[name], self._variable()
+        self._line(depth, f"{value} = {get}({name!r})")
+        if name in node.required:
+            self._value(member, value, depth)
+        else:
+            self._optional(member, value, depth)
+
+    def _optional(self, node: Node, variable: str, depth: int) -> None:
+        if node.kind in _PYTHON_TYPES and not self._has_contents(node):
             self._line(
                 depth, f"if {variable} is not None and ({self._refusal(node, variable)}): return {SHAPE}"
             )
@@ -152,8 +182,16 @@ class _Writer:
             self._structure(node, variable, depth)
         elif node.kind == "list":
             self._elements(node, f"for {{}} in {variable}:", depth)
+        elif node.kind == "map" and node.shape == _PUT_ITEM:
+            self._item(variable, depth)
         elif node.kind == "map":
             self._map(node, variable, depth)
+
+    def _item(self, variable: str, depth: int) -> None:
+        measured = self._variable()
+        self._line(depth, f"{measured} = canonical_sizes({variable}.values(), [*{variable}])")
+        self._line(depth, f"if {measured} < 0: verdict = {VALUES}")
+        self._line(depth, f"else: sizes[id({variable})] = {measured}")
 
     def _elements(self, node: Node, loop: str, depth: int) -> None:
         assert node.element is not None

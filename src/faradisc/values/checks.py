@@ -1,7 +1,7 @@
 """Checks of attribute values as clients send them, and their canonical form.
 
-Two walks over the same rules. `canonicalise` is the fast one: yes or no, and the value made canonical
-in place. It covers the JSON types too, so that one walk per request is enough. Only after a no does
+Two walks over the same rules. `canonical_size` is the fast one: the value made canonical in place and its
+size, or a no. It covers the JSON types too, so that one walk per request is enough. Only after a no does
 `check_value` walk again and raise the refusal in the service's words, stopping at the first.
 
 Sources: errors.md sections 3 ("Two layers in 2026") and 6.2, limits.md section 2.
@@ -19,52 +19,82 @@ from faradisc.errors import RequestRuleError, ValidationException
 from faradisc.limits import ECHO_CHARACTERS_MAX, NESTING_LEVELS_MAX
 from faradisc.values import number
 from faradisc.values.attribute import TYPES, AttributeValue, sorted_set
+from faradisc.values.size import binary_size, text_size, value_size
+
+MALFORMED = -1
+"""Instead of a size: no AttributeValue."""
 
 NESTED_CONTAINERS_MAX = NESTING_LEVELS_MAX - 1
 """The item is the first level: a value of 32 nested maps is refused, 31 pass (limits.md section 2)."""
 
 
-def canonicalise(raw: object, _levels: int = NESTED_CONTAINERS_MAX) -> bool:
+def canonicalise(raw: object) -> bool:
     """Whether one decoded AttributeValue is well formed; if so it is canonical afterwards.
 
     After a no the value may be partly canonical, which changes none of the messages.
     """
+    return canonical_size(raw) >= 0
+
+
+def canonical_size(raw: object, _levels: int = NESTED_CONTAINERS_MAX) -> int:
+    """Bytes of one decoded AttributeValue (values/size.py), which is canonical afterwards; negative if it is
+    not well formed."""
     if type(raw) is not dict or len(raw) != 1:
-        return False
+        return MALFORMED
     for kind, content in raw.items():  # noqa: B007 -- the only entry; cheaper than unpacking an iterator
         pass
     if kind == "S":
-        return type(content) is str
+        return text_size(content) if type(content) is str else MALFORMED
     if kind == "N":
         if type(content) is not str or not content:
-            return False
+            return MALFORMED
+        size = number.natural_size(content)
+        if size:
+            return size
         try:
-            raw["N"] = number.parse(content)
+            raw["N"] = canonical = number.parse(content)
         except number.NumberError:
-            return False
-        return True
+            return MALFORMED
+        return number.size_bytes(canonical)
     if kind == "M":
-        return type(content) is dict and _levels > 0 and _canonicalise_all(content.values(), _levels - 1)
+        if type(content) is not dict or _levels == 0:
+            return MALFORMED
+        return canonical_sizes(content.values(), [*content], _levels - 1, 3 + len(content))
     if kind == "L":
-        return type(content) is list and _levels > 0 and _canonicalise_all(content, _levels - 1)
+        if type(content) is not list or _levels == 0:
+            return MALFORMED
+        return canonical_sizes(content, [], _levels - 1, 3 + len(content))
     if kind == "BOOL":
-        return type(content) is bool
+        return 1 if type(content) is bool else MALFORMED
     if kind == "NULL":
-        return content is True
+        return 1 if content is True else MALFORMED
     if kind == "B":
-        return type(content) is str and _is_canonical_base64(content)
+        return binary_size(content) if type(content) is str and _is_canonical_base64(content) else MALFORMED
     if kind in ("SS", "NS", "BS"):
-        return _canonicalise_set(raw, kind, content)
-    return False
+        return value_size(raw) if _canonicalise_set(raw, kind, content) else MALFORMED
+    return MALFORMED
 
 
-def _canonicalise_all(members: Collection[Any], levels: int) -> bool:
-    """The same for the values of a map or a list. Strings are known without a call for each."""
-    for member in members:
-        is_string = type(member) is dict and len(member) == 1 and type(member.get("S")) is str
-        if not is_string and not canonicalise(member, levels):
-            return False
-    return True
+def canonical_sizes(
+    members: Collection[Any], texts: list[str], _levels: int = NESTED_CONTAINERS_MAX, _total: int = 0
+) -> int:
+    """The same for the values of a map or a list: their bytes and those of `texts`, which has the names and
+    may be added to. Strings are known without a call for each, and measured as one."""
+    add = texts.append
+    try:
+        for member in members:
+            text = member.get("S")
+            if type(text) is str and len(member) == 1:
+                add(text)
+            else:
+                size = canonical_size(member, _levels)
+                if size < 0:
+                    return MALFORMED
+                _total += size
+    except AttributeError:  # cheaper than to ask each whether it is a dict
+        return MALFORMED
+    joined = "".join(texts)
+    return _total + (len(joined) if joined.isascii() else len(joined.encode()))
 
 
 def _is_canonical_base64(text: str) -> bool:

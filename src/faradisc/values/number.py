@@ -50,7 +50,7 @@ def parse(text: str) -> str:
 
     Raises NotANumber, Overflow, Underflow or TooManyDigits. Range is checked before precision.
     """
-    if text.isdigit() and text.isascii() and text[0] != "0" and len(text) <= NUMBER_DIGITS_MAX:
+    if natural_size(text):
         return text
     whole, _, fraction = text.partition(".")
     if (
@@ -157,6 +157,13 @@ def _scientific(text: str) -> tuple[bool, str, int]:
         return negative, digits, len(digits) - len(fraction) - 1
     digits = (whole + fraction).rstrip("0")
     return negative, digits, len(whole) - 1
+
+
+def natural_size(text: str) -> int:
+    """Bytes of a text that is a canonical natural number, as most numbers are; 0 for any other text."""
+    if text.isdigit() and text.isascii() and text[0] != "0" and len(text) <= NUMBER_DIGITS_MAX:
+        return (len(text.rstrip("0")) + 3 + len(text) % 2) // 2
+    return 0
 
 
 def size_bytes(text: str) -> int:

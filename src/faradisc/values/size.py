@@ -11,11 +11,11 @@ from faradisc.values.attribute import AttributeValue, Item
 from faradisc.values.number import size_bytes as number_size
 
 
-def _text_size(text: str) -> int:
+def text_size(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode())
 
 
-def _binary_size(encoded: str) -> int:
+def binary_size(encoded: str) -> int:
     return len(encoded) // 4 * 3 - encoded.count("=", -2)
 
 
@@ -35,15 +35,15 @@ def value_size(value: AttributeValue) -> int:
         total = 3 + len(content)
         for member in content:
             text = member.get("S")
-            total += value_size(member) if text is None else _text_size(text)
+            total += value_size(member) if text is None else text_size(text)
         return total
     if kind == "B":
-        return _binary_size(content)
+        return binary_size(content)
     if kind == "SS":
-        return sum(map(_text_size, content))
+        return sum(map(text_size, content))
     if kind == "NS":
         return sum(map(number_size, content))
-    return sum(map(_binary_size, content))
+    return sum(map(binary_size, content))
 
 
 def changed_item_size(new: Item, old: Item, old_size: int, written: Iterable[str]) -> int:
@@ -58,7 +58,7 @@ def changed_item_size(new: Item, old: Item, old_size: int, written: Iterable[str
 
 
 def _attribute_size(name: str, value: AttributeValue | None) -> int:
-    return 0 if value is None else _text_size(name) + value_size(value)
+    return 0 if value is None else text_size(name) + value_size(value)
 
 
 def item_size(item: Item) -> int:

@@ -5,6 +5,7 @@ Texts: errors.md section 5, "SerializationException texts".
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 from faradisc.errors import SerializationException
 from faradisc.protocol.shapes import CheckedShape
+from faradisc.values.size import item_size
 
 ShapeOf = Callable[[str], CheckedShape]
 
@@ -257,3 +259,42 @@ def test_deep_values_are_walked_without_recursion(shape_of: ShapeOf) -> None:
     while "L" in value:  # taken apart level by level: freeing it whole would recurse in C
         value = value["L"].pop()
     assert value == {"S": "x"}
+
+
+def item_of(number: str) -> dict[str, Any]:
+    return {"k": {"S": "é"}, "n": {"N": number}, "m": {"M": {"l": {"L": [{"S": "ab"}, {"BOOL": True}]}}}}
+
+
+@pytest.mark.parametrize(
+    ("operation", "wrap"),
+    [
+        ("PutItem", lambda item: {"TableName": "abc", "Item": item}),
+        ("PutItem", lambda item: {"TableName": "abc", "Item": item, "ReturnConsumedCapacity": "TOTAL"}),
+        ("BatchWriteItem", lambda item: {"RequestItems": {"abc": [{"PutRequest": {"Item": item}}]}}),
+        ("TransactWriteItems", lambda item: {"TransactItems": [{"Put": {"TableName": "abc", "Item": item}}]}),
+    ],
+)
+def test_items_to_be_put_are_measured(shape_of: ShapeOf, operation: str, wrap: Any) -> None:
+    item = item_of("0012e1")
+    sizes: dict[int, int] = {}
+    assert shape_of(operation).check_request(wrap(item), 10_000, None, sizes)
+    assert item["n"] == {"N": "120"}
+    assert sizes == {id(item): item_size(item)}
+
+
+@pytest.mark.parametrize("damage", [{"n": {"N": "x"}}, {"n": "x"}, {"m": {"M": {"l": None}}}])
+def test_what_is_no_item_is_not_measured(shape_of: ShapeOf, damage: dict[str, Any]) -> None:
+    item = item_of("1") | damage
+    whole = item_of("2")
+    request = {"RequestItems": {"abc": [{"PutRequest": {"Item": each}} for each in (whole, item)]}}
+    sizes: dict[int, int] = {}
+    with contextlib.suppress(SerializationException):
+        assert not shape_of("BatchWriteItem").check_request(request, 10_000, None, sizes)
+    assert set(sizes) <= {id(whole)}
+
+
+def test_what_was_normalised_is_measured_as_it_is_then(shape_of: ShapeOf) -> None:
+    request = {"TableName": "abc", "Item": item_of("1") | {"x": {"S": "abc", "Unheard": 1, "N": None}}}
+    sizes: dict[int, int] = {}
+    assert shape_of("PutItem").check_request(request, 10_000, None, sizes)
+    assert sizes == {id(request["Item"]): item_size(request["Item"])}
