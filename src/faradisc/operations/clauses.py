@@ -32,7 +32,7 @@ from faradisc.values.checks import Wording, check_value
 
 _PROJECTION = ("ProjectionExpression",)
 _ACTION_EXPRESSIONS = ("UpdateExpression", "ConditionExpression")
-_PLACEHOLDERS = frozenset(("ExpressionAttributeNames", "ExpressionAttributeValues"))
+_ACTION_CLAUSES = frozenset((*_ACTION_EXPRESSIONS, "ExpressionAttributeNames", "ExpressionAttributeValues"))
 _WRITE_LEGACY = ("Expected", "ConditionalOperator")
 
 
@@ -94,9 +94,9 @@ def bind_action(
     call: Call, action: Mapping[str, Any], *, updates: bool
 ) -> tuple[Update | None, Condition | None]:
     """Update and condition of one action of a transaction. Raises ValidationException."""
-    expressions = tuple([name for name in _ACTION_EXPRESSIONS if name in action])
-    if not expressions and _PLACEHOLDERS.isdisjoint(action):
+    if _ACTION_CLAUSES.isdisjoint(action):
         return None, None
+    expressions = tuple([name for name in _ACTION_EXPRESSIONS if name in action])
     placeholders = placeholders_of(call, action, expressions)
     if not expressions:
         return None, None
