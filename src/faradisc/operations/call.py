@@ -63,7 +63,7 @@ class Call:
     checked (protocol/shapes.py)."""
 
     def may_exceed(self, size_bytes: int) -> bool:
-        """Whether the request may hold values of more than so many bytes: they are never more than the text."""
+        """Whether its values may have more bytes than these: they never have more than the text."""
         return self.body_bytes is None or self.body_bytes > size_bytes
 
     def size_of(self, item: Item) -> int:

@@ -157,8 +157,16 @@ def _call_of(executor: Executor, request: HttpRequest, authenticate: Authenticat
     values_ok = shape.check_request(document, len(body), body, sizes)
     region = credential.region or executor.region
     host = headers.get(b"host")
-    host_text = None if host is None else host.decode("latin-1")
-    return Call(name, document, values_ok, region, executor.account, host_text, body_bytes=len(body), item_sizes=sizes)
+    return Call(
+        name,
+        document,
+        values_ok,
+        region,
+        executor.account,
+        None if host is None else host.decode("latin-1"),
+        body_bytes=len(body),
+        item_sizes=sizes,
+    )
 
 
 def _compile(target: bytes | None) -> CheckedShape:
