@@ -265,6 +265,23 @@ def test_one_target_twice_comes_before_failed_conditions(dynamodb: Any, table: s
         write(dynamodb, check(table, item(p="x"), EXISTS), put(table, item(p="1")), put(table, item(p="1")))
 
 
+def test_one_target_twice_comes_before_keys_that_do_not_fit(dynamodb: Any, table: str) -> None:
+    """errors.md section 4: duplicate target, then per-action failures; of reads as of writes."""
+    with invalid(TWICE):
+        write(dynamodb, delete(table, item(p=1)), delete(table, item(p="1")), delete(table, item(p="1")))
+    with invalid(TWICE):
+        read(dynamodb, get(table, item(p=1)), get(table, item(p="1")), get(table, item(p="1")))
+    statements = [{"Statement": f'SELECT * FROM "{table}" WHERE p = {p}'} for p in ("1", "'1'", "'1'")]
+    with invalid(TWICE):
+        dynamodb.execute_transaction(TransactStatements=statements)
+
+
+def test_an_empty_key_is_told_before_one_that_does_not_fit(dynamodb: Any, table: str) -> None:
+    """A read says it as a write does: the empty one refuses the request."""
+    with invalid(EMPTY_KEY):
+        read(dynamodb, get(table, item(p=1)), get(table, item(p="")))
+
+
 def big(name: str, size: int = 400_000) -> dict[str, Any]:
     return item(p=name, v="x" * (size - 3))
 

@@ -21,17 +21,14 @@ from faradisc.operations.transact_get_items import report_reads
 from faradisc.operations.transact_write_items import write_transaction
 from faradisc.partiql import faults
 from faradisc.partiql.syntax import Delete, Exists, Insert, Update
-from faradisc.tables.keys import check_key, has_empty_key
+from faradisc.tables.keys import has_empty_key
 from faradisc.tables.reads import shape_items
 from faradisc.tables.writes import PUT_TOO_LARGE
 from faradisc.transactions.reading import read_items
 from faradisc.transactions.writing import (
     DUPLICATE_TARGET,
-    NO_REASON,
     TOO_LARGE,
     Action,
-    cancelled_by,
-    validation_reason,
 )
 from faradisc.values.attribute import Item
 from faradisc.values.size import item_size, value_size
@@ -74,8 +71,6 @@ async def _read(backend: Backend, call: Call, statements: list[Prepared]) -> dic
             raise faults.in_transaction(at, faults.TRANSACTION_SELECT_WITHOUT_KEY)
         keys.append(one[0])
         conditions.append(one[1])
-    for at, (prepared, key) in enumerate(zip(statements, keys, strict=True)):
-        _check_read_key(prepared, key, at, len(statements))
     targets = [(prepared.table, key) for prepared, key in zip(statements, keys, strict=True)]
     found = await read_items(backend.store, targets, backend.conflicts, insightful=False)
     responses: list[dict[str, Any]] = []
@@ -84,18 +79,6 @@ async def _read(backend: Backend, call: Call, statements: list[Prepared]) -> dic
         responses.append({"Item": shown[0]} if shown else {})
     names = [prepared.table_name for prepared in statements]
     return {"Responses": responses, **report_reads(call, names, [cost for _, cost in found])}
-
-
-def _check_read_key(prepared: Prepared, key: Item, at: int, count: int) -> None:
-    """Raises TransactionCanceledException for a key of the wrong type."""
-    try:
-        check_key(key, prepared.table.key)
-    except ValidationException as refusal:
-        if has_empty_key(key, prepared.table.schema):
-            raise
-        reasons = [NO_REASON] * count
-        reasons[at] = validation_reason(refusal)
-        raise cancelled_by(reasons) from None
 
 
 # --- Writes --------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """TransactGetItems: up to 100 items as of one moment.
 
-Checks: per element, in request order: key values, projection -> tables -> keys -> no item twice.
+Checks: per element, in request order: key values, projection -> tables -> those of transactions/reading.py.
 Source: errors.md sections 4 and 6.8; capacity.md section 2.2.
 """
 
@@ -11,12 +11,9 @@ from typing import Any
 
 from faradisc.capacity import units
 from faradisc.codec import record
-from faradisc.errors import ValidationException
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.clauses import bind_read_projection
-from faradisc.tables.keys import check_key, has_empty_key
 from faradisc.transactions.reading import read_items
-from faradisc.transactions.writing import NO_REASON, cancelled_by, validation_reason
 
 
 async def transact_get_items(backend: Backend, call: Call) -> dict[str, Any]:
@@ -26,15 +23,6 @@ async def transact_get_items(backend: Backend, call: Call) -> dict[str, Any]:
         call.check_values(get["Key"])
         projections.append(bind_read_projection(call, get))
     tables = [backend.table_for_data(call, get["TableName"]) for get in gets]
-    for position, (get, table) in enumerate(zip(gets, tables, strict=True)):
-        try:
-            check_key(get["Key"], table.key)
-        except ValidationException as refusal:
-            if has_empty_key(get["Key"], table.schema):
-                raise
-            reasons = [NO_REASON] * len(gets)
-            reasons[position] = validation_reason(refusal)
-            raise cancelled_by(reasons) from None
     targets = [(table, get["Key"]) for table, get in zip(tables, gets, strict=True)]
     found = await read_items(backend.store, targets, backend.conflicts, insightful=True)
     responses: list[dict[str, Any]] = []

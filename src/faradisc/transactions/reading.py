@@ -1,7 +1,7 @@
 """A read transaction: up to 100 items as of one moment, whichever operation asks for them.
 
-Checks: no item twice -> conflicts -> sum of sizes -> throughput.
-Source: errors.md section 6.8; capacity.md sections 2.2 and 2.11.
+Checks: empty keys -> no item twice -> other keys -> conflicts -> sum of sizes -> throughput.
+Source: errors.md sections 4 and 6.8; capacity.md sections 2.2 and 2.11.
 """
 
 from __future__ import annotations
@@ -14,9 +14,17 @@ from faradisc.errors import ValidationException
 from faradisc.limits import TRANSACTION_BYTES_MAX
 from faradisc.storage.api import ReadOnlyStore
 from faradisc.tables.charging import ItemRead, charge_reads
+from faradisc.tables.keys import check_key, has_empty_key
 from faradisc.tables.table import Table
 from faradisc.transactions.conflicts import ConflictDial
-from faradisc.transactions.writing import DUPLICATE_TARGET, TOO_LARGE, refuse_transaction
+from faradisc.transactions.writing import (
+    DUPLICATE_TARGET,
+    NO_REASON,
+    TOO_LARGE,
+    cancelled_by,
+    refuse_transaction,
+    validation_reason,
+)
 from faradisc.values.attribute import Item
 
 
@@ -32,13 +40,11 @@ async def read_items(
     insightful: counted by Contributor Insights. Raises: ValidationException, TransactionCanceledException,
     and what the shortage of a whole table is told.
     """
-    row_keys = [table.placement.row_key(key) for table, key in targets]
+    row_keys = _checked_row_keys(targets)
     places = [
         (table.placement.part_of(row_key), row_key)
         for (table, _), row_key in zip(targets, row_keys, strict=True)
     ]
-    if len(set(places)) != len(places):
-        raise ValidationException(DUPLICATE_TARGET)
     if conflicts is not None:
         conflicts.check_transaction(len(targets))
     rows = await store.read_many(places)
@@ -56,3 +62,32 @@ async def read_items(
     if any(refused is not None for refused in refusals):
         refuse_transaction(refusals, targets[0][0])
     return list(zip(records, costs, strict=True))
+
+
+def _checked_row_keys(targets: Sequence[tuple[Table, Item]]) -> list[bytes]:
+    """Where the items lie. Of keys that do not fit only the first is told, and an item named twice before it.
+
+    Raises: ValidationException, TransactionCanceledException.
+    """
+    row_keys: list[bytes] = []
+    misfit: tuple[int, ValidationException] | None = None
+    seen: set[tuple[int, bytes]] = set()
+    for position, (table, key) in enumerate(targets):
+        try:
+            check_key(key, table.key)
+        except ValidationException as refusal:
+            if has_empty_key(key, table.schema):
+                raise
+            misfit = misfit or (position, refusal)
+            continue
+        row_key = table.placement.row_key(key)
+        row_keys.append(row_key)
+        seen.add((id(table), row_key))
+    if len(seen) != len(row_keys):
+        raise ValidationException(DUPLICATE_TARGET)
+    if misfit is not None:
+        at, told = misfit
+        reasons = [NO_REASON] * len(targets)
+        reasons[at] = validation_reason(told)
+        raise cancelled_by(reasons)
+    return row_keys
