@@ -11,6 +11,8 @@ from faradisc.seeding.plan import SeedError
 WORK_MAX = 4_000_000
 """About the letters read and made, where a reference or a function counts for some. An item has 400 KB."""
 STEP = 50
+SHOWN_MAX = 60
+"""Letters of an expression that a fault shows."""
 
 
 class Effort:
@@ -27,5 +29,10 @@ class Effort:
         """`what` is being worked out. Raises: SeedError when that is one thing too many."""
         self._left -= amount
         if self._left < 0:
-            shown = what if len(what) <= 60 else what[:57] + "..."
-            raise SeedError(f"what it refers to stands for more than can be worked out, seen at {shown}")
+            seen = shortened(what)
+            raise SeedError(f"what it refers to stands for more than can be worked out, seen at {seen}")
+
+
+def shortened(what: str) -> str:
+    """An expression as a fault shows it: its first line or so."""
+    return what if len(what) <= SHOWN_MAX else what[: SHOWN_MAX - 3] + "..."

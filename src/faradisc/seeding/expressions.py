@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from faradisc.seeding.effort import STEP, Effort
+from faradisc.seeding.effort import STEP, Effort, shortened
 from faradisc.seeding.intrinsics import Unknown
 from faradisc.seeding.plan import SeedError
 
@@ -68,7 +68,8 @@ class Module:
         text = text.strip()
         self.effort.spend(STEP + len(text), text)
         if depth > _DEPTH_MAX:
-            raise SeedError(f"{text} is referred to by itself, or over more than {_DEPTH_MAX} steps")
+            what = shortened(text)
+            raise SeedError(f"{what} is referred to by itself, or over more than {_DEPTH_MAX} steps")
         literal = _literal(text)
         if literal is not None:
             return literal[0] if not isinstance(literal[0], str) else self._text(literal[0], depth + 1)

@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from faradisc.seeding.effort import STEP, Effort
+from faradisc.seeding.effort import STEP, Effort, shortened
 from faradisc.seeding.plan import SeedError
 
 PSEUDO = {
@@ -35,7 +35,7 @@ class Unknown:
     """A value that only a deployment knows."""
 
     def __init__(self, what: str) -> None:
-        self.what = what
+        self.what = shortened(what)
 
 
 ABSENT = Absent()

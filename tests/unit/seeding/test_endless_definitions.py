@@ -48,6 +48,19 @@ def test_a_local_that_stands_for_itself(tmp_path: Path) -> None:
         assert fault == "a.tf:5: t: local.a is referred to by itself, or over more than 100 steps"
 
 
+def test_a_fault_shows_the_beginning_of_an_expression(tmp_path: Path) -> None:
+    long = 'concat(local.a, ["' + "x" * 10_000 + '"])'
+    text = "locals {\n  a = " + long + "\n}\n" + small("  table_class = local.a")
+    (fault,) = faults(read(tmp_path, {"a.tf": text}))
+    assert fault.startswith("a.tf:5: t: concat(local.a, [")
+    assert fault.endswith("... is referred to by itself, or over more than 100 steps")
+    assert len(fault) < 200
+    text = small('  table_class = nobody("' + "x" * 10_000 + '")')
+    (fault,) = faults(read(tmp_path, {"a.tf": text}))
+    assert fault.startswith('a.tf:2: t: table_class depends on nobody("xxx')
+    assert len(fault) < 300
+
+
 def test_locals_are_worked_out_for_each_table_anew(tmp_path: Path) -> None:
     """What is bounded is one definition; many that each take a good part of it are none the worse."""
     locals_ = 'locals {\n  a = "' + "x" * 400_000 + '"\n}\n'
