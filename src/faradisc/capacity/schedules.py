@@ -1,8 +1,11 @@
 """Schedules of scheduled actions: at(...), rate(...) and cron(...), as Application Auto Scaling writes them.
 
     at(2026-11-20T08:00:00)          once
-    rate(5 minutes)                  every so often, counted from the action's creation
+    rate(5 minutes)                  every so often, counted from the action's start or creation
     cron(0 8 ? * MON-FRI *)          minute, hour, day of month, month, day of week, year
+
+In a day of month, L is the last day, 15W the working day nearest to the 15th (of the same month), LW the last
+working day. In a day of week, L is Saturday, 6L the last Friday of the month, 6#3 the third.
 
 Times are read in the zone that is passed in; without one they are UTC. Source: capacity.md section 2.13;
 the API reference of PutScheduledAction.
@@ -11,6 +14,7 @@ the API reference of PutScheduledAction.
 from __future__ import annotations
 
 import re
+from calendar import monthrange
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 
@@ -20,6 +24,8 @@ _UNITS_NS = {"minute": MINUTE_NS, "hour": HOUR_NS, "day": DAY_NS}
 _MONTHS = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"]
 _DAYS = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"]
 _YEAR_MAX = 2199
+_WORKING = re.compile(r"(L|\d+)W", re.ASCII)
+_NTH = re.compile(r"([A-Z]{3}|\d)(?:L|#([1-5]))", re.ASCII)
 
 
 class ScheduleError(ValueError):
@@ -54,14 +60,27 @@ class Cron:
     weekdays: frozenset[int] | None
     """1 is Sunday; None where the day of the month decides."""
     years: frozenset[int]
+    working: frozenset[int] = frozenset()
+    """Days of the month (0: the last) to whose nearest working day the schedule moves."""
+    nth: frozenset[tuple[int, int]] = frozenset()
+    """(weekday, which of the month's; 0: the last)."""
 
     def _fits(self, day: datetime) -> bool:
         if day.year not in self.years or day.month not in self.months:
             return False
         if self.weekdays is not None:
-            return (day.isoweekday() % 7) + 1 in self.weekdays
+            weekday = (day.isoweekday() % 7) + 1
+            last_of_kind = (day + timedelta(days=7)).month != day.month
+            return (
+                weekday in self.weekdays
+                or (weekday, (day.day + 6) // 7) in self.nth
+                or (last_of_kind and (weekday, 0) in self.nth)
+            )
         assert self.days is not None
-        return day.day in self.days or (0 in self.days and (day + timedelta(days=1)).day == 1)
+        length = monthrange(day.year, day.month)[1]
+        if day.day in self.days or (0 in self.days and day.day == length):
+            return True
+        return any(day.day == _working_day(day, wanted or length) for wanted in self.working)
 
     def next(self, after_ns: int, created_ns: int, zone: tzinfo) -> int | None:
         """Cost: one test per day until one fits; a schedule that never fits ends with its years."""
@@ -82,6 +101,19 @@ class Cron:
 
 
 Schedule = At | Rate | Cron
+
+
+def _working_day(month: datetime, wanted: int) -> int:
+    """The day from Monday to Friday that is nearest to one of a month, and in that month; 0: no such day."""
+    length = monthrange(month.year, month.month)[1]
+    if wanted > length:
+        return 0
+    weekday = month.replace(day=wanted).isoweekday()
+    if weekday == 6:
+        return wanted - 1 if wanted > 1 else wanted + 2
+    if weekday == 7:
+        return wanted + 1 if wanted < length else wanted - 2
+    return wanted
 
 
 def _next_day(day: datetime) -> datetime:
@@ -123,32 +155,50 @@ def _parse_cron(inner: str) -> Cron:
     minutes, hours, days, months, weekdays, years = fields
     if (days == "?") == (weekdays == "?"):
         raise ScheduleError("cron(...) has a ? as day of month or as day of week, not both")
+    days, working = _take_out(days, _WORKING)
+    weekdays, nth = _take_out(weekdays, _NTH)
     return Cron(
         _field(minutes, 0, 59),
         _field(hours, 0, 23),
-        None if days == "?" else _field(days, 1, 31, last=True),
+        None if days == "?" else _field(days, 1, 31, last=0),
         _field(months, 1, 12, _MONTHS),
-        None if weekdays == "?" else _field(weekdays, 1, 7, _DAYS),
+        None if weekdays == "?" else _field(weekdays, 1, 7, _DAYS, last=7),
         _field(years, 1970, _YEAR_MAX),
+        frozenset(0 if match[1] == "L" else _number(match[1], 1, 31, match[0]) for match in working),
+        frozenset((_number(match[1], 1, 7, match[0], _DAYS), int(match[2] or 0)) for match in nth),
     )
 
 
+def _take_out(text: str, pattern: re.Pattern[str]) -> tuple[str, list[re.Match[str]]]:
+    """A field without the pieces of a kind, and those pieces."""
+    matches = [(piece, pattern.fullmatch(piece.upper())) for piece in text.split(",")]
+    return (
+        ",".join(piece for piece, match in matches if match is None),
+        [match for _, match in matches if match is not None],
+    )
+
+
+def _number(word: str, low: int, high: int, text: str, names: list[str] | None = None) -> int:
+    """Raises: ScheduleError."""
+    if names is not None and word.upper() in names:
+        return names.index(word.upper()) + 1
+    if not word.isdecimal() or not low <= int(word) <= high:
+        raise ScheduleError(f"{word!r} in {text!r} is not a number from {low} to {high}")
+    return int(word)
+
+
 def _field(
-    text: str, low: int, high: int, names: list[str] | None = None, *, last: bool = False
+    text: str, low: int, high: int, names: list[str] | None = None, *, last: int | None = None
 ) -> frozenset[int]:
-    """The numbers a field stands for: lists, ranges, steps, names, * and L."""
+    """The numbers a field stands for: lists, ranges, steps, names, *, and L, which is `last`."""
 
     def number(word: str) -> int:
-        if names is not None and word.upper() in names:
-            return names.index(word.upper()) + 1
-        if not word.isdecimal() or not low <= int(word) <= high:
-            raise ScheduleError(f"{word!r} in {text!r} is not a number from {low} to {high}")
-        return int(word)
+        return _number(word, low, high, text, names)
 
     values: set[int] = set()
-    for piece in text.split(","):
-        if last and piece.upper() == "L":
-            values.add(0)
+    for piece in text.split(",") if text else ():
+        if last is not None and piece.upper() == "L":
+            values.add(last)
             continue
         span, slash, step = piece.partition("/")
         if slash and (not step.isdecimal() or int(step) == 0):
@@ -175,10 +225,10 @@ def next_time(
     zone: tzinfo = UTC,
 ) -> int | None:
     """The first moment after `after_ns` at which an action runs, within its start and end; None: never."""
-    if start_ns is not None and after_ns < start_ns:
-        after_ns = start_ns - 1
-        created_ns = max(created_ns, start_ns)
+    if start_ns is not None:
+        after_ns = max(after_ns, start_ns - 1)
         if isinstance(schedule, Rate):
-            return start_ns if end_ns is None or start_ns <= end_ns else None
+            # The first time at the start, and from there on (user guide, "every 5 hours, starting on ...").
+            created_ns = start_ns - schedule.every_ns
     moment = schedule.next(after_ns, created_ns, zone)
     return moment if moment is not None and (end_ns is None or moment <= end_ns) else None

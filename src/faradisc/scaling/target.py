@@ -8,7 +8,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from faradisc.capacity.autoscaling import Decision, Policy, Tracking
-from faradisc.capacity.schedules import parse_schedule
+from faradisc.capacity.schedules import next_time, parse_schedule
 from faradisc.clock import epoch_seconds
 from faradisc.scaling.dimension import Scaled, scaled_by
 
@@ -33,11 +33,14 @@ class ScheduledAction:
 
     def plan(self, after_ns: int) -> None:
         """Find the next moment after this one at which the action is due."""
-        zone = ZoneInfo(self.timezone or "UTC")
-        if self.start_ns is not None:
-            after_ns = max(after_ns, self.start_ns - 1)
-        due = parse_schedule(self.schedule).next(after_ns, self.created_ns, zone)
-        self.next_ns = None if due is None or (self.end_ns is not None and due > self.end_ns) else due
+        self.next_ns = next_time(
+            parse_schedule(self.schedule),
+            after_ns,
+            created_ns=self.created_ns,
+            start_ns=self.start_ns,
+            end_ns=self.end_ns,
+            zone=ZoneInfo(self.timezone or "UTC"),
+        )
 
 
 @dataclass(slots=True)

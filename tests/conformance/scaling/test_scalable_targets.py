@@ -180,6 +180,25 @@ def test_moments_missed_count_once(town: Town) -> None:
     assert causes.count("scheduled action name morning was triggered") == 1
 
 
+def test_a_rate_is_counted_from_the_start_of_its_action(town: Town) -> None:
+    """As the user guide says it: "every 5 hours, starting on" a date."""
+    town.create(units=10)
+    names = town.register(5, 1000)
+    town.scaling.put_scheduled_action(
+        **names, **{**ACTION, "Schedule": "rate(5 hours)"}, StartTime=town.now(1800), EndTime=town.now(36_000)
+    )
+    acted = []
+    for minute in range(0, 12 * 60, 10):
+        before = len(town.activities())
+        town.scaling.register_scalable_target(**names, MinCapacity=5)
+        town.work(600)
+        acted += [minute + 10] * any(
+            "scheduled" in activity["Cause"]
+            for activity in town.activities()[: len(town.activities()) - before]
+        )
+    assert acted == [30, 330]
+
+
 def test_suspended_schedules_and_single_moments(town: Town) -> None:
     town.create(units=10)
     names = town.register(5, 1000, SuspendedState={"ScheduledScalingSuspended": True})
