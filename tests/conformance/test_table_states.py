@@ -100,6 +100,36 @@ def test_new_throughput_holds_when_the_update_has_ended(slow: Any, clock: Manual
     assert table["ProvisionedThroughput"]["WriteCapacityUnits"] == 10
 
 
+@pytest.mark.parametrize(
+    ("billing", "update"),
+    [
+        (PROVISIONED, {"ProvisionedThroughput": TEN}),
+        ({}, {"OnDemandThroughput": {"MaxReadRequestUnits": 100}}),
+    ],
+    ids=["units", "maximum"],
+)
+def test_an_index_whose_throughput_changes_is_updating(
+    slow: Any, clock: ManualClock, billing: dict[str, Any], update: dict[str, Any]
+) -> None:
+    """IndexStatus of the service model: "UPDATING - The index is being updated"; and no other index is."""
+    members = schema("p:S", gsi=dict.fromkeys(("changed", "other"), ("g:S", "", "ALL")))
+    for index in members["GlobalSecondaryIndexes"] if billing else ():
+        index["ProvisionedThroughput"] = PROVISIONED["ProvisionedThroughput"]
+    slow.create_table(TableName="table", **{**members, **billing})
+    clock.advance(10)
+
+    def statuses(table: dict[str, Any]) -> dict[str, str]:
+        return {index["IndexName"]: index["IndexStatus"] for index in table["GlobalSecondaryIndexes"]}
+
+    answer = slow.update_table(
+        TableName="table", GlobalSecondaryIndexUpdates=[{"Update": {"IndexName": "changed", **update}}]
+    )
+    assert statuses(answer["TableDescription"]) == {"changed": "UPDATING", "other": "ACTIVE"}
+    assert statuses(slow.describe_table(TableName="table")["Table"])["changed"] == "UPDATING"
+    clock.advance(10)
+    assert set(statuses(slow.describe_table(TableName="table")["Table"]).values()) == {"ACTIVE"}
+
+
 def test_a_second_update_waits_for_the_first(slow: Any, clock: ManualClock) -> None:
     slow.create_table(TableName="table", **{**schema("p:S"), **PROVISIONED})
     clock.advance(10)

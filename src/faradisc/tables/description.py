@@ -12,7 +12,7 @@ from typing import Any
 from faradisc.clock import epoch_seconds
 from faradisc.storage.api import ReadOnlyStore
 from faradisc.streams.stream import stream_arn
-from faradisc.tables.table import Index, Table, Throughput
+from faradisc.tables.table import Index, Table, TableState, Throughput
 from faradisc.tables.throughput import NO_MAXIMUM, describe_maximum
 from faradisc.values.schema import IndexSchema
 
@@ -127,7 +127,7 @@ async def _index(
         "IndexArn": f"{table.arn}/index/{schema.name}",
     }
     if index.throughput is not None:
-        described["IndexStatus"] = "CREATING" if table.state.status == "CREATING" else index.status
+        described["IndexStatus"] = _status(table.state, index)
         if index.status == "CREATING":
             # The table is UPDATING while the index is set up, and ACTIVE again once filling begins.
             described["Backfilling"] = table.state.status == "ACTIVE"
@@ -138,6 +138,16 @@ async def _index(
             described["OnDemandThroughput"] = maximum
         described["WarmThroughput"] = table.meter.describe_warm(index.name)
     return described
+
+
+def _status(state: TableState, index: Index) -> str:
+    """UPDATING while units or a maximum of the index itself are on their way (IndexStatus, service model)."""
+    if state.status == "CREATING":
+        return "CREATING"
+    changing = any(
+        index.name in state.pending.get(what, ()) for what in ("index_throughput", "index_maximum")
+    )
+    return "UPDATING" if changing and index.status == "ACTIVE" else index.status
 
 
 def _projection(schema: IndexSchema) -> dict[str, Any]:
@@ -161,7 +171,7 @@ async def _vector_index(
         "VectorAttribute": {"AttributeName": stored["vector_attribute"]},
         "Dimensions": stored["dimensions"],
         "DistanceFunction": stored["distance_function"],
-        "IndexStatus": "CREATING" if table.state.status == "CREATING" else index.status,
+        "IndexStatus": _status(table.state, index),
         "IndexSizeBytes": size_bytes,
         "ItemCount": items,
         "IndexArn": f"{table.arn}/index/{index.name}",
