@@ -10,7 +10,7 @@ decoding it. Being canonical, two records are equal exactly when their items are
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 import orjson
@@ -30,6 +30,12 @@ def encode(item: Item, size_bytes: int) -> Record:
 def of_json(canonical: bytes, size_bytes: int) -> Record:
     """The record of an item whose JSON is canonical already, member names sorted."""
     return _FORMAT + size_bytes.to_bytes(4, "big") + canonical
+
+
+def of_members(members: Iterable[bytes], sizes_bytes: Sequence[int]) -> list[Record]:
+    """The records of many items whose JSON is canonical already, given without its braces."""
+    heads = {size: _FORMAT + size.to_bytes(4, "big") + b"{" for size in set(sizes_bytes)}
+    return [heads[size] + each + b"}" for size, each in zip(sizes_bytes, members, strict=True)]
 
 
 def size_of(record: Record) -> int:

@@ -41,6 +41,7 @@ from faradisc.expressions import Placeholders, bind_condition, check_placeholder
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
 from faradisc.storage.api import Store
 from faradisc.tables.catalog import Catalog
+from faradisc.tables.loading import Rows
 from faradisc.tables.table import Table
 from faradisc.tables.writes import (
     Change,
@@ -200,7 +201,7 @@ class _Run:
         refusals: list[Refusal] = []
         for position, record in enumerate(step.records):
             try:
-                assert not isinstance(record, tuple), "there is no shortcut for puts"
+                assert not isinstance(record, Rows), "there is no shortcut for puts"
                 if type(record) is Malformed:
                     raise ValidationException(record.reason)
                 changes.append((position, change_of(record, self.table)))

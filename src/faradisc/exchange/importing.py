@@ -27,7 +27,7 @@ from faradisc.exchange.reading import Record, Source
 from faradisc.exchange.row_stencils import shortcut_into
 from faradisc.storage.api import Store
 from faradisc.tables.catalog import Catalog
-from faradisc.tables.loading import LoadedRow, load_rows, row_of
+from faradisc.tables.loading import LoadedRow, Rows, load_rows, row_of
 from faradisc.tables.table import Table
 from faradisc.values.attribute import Item
 
@@ -38,34 +38,40 @@ DAMAGED, GONE = "InputDamaged", "TableNotFound"
 
 
 def rows_of(
-    records: Iterable[Record | LoadedRow],
+    records: Iterable[Record | Rows],
     table: Table,
     refused: Callable[[int, str], None],
     transform: Callable[[Item], Item] | None = None,
 ) -> list[LoadedRow]:
     """The items among records, as they are stored; `refused` is told the others' positions and reasons."""
     rows: list[LoadedRow] = []
-    for position, each in enumerate(records):
-        if isinstance(each, tuple):
-            rows.append(each)
-            continue
-        if type(each) is Malformed:
-            refused(position, each.reason)
-            continue
-        item = each.get("Item")
-        if item is None:
-            refused(position, "The record has no Item")
+    position = 0
+    for each in records:
+        if type(each) is Rows:
+            rows += each
+            position += len(each)
             continue
         try:
-            size = checked_item(item, table)
-            if transform is not None:
-                item = transform(item)
-                size = checked_item(item, table)
+            rows.append(_row(each, table, transform))
         except ValidationException as error:
             refused(position, str(error.message))
-            continue
-        rows.append(row_of(table, item, size))
+        position += 1
     return rows
+
+
+def _row(record: Record | Rows, table: Table, transform: Callable[[Item], Item] | None) -> LoadedRow:
+    """What is stored of one record. Raises: ValidationException with the reason why it is no item."""
+    if type(record) is Malformed:
+        raise ValidationException(record.reason)
+    assert type(record) is dict
+    item = record.get("Item")
+    if item is None:
+        raise ValidationException("The record has no Item")
+    size = checked_item(item, table)
+    if transform is not None:
+        item = transform(item)
+        size = checked_item(item, table)
+    return row_of(table, item, size)
 
 
 class _Run:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeVar, final
+from typing import Any, final
 
 import orjson
+
+from faradisc.tables.loading import Rows
 
 RECORD_BYTES_MAX = 8 * 1024 * 1024
 """Of one record's text. An item of 400 KB takes 3.6 MB at most (a list of empty strings), so what is longer
@@ -17,7 +19,8 @@ is no record."""
 BLANKS_AT_ONCE = 4096
 """Lines of nothing but spaces passed over before a pause."""
 
-R = TypeVar("R")
+Shortcut = Callable[[bytes], Iterable[Rows | tuple[bytes, ...]]]
+"""Makes rows of the lines of a block, where it can, and leaves the others, without blank ones."""
 
 
 @final
@@ -32,67 +35,85 @@ TOO_LONG = Malformed("The record is too long to be an item")
 _NOT_JSON = Malformed("The record is no JSON object")
 
 
-def lines(
-    pieces: Iterable[bytes], *, limit: int = RECORD_BYTES_MAX, keep_empty: bool = False
-) -> Iterator[bytes | Malformed | None]:
-    """The lines of a content, without their ends and, unless asked for, without empty ones.
+def blocks(pieces: Iterable[bytes], *, limit: int = RECORD_BYTES_MAX) -> Iterator[bytes | Malformed | None]:
+    """The lines of a content with their ends, as many at a time as have ended in one piece.
 
-    None for a piece in which no line ended: a pause for whoever must not take long. Holds the lines of one
-    piece and what may become a line; of one that is longer than `limit` the rest is passed over.
+    None for a piece in which none has: a pause for whoever must not take long. Holds what may become a line;
+    of one that is longer than `limit` the rest is passed over. The last line has an end, be there one or not.
     """
     rest = b""
     skipping = False
     for piece in pieces:
-        *ended, begun = piece.split(b"\n")
-        if ended:
-            if skipping:
-                del ended[0]
-            else:
-                ended[0] = rest + ended[0]
-            rest, skipping = begun, False
-        elif not skipping:
-            rest += begun
-        found: list[bytes | Malformed] = [*ended] if keep_empty else [*filter(None, ended)]
+        end = piece.rfind(b"\n") + 1
+        if end:
+            begin = piece.index(b"\n") + 1 if skipping else 0
+            yield b"".join((rest, memoryview(piece)[begin:end])) or None
+            rest, skipping = piece[end:], False
+        else:
+            if not skipping:
+                rest += piece
+            yield None
         if len(rest) > limit:
-            found.append(TOO_LONG)
+            yield TOO_LONG
             rest, skipping = b"", True
+    if rest:
+        yield rest + b"\n"
+
+
+def lines(
+    pieces: Iterable[bytes], *, limit: int = RECORD_BYTES_MAX, keep_empty: bool = False
+) -> Iterator[bytes | Malformed | None]:
+    """The lines of a content, without their ends and, unless asked for, without empty ones; with pauses."""
+    for block in blocks(pieces, limit=limit):
+        if type(block) is not bytes:
+            yield block
+            continue
+        found = block.split(b"\n")[:-1] if keep_empty else [*filter(None, block.split(b"\n"))]
         if found:
             yield from found
         else:
             yield None
-    if rest:
-        yield rest
 
 
 def records(
-    pieces: Iterable[bytes], shortcut: Callable[[bytes], R | None] | None = None
-) -> Iterator[dict[str, Any] | Malformed | R | None]:
+    pieces: Iterable[bytes], shortcut: Shortcut | None = None
+) -> Iterator[dict[str, Any] | Malformed | Rows | None]:
     """The JSON objects of a content, one per line; blank lines are none. None is a pause.
 
-    shortcut: what it makes of a line, if anything, stands in place of the object.
+    shortcut: the rows that it makes of lines stand in place of their objects.
     """
     loads = orjson.loads
     blanks = 0
-    for line in lines(pieces):
-        if line is None or type(line) is Malformed:
-            yield line
+    for run in _runs(pieces, shortcut):
+        if not isinstance(run, tuple):
+            yield run
             continue
-        if shortcut is not None:
-            made = shortcut(line)
-            if made is not None:
-                yield made
+        for line in run:
+            try:
+                document = loads(line)
+            except orjson.JSONDecodeError as error:
+                if line.strip():
+                    yield Malformed(f"The record is no valid JSON: {error}")
+                    continue
+                blanks += 1
+                if not blanks % BLANKS_AT_ONCE:
+                    yield None
                 continue
-        try:
-            document = loads(line)
-        except orjson.JSONDecodeError as error:
-            if line.strip():
-                yield Malformed(f"The record is no valid JSON: {error}")
-                continue
-            blanks += 1
-            if not blanks % BLANKS_AT_ONCE:
-                yield None
-            continue
-        yield document if type(document) is dict else _NOT_JSON
+            yield document if type(document) is dict else _NOT_JSON
+
+
+def _runs(
+    pieces: Iterable[bytes], shortcut: Shortcut | None
+) -> Iterator[tuple[bytes, ...] | Malformed | Rows | None]:
+    """Lines that are to be read, what a shortcut has made of others, and pauses."""
+    for block in blocks(pieces):
+        if not isinstance(block, bytes):
+            yield block
+        elif shortcut is None:
+            yield tuple(filter(None, block.split(b"\n"))) or None
+        else:
+            for run in shortcut(block):
+                yield run or None
 
 
 def item_line(item_json: bytes) -> bytes:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from faradisc.exchange import compression, csv_rows, ion_values, json_lines
 from faradisc.exchange.compression import Damaged
-from faradisc.exchange.json_lines import RECORD_BYTES_MAX, Malformed
-from faradisc.tables.loading import LoadedRow
+from faradisc.exchange.json_lines import RECORD_BYTES_MAX, Malformed, Shortcut
+from faradisc.tables.loading import Rows
 from faradisc.tables.table import Table
 
 BARREN_BYTES_MAX = 2 * RECORD_BYTES_MAX
@@ -18,11 +18,9 @@ otherwise be read to their end in one step, with everybody else waiting."""
 
 Record = dict[str, Any] | Malformed
 """A document as a DynamoDB JSON line has it, its values unchecked; or what is there instead of one."""
-Shortcut = Callable[[bytes], LoadedRow | None]
-"""Makes a row of a line of DynamoDB JSON, where it can."""
-Found = Record | LoadedRow | None
-"""A record; or the row that a shortcut made of it; or None, a pause: there was work, and no record has come
-of it yet."""
+Found = Record | Rows | None
+"""A record; or the rows that a shortcut made of several; or None, a pause: there was work, and no record has
+come of it yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +61,7 @@ class Reading:
         self.bytes_read = 0
         self._fruitful = 0
         """The count of bytes at the last record."""
+        self._given_back: Rows | None = None
         pieces = self._counted(compression.pieces(file, source.compression))
         if source.format == "ION":
             found: Iterator[Found] = ion_values.records(pieces)
@@ -91,12 +90,19 @@ class Reading:
             if each is not None:
                 self._fruitful = self.bytes_read
             yield each
+            while self._given_back:
+                rows, self._given_back = self._given_back, None
+                yield rows
+
+    def give_back(self, rows: Rows) -> None:
+        """Of the rows that were found last, those that are to be found again."""
+        self._given_back = rows
 
     @property
     def records(self) -> Iterator[Record]:
         """The records without pauses, for whoever has time. Requires: no shortcut was given."""
         for each in self.found:
-            assert not isinstance(each, tuple)
+            assert not isinstance(each, Rows)
             if each is not None:
                 yield each
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 STENCILS_MAX = 128
 FEW = 4
@@ -47,13 +47,53 @@ class Stencil:
 S = TypeVar("S", bound=Stencil)
 
 
+class Tried(Protocol):
+    hits: int
+
+
+T = TypeVar("T", bound=Tried)
+
+
+def worth_keeping(stencils: list[T]) -> list[T]:
+    """At the end of a window: those that enough texts have fitted, the most frequent first; hits anew."""
+    kept = sorted((each for each in stencils if each.hits >= WORTH_HITS), key=lambda each: -each.hits)
+    for each in kept:
+        each.hits = 0
+    return kept
+
+
+class Window:
+    """When to leave data alone that has no forms, which must not pay for the search: when less than a quarter
+    of a window's texts fit, none is tried for as long as a window, the next time for two, four, and so on."""
+
+    def __init__(self) -> None:
+        self.resting = False
+        self._left = WINDOW
+        """Texts until the end of the window, or of the rest."""
+        self._rests = 0
+        """In a row."""
+
+    def passed(self, texts: int, judged: Callable[[], int]) -> None:
+        """So many have come by. judged: called at the end of a window or a rest, tells the window's hits."""
+        self._left -= texts
+        if self._left >= 0:
+            return
+        hits = judged()
+        self._left = WINDOW
+        if self.resting:
+            self.resting = False
+        elif 4 * hits < WINDOW:
+            self.resting = True
+            self._left = WINDOW << min(self._rests, _RESTS_MAX)
+            self._rests += 1
+        else:
+            self._rests = 0
+
+
 class Stencils(Generic[S]):
     """The stencils of one job, the most frequent first.
 
     Which of many to try, the number of quotes in a text gives away: texts with as many mostly fit the same.
-
-    Data without forms must not pay for the search: when less than a quarter of a window's texts fit, none is
-    tried for as long as a window, the next time for two, four, and so on.
     """
 
     def __init__(self, cut: Callable[[bytes], S | None]) -> None:
@@ -62,21 +102,15 @@ class Stencils(Generic[S]):
         self._stencils: list[S] = []
         self._by_mark: dict[int, list[S]] = {}
         """Those that a text with so many quotes has fitted, in this window."""
-        self._left = WINDOW
-        """Texts until the end of the window, or of the rest."""
+        self._window = Window()
         self._misses = 0
-        self._resting = False
-        self._rests = 0
-        """In a row."""
 
     def find(self, text: bytes) -> tuple[S, re.Match[bytes]] | None:
         """A stencil that the text fits, and how; None sends the text the careful way."""
         if len(text) > TEXT_BYTES_MAX:
             return None
-        self._left -= 1
-        if self._left < 0:
-            self._judge()
-        if self._resting:
+        self._window.passed(1, self._judged)
+        if self._window.resting:
             return None
         mark = 0
         if len(self._stencils) > FEW:
@@ -109,24 +143,13 @@ class Stencils(Generic[S]):
             if stencil is not None:
                 self._stencils.append(stencil)
 
-    def _judge(self) -> None:
-        """A window has ended, or a rest."""
+    def _judged(self) -> int:
+        """A window has ended, or a rest; how many texts have fitted in it."""
         hits = sum(each.hits for each in self._stencils)
-        self._left, self._misses = WINDOW, 0
+        self._misses = 0
         self._by_mark.clear()
-        if self._resting:
-            self._resting = False
-        elif 4 * hits < WINDOW:
-            self._resting = True
-            self._left = WINDOW << min(self._rests, _RESTS_MAX)
-            self._rests += 1
-            self._stencils = []
-        else:
-            self._rests = 0
-            self._stencils.sort(key=lambda each: -each.hits)
-            self._stencils = [each for each in self._stencils if each.hits >= WORTH_HITS]
-            for each in self._stencils:
-                each.hits = 0
+        self._stencils = worth_keeping(self._stencils)
+        return hits
 
 
 # --- Cutting -------------------------------------------------------------------------------------

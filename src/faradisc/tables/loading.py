@@ -13,12 +13,13 @@ a third of the time here. tests/fixtures/integrity.py holds what comes out again
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from faradisc.codec import record
+from faradisc.codec.keyspace import slot_shift
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
-from faradisc.storage.api import Batch, Store
+from faradisc.storage.api import Batch, Row, Store
 from faradisc.tables.indexes import entry_change
 from faradisc.tables.table import Index, Table
 from faradisc.values.attribute import Item
@@ -28,6 +29,10 @@ Entry = tuple[int, bytes, bytes, int]
 """Of one index, by its position in `Table.indexes`: row key, record, size."""
 LoadedRow = tuple[bytes, bytes, int, Sequence[Entry]]
 """Row key, record and size of an item, and its index entries."""
+
+
+class Rows(list[LoadedRow]):
+    """Of items that came one after another. A class of its own, so that it can stand among single records."""
 
 
 def row_of(table: Table, item: Item, size: int) -> LoadedRow:
@@ -68,23 +73,17 @@ async def load_rows(store: Store, table: Table, rows: Iterable[LoadedRow], also:
     the call and the writing of the commit.
     """
     assert table.state.filler is not None and table.stream is None and table.collections is None
-    by_part: dict[bytes, dict[bytes, LoadedRow]] = {}
-    for row in rows:
-        by_part.setdefault(table.placement.part_of(row[0]), {})[row[0]] = row
     page = _Page({also.part: also})
-    for part, found in by_part.items():
+    for part, found in _by_part(table, {row[0]: row for row in rows}.values()):
         batch = page.of(part)
-        olds = await store.get(part, list(found), for_update=True)
-        batch.puts += [(row_key, stored) for row_key, stored, _, _ in found.values()]
-        for row, old in zip(list(found.values()), olds, strict=True):
-            if old is not None:
-                row_key, stored, size, _ = found.pop(row[0])
-                batch.bytes_delta += size - record.size_of(old[1])
-                _replace_entries(page, table, record.decode(old[1]), record.decode(stored))
+        olds = await store.get(part, [row[0] for row in found], for_update=True)
+        batch.puts += [(row_key, stored) for row_key, stored, _, _ in found]
+        if olds.count(None) < len(olds):
+            found = _replace(page, table, batch, found, olds)
         batch.items_delta += len(found)
-        batch.bytes_delta += sum([row[2] for row in found.values()]) + STORAGE_OVERHEAD_BYTES * len(found)
+        batch.bytes_delta += sum([row[2] for row in found]) + STORAGE_OVERHEAD_BYTES * len(found)
         if table.indexes:
-            _add_entries(page, table, [entry for row in found.values() for entry in row[3]])
+            _add_entries(page, table, [entry for row in found for entry in row[3]])
     try:
         await store.commit(list(page.batches.values()))
     finally:
@@ -94,6 +93,30 @@ async def load_rows(store: Store, table: Table, rows: Iterable[LoadedRow], also:
                 for part in set(index.placement.parts) & page.batches.keys():
                     for row_key in (*(key for key, _ in page.of(part).puts), *page.of(part).deletes):
                         index.resident.written(row_key)
+
+
+def _by_part(table: Table, rows: Iterable[LoadedRow]) -> Iterator[tuple[bytes, list[LoadedRow]]]:
+    """The parts that have some of the rows, with theirs."""
+    parts, shift = table.placement.parts, slot_shift(table.placement.slots)
+    slots: list[list[LoadedRow]] = [[] for _ in parts]
+    for row in rows:
+        slots[row[0][0] >> shift].append(row)
+    return ((part, found) for part, found in zip(parts, slots, strict=True) if found)
+
+
+def _replace(
+    page: _Page, table: Table, batch: Batch, rows: list[LoadedRow], olds: list[Row | None]
+) -> list[LoadedRow]:
+    """Count those rows whose items are there already, as `olds` says; the others."""
+    new: list[LoadedRow] = []
+    for row, old in zip(rows, olds, strict=True):
+        if old is None:
+            new.append(row)
+            continue
+        _, stored, size, _ = row
+        batch.bytes_delta += size - record.size_of(old[1])
+        _replace_entries(page, table, record.decode(old[1]), record.decode(stored))
+    return new
 
 
 def _add_entries(page: _Page, table: Table, entries: Iterable[Entry]) -> None:
