@@ -134,7 +134,7 @@ def test_a_second_update_waits_for_the_first(slow: Any, clock: ManualClock) -> N
     slow.create_table(TableName="table", **{**schema("p:S"), **PROVISIONED})
     clock.advance(10)
     slow.update_table(TableName="table", ProvisionedThroughput=TEN)
-    with refused("ResourceInUseException", IN_USE + "Table is being updated: table"):
+    with refused("ResourceInUseException", IN_USE + "Table IOPS are currently being updated. Table: table"):
         slow.update_table(
             TableName="table", ProvisionedThroughput={"ReadCapacityUnits": 20, "WriteCapacityUnits": 20}
         )

@@ -358,7 +358,7 @@ class Catalog:
         async with self._changing:
             current = self._current(table)
             if not while_in_use:
-                check_not_in_use(current)
+                check_not_in_use(current, for_update=True)
             state = TableState.from_json(current.state.to_json())
             state.left_history = None  # cleared after the change that left it, or at the start
             until_ns = self._clock.now_ns() + self._transition_ns

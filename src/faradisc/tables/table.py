@@ -379,9 +379,20 @@ def used_definitions(state: TableState) -> list[tuple[str, str]]:
 IN_USE = "Attempt to change a resource which is still in use: Table is being {}: {}"
 
 
-def check_not_in_use(table: Table) -> None:
-    """Control-plane calls wait for each other. Raises ResourceInUseException."""
-    status = table.state.status
+UNITS_IN_USE = (
+    "Attempt to change a resource which is still in use: Table IOPS are currently being updated. Table: {}"
+)
+
+
+def check_not_in_use(table: Table, *, for_update: bool = False) -> None:
+    """Control-plane calls wait for each other. Raises ResourceInUseException.
+
+    An update that meets a change of provisioned units is told so (measured, capacity.md section 2.12).
+    """
+    status, pending = table.state.status, table.state.pending.keys()
+    units = "billing_mode" not in pending and not pending.isdisjoint(("throughput", "index_throughput"))
+    if for_update and status == "UPDATING" and units:
+        raise ResourceInUseException(UNITS_IN_USE.format(table.name))
     doing = {"CREATING": "created", "UPDATING": "updated", "DELETING": "deleted"}.get(status)
     if doing is not None:
         raise ResourceInUseException(IN_USE.format(doing, table.name))
