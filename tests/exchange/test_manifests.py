@@ -13,7 +13,7 @@ from faradisc.exchange.buckets import DirectoryBuckets, Object
 from faradisc.exchange.compression import Damaged
 from faradisc.exchange.manifests import DataFile, Manifests, Summed, checksum
 from faradisc.storage.immediate import run
-from fixtures.buckets import Exchanging, lines, some_items, zipped
+from fixtures.buckets import Exchanging, lines, listed, some_items, zipped
 
 
 class Bucket:
@@ -37,7 +37,7 @@ class Bucket:
                 self.write(key, each)
 
     def opened(self, prefix: str = "") -> Manifests:
-        found = run(self.buckets.objects("bucket", prefix))
+        found = run(listed(self.buckets, "bucket", prefix))
         return Manifests(self.buckets, "bucket", found)
 
 
@@ -66,8 +66,8 @@ def is_known(read: Manifests, key: str) -> bool:
 
 def test_a_manifest_of_many_files_is_read_in_pieces(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
     count = 5 * manifests.LINES_AT_ONCE
-    listed = {f"AWSDynamoDB/1/data/{number}.gz": b"" for number in range(count)}
-    bucket.manifest("AWSDynamoDB/1", {**listed, "AWSDynamoDB/1/data/here.gz": b"content"})
+    named = {f"AWSDynamoDB/1/data/{number}.gz": b"" for number in range(count)}
+    bucket.manifest("AWSDynamoDB/1", {**named, "AWSDynamoDB/1/data/here.gz": b"content"})
     noted = 0
 
     def note(self: Manifests, *line: Any) -> None:
@@ -84,7 +84,7 @@ def test_a_manifest_of_many_files_is_read_in_pieces(bucket: Bucket, monkeypatch:
         noted = 0
     assert sum(at_once) == count + 1 and max(at_once) <= manifests.LINES_AT_ONCE
     assert at_once[0] == at_once[1] == 0  # opened, then hashed: nothing is believed before its checksum is
-    assert set(read._checksums) == {each.key for each in run(bucket.buckets.objects("bucket", ""))}
+    assert set(read._checksums) == {each.key for each in run(listed(bucket.buckets, "bucket", ""))}
     assert is_known(read, "AWSDynamoDB/1/data/here.gz")
 
 

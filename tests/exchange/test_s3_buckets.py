@@ -23,7 +23,7 @@ from faradisc.exchange.desk import Places
 from faradisc.exchange.s3 import S3Buckets
 from faradisc.operations.call import Call
 from faradisc.storage.memory import MemoryStore
-from fixtures.buckets import lines, some_items, zipped
+from fixtures.buckets import lines, listed, some_items, zipped
 from fixtures.doubles import QuietRequests, serving
 from fixtures.schemas import schema
 
@@ -101,7 +101,7 @@ def test_objects_come_and_go(s3: tuple[type[FakeS3], S3Buckets]) -> None:
     draft = buckets.draft("bucket", "name")
     draft.write(b"large" * 1000)
     assert run(buckets.store("bucket", "a/large", draft)) == md5(b"large" * 1000).hexdigest()
-    assert [(each.key, each.size) for each in run(buckets.objects("bucket", "a/"))] == [
+    assert [(each.key, each.size) for each in run(listed(buckets, "bucket", "a/"))] == [
         ("a/large", 5000),
         ("a/small", 1),
     ]
@@ -123,13 +123,13 @@ def test_what_a_request_says_of_a_bucket_is_passed_on(s3: tuple[type[FakeS3], S3
 def test_refusals(s3: tuple[type[FakeS3], S3Buckets]) -> None:
     _, buckets = s3
     with pytest.raises(NoSuchBucket):
-        run(buckets.objects("nowhere", ""))
+        run(listed(buckets, "nowhere", ""))
     with pytest.raises(AccessDenied):
-        run(buckets.objects("forbidden", ""))
+        run(listed(buckets, "forbidden", ""))
     with pytest.raises(NoSuchKey):
         run(buckets.fetch("bucket", "nothing"))
     with pytest.raises(BucketFailed):
-        run(S3Buckets("http://127.0.0.1:1", options=OPTIONS).objects("bucket", ""))
+        run(listed(S3Buckets("http://127.0.0.1:1", options=OPTIONS), "bucket", ""))
 
 
 def test_a_table_in_and_out(s3: tuple[type[FakeS3], S3Buckets], tmp_path: Path) -> None:

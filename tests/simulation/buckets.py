@@ -7,7 +7,7 @@ from hashlib import md5
 from io import BytesIO
 from typing import BinaryIO
 
-from faradisc.exchange.buckets import Access, BucketFailed, Buckets, Draft, NoSuchKey, Object
+from faradisc.exchange.buckets import Access, BucketFailed, Buckets, Draft, Listing, NoSuchKey, Object
 from simulation.actors import pause
 
 BUCKET = "bucket"
@@ -27,16 +27,11 @@ class MemoryBuckets:
     def opened(self, access: Access) -> Buckets:
         return self
 
-    async def objects(self, bucket: str, prefix: str) -> list[Object]:
-        await self._travel()
-        return [
-            Object(key, len(content))
-            for key, content in sorted(self.objects_by_key.items())
-            if key.startswith(prefix)
-        ]
+    def objects(self, bucket: str, prefix: str) -> Listing:
+        return _Listing(self, prefix)
 
     async def fetch(self, bucket: str, key: str) -> BinaryIO:
-        await self._travel()
+        await self.travel()
         if key not in self.objects_by_key:
             raise NoSuchKey(f"there is no {key}")
         return BytesIO(self.objects_by_key[key])
@@ -52,19 +47,35 @@ class MemoryBuckets:
         return await self.put(bucket, key, draft.file.read())
 
     async def put(self, bucket: str, key: str, content: bytes) -> str:
-        await self._travel()
+        await self.travel()
         self.objects_by_key[key] = content
         self._fail_at_times()
         return md5(content, usedforsecurity=False).hexdigest()
 
     async def remove(self, bucket: str, key: str) -> None:
-        await self._travel()
+        await self.travel()
         self.objects_by_key.pop(key, None)
 
-    async def _travel(self) -> None:
+    async def travel(self) -> None:
         await pause(self._chance, 2)
         self._fail_at_times()
 
     def _fail_at_times(self) -> None:
         if self._chance.random() < self.trouble / 2:
             raise BucketFailed("the bucket does not answer")
+
+
+class _Listing:
+    """Of a few objects a page, so that crashes and failures come between them."""
+
+    def __init__(self, buckets: MemoryBuckets, prefix: str) -> None:
+        self._buckets = buckets
+        self._left = sorted((key for key in buckets.objects_by_key if key.startswith(prefix)), reverse=True)
+
+    async def page(self) -> list[Object] | None:
+        await self._buckets.travel()
+        if not self._left:
+            return None
+        keys = [self._left.pop() for _ in range(min(2, len(self._left)))]
+        contents = ((key, self._buckets.objects_by_key.get(key)) for key in keys)
+        return [Object(key, len(content)) for key, content in contents if content is not None]

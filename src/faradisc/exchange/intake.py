@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, BinaryIO
 
-from faradisc.exchange.buckets import Buckets, NoSuchKey, Object
+from faradisc.exchange.buckets import Buckets, Listing, NoSuchKey, Object
 from faradisc.exchange.compression import Damaged
 from faradisc.exchange.json_lines import Shortcut
 from faradisc.exchange.manifests import Manifests
@@ -67,6 +67,8 @@ class Intake:
         self._table = table
         self._progress = progress
         self._shortcut = shortcut
+        self._listing: Listing | None = None
+        self._listed: list[Object] = []
         self._objects: list[Object] | None = None
         self._manifests = Manifests(buckets, self._bucket, ())
         self._file: BinaryIO | None = None
@@ -91,7 +93,7 @@ class Intake:
         if self.done:
             return None
         if self._objects is None:
-            await self._list()
+            await self._list_on()
             return None
         if await self._manifests.read_on():
             return None
@@ -109,8 +111,21 @@ class Intake:
         step.records = self._bounded(step, self._reading)
         return step
 
-    async def _list(self) -> None:
-        found = [each for each in await self._buckets.objects(self._bucket, self._prefix) if each.size]
+    async def _list_on(self) -> None:
+        """Some more of the objects; with the last of them it is known which there are."""
+        if self._listing is None:
+            self._listing = self._buckets.objects(self._bucket, self._prefix)
+            self._listed = []
+        try:
+            page = await self._listing.page()
+        except BaseException:
+            self._listing = None  # one that has failed would only say that this was all
+            raise
+        if page is not None:
+            self._listed += [each for each in page if each.size]
+            return
+        found = sorted(self._listed, key=attrgetter("key"))
+        self._listing, self._listed = None, []
         self._manifests = Manifests(self._buckets, self._bucket, found)
         self._objects = self._manifests.data_only()
         if not self._objects:
@@ -195,6 +210,7 @@ class Intake:
         if self._file is not None:
             self._file.close()
         self._manifests.close()
+        self._listing = None
         self._file = self._reading = None
         self._found = iter(())
 

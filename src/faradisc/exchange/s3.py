@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
@@ -23,6 +23,7 @@ from faradisc.exchange.buckets import (
     Buckets,
     Draft,
     InvalidKey,
+    Listing,
     NoSuchBucket,
     NoSuchKey,
     Object,
@@ -75,6 +76,25 @@ class _Connection:
         return self._made
 
 
+class _S3Listing:
+    def __init__(self, connection: _Connection, asked: dict[str, str]) -> None:
+        self._connection = connection
+        self._asked = asked
+        self._answers: Iterator[dict[str, Any]] | None = None
+
+    async def page(self) -> list[Object] | None:
+        def listed() -> list[Object] | None:
+            if self._answers is None:
+                paginator = self._connection.client.get_paginator("list_objects_v2")
+                self._answers = iter(paginator.paginate(**self._asked))
+            answer = next(self._answers, None)
+            if answer is None:
+                return None
+            return [Object(each["Key"], each["Size"]) for each in answer.get("Contents", ())]
+
+        return await _in_thread(listed)
+
+
 class S3Buckets:
     encrypts = True
 
@@ -101,14 +121,8 @@ class S3Buckets:
     def _client(self) -> Any:
         return self._connection.client
 
-    async def objects(self, bucket: str, prefix: str) -> list[Object]:
-        def listed() -> list[Object]:
-            pages = self._client.get_paginator("list_objects_v2").paginate(
-                Bucket=bucket, Prefix=prefix, **self._reading
-            )
-            return [Object(each["Key"], each["Size"]) for page in pages for each in page.get("Contents", ())]
-
-        return sorted(await _in_thread(listed), key=lambda found: found.key)
+    def objects(self, bucket: str, prefix: str) -> Listing:
+        return _S3Listing(self._connection, {"Bucket": bucket, "Prefix": prefix, **self._reading})
 
     async def fetch(self, bucket: str, key: str) -> BinaryIO:
         def fetched() -> BinaryIO:

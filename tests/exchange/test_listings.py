@@ -1,0 +1,90 @@
+"""What a prefix holds, told in pages.
+
+What it proves: a listing looks at no more names at once than a step may, however many there are and whatever
+they stand for, and tells every object once. Why so: a million names in one step kept every request waiting.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from faradisc.exchange import buckets as buckets_module
+from faradisc.exchange.buckets import DRAFT_PREFIX, DirectoryBuckets, NoSuchBucket, Object
+from faradisc.storage.immediate import run
+from fixtures.buckets import BUCKET, Exchanging, lines, listed, some_items
+
+NAMES = 7
+
+
+@pytest.fixture(autouse=True)
+def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(buckets_module, "LISTED_NAMES", NAMES)
+
+
+def test_a_directory_is_listed_page_by_page(tmp_path: Path) -> None:
+    keys = [f"in/{n % 5}/deep/{n}" for n in range(40)] + ["in/a"]
+    for key in [*keys, "other/x", "in/0/" + DRAFT_PREFIX + "x", *(f"in/none/{n}" for n in range(30))]:
+        path = tmp_path / BUCKET / key
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"xy")
+    os.symlink(tmp_path / BUCKET / "other", tmp_path / BUCKET / "in/link")
+    buckets = DirectoryBuckets(tmp_path)
+    assert run(listed(buckets, BUCKET, "in/")) == sorted(
+        (Object(key, 2) for key in [*keys, *(f"in/none/{n}" for n in range(30))]), key=lambda each: each.key
+    )
+    assert [each.key for each in run(listed(buckets, BUCKET, "in/a"))] == ["in/a"]
+    assert run(listed(buckets, BUCKET, "nothing/here")) == []
+    with pytest.raises(NoSuchBucket):
+        run(listed(buckets, "nowhere", ""))
+
+
+@pytest.mark.parametrize(("prefix", "matching"), [("", 100), ("5", 11), ("x", 0)])
+def test_a_page_is_of_so_many_names_whether_they_are_meant_or_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prefix: str, matching: int
+) -> None:
+    (tmp_path / BUCKET).mkdir()
+    for n in range(100):
+        (tmp_path / BUCKET / str(n)).touch()
+    listing = DirectoryBuckets(tmp_path).objects(BUCKET, prefix)
+    pages = []
+    while (page := run(listing.page())) is not None:
+        pages.append(len(page))
+    assert len(pages) == -(-100 // NAMES)
+    assert (sum(pages), max(pages) <= NAMES) == (matching, True)
+
+
+def test_an_import_of_many_objects_begins_after_several_steps(exchanging: Exchanging) -> None:
+    items = some_items(60)
+    for number, each in enumerate(items):
+        exchanging.object(f"in/{number}", lines([each]))
+    arn = exchanging.begin_import("in/")
+    for _ in range(len(items) // NAMES):
+        assert exchanging.step()
+        assert exchanging.import_of(arn)["ProcessedItemCount"] == 0
+    exchanging.finish()
+    shown = exchanging.import_of(arn)
+    assert (shown["ImportStatus"], shown["ImportedItemCount"]) == ("COMPLETED", 60)
+    assert sorted(exchanging.items(), key=lambda each: each["p"]["S"]) == items
+
+
+def test_an_import_whose_listing_fails_once_lists_anew(
+    exchanging: Exchanging, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A listing that was cut off must not pass for a whole one."""
+    items = some_items(40)
+    for number, each in enumerate(items):
+        exchanging.object(f"in/{number}", lines([each]))
+    before, errors = buckets_module.Object, iter([None] * 20 + [RuntimeError("a bug")])
+
+    def broken(*args: object) -> Object:
+        error = next(errors, None)
+        if error is not None:
+            raise error
+        return before(*args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(buckets_module, "Object", broken)
+    assert exchanging.import_all("in/")["ImportedItemCount"] == 40
+    assert next(errors, "all raised") == "all raised"
