@@ -149,7 +149,7 @@ class Database:
             throughput=parse_throughput(settings.throughput, settings.throughput_tables),
         )
         await catalog.load()
-        exchange = Exchange(store, catalog, clock, entropy, places)
+        exchange = Exchange(store, catalog, clock, entropy, places, breathe=settings.breathe)
         await exchange.load()
         backups = Backups(store, catalog, clock, entropy, shelf or MemoryShelf())
         await backups.load()

@@ -329,3 +329,23 @@ def test_records_are_put_once_whenever_it_stops(tmp_path: Path, stop_after: int)
     assert len(output(process, shown, "errors")) == 1
     process.check()
     process.close()
+
+
+def test_a_large_output_is_delivered_in_pieces(
+    exchanging: Exchanging, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between any two of them others may run."""
+    exchanging.call("CreateTable", TableName="table", **schema("p:S"))
+    exchanging.object("in/a", b"bad\n" * 100)
+    monkeypatch.setattr(bulk_putting, "PIECE_BYTES", 500)
+    breaths = 0
+
+    async def breathe() -> None:
+        nonlocal breaths
+        breaths += 1
+
+    monkeypatch.setattr(exchanging.local._open()._backend.exchange, "_breathe", breathe)
+    shown = run_all(exchanging)
+    key = f"out/{shown['BulkOperationArn'].rpartition('/')[2]}/errors.jsonl"
+    assert len(exchanging.content(key).splitlines()) == 100
+    assert breaths == -(-len(exchanging.content(key)) // 500)

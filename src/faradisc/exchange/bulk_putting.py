@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from posixpath import join
 from typing import Any
@@ -58,6 +58,8 @@ from faradisc.values.checks import Wording, check_value
 log = logging.getLogger("faradisc.exchange")
 
 _OUTPUTS = {"ERROR": "errors", "CONDITION_CHECK_FAILURE": "condition_check_failures"}
+PIECE_BYTES = 1024 * 1024
+"""Of an output on its way into the bucket, after which others may run."""
 _SECOND_NS = 1_000_000_000
 _JSON_TYPES: dict[str, type] = {
     "ConditionExpression": str,
@@ -107,8 +109,11 @@ def _condition(record: dict[str, Any]) -> Matches | None:
 class _Outputs:
     """What is told of single records of one operation, in the files it asks for."""
 
-    def __init__(self, task: Task, buckets: Buckets, logs: Path) -> None:
+    def __init__(
+        self, task: Task, buckets: Buckets, logs: Path, breathe: Callable[[], Awaitable[None]]
+    ) -> None:
         self._task = task
+        self._breathe = breathe
         self._wanted = task.shown["OutputS3Configuration"]
         self._buckets = buckets.opened(access_of(self._wanted))
         directory = _directory(logs, task)
@@ -145,8 +150,9 @@ class _Outputs:
             draft = self._buckets.draft(bucket, f"{self._task.id}-{_OUTPUTS[kind]}")
             try:
                 with written.path.open("rb") as content:
-                    while piece := content.read(1 << 20):
+                    while piece := content.read(PIECE_BYTES):
                         draft.write(piece)
+                        await self._breathe()
                 key = join(self._wanted.get("S3KeyPrefix") or "", self._task.id, f"{_OUTPUTS[kind]}.jsonl")
                 await self._buckets.store(bucket, key, draft)
             except BaseException:
@@ -321,13 +327,16 @@ class BulkPutting:
         logs: Path,
         *,
         clock: Clock,
+        breathe: Callable[[], Awaitable[None]],
     ) -> None:
+        """breathe: lets others run in the middle of a long step."""
         self._store = store
         self._catalog = catalog
         self._ledger = ledger
         self._buckets = buckets
         self._logs = logs
         self._clock = clock
+        self._breathe = breathe
         self._run: _Run | None = None
         self._free_ns = 0
         """When the units of what was written are paid for."""
@@ -402,7 +411,7 @@ class BulkPutting:
         await self._close(task, "FAILED", code, message)
 
     def _outputs_of(self, task: Task) -> _Outputs:
-        return _Outputs(task, self._buckets, self._logs)
+        return _Outputs(task, self._buckets, self._logs, self._breathe)
 
     def _log_undelivered(self, task: Task, error: Exception) -> None:
         place = _directory(self._logs, task)

@@ -7,7 +7,7 @@ nothing starts without them.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from os import PathLike
@@ -67,11 +67,20 @@ class Exchange:
     """Of one database. Without places nothing can be begun."""
 
     def __init__(
-        self, store: Store, catalog: Catalog, clock: Clock, entropy: Entropy, places: Places | None
+        self,
+        store: Store,
+        catalog: Catalog,
+        clock: Clock,
+        entropy: Entropy,
+        places: Places | None,
+        *,
+        breathe: Callable[[], Awaitable[None]],
     ) -> None:
+        """breathe: lets requests run in the middle of a long step."""
         self._store = store
         self._catalog = catalog
         self._clock = clock
+        self._breathe = breathe
         self.places = places
         self.ledger = Ledger(store, clock, entropy)
         self._jobs: dict[str, Job] = {}
@@ -153,7 +162,13 @@ class Exchange:
             from faradisc.exchange.bulk_putting import BulkPutting  # noqa: PLC0415 - only those that put
 
             return BulkPutting(
-                self._store, self._catalog, self.ledger, places.buckets, places.logs, clock=self._clock
+                self._store,
+                self._catalog,
+                self.ledger,
+                places.buckets,
+                places.logs,
+                clock=self._clock,
+                breathe=self._breathe,
             )
         return self._importer(places)
 
