@@ -280,6 +280,17 @@ def test_a_long_run_keeps_its_hottest_minute() -> None:
 HOSTILE = "</title><script>alert(1)</script>'\"&amp;\x00\u202e;,=\ud800"
 
 
+def test_a_description_is_a_paragraph_and_ends_with_a_word() -> None:
+    """The paragraphs of the six scenarios used to be cut at 300 characters, in the middle of a word."""
+    words = " ".join(f"word{number}" for number in range(80))
+    assert len(words) > 500
+    assert f">{words}<" in render([replace(outcome(), description=words)])
+    cut = re.search(r">(word0 [^<]*)<", render([replace(outcome(), description=f"{words} " * 9)]))
+    assert cut is not None
+    kept, mark = cut[1].rsplit(" ", 1)
+    assert mark == "\u2026" and (f"{words} " * 9).startswith(f"{kept} ")
+
+
 def test_no_name_breaks_out_of_the_page() -> None:
     one = resource(f"{HOSTILE}/index/{HOSTILE}", 10)
     event = EventRow(0, one.name, "split", HOSTILE, HOSTILE, HOSTILE, 2, HOSTILE)

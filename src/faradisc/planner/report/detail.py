@@ -25,6 +25,11 @@ class Detail:
     text: int
     """Characters of a name or of a sentence that came from outside, at most."""
 
+    @property
+    def paragraph(self) -> int:
+        """Characters of a description, at most."""
+        return 4 * self.text
+
 
 def steps(heat_maps: Sequence[tuple[int, int]], bytes_max: int) -> Iterator[Detail]:
     """From the finest to the coarsest, without those whose heat maps alone would be too large.
@@ -45,3 +50,12 @@ def steps(heat_maps: Sequence[tuple[int, int]], bytes_max: int) -> Iterator[Deta
 def cut(text: str, detail: Detail) -> str:
     """A text that is not longer than a page can bear."""
     return text if len(text) <= detail.text else text[: detail.text - 1] + "\u2026"
+
+
+def cut_paragraph(text: str, detail: Detail) -> str:
+    """Likewise for several sentences, which end with a whole word unless there is none."""
+    most = detail.paragraph
+    if len(text) <= most:
+        return text
+    words, _, _ = text[:most].rpartition(" ")
+    return (words or text[: most - 2]) + " \u2026"

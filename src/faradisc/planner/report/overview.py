@@ -11,7 +11,7 @@ from faradisc.charts.plots import bar
 from faradisc.charts.tables import Column, Row, pairs, table
 from faradisc.charts.words import SPACE, count, duration, moment, money, percent, plural, units
 from faradisc.planner.outcome import BudgetResult, ModeCost, Outcome, Totals
-from faradisc.planner.report.detail import Detail, cut
+from faradisc.planner.report.detail import Detail, cut, cut_paragraph
 from faradisc.planner.report.lanes import CAUSE_NAMES
 
 
@@ -94,7 +94,7 @@ def opening(outcome: Outcome, detail: Detail) -> Markup:
             class_=f"verdict {style}",
         ),
         element("ul", [element("li", cut(_sentence(text), detail)) for text in said]) if said else None,
-        paragraphs(cut(outcome.description, detail), style="soft") if outcome.description else None,
+        paragraphs(cut_paragraph(outcome.description, detail), style="soft") if outcome.description else None,
         pairs(_totals(outcome)),
     )
 
