@@ -12,6 +12,7 @@ Source: capacity.md section 2.6; vectors V94, V95.
 
 from __future__ import annotations
 
+from collections import deque
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 class Adaptive:
     """The controller of one resource."""
 
-    __slots__ = ("_act_ns", "_boosted", "_chance", "_resource")
+    __slots__ = ("_act_ns", "_boosted", "_chance", "_delays_ns", "_resource")
 
     def __init__(self, resource: Resource, chance: Chance | None) -> None:
         self._resource = resource
@@ -35,20 +36,29 @@ class Adaptive:
         self._act_ns: list[int | None] = [None, None]
         """Per direction: from when on it acts; None until something is throttled."""
         self._boosted: list[list[Cell]] = [[], []]
+        self._delays_ns: tuple[deque[int], deque[int]] = (deque(), deque())
+        """Per direction: delays that are drawn and not used yet."""
 
     @property
     def quiet(self) -> bool:
         """Whether a minute without requests would change nothing."""
         return self._act_ns == [None, None]
 
-    def _delay_ns(self) -> int:
-        """A wait from the configured range; its middle without a source of chance."""
+    def _delay_ns(self, position: int) -> int:
+        """A wait from the configured range; its middle without a source of chance.
+
+        Both directions draw when one does, so that which of them is throttled first, perhaps by a moment,
+        does not exchange their delays.
+        """
         delays = self._resource.config.adaptive_delay_s
         assert delays is not None
         shortest, longest = delays
         if self._chance is None:
             return (shortest + longest) // 2 * SECOND_NS
-        return self._chance.randint(shortest * SECOND_NS, longest * SECOND_NS)
+        if not self._delays_ns[position]:
+            for drawn in self._delays_ns:
+                drawn.append(self._chance.randint(shortest * SECOND_NS, longest * SECOND_NS))
+        return self._delays_ns[position].popleft()
 
     def end_minute(self, at: int) -> list[Event]:
         """A minute has ended. Requires: the cells' minutes are not cleared yet."""
@@ -72,7 +82,7 @@ class Adaptive:
         begin = self._act_ns[position]
         if begin is None:
             # The first throttle lies in the minute that has just ended.
-            begin = self._act_ns[position] = at - 60 * SECOND_NS + self._delay_ns()
+            begin = self._act_ns[position] = at - 60 * SECOND_NS + self._delay_ns(position)
         if at < begin:
             return []
         unused = Fraction(rate) - Fraction(used, 60 * UNIT)

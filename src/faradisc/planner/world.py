@@ -54,7 +54,6 @@ class World:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.start_ns = plan.start_s * SECOND_NS
-        self.chance = Random(plan.seed)
         self.members: list[Member] = []
         self.on_event: Callable[[Member, Event], None] = lambda member, event: None
         self.on_change: Callable[[Member, int, str], None] = lambda member, at_ns, words: None
@@ -103,7 +102,8 @@ class World:
             composite=index is not None or table.sort_key,
             local_indexes=index is None and bool(table.locals),
             partitions=self._partitions(table, index, rates, items * item_bytes),
-            chance=self.chance,
+            # Each has chances of its own: what one resource draws does not depend on when others do.
+            chance=Random(f"{self.plan.seed}/{name}"),
             on_minute=tell,
         )
         if rates.warm is not None:

@@ -1,5 +1,5 @@
-"""What happens within a second, where the engines could differ in it: keys that are taken one after another,
-and requests of two streams that meet in one partition."""
+"""Where the order of things within a second could tell the engines apart: keys that are taken one after
+another, requests of two streams that meet in one partition, and who is throttled first."""
 
 from __future__ import annotations
 
@@ -77,3 +77,31 @@ def test_streams_that_meet_in_an_index_have_the_same_chances() -> None:
     short, sparse = (each for each in one.resources if each.index)
     part = sum(sparse.write.consumed) / sum(short.write.consumed)
     assert part == pytest.approx(0.3, rel=0.03)
+
+
+def first_boost(writes: str) -> float:
+    """When the reads of a partition were first boosted, with these writes beside them."""
+    plan = load_plan(
+        dedent(f"""
+            profile: classic-2017
+            duration: 40m
+            tables:
+              T: {{read: 20, write: 20, partitions: 2}}
+              U: {{read: 20, write: 20, partitions: 2}}
+            traffic:
+              - {{name: reads, table: T, operation: GetItem, rate: 30, from: 3m, keys: single}}
+              {writes}
+        """),
+        "plan.yaml",
+    )
+    boosts = [event for event in run(plan, engine="fluid").events if event.kind == "boosted"]
+    return min(event.at_s for event in boosts if event.resource == "T" and event.reason == "R")
+
+
+def test_what_adaptive_capacity_waits_for_does_not_depend_on_who_else_is_throttled() -> None:
+    """All delays used to be drawn one after another, in the order of the first throttles: where that differed
+    between the engines, by a moment, they boosted minutes apart."""
+    alone = first_boost("")
+    writes = "- {name: writes, table: %s, operation: PutItem, rate: 15, keys: single}"
+    assert first_boost(writes % "T") == alone
+    assert first_boost(writes % "U") == alone
