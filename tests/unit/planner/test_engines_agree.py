@@ -123,13 +123,26 @@ def test_legacy_clients_whose_requests_are_few_or_come_in_bursts(seed: int) -> N
 @pytest.mark.parametrize("retries", ["none", "standard", "legacy"])
 @pytest.mark.parametrize("seed", range(1000, 1200))
 def test_many_more_plans(seed: int, retries: str) -> None:
-    """Adaptive capacity of 2017 has thresholds: where a table's load is close to one, the engines may boost a
-    partition at different times, or one of them not at all (seed 1130)."""
     text = random_plan(seed, retries)
     one, other = both(text)
     found = differences(one, other)
-    limit = 2 if "classic-2017" in text else 1
-    assert max(found.values()) <= limit, f"{found}\n{text}"
+    assert max(found.values()) <= (2 if seed == IN_STEP else 1), f"{found}\n{text}"
+
+
+IN_STEP = 1130
+"""The one of these plans that differs by more than 1 %, see below."""
+
+
+@pytest.mark.parametrize(("units", "limit"), [(19, 1), (20, 2), (21, 1)])
+def test_two_buckets_that_refill_in_step(units: int, limit: int) -> None:
+    """The partitions' shares of the table's rate are 20 units a second, and so is the index: both earn the 2
+    units of a request in the same tenth of a second, begin with nothing at the same moment, and so open at
+    the same moments for as long as the run lasts. Fluid takes them to be open independently of each other,
+    and differs by 1.6 %. With one unit a second more or less they are not in step, and agree."""
+    text = random_plan(IN_STEP, "legacy")
+    assert text.count("        write: 20\n") == 1 and "partitions: 5\n" in text
+    one, other = both(text.replace("        write: 20\n", f"        write: {units}\n"))
+    assert max(differences(one, other).values()) <= limit
 
 
 @pytest.mark.parametrize("retries", ["none", "standard", "legacy"])
