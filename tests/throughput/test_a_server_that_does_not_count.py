@@ -97,7 +97,7 @@ def counted(process: InProcess) -> list[Any]:
         [lane.bucket.used for lane in lanes if lane.bucket is not None],
         [(cell.spent, cell.charged, cell.used) for cell in cells],
         [(part.bytes, part.items) for part in partitions],
-        {meter.operation: list(meter.recent) for meter in account.requests.meters()},
+        {meter.operation: dict(meter.recent) for meter in account.requests.meters()},
     ]
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 from faradisc.capacity.account import Account
-from faradisc.capacity.metrics import RECENT_MAX, Dimensions, dimensions
+from faradisc.capacity.metrics import FINE_BITS, Dimensions, dimensions
 from faradisc.errors import (
     ApiError,
     ConditionalCheckFailedException,
@@ -79,10 +79,7 @@ class Observer:
                 operations[operation] = table.meter.account.requests.meter(table.name, operation)
             meter = operations[operation]
             # meter.succeeded, written out: this is on the path of every request.
-            recent = meter.recent
-            recent.append(elapsed)
-            if len(recent) >= RECENT_MAX:
-                meter.fold()
+            meter.recent[elapsed >> FINE_BITS] += 1
             if call.returned is not None:
                 meter.returned[call.returned] += 1
         if call.records is not None:
