@@ -110,9 +110,7 @@ _BARE: dict[Callable[..., Any], CodeType] = {
     Database.execute: edited(Database.execute, {"observer", "began"}),
     Backend.table_for_data: edited(Backend.table_for_data, {"tables"}),
     get_item: edited(get_item, instead={"half_units": _UNITS}),
-    read_charged: edited(
-        read_charged, {"meter", "size", "half_units", "counted", "refused"}, {"half_units": "0"}
-    ),
+    read_charged: edited(read_charged, {"meter", "half_units", "counted", "refused"}, {"half_units": "0"}),
     apply_change: edited(apply_change, {"charged"}),
     commit_outcomes: edited(commit_outcomes, {"growing"}),
     Meter.step: _rest.__code__,

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from faradisc.capacity import units
 from faradisc.capacity.throttle import Throttled
 from faradisc.codec import record
-from faradisc.limits import PAGE_BYTES_MAX
+from faradisc.limits import PAGE_BYTES_MAX, READ_UNIT_BYTES
 from faradisc.storage.api import ReadOnlyStore
 from faradisc.tables.charging import try_charge_read
 from faradisc.tables.paging import PageMeter
@@ -137,8 +137,11 @@ async def read_charged(
     row_key = table.placement.row_key(key)
     (row,) = await store.get(table.placement.part_of(row_key), (row_key,), stale_ok=not consistent)
     found = row[1] if row is not None else None
-    size = record.size_of(found) if found is not None else 0
-    half_units = units.read_half_units(size, consistent=consistent)
+    if found is None or len(found) <= READ_UNIT_BYTES:
+        # A record is never smaller than its item, so this is one unit, and its header need not be read.
+        half_units = 2 if consistent else 1
+    else:
+        half_units = units.read_half_units(record.size_of(found), consistent=consistent)
     meter = table.meter
     if meter.only_counts:
         meter.reads.tally[half_units] += 1
