@@ -183,6 +183,7 @@ class Meter:
         meter.override = text
         meter.config = self.settings.of(meter.name) if text is None else parse_config(text)
         meter.enforced = meter.config.enforce
+        meter.heed_change()
 
     def _provide(
         self,
@@ -208,6 +209,7 @@ class Meter:
             del meter.indexes[index]
             meter.insights.pop(index, None)
             meter.insights_settings.pop(index, None)
+        meter.heed_change()
         meter.provisions = dict(provisions)
         if self._recorder is not None:
             self._introduce(meter)
@@ -303,6 +305,7 @@ class Meter:
 
     def _introduce(self, meter: TableMeter) -> None:
         meter.recorder = self._recorder
+        meter.heed_change()
         if self._recorder is None:
             return
         own = meter.provisions[None]
@@ -336,6 +339,7 @@ class Meter:
             meter.account.insights.pop((meter.name, index), None)
         else:
             meter.insights[index] = meter.account.insights[(meter.name, index)] = insights
+        meter.heed_change()
 
     # --- Time and disk ---
 

@@ -85,6 +85,7 @@ class TableMeter:
         "moment",
         "name",
         "now",
+        "only_counts",
         "operations",
         "override",
         "provisions",
@@ -116,6 +117,9 @@ class TableMeter:
         """What is counted of requests, by operation, as far as there were any."""
         self.recorder: Recorder | None = None
         """Told of every charge, where traffic is recorded."""
+        self.only_counts = not config.enforce
+        """Whether a charge is one number to add: nothing is enforced, and nobody is told of it. Every request
+        asks, so it is kept; `heed_change` brings it up to date."""
         self.saved = b""
         self.measure_again: Callable[[], None]
         """To be called when it is not known what the table holds: its partitions are brought to it."""
@@ -124,10 +128,9 @@ class TableMeter:
         self.reads: Lane
         self.writes: Lane
 
-    @property
-    def only_counts(self) -> bool:
-        """Whether a charge is one number to add: nothing is enforced, and nobody is told of it."""
-        return not self.enforced and self.recorder is None and not self.insights
+    def heed_change(self) -> None:
+        """To be called after `enforced`, `recorder` or `insights` has changed."""
+        self.only_counts = not self.enforced and self.recorder is None and not self.insights
 
     def adopt(self, index: str | None, resource: Resource) -> None:
         """Take a resource as the table's own (None) or that of a global index."""
