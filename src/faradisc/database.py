@@ -15,7 +15,7 @@ from faradisc.backups.restoring import Restores
 from faradisc.backups.shelf import MemoryShelf, Shelf
 from faradisc.capacity.account import Account
 from faradisc.capacity.throttle import Throttled
-from faradisc.clock import Clock, Entropy, SystemClock, SystemEntropy
+from faradisc.clock import Clock, Entropy, SystemClock, SystemEntropy, quick_reading
 from faradisc.errors import ApiError, RequestRuleError, StorageError
 from faradisc.exchange.desk import Exchange, Places
 from faradisc.kinesis.delivery import KinesisDelivery
@@ -83,7 +83,7 @@ class Database:
         store, catalog = backend.store, backend.catalog
         self._now = backend.clock.now_ns
         self._moment = catalog.meter.moment
-        self._observer = Observer(catalog.account_of, self._now)
+        self._observer = Observer(catalog.account_of, quick_reading(backend.clock))
         self.neighbours = Neighbours(
             store,
             catalog,

@@ -66,12 +66,15 @@ class Observer:
         account_of: Callable[[str, str], Account],
         now: Callable[[], int],
     ) -> None:
+        """now: the time; it may step backwards."""
         self._account_of = account_of
         self._now = now
 
     def succeeded(self, call: Seen, began: int) -> None:
         """A request was answered. Control-plane requests have no tables here and are not counted."""
         elapsed = self._now() - began
+        if elapsed < 0:  # noqa: PLR1730 - max() would cost more than all of this
+            elapsed = 0
         operation = call.operation
         for table in call.tables:
             operations = table.meter.operations
