@@ -49,7 +49,7 @@ class Seen(Protocol):
     request: dict[str, Any]
     region: str
     account: str
-    tables: list[Any]
+    tables: tuple[Any, ...]
     returned: int | None
 
     @property

@@ -51,7 +51,7 @@ class Call:
     """Host header of the request, where one was sent."""
     wording: Wording = Wording.NEW
     """How the service words refusals of values in this operation; set from the registry."""
-    tables: list[Table] = field(default_factory=list)
+    tables: tuple[Table, ...] = ()
     """Those whose data it asked for, so far; for the metrics."""
     returned: int | None = None
     """How many items a Query, a Scan or a SELECT gives; for the metrics."""
@@ -107,8 +107,10 @@ class Backend:
     def table_for_data(self, call: Call, name_or_arn: str) -> Table:
         """A table to read or write. Raises ResourceNotFoundException unless it serves data."""
         table = self.catalog.for_data(name_or_arn, call.region, call.account)
-        if table not in call.tables:
-            call.tables.append(table)
+        if not call.tables:
+            call.tables = (table,)
+        elif table not in call.tables:
+            call.tables = (*call.tables, table)
         return table
 
     def table_for_control(self, call: Call) -> Table:
