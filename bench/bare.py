@@ -112,7 +112,7 @@ _BARE: dict[Callable[..., Any], CodeType] = {
     get_item: edited(get_item, instead={"half_units": _UNITS}),
     read_charged: edited(read_charged, {"meter", "half_units", "counted", "refused"}, {"half_units": "0"}),
     apply_change: edited(apply_change, {"charged"}),
-    commit_outcomes: edited(commit_outcomes, {"growing"}),
+    commit_outcomes: edited(commit_outcomes, {"growing", "grow_partitions"}),
     Meter.step: _rest.__code__,
 }
 _OWN = {function: cast(FunctionType, function).__code__ for function in _BARE}

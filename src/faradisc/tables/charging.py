@@ -37,8 +37,12 @@ if TYPE_CHECKING:
 
 def charge_write(outcome: Outcome) -> None:
     """Admit and charge a write of its own. Raises Throttled; then nothing was charged."""
-    if outcome.change.table.meter.only_counts:
-        _count_write(outcome)
+    meter = outcome.change.table.meter
+    if meter.only_counts:
+        if outcome.entries:
+            _count_write(outcome)
+        else:
+            meter.writes.tally[outcome.write_units * 2] += 1
         return
     refused = try_charge_write(outcome)
     if refused is not None:

@@ -361,9 +361,11 @@ async def commit_outcomes(
     if not batches.by_part:
         await store.settle(0)
         return True
-    growing = [outcome for outcome in outcomes if outcome.change.table.meter.enforced]
-    for outcome in growing:
-        grow_partitions(outcome)  # in one go with the commit: a measuring sees both or none
+    growing: list[Outcome] = []
+    for outcome in outcomes:
+        if outcome.change.table.meter.enforced:
+            growing.append(outcome)
+            grow_partitions(outcome)  # in one go with the commit: a measuring sees both or none
     # Before, for searches while the commit is seen and its sync is waited for; and after, for a store whose
     # commits are seen later, even when nobody waits any more: it may have been made.
     if batches.resident:
