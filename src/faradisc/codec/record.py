@@ -10,6 +10,7 @@ decoding it. Being canonical, two records are equal exactly when their items are
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
@@ -21,6 +22,8 @@ Record: TypeAlias = bytes
 
 HEADER_BYTES = 5
 _FORMAT = b"\x01"
+_SIZE = struct.Struct(">I").unpack_from
+"""Half the instructions of int.from_bytes on a slice."""
 
 
 def encode(item: Item, size_bytes: int) -> Record:
@@ -40,7 +43,8 @@ def of_members(members: Iterable[bytes], sizes_bytes: Sequence[int]) -> list[Rec
 
 def size_of(record: Record) -> int:
     """Size of the item in bytes, from the header."""
-    return int.from_bytes(record[1:5], "big")
+    size: int = _SIZE(record, 1)[0]
+    return size
 
 
 def decode(record: Record) -> Item:
