@@ -85,6 +85,7 @@ class TableMeter:
         "moment",
         "name",
         "now",
+        "only_asks",
         "only_counts",
         "operations",
         "override",
@@ -120,6 +121,8 @@ class TableMeter:
         self.only_counts = not config.enforce
         """Whether a charge is one number to add: nothing is enforced, and nobody is told of it. Every request
         asks, so it is kept; `heed_change` brings it up to date."""
+        self.only_asks = config.enforce
+        """Whether throughput is enforced and nobody is told of charges; kept likewise."""
         self.saved = b""
         self.measure_again: Callable[[], None]
         """To be called when it is not known what the table holds: its partitions are brought to it."""
@@ -130,7 +133,9 @@ class TableMeter:
 
     def heed_change(self) -> None:
         """To be called after `enforced`, `recorder` or `insights` has changed."""
-        self.only_counts = not self.enforced and self.recorder is None and not self.insights
+        untold = self.recorder is None and not self.insights
+        self.only_counts = untold and not self.enforced
+        self.only_asks = untold and self.enforced
 
     def adopt(self, index: str | None, resource: Resource) -> None:
         """Take a resource as the table's own (None) or that of a global index."""

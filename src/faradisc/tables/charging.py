@@ -66,7 +66,8 @@ def try_charge_write(outcome: Outcome) -> Throttle | None:
         else:
             # One lane and one place: the way of most writes.
             writes, place = meter.writes, outcome.change.row_key
-            admitted = writes.charge(place, _own_half_units(outcome), now)
+            half_units = _own_half_units(outcome) if outcome.entries else outcome.write_units * 2
+            admitted = writes.charge(place, half_units, now)
             refused = None if admitted else writes.refuse(place, now)
         if refused is not None:
             note_refused(outcome.change, refused)

@@ -146,6 +146,15 @@ async def read_charged(
     if meter.only_counts:
         meter.reads.tally[half_units] += 1
         return found, half_units
+    if meter.only_asks:
+        # try_charge_read without its questions: the way of most reads where throughput is enforced.
+        now = meter.moment.now
+        if now >= meter.account.due:
+            now = meter.now()
+        reads = meter.reads
+        if not reads.charge(row_key, half_units, now, not consistent):
+            raise Throttled(reads.refuse(row_key, now))
+        return found, half_units
     counted = key if insightful else None
     refused = try_charge_read(table, row_key, counted, half_units, consistent=consistent)
     if refused is not None:
