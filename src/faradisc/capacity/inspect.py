@@ -18,6 +18,9 @@ from faradisc.capacity.resource import Resource
 
 def describe(resource: Resource, now: int) -> dict[str, Any]:
     """Everything there is to see of a resource at `now`."""
+    partitions = resource.partitions.partitions
+    sizes = _above_zero([part.bytes for part in partitions])
+    items = _above_zero([part.items for part in partitions])
     return {
         "arn": resource.arn,
         "profile": resource.config.profile,
@@ -26,7 +29,10 @@ def describe(resource: Resource, now: int) -> dict[str, Any]:
         "write": _lane(resource.writes, resource.write_units, now),
         "capacity": list(resource.capacity(now)) if resource.on_demand else None,
         "warm": resource.warm.describe(),
-        "partitions": [_partition(part, now) for part in resource.partitions.partitions],
+        "partitions": [
+            _partition(part, size_bytes, held, now)
+            for part, size_bytes, held in zip(partitions, sizes, items, strict=True)
+        ],
         "splits": list(resource.splitting.log),
     }
 
@@ -41,7 +47,19 @@ def _lane(lane: Lane, rate: int, now: int) -> dict[str, Any]:
     }
 
 
-def _partition(part: Partition, now: int) -> dict[str, Any]:
+def _above_zero(held: list[int]) -> list[int]:
+    """What partitions hold, of whose estimates only the sum is exact: one below zero is shown as nothing, and
+    what it lacks is taken off the others."""
+    lacking = -sum(each for each in held if each < 0)
+    shown = []
+    for each in held:
+        taken = min(max(each, 0), lacking)
+        lacking -= taken
+        shown.append(max(each, 0) - taken)
+    return shown
+
+
+def _partition(part: Partition, size_bytes: int, items: int, now: int) -> dict[str, Any]:
     return {
         "id": part.id,
         "low": part.low.hex(),
@@ -49,8 +67,8 @@ def _partition(part: Partition, now: int) -> dict[str, Any]:
         "parent": part.parent,
         "born_ns": part.born_ns,
         "state": part.state,
-        "bytes": max(part.bytes, 0),
-        "items": max(part.items, 0),
+        "bytes": size_bytes,
+        "items": items,
         "hot_s": part.hot_s,
         "refused": part.refused,
         "read": _cell(part.reads, now),

@@ -52,3 +52,14 @@ def test_a_split_keeps_the_sum_of_what_turned_out_to_be_less_than_nothing() -> N
     assert (sum(part.bytes for part in parts), sum(part.items for part in parts)) == (0, 0)
     assert min(shown["bytes"] for shown in describe(resource, 0)["partitions"]) == 0
     assert min(shown["items"] for shown in describe(resource, 0)["partitions"]) == 0
+
+
+def test_what_is_shown_adds_up_although_nothing_is_shown_below_zero() -> None:
+    resource = Resource("arn", "table", profile("aws"), 0, read_units=1, write_units=1)
+    place = b"\x00" * 17
+    resource.grow(place, 874, 4)
+    resource.set_partitions(2, 0)
+    resource.grow(place, -857, -3)
+    assert [(part.bytes, part.items) for part in resource.partitions.partitions] == [(-420, -1), (437, 2)]
+    shown = [(part["bytes"], part["items"]) for part in describe(resource, 0)["partitions"]]
+    assert shown == [(0, 0), (17, 1)]
