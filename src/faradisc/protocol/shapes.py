@@ -134,8 +134,9 @@ class _Writer:
         get = f"get_{variable}"
         if node.members:
             self._line(depth, f"{get} = {variable}.get")
-        for name in node.required:
-            self._member(node, name, get, depth)
+        for name in node.members:
+            if name in node.required:
+                self._member(node, name, get, depth)
         if node.required:
             # A request of what is required and nothing else is common, and then all has been looked at.
             self._line(depth, f"if len({variable}) != {len(node.required)}:")

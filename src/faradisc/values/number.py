@@ -161,6 +161,7 @@ def _scientific(text: str) -> tuple[bool, str, int]:
 
 def natural_size(text: str) -> int:
     """Bytes of a text that is a canonical natural number, as most numbers are; 0 for any other text."""
+    # A byte for the exponent, one for each two digits aligned to the decimal point, one for the sign.
     if text.isdigit() and text.isascii() and text[0] != "0" and len(text) <= NUMBER_DIGITS_MAX:
         return (len(text.rstrip("0")) + 3 + len(text) % 2) // 2
     return 0
@@ -168,12 +169,11 @@ def natural_size(text: str) -> int:
 
 def size_bytes(text: str) -> int:
     """Bytes the service counts for a canonical number: 1 for zero, otherwise 2 to 22."""
-    # A byte for the exponent, one for each two digits aligned to the decimal point, one for the sign. Most
-    # numbers are natural or have a whole part, and need no more than their lengths.
-    if text.isdigit():
-        return (len(text.rstrip("0")) + 3 + len(text) % 2) // 2 if text != "0" else 1
+    size = natural_size(text)
+    if size or text == "0":
+        return size or 1
     whole, _, fraction = text.partition(".")
-    if whole.isdigit() and whole != "0":
+    if fraction and whole.isdigit() and whole != "0":
         return (len(whole) + len(fraction) + 3 + len(whole) % 2) // 2
     negative, digits, exponent = _scientific(text)
     return (len(digits) + 4 - exponent % 2) // 2 + negative
