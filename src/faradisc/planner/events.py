@@ -202,9 +202,9 @@ class EventEngine:
 # --- Requests of a plan ---------------------------------------------------------------------------------
 
 
-def requests_of(plan: Plan, flows: list[Flow], world: World) -> Iterator[Request]:
+def requests_of(plan: Plan, flows: list[Flow], world: World, seed: int) -> Iterator[Request]:
     """The requests of a plan's streams, in order of time."""
-    makers = [_Maker(flow, plan.seed, number) for number, flow in enumerate(flows)]
+    makers = [_Maker(flow, seed, number) for number, flow in enumerate(flows)]
     for second in range(plan.duration_s):
         begin = world.start_ns + second * SECOND_NS
         batch: list[Request] = []
@@ -216,6 +216,17 @@ def requests_of(plan: Plan, flows: list[Flow], world: World) -> Iterator[Request
 
 def _at(request: Request) -> int:
     return request.at_ns
+
+
+def even_step(number: int) -> int:
+    """A step whose multiples fill 0..ONE evenly, another for each number below 32: its continued fraction has
+    ones and twos only, so that no fraction of small numbers comes near it. Near 3/7, for example, a stream
+    would visit seven places for half a minute, and seven others after that. Number 1 is the golden ratio's
+    mirror image, which is for the table's keys."""
+    part = GOLDEN / ONE
+    for bit in f"{number:05b}":
+        part = 1 / (1 + int(bit) + part)
+    return int(part * ONE) | 1
 
 
 class Points:
@@ -257,10 +268,7 @@ class _Maker:
         self._sort_points = Points(self._random, _SILVER)
         # Each index takes steps of its own, lest its keys follow the table's.
         self._index_points = [
-            [
-                Points(self._random, _SILVER + 2 * (at + 1) * 7_919_000_017)
-                for at in range(len(stream.indexes))
-            ]
+            [Points(self._random, even_step(at + 2)) for at in range(len(stream.indexes))]
             for stream in flow.streams
         ]
         self._made = 0

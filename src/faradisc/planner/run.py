@@ -71,10 +71,13 @@ def run(
     engine: Engine | None = None,
     trace: Trace | None = None,
     progress: Callable[[int], None] | None = None,
+    arrivals: int | None = None,
 ) -> Outcome:
     """Run a plan, or a trace on a plan's tables.
 
     Equal plans and seeds give equal outcomes, byte for byte. `progress` is told the seconds that have run.
+    `arrivals` is another seed for the moments and keys of single requests (engine of events), everything
+    else as it was: how far two such runs differ is how much of a plan hangs on chance.
     """
     chosen: Engine = engine or ("events" if trace is not None else choose_engine(plan))
     world = World(plan)
@@ -88,12 +91,13 @@ def run(
         observer.on_sample.append(lambda: progress(observer.samples * step_s))
     flows = [_flow(plan, position, observer) for position in range(len(plan.traffic))]
     if chosen == "events":
+        seed = plan.seed if arrivals is None else arrivals
         requests = (
-            requests_of(plan, flows, world)
+            requests_of(plan, flows, world, seed)
             if trace is None
             else requests_of_trace(trace, world, observer, plan.retries)
         )
-        duration_s = EventEngine(world, observer, plan.seed).run(requests, plan.duration_s)
+        duration_s = EventEngine(world, observer, seed).run(requests, plan.duration_s)
     else:
         fluid = FluidEngine(world, observer)
         for flow in flows:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import pairwise
 from random import Random
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from faradisc.codec.keyspace import HASH_BYTES, hash_of
 from faradisc.planner import keys, retries
+from faradisc.planner.events import even_step
 from faradisc.planner.keys import ONE, KeyModel, Shape
 from faradisc.planner.rates import MICRO, Constant, Counter, Daily, Points, Rate, Spikes, Steps, Window
 
@@ -79,6 +81,31 @@ def test_sequential_keys_come_one_after_another() -> None:
     shape = model.shape(0, 150, 200)
     assert [key.name for key in shape.keys] == ["U2", "U3", "U4"]
     assert [round(200 * key.weight / ONE) for key in shape.keys] == [50, 100, 50]
+
+
+def test_a_second_of_keys_in_order_can_be_cut_where_they_change() -> None:
+    shape = keys.Sequential(100, "one").shape(0, 50, 200)
+    assert [key.name for key in shape.keys] == ["U1", "U2", "U3"]
+    parts = [shape.during(begin, end) for begin, end in pairwise([0, *shape.cuts, ONE])]
+    assert [[key.name for key in part.keys] for part in parts] == [["U1"], ["U2"], ["U3"]]
+    middle = shape.during(ONE // 8, ONE // 2)
+    assert [key.name for key in middle.keys] == ["U1", "U2"]
+    assert [key.weight / ONE for key in middle.keys] == pytest.approx([1 / 3, 2 / 3])
+    assert sum(key.weight for key in middle.keys) == ONE
+    even = keys.uniform(7, "one").fixed
+    assert not even.cuts and even.during(0, ONE // 2) is even
+
+
+@pytest.mark.parametrize("number", range(1, 23))
+def test_steps_fill_a_distribution_evenly(number: int) -> None:
+    """However many points there are, every eighth of it has its part of them, but for two. One of the steps
+    used to lie at 3/7, and came back to the same seven places for half a minute."""
+    step = even_step(number)
+    for count in (50, 300, 3000):
+        places = [0] * 8
+        for at in range(count):
+            places[at * step % ONE * 8 // ONE] += 1
+        assert max(abs(each - count / 8) for each in places) <= 2
 
 
 def test_a_collection_can_be_cut() -> None:
