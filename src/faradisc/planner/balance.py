@@ -7,6 +7,9 @@ found by taking the gates by turns and setting each so that what is charged to i
 nothing changes. Every turn solves its own gates exactly, and fractions only need to be as good as counts.
 Only the *tight* gates take part: those that could not serve all that is asked of them.
 
+Gates admit independently of each other, but for those that open in step (planner/instep.py). What those
+let through together is worked out from the fractions before; if new fractions change it, all is done again.
+
 Fractions are floats of plain arithmetic (the same on every machine); balances and counts stay integers.
 
 Source: capacity.md section 3.2 ("Fluid step order"), with its scaling by turns in place of one pass, since
@@ -15,148 +18,33 @@ one pass would blame the table for requests that a partition stops.
 
 from __future__ import annotations
 
-from itertools import repeat
+from itertools import combinations, repeat
 from operator import add
 from typing import TYPE_CHECKING
 
-from faradisc.capacity.config import HALF_UNIT, SECOND_NS
-from faradisc.capacity.partitions import Cell
-from faradisc.capacity.throttle import Cause
-from faradisc.capacity.topology import hash_bounds
-from faradisc.planner.keys import BITS
+from faradisc.capacity.config import HALF_UNIT
+from faradisc.planner.gates import CellGate, Gate, LaneGate, Pair, in_step, learn_cost
+from faradisc.planner.instep import open_too
 
 if TYPE_CHECKING:
     from faradisc.planner.lots import Lot, StreamState
-    from faradisc.planner.observe import LaneNote
     from faradisc.planner.shares import Crowd, Share
     from faradisc.planner.streams import IndexCharge
 
 _TURNS_MAX = 60
 _CLOSE = 1e-5
-_BINDING = 0.999
+_LOOKS_MAX = 4
+_SAME = 0.1
+"""Gates in step are looked at again if what they let through together has changed by more."""
+_ALL = 0.999
 _REFUSES_BELOW = 0.99
 """A partition that refuses less is left in its crowd for now: what it serves too much is its debt."""
-
-
-class LaneGate:
-    """The bucket of a table or index: provisioned rate or configured on-demand maximum."""
-
-    __slots__ = ("asked_ns", "available", "load", "note", "ratio", "tight")
-
-    def __init__(self, note: LaneNote) -> None:
-        self.note = note
-        self.tight = False
-        """Whether it is one of those that `balance` has to set: all the others let everything through."""
-        self.available: int | None = None
-        """Nano-units in this second; None: no such gate."""
-        self.load = 0.0
-        self.ratio = 1.0
-        self.asked_ns = -1
-
-    @property
-    def binds(self) -> bool:
-        """Whether it is charged all it has: then it is what stops requests, perhaps with others that are."""
-        return self.tight and self.available is not None and self.load >= self.available * _BINDING
-
-    @property
-    def short(self) -> bool:
-        """Whether it has less than is asked of it, or nothing."""
-        return self.available is not None and (self.load > self.available or not self.available)
-
-    @property
-    def cause(self) -> Cause:
-        return Cause.PROVISIONED if self.note.lane.bucket is not None else Cause.MAX_ON_DEMAND
-
-    def ask(self, now: int) -> None:
-        """See what there is in the second that begins now."""
-        if self.asked_ns == now:
-            return
-        self.asked_ns = now
-        self.load = 0.0
-        bucket = self.note.lane.bucket or self.note.lane.maximum
-        if bucket is None:
-            self.available = None
-        else:
-            self.available = max(bucket.balance(now) + bucket.rate * 1_000_000_000, 0)
-
-
-class CellGate:
-    """One direction of one partition."""
-
-    __slots__ = (
-        "asked_ns",
-        "at_ns",
-        "available",
-        "bounds",
-        "calm_below",
-        "cell",
-        "load",
-        "ratio",
-        "refused_ns",
-        "refuses",
-        "tight",
-    )
-
-    def __init__(self, cell: Cell) -> None:
-        self.cell = cell
-        self.bounds = hash_bounds(cell.partition)
-        self.tight = False
-        self.refuses = False
-        """Whether it has refused anything lately."""
-        self.refused_ns = 0
-        self.calm_below = -1
-        """A load up to this leaves the partition as it is: its bucket is full, and what is taken flows in
-        again before the next second. Such charges can wait."""
-        self.available = 0
-        self.load = 0.0
-        self.ratio = 1.0
-        self.asked_ns = -1
-        self.at_ns = -1
-        """When this second's requests are charged: at its beginning, or at that of their stretch of it."""
-
-    def ask(self, now: int) -> None:
-        if self.asked_ns == now:
-            return
-        self.asked_ns = self.at_ns = now
-        self.load = 0.0
-        cell = self.cell
-        income = cell.rate * 1_000_000_000
-        held = cell.balance(now)
-        available = held + income
-        share = cell.share
-        self.calm_below = income if held == cell.cap and share is None else -1
-        if share is not None:
-            income = share.rate * 1_000_000_000 // share.scale
-            available = min(available, share.balance(now) + income)
-        self.available = max(available, 0)
-
-    def narrow(self, begin: int, end: int, overdraft: int) -> None:
-        """All requests of this second come from `begin` to `end`, parts of `ONE`: before that a full bucket
-        gains nothing, and what flows in afterwards is too late for them. Between two such stretches it fills
-        up again, so that what the last request takes beyond its balance, `overdraft` nano-units on the
-        average, is served as well."""
-        self.at_ns = at_ns = self.asked_ns + (begin * SECOND_NS >> BITS)
-        lasting_ns = (end - begin) * SECOND_NS >> BITS
-        cell, share = self.cell, self.cell.share
-        available = cell.balance(at_ns) + cell.rate * lasting_ns
-        if share is not None:
-            available = min(available, share.balance(at_ns) + share.rate * lasting_ns // share.scale)
-        self.available = available + overdraft if available > 0 else 0
-        self.calm_below = -1
-
-    @property
-    def short(self) -> bool:
-        """Whether it has less than is asked of it, or nothing."""
-        return self.load > self.available or not self.available
-
-
-Gate = LaneGate | CellGate
 
 
 class IndexDemand:
     """What the writes of one stream ask of one global index."""
 
-    __slots__ = ("bound", "charge", "gate", "nano", "parts")
+    __slots__ = ("bound", "charge", "gate", "nano", "parts", "tilts")
 
     def __init__(self, charge: IndexCharge, parts: list[tuple[Share, float]], gate: LaneGate) -> None:
         self.charge = charge
@@ -166,9 +54,61 @@ class IndexDemand:
         self.gate = gate
         self.bound: list[tuple[CellGate, float]] = []
         """Those that are tight."""
+        self.tilts: dict[Gate | None, float] = {}
+        """By partition, how many times as many requests come through as if nothing were in step; None: all
+        that are not here."""
 
     def cells_ratio(self) -> float:
         return 1.0 - sum([weight * (1.0 - gate.ratio) for gate, weight in self.bound])
+
+    def tilt(self, gate: Gate) -> float:
+        tilts = self.tilts
+        return tilts.get(gate, tilts[None]) if tilts else 1.0
+
+    def learn_tilts(self, total: float, met: list[tuple[float, list[Meeting]]]) -> None:
+        """Of `total` requests that come through, those of some of the table's partitions have met some here
+        in step: so many, and these."""
+        passing = self.cells_ratio()
+        if not total or not passing:
+            self.tilts = {}
+            return
+        others = total
+        beyond: dict[Gate, float] = {}
+        for admitted, meetings in met:
+            whole = passing + sum([meeting.weight * meeting.more for meeting in meetings])
+            plain = admitted * passing / whole if whole else 0.0
+            others += plain - admitted
+            for meeting in meetings:
+                gate = meeting.other
+                if gate.ratio:
+                    beyond[gate] = beyond.get(gate, 0.0) + plain * meeting.more / gate.ratio
+        self.tilts = {gate: (others + more) / total for gate, more in beyond.items()}
+        self.tilts[None] = others / total
+
+
+class Meeting:
+    """Two gates of one request that open in step, and so let it through more or less often than by chance."""
+
+    __slots__ = ("_seen", "more", "offset", "one", "other", "periods", "weight")
+
+    def __init__(self, one: Gate, other: Gate, pair: Pair, weight: float) -> None:
+        self.one = one
+        self.other = other
+        self.periods, self.offset = pair
+        self.weight = weight
+        """What part of the requests that meet the one meet the other."""
+        self._seen = (-1.0, -1.0)
+        self.more = 0.0
+        """The part of those who pass the one that passes the other, beyond those who would by chance."""
+
+    def look(self) -> float:
+        """Set `more` by the present ratios, and return it."""
+        one, other = self.one.ratio, self.other.ratio
+        before = self._seen
+        if abs(one - before[0]) > _CLOSE * one or abs(other - before[1]) > _CLOSE * other:
+            self._seen = (one, other)
+            self.more = open_too(one, other, self.periods, self.offset) - other
+        return self.more
 
 
 Polynomial = list[float]
@@ -176,12 +116,34 @@ Polynomial = list[float]
 coefficients from the highest power down. The constant is those who come anyway, the rest comes back."""
 
 
+class Bound:
+    """A portion whose partition is tight."""
+
+    __slots__ = ("attempts", "gate", "lift", "met")
+
+    def __init__(self, gate: CellGate, attempts: Polynomial) -> None:
+        self.gate = gate
+        self.attempts = attempts
+        self.met: list[tuple[IndexDemand, list[Meeting]]] = []
+        """By index, its partitions that open in step with this one."""
+        self.lift = 1.0
+        """How many times as many requests come through as if nothing were in step."""
+
+    def look(self) -> None:
+        """Set `lift` by the present ratios."""
+        self.lift = 1.0
+        for index, meetings in self.met:
+            passing = index.cells_ratio()
+            if passing:
+                self.lift *= 1.0 + sum([meeting.weight * meeting.look() for meeting in meetings]) / passing
+
+
 class Demand:
     """What one lot of a stream asks for in one second."""
 
     __slots__ = (
-        "back", "bound", "crowd", "crowd_back", "free", "gate", "half_units", "indexes", "lot", "nano",
-        "partition_nano", "portions", "state",
+        "back", "bound", "crowd", "crowd_back", "free", "gate", "half_units", "indexes", "lift", "lot",
+        "met", "nano", "partition_nano", "portions", "state",
     )  # fmt: skip
 
     def __init__(
@@ -208,8 +170,11 @@ class Demand:
         self.partition_nano = half_units * (lane.eventual_half if eventual else HALF_UNIT)
         self.gate = gate
         self.indexes: list[IndexDemand] = []
-        self.bound: list[tuple[Gate, Polynomial]] = []
-        """The attempts of the portions whose partition is tight."""
+        self.bound: list[Bound] = []
+        self.met: list[Meeting] = []
+        """Gates that all requests meet, and that open in step."""
+        self.lift = 1.0
+        """How many times as many requests come through these as if they were not."""
         self.free: Polynomial = []
         """Those of all the others."""
 
@@ -218,31 +183,31 @@ class Demand:
         """Whether there are retries."""
         return bool(self.back) or self.crowd_back is not None
 
-    def load_gates(self, now: int) -> None:
+    def load_gates(self, now: int, lasting_ns: int) -> None:
         """Tell the gates what is asked of them if all of it passes: the most that can be."""
-        self.gate.ask(now)
+        self.gate.ask(now, lasting_ns)
         total = 0
         if self.crowd is not None and self.crowd_back is not None:
             total = sum(self.crowd_back)
             each = total * self.partition_nano / self.crowd.weight
             for share in self.crowd.shares:
-                share.gate.ask(now)
+                share.gate.ask(now, lasting_ns)
                 share.gate.load += share.weight * each
         for position, (share, count) in enumerate(self.portions):
             gate = share.gate
-            gate.ask(now)
+            gate.ask(now, lasting_ns)
             if self.back:
                 count += sum(self.back.get(position, ()))
             gate.load += count * self.partition_nano
             total += count
         self.gate.load += total * self.nano
         for index in self.indexes:
-            index.gate.ask(now)
+            index.gate.ask(now, lasting_ns)
             nano = index.nano
             index.gate.load += total * nano
             for share, weight in index.parts:
                 gate = share.gate
-                gate.ask(now)
+                gate.ask(now, lasting_ns)
                 gate.load += total * weight * nano
 
     def short(self) -> bool:
@@ -277,7 +242,7 @@ class Demand:
                     counts = self._crowd_part(share.weight)
                 counts = list(map(add, counts, self.back.get(position) or repeat(0)))
                 counts[0] += count
-                self.bound.append((gate, _attempts(counts, chains)))
+                self.bound.append(Bound(gate, _attempts(counts, chains)))
             else:
                 rest[0] += count
                 if position in self.back:
@@ -287,6 +252,39 @@ class Demand:
         for index in self.indexes:
             index.bound = [(share.gate, weight) for share, weight in index.parts if share.gate.tight]
 
+    def tell_costs(self) -> None:
+        """Tell tight gates what one request takes."""
+        learn_cost(self.gate, self.nano)
+        for share, _ in self.portions:
+            if share.gate.tight:
+                learn_cost(share.gate, self.partition_nano)
+        for index in self.indexes:
+            learn_cost(index.gate, index.nano)
+            for gate, _ in index.bound:
+                learn_cost(gate, index.nano)
+
+    def meet(self) -> None:
+        """Find the gates that open in step. Requires: `divide`, and all demands have told their costs."""
+        wholes: list[Gate] = [
+            gate for gate in (self.gate, *(index.gate for index in self.indexes)) if gate.tight
+        ]
+        # With lots of their own, requests meet one partition of an index.
+        wholes += [gate for index in self.indexes for gate, weight in index.bound if weight > _ALL]
+        self.met = []
+        for one, other in combinations(wholes, 2):
+            pair = in_step(one, other)
+            if pair is not None:
+                self.met.append(Meeting(one, other, pair, 1.0))
+        for bound in self.bound:
+            for index in self.indexes:
+                meetings = [
+                    Meeting(bound.gate, gate, pair, weight)
+                    for gate, weight in index.bound
+                    if (pair := in_step(bound.gate, gate)) is not None
+                ]
+                if meetings:
+                    bound.met.append((index, meetings))
+
     def _crowd_part(self, weight: int) -> list[float]:
         """The retries of so much of the crowd."""
         if self.crowd is None or self.crowd_back is None:
@@ -294,38 +292,74 @@ class Demand:
         part = weight / self.crowd.weight
         return [held * part for held in self.crowd_back]
 
+    @property
+    def in_step(self) -> bool:
+        """Whether any of its gates are."""
+        return bool(self.met) or any(bound.met for bound in self.bound)
+
+    def look(self) -> bool:
+        """See how gates in step let through together, at their present ratios. Returns: whether that differs
+        from when this was last looked at."""
+        before = [self.lift, *(bound.lift for bound in self.bound if bound.met)]
+        self.lift = 1.0
+        for meeting in self.met:
+            if meeting.other.ratio:
+                self.lift *= 1.0 + meeting.look() / meeting.other.ratio
+        met: dict[IndexDemand, list[tuple[float, list[Meeting]]]] = {}
+        for bound in self.bound:
+            if bound.met:
+                bound.look()
+                for index, meetings in bound.met:
+                    met.setdefault(index, []).append((self.admitted(bound), meetings))
+        if met:
+            total = self.total()
+            for index, pairs in met.items():
+                index.learn_tilts(total, pairs)
+        after = [self.lift, *(bound.lift for bound in self.bound if bound.met)]
+        return any(abs(new - old) > _SAME * old for new, old in zip(after, before, strict=True))
+
     def index_ratio(self) -> float:
-        """The part of the writes that all global indexes admit."""
-        ratio = 1.0
+        """The part of the writes that all global indexes admit, of those whom the table's bucket does."""
+        ratio = self.lift
         for index in self.indexes:
             ratio *= index.gate.ratio * index.cells_ratio()
         return ratio
 
+    def admitted(self, bound: Bound) -> float:
+        """How many requests of a portion come through at the present ratios."""
+        ratio = min(self.gate.ratio * self.index_ratio() * bound.gate.ratio * bound.lift, 1.0)
+        return ratio * _value(bound.attempts, 1.0 - ratio)
 
-_ALL = 0.999
+    def total(self) -> float:
+        """How many requests come through."""
+        base = self.gate.ratio * self.index_ratio()
+        return base * _value(self.free, 1.0 - base) + sum(map(self.admitted, self.bound))
+
+    def lifts(self) -> dict[CellGate, float]:
+        """By partition of the table, how many times as many requests come through as if nothing were in step;
+        those that are not here: 1."""
+        return {bound.gate: bound.lift for bound in self.bound if bound.met}
 
 
-def narrow(demands: list[Demand]) -> None:
-    """Tell partitions of which keys are taken in order, and which nobody else asks, in what part of the
-    second they are asked. Requires: `load_gates` of all demands."""
-    asked: dict[CellGate, tuple[int, int, float, int]] = {}
+def overdraw(demands: list[Demand]) -> None:
+    """Count in what the last request of a part of a second takes beyond its partition's balance, half of its
+    cost on the average. From one second to the next that makes no difference, for it is debt then; between
+    two stretches in which a partition is asked for anything it is made good. Requires: `load_gates`."""
+    costs: dict[CellGate, int] = {}
 
-    def extend(share: Share, load: float, nano: int) -> None:
-        if share.stretch is not None and load:
-            begin, end, loaded, most = asked.get(share.gate, (*share.stretch, 0.0, 0))
-            begin, end = min(begin, share.stretch[0]), max(end, share.stretch[1])
-            asked[share.gate] = (begin, end, loaded + load, max(most, nano))
+    def learn(gate: CellGate, nano: int) -> None:
+        costs[gate] = max(costs.get(gate, 0), nano)
 
     for demand in demands:
         for share, count in demand.portions:
-            extend(share, count * demand.partition_nano, demand.partition_nano)
-        total = sum(count for _, count in demand.portions)
+            if count:
+                learn(share.gate, demand.partition_nano)
         for index in demand.indexes:
-            for share, weight in index.parts:
-                extend(share, total * weight * index.nano, index.nano)
-    for gate, (begin, end, load, nano) in asked.items():
-        if load >= gate.load * _ALL:
-            gate.narrow(begin, end, nano // 2)
+            for share, _ in index.parts:
+                learn(share.gate, index.nano)
+    for gate, nano in costs.items():
+        if gate.available:
+            gate.available += nano // 2
 
 
 def _attempts(counts: list[float], chains: tuple[tuple[float, ...], ...]) -> Polynomial:
@@ -359,7 +393,17 @@ def balance(demands: list[Demand]) -> bool:
     while True:
         for demand in demands:
             demand.divide()
-        _solve(demands, groups, gates)
+            demand.tell_costs()
+        for demand in demands:
+            demand.meet()
+        in_step = [demand for demand in demands if demand.in_step]
+        for demand in in_step:
+            demand.look()
+        for _ in range(_LOOKS_MAX):
+            _solve(demands, groups, gates)
+            changed = [demand.look() for demand in in_step]
+            if not any(changed):
+                break
         more = _overlooked(demands)
         if not more:
             break
@@ -443,6 +487,7 @@ def _sort_out(gate: Gate, into: dict[int, Gate]) -> None:
     gate.tight = gate.short
     if gate.tight:
         into[id(gate)] = gate
+        gate.cost = 0
     else:
         gate.ratio = 1.0
 
@@ -461,20 +506,21 @@ def _load(demands: list[Demand], gates: list[Gate]) -> None:
     for gate in gates:
         gate.load = 0.0
     for demand in demands:
-        base = demand.gate.ratio
+        base = demand.gate.ratio * demand.lift
         passing = [index.cells_ratio() for index in demand.indexes]
-        for index, ratio in zip(demand.indexes, passing, strict=True):
-            base *= index.gate.ratio * ratio
+        for index, part in zip(demand.indexes, passing, strict=True):
+            base *= index.gate.ratio * part
         total = base * _value(demand.free, 1.0 - base)
-        for gate, attempts in demand.bound:
-            ratio = base * gate.ratio
-            admitted = ratio * _value(attempts, 1.0 - ratio)
+        for bound in demand.bound:
+            gate = bound.gate
+            ratio = min(base * gate.ratio * bound.lift, 1.0)
+            admitted = ratio * _value(bound.attempts, 1.0 - ratio)
             gate.load += admitted * demand.partition_nano
             total += admitted
         demand.gate.load += total * demand.nano
-        for index, ratio in zip(demand.indexes, passing, strict=True):
+        for index, part in zip(demand.indexes, passing, strict=True):
             charged = total * index.nano
             index.gate.load += charged
-            if ratio:
+            if part:
                 for gate, weight in index.bound:
-                    gate.load += charged * weight * gate.ratio / ratio
+                    gate.load += charged * weight * gate.ratio / part * index.tilt(gate)

@@ -1,28 +1,34 @@
-"""The fluid engine: one step per second, over rates instead of requests.
+"""The fluid engine: one step per second, over rates instead of requests. A second in which keys follow one
+another has a step for each, if a partition may have too little for it.
 
-Each second the requests of every stream are divided over the partitions by the weights of its keys
+In each step the requests of every stream are divided over the partitions by the weights of its keys
 (`Share`s). Where everything fits, it is charged at once. Where something is short, every gate lets through
 the fraction that its units allow (planner/balance.py), refusals are blamed on the gate that stopped them, in
 the service's order, and refused requests come back in later steps if their clients retry.
 
 Counts are integers, and no division loses any of them.
-Charging is the core's own (`Lane.settle_whole` and `settle_cells`), at the beginning of the second and with
-the second's income included, which is what a bucket can serve in it.
+Charging is the core's own (`Lane.settle_whole` and `settle_cells`), at the beginning of the step and with
+the step's income included, which is what a bucket can serve in it.
 
-What the engine leaves out, and the engine of events has: the order of requests within a second, and
-overdrafts by single requests that cost more than their bucket holds. Source: capacity.md section 3.2.
+What the engine leaves out, and the engine of events has: the order of requests within a step, and overdrafts
+by single requests that cost more than their bucket holds. Where buckets open in step with each other, so
+that they are not independent, planner/instep.py knows how often both are open. Source: capacity.md section
+3.2.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
 from operator import add
 from typing import Protocol
 
-from faradisc.capacity.config import HALF_UNIT, SECOND_NS
+from faradisc.capacity.admission import Lane
+from faradisc.capacity.config import HALF_UNIT, SECOND_NS, UNIT
 from faradisc.capacity.partitions import Cell, Partition
 from faradisc.capacity.throttle import Cause
-from faradisc.planner.balance import Demand, IndexDemand, balance, narrow
+from faradisc.planner.balance import Demand, IndexDemand, balance, overdraw
 from faradisc.planner.keys import BITS, ONE, Shape
 from faradisc.planner.lots import Back, StreamState
 from faradisc.planner.observe import FlowNote, LaneNote, Observer
@@ -33,10 +39,32 @@ from faradisc.planner.turnstile import RATIO
 from faradisc.planner.world import World
 
 _MASK = ONE - 1
+_STEPS_MAX = 10
+"""A second is divided into no more parts than this."""
 
 
 Batch = tuple[StreamState, int, Shape]
 """The requests of one stream in one second: how many, and their keys."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A second, or the part of one that lies between `begin` and `end` of 0..ONE."""
+
+    second: int
+    now: int
+    lasting_ns: int
+    begin: int = 0
+    end: int = ONE
+
+    @property
+    def is_part(self) -> bool:
+        return self.end - self.begin < ONE
+
+    @property
+    def rest(self) -> float:
+        """What part it is of the rest of its second."""
+        return (self.end - self.begin) / (ONE - self.begin)
 
 
 class Source(Protocol):
@@ -110,54 +138,90 @@ class FluidEngine:
     # --- One second ---------------------------------------------------------------------------
 
     def _step(self, second: int, now: int) -> None:
-        demands = self._demands(second)
+        batches = [batch for source in self._sources for batch in source.take(second)]
+        cuts = self._cuts(batches, second)
+        if not cuts:
+            self._run(Step(second, now, SECOND_NS), batches)
+            return
+        for begin, end in pairwise([0, *cuts, ONE]):
+            begin_ns, end_ns = begin * SECOND_NS >> BITS, end * SECOND_NS >> BITS
+            mine = [
+                (state, (count * end >> BITS) - (count * begin >> BITS), shape)
+                for state, count, shape in batches
+            ]
+            self._run(Step(second, now + begin_ns, end_ns - begin_ns, begin, end), mine)
+
+    def _cuts(self, batches: list[Batch], second: int) -> list[int]:
+        """Where the second is divided: keys that follow one another ask one partition after the other, and
+        those that nobody asks for the moment cannot save all that flows in. Nowhere, if one partition could
+        serve everything; nor if there are many keys in a second, for then their order hardly matters."""
+        cuts: set[int] = set()
+        asked: dict[Lane, int] = {}
+        for state, count, shape in batches:
+            if not count:
+                continue
+            stream = state.stream
+            cuts.update(shape.cuts)
+            lane = stream.note.lane
+            asked[lane] = asked.get(lane, 0) + count * state.division.nano
+            for index, division in zip(stream.indexes, state.indexes, strict=True):
+                cuts.update(index.keys.shape(second, *state.among).cuts)
+                lane = index.note.lane
+                asked[lane] = asked.get(lane, 0) + count * division.nano
+        if not 0 < len(cuts) < _STEPS_MAX or all(nano <= _least(lane) for lane, nano in asked.items()):
+            return []
+        return sorted(cuts)
+
+    def _run(self, step: Step, batches: list[Batch]) -> None:
+        demands = self._demands(step, batches)
         if not demands:
             return
+        now = step.now
         for demand in demands:
-            demand.load_gates(now)
-        ordered = [demand for demand in demands if demand.state.ordered]
-        if ordered:
-            narrow(ordered)
+            demand.load_gates(now, step.lasting_ns)
+        if step.is_part:
+            overdraw(demands)
         if any(demand.returning or demand.short() for demand in demands):
             if balance(demands):
                 self._gates.refusals += 1
             for demand in demands:
-                self._serve_some(demand, second, now)
+                self._serve_some(demand, step.second, now)
             for state in {demand.state.number: demand.state for demand in demands}.values():
                 state.separate()
         else:
             for demand in demands:
                 self._serve_all(demand, now)
 
-    def _demands(self, second: int) -> list[Demand]:
+    def _demands(self, step: Step, batches: list[Batch]) -> list[Demand]:
         demands: list[Demand] = []
         asked: set[int] = set()
-        for source in self._sources:
-            for state, count, shape in source.take(second):
-                if count:
-                    state.shape = shape
-                    asked.add(state.number)
-                    demands += self._demands_of(state, count, shape, second)
+        for state, count, shape in batches:
+            if count:
+                state.shape = shape.during(step.begin, step.end) if step.is_part else shape
+                asked.add(state.number)
+                demands += self._demands_of(state, count, state.shape, step)
         for state in self._states:
             if state.number not in asked and state.shape is not None:
-                demands += self._demands_of(state, 0, state.shape, second)
+                demands += self._demands_of(state, 0, state.shape, step)
         return demands
 
-    def _demands_of(self, state: StreamState, count: int, shape: Shape, second: int) -> list[Demand]:
+    def _demands_of(self, state: StreamState, count: int, shape: Shape, step: Step) -> list[Demand]:
         stream = state.stream
         shares = state.division.of(shape, stream.note, self._gates)
         if count:
             _offer(stream.note, state.division, stream.half_units, count, stream.eventual)
         of_indexes: list[list[Share]] = []
         for index, division in zip(stream.indexes, state.indexes, strict=True):
-            index_shape = index.keys.shape(second, *state.among)
+            index_shape = index.keys.shape(step.second, *state.among)
+            if step.is_part:
+                index_shape = index_shape.during(step.begin, step.end)
             of_indexes.append(division.of(index_shape, index.note, self._gates))
             if count and index.half_units:
                 _offer(index.note, division, index.half_units, count, False)
         state.follow(of_indexes)
         crowd = state.division.crowd(self._gates.refusals)
         demands: list[Demand] = []
-        for lot, mine, back in state.lots(count, second):
+        for lot, mine, back in state.lots(count, step.second, step.rest):
             if not mine and not back:
                 continue
             portions = list(zip(shares, state.division.divide(mine), strict=True))
@@ -210,7 +274,7 @@ class FluidEngine:
     def _charge_index(self, state: StreamState, index: IndexDemand, admitted: int, now: int) -> None:
         """Divide admitted writes over the index's partitions, in proportion to what each lets through."""
         charge = index.charge
-        parts = [weight * share.gate.ratio for share, weight in index.parts]
+        parts = [weight * share.gate.ratio * index.tilt(share.gate) for share, weight in index.parts]
         total = sum(parts)
         if not total or not admitted:
             return
@@ -247,17 +311,14 @@ class FluidEngine:
             if not count:
                 continue
             total += count
-            gate, cell = share.gate, share.cell
+            cell = share.cell
             if cell.watch is not None:
                 share.unseen += count
-            if gate.load <= gate.calm_below:
+            if share.gate.load <= share.gate.calm_below:
                 share.calm += count
                 continue
             note.cell(cell).half_units += count * half_units
-            if gate.at_ns == now:
-                cells.append((cell, count))
-            else:
-                note.lane.settle_cells([(cell, count)], half_units, gate.at_ns, eventual=eventual)
+            cells.append((cell, count))
         note.lane.settle_whole(half_units, total, now)
         note.lane.settle_cells(cells, half_units, now, eventual=eventual)
         note.second_consumed += total * half_units
@@ -269,6 +330,7 @@ class FluidEngine:
         flow, stream = state.flow, state.stream
         whole = demand.gate.ratio
         through = demand.index_ratio()
+        lifts = demand.lifts()
         charged: list[tuple[Share, int]] = []
         crowd = state.division.crowd(self._gates.refusals)
         attempts_total = 0
@@ -279,7 +341,8 @@ class FluidEngine:
                 continue
             base = whole * share.gate.ratio
             back = demand.back.get(position)
-            attempts, admitted = demand.lot.turnstile(share.cell).push(first, back, base * through, second)
+            ratio = base * through * lifts.get(share.gate, 1.0)
+            attempts, admitted = demand.lot.turnstile(share.cell).push(first, back, ratio, second)
             attempts_total += attempts
             if admitted:
                 charged.append((share, admitted))
@@ -338,6 +401,14 @@ class FluidEngine:
             refused = round(attempts * index.gate.ratio * weight * (1 - ratio))
             _refuse_at(note, share.cell, refused)
             share.denied += refused
+
+
+def _least(lane: Lane) -> float:
+    """Nano-units a second that even the smallest partition can serve."""
+    return UNIT * min(
+        min(cell.rate, cell.share.rate / cell.share.scale) if cell.share is not None else cell.rate
+        for cell in lane.cells
+    )
 
 
 def _refuse_whole(note: LaneNote, cause: Cause, count: int) -> None:

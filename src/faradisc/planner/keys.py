@@ -36,6 +36,8 @@ NAMED_KEYS_MAX = 1000
 """More keys than this are not named one by one: the lighter ones become the tail."""
 Sort = Literal["one", "spread", "rising"]
 SORT_BYTES = 8
+BEHIND_ALL = b"\xff" * SORT_BYTES
+"""No sort key of a collection lies behind this."""
 _SORT_SPACE = 1 << (8 * SORT_BYTES)
 _HASH_SPACE = 1 << (8 * HASH_BYTES)
 
@@ -96,23 +98,32 @@ class Shape:
             return 0
         return self.tail * (_hash_position(high) - _hash_position(low)) // _HASH_SPACE
 
-    def stretch_between(self, low: bytes, high: bytes | None) -> tuple[int, int] | None:
-        """From where to where of 0..ONE the requests reach for named keys between the bounds, where they take
-        the keys in order; None where they do not."""
+    @property
+    def cuts(self) -> Sequence[int]:
+        """Where in 0..ONE one key ends and the next one begins, if they are taken in order."""
+        return self._upto[:-1] if self.ordered else ()
+
+    def during(self, begin: int, end: int) -> Shape:
+        """What is asked for in a part of the second, `begin` to `end` of 0..ONE."""
         if not self.ordered:
-            return None
-        begin, end = ONE, 0
+            return self
+        keys: list[Key] = []
+        left = ONE
         for key, upto in zip(self.keys, self._upto, strict=True):
-            if self.share_of_key(key, low, high):
-                begin, end = min(begin, upto - key.weight), upto
-        return (begin, end) if begin < end else None
+            within = min(upto, end) - max(upto - key.weight, begin)
+            if within > 0:
+                weight = within * ONE // (end - begin)
+                keys.append(Key(key.name, weight, key.prefix))
+                left -= weight
+        keys[0] = replace(keys[0], weight=keys[0].weight + left)
+        return Shape(tuple(keys), 0, self.sort, ordered=True)
 
     def share_of_key(self, key: Key, low: bytes, high: bytes | None) -> int:
         """What part of all requests is for this key and lies between the bounds."""
         if self.sort == "one":
             return key.weight if _holds(key.prefix, low, high) else 0
         if self.sort == "rising":
-            return key.weight if _holds(key.prefix + b"\xff" * SORT_BYTES, low, high) else 0
+            return key.weight if _holds(key.prefix + BEHIND_ALL, low, high) else 0
         begin, end = _sort_position(low, key.prefix), _sort_position(high, key.prefix)
         return key.weight * (end - begin) // _SORT_SPACE
 

@@ -48,12 +48,12 @@ class Lot:
             found = self.turnstiles[cell] = Turnstile(self._retries)
         return found
 
-    def back(self, second: int) -> Back:
-        """The requests that come back in this second."""
+    def back(self, second: int, part: float) -> Back:
+        """The requests that come back in this second, or a part of them."""
         found: Back = {}
         for cell, turnstile in self.turnstiles.items():
             if turnstile.waiting:
-                row = turnstile.back(second)
+                row = turnstile.back(second, part)
                 if row is not None:
                     found[cell] = row
         return found
@@ -95,21 +95,17 @@ class StreamState:
         self._upto: list[int] = [ONE]
         self._phase = 0
 
-    @property
-    def ordered(self) -> bool:
-        """Whether its keys, or those of an index, are taken one after another within a second."""
-        return any(division.ordered for division in (self.division, *self.indexes))
-
     # --- Lots ---------------------------------------------------------------------------------
 
-    def lots(self, count: int, second: int) -> list[tuple[Lot, int, Back]]:
-        """The requests of a second by lot: how many there are for the first time, and who comes back."""
+    def lots(self, count: int, second: int, part: float) -> list[tuple[Lot, int, Back]]:
+        """The requests of a second by lot: how many there are for the first time, and who comes back, or such
+        a part of them."""
         if len(self._lots) == 1:
             counts = [count]
         else:
             counts, self._phase = divide(count, self._upto, self._phase)
         return [
-            (lot, mine, lot.back(second) if lot.turnstiles else {})
+            (lot, mine, lot.back(second, part) if lot.turnstiles else {})
             for lot, mine in zip(self._lots.values(), counts, strict=True)
         ]
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Sequence
 from itertools import accumulate
 
 from faradisc.capacity.admission import Lane
 from faradisc.capacity.config import SECOND_NS
 from faradisc.capacity.partitions import Cell
-from faradisc.planner.balance import CellGate, LaneGate
-from faradisc.planner.keys import BITS, GOLDEN, ONE, Key, Shape
+from faradisc.planner.gates import CellGate, LaneGate
+from faradisc.planner.keys import BEHIND_ALL, BITS, GOLDEN, ONE, Key, Shape
 from faradisc.planner.observe import LaneNote
 
 FEW_KEYS = 8
@@ -26,7 +28,7 @@ class Share:
 
     __slots__ = (
         "_heavy", "_places", "_shape", "calm", "cell", "denied", "gate", "hot", "owed", "refused_left",
-        "stretch", "unseen", "weight",
+        "unseen", "weight",
     )  # fmt: skip
 
     def __init__(self, cell: Cell, weight: int, shape: Shape, gate: CellGate) -> None:
@@ -46,8 +48,6 @@ class Share:
         """Admitted requests, for the watch of a hot partition."""
         self._shape = shape
         part = cell.partition
-        self.stretch = shape.stretch_between(part.low, part.high) if weight else None
-        """The part of the second, of `ONE`, in which its requests come; None: they come in all of it."""
         keys: list[tuple[Key, int]] = []
         """Named keys here and their weights of all requests."""
         for key in shape.keys if weight else ():
@@ -166,14 +166,14 @@ class Division:
     """A lane's partitions under one shape of keys. Rebuilt when keys or partitions change."""
 
     __slots__ = (
-        "_crowd", "_half_units", "_nano", "_phase", "_refusals", "_steady", "_strangers", "_turn", "_upto",
-        "few", "shape", "shares", "version",
+        "_crowd", "_half_units", "_phase", "_refusals", "_steady", "_strangers", "_turn", "_upto",
+        "few", "nano", "shape", "shares", "version",
     )  # fmt: skip
 
     def __init__(self, half_units: int, nano: int) -> None:
         """Of requests that cost `half_units`, which are `nano` to a partition."""
         self._half_units = half_units
-        self._nano = nano
+        self.nano = nano
         self._turn = 0
         self.shape: Shape | None = None
         self.version = -1
@@ -197,7 +197,7 @@ class Division:
         self._crowd, self._refusals = _NOBODY, -1
         self.shares = []
         self._strangers = {}
-        for cell in note.lane.cells:
+        for cell in _cells_of(shape, note.lane):
             part = cell.partition
             weight = shape.weight_between(part.low, part.high)
             if weight:
@@ -207,10 +207,6 @@ class Division:
         heaviest = sorted(shape.keys, key=lambda key: (-key.weight, key.name))[:FEW_KEYS]
         self.few = [Few(key) for key in heaviest if key.name]
         return self.shares
-
-    @property
-    def ordered(self) -> bool:
-        return self.shape is not None and self.shape.ordered
 
     def crowd(self, refusals: int) -> Crowd:
         """Those that have refused nothing lately, as long as keys do not change. `refusals` is another number
@@ -241,12 +237,24 @@ class Division:
         for share in (*self.shares, *self._strangers.values()):
             if share.denied or share.calm or share.unseen:
                 self._turn += 1
-                share.tell(note, self._half_units, self._nano, self._turn)
+                share.tell(note, self._half_units, self.nano, self._turn)
 
     def divide(self, count: int) -> list[int]:
         """A second's requests by partition."""
         counts, self._phase = divide(count, self._upto, self._phase)
         return counts
+
+
+def _cells_of(shape: Shape, lane: Lane) -> Sequence[Cell]:
+    """The partitions that a shape's requests may be for, in order of place."""
+    if shape.tail or len(shape.keys) > FEW_KEYS:
+        return lane.cells
+    found: set[int] = set()
+    for key in shape.keys:
+        first = bisect_right(lane.lows, key.prefix) - 1
+        last = bisect_right(lane.lows, key.prefix + BEHIND_ALL)
+        found.update(range(first, last))
+    return [lane.cells[position] for position in sorted(found)]
 
 
 def divide(count: int, upto: list[int], phase: int) -> tuple[list[int], int]:

@@ -42,10 +42,14 @@ class Turnstile:
         self._served = [0] * retries.attempts
         self._lost = 0
 
-    def back(self, second: int) -> list[int] | None:
-        """Those who come back in this second, per attempt. They are not waiting any more."""
+    def back(self, second: int, part: float = 1.0) -> list[int] | None:
+        """Those who come back in this second, per attempt, or such a part of them. They wait no more."""
         position = second % self._horizon
         row, self._rows[position] = self._rows[position], None
+        if row is not None and part < 1.0:
+            taken = [int(count * part) for count in row]
+            self._rows[position] = list(map(sub, row, taken))
+            row = taken
         if row is not None:
             self.waiting -= sum(row)
         return row

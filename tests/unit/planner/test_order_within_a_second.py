@@ -8,14 +8,8 @@ from textwrap import dedent
 import pytest
 
 from faradisc.planner.loading import load_plan
-from faradisc.planner.outcome import Outcome
 from faradisc.planner.run import run
-from unit.planner.test_engines_agree import differences
-
-
-def both(text: str) -> tuple[Outcome, Outcome]:
-    plan = load_plan(dedent(text), "plan.yaml")
-    return run(plan, engine="events"), run(plan, engine="fluid")
+from unit.planner.agreement import both, differences
 
 
 @pytest.mark.parametrize("per_key", [20, 37, 90])

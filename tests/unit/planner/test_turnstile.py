@@ -73,6 +73,16 @@ def test_rounding_falls_on_each_second_by_turns() -> None:
     assert abs(later - 500) <= 2
 
 
+def test_those_who_come_back_may_be_taken_in_parts() -> None:
+    """For seconds that are run in several steps: each takes its part of what is left."""
+    turnstile = Turnstile(retries.legacy())
+    turnstile.push(100, None, 0.0, 0)
+    rows = [turnstile.back(1, part) for part in (0.25, 0.5, 1.0)]
+    counts = [sum(row) for row in rows if row is not None]
+    assert counts == [25, 37, 38] and turnstile.waiting == 0
+    assert turnstile.back(1) is None
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_chains_are_the_attempts_within_a_second(mode: retries.Retries) -> None:
     """What `chains` say of requests that are refused each time, a turnstile does."""

@@ -1,0 +1,170 @@
+"""The gates a request passes, as one second of the fluid engine finds them: how much there is, how much is
+asked for, and what part of it is let through (planner/balance.py sets that)."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from faradisc.capacity.partitions import Cell
+from faradisc.capacity.throttle import Cause
+from faradisc.capacity.topology import hash_bounds
+from faradisc.planner.instep import meets
+
+if TYPE_CHECKING:
+    from faradisc.capacity.buckets import Bucket
+    from faradisc.planner.observe import LaneNote
+
+_VARIOUS = -1
+_BINDING = 0.999
+
+
+class LaneGate:
+    """The bucket of a table or index: provisioned rate or configured on-demand maximum."""
+
+    __slots__ = ("asked_ns", "available", "bucket", "cost", "load", "note", "ratio", "spilled", "tight")
+
+    def __init__(self, note: LaneNote) -> None:
+        self.note = note
+        self.bucket: Bucket | None = None
+        self.cost = 0
+        """While it is tight: nano-units that each of this second's requests takes; `_VARIOUS`: not all take
+        the same."""
+        self.spilled = False
+        """Whether it has been full: the moments at which it opens depend since then on who came first."""
+        self.tight = False
+        """Whether it is one of those that `balance` has to set: all the others let everything through."""
+        self.available: int | None = None
+        """Nano-units in this second; None: no such gate."""
+        self.load = 0.0
+        self.ratio = 1.0
+        self.asked_ns = -1
+
+    @property
+    def binds(self) -> bool:
+        """Whether it is charged all it has: then it is what stops requests, perhaps with others that are."""
+        return self.tight and self.available is not None and self.load >= self.available * _BINDING
+
+    @property
+    def short(self) -> bool:
+        """Whether it has less than is asked of it, or nothing."""
+        return self.available is not None and (self.load > self.available or not self.available)
+
+    @property
+    def cause(self) -> Cause:
+        return Cause.PROVISIONED if self.note.lane.bucket is not None else Cause.MAX_ON_DEMAND
+
+    def ask(self, now: int, lasting_ns: int) -> None:
+        """See what there is in the step that begins now."""
+        if self.asked_ns == now:
+            return
+        self.asked_ns = now
+        self.load = 0.0
+        self.bucket = bucket = self.note.lane.bucket or self.note.lane.maximum
+        if bucket is None:
+            self.available = None
+        else:
+            held = bucket.balance(now)
+            self.spilled = self.spilled or held == bucket.cap
+            self.available = max(held + bucket.rate * lasting_ns, 0)
+
+
+class CellGate:
+    """One direction of one partition."""
+
+    __slots__ = (
+        "asked_ns",
+        "available",
+        "bounds",
+        "calm_below",
+        "cell",
+        "cost",
+        "load",
+        "ratio",
+        "refused_ns",
+        "refuses",
+        "spilled",
+        "tight",
+    )
+
+    def __init__(self, cell: Cell) -> None:
+        self.cell = cell
+        self.bounds = hash_bounds(cell.partition)
+        self.tight = False
+        self.refuses = False
+        """Whether it has refused anything lately."""
+        self.refused_ns = 0
+        self.calm_below = -1
+        """A load up to this leaves the partition as it is: its bucket is full, and what is taken flows in
+        again before the next second. Such charges can wait."""
+        self.cost = 0
+        self.spilled = False
+        """These two as in `LaneGate`."""
+        self.available = 0
+        self.load = 0.0
+        self.ratio = 1.0
+        self.asked_ns = -1
+
+    def ask(self, now: int, lasting_ns: int) -> None:
+        if self.asked_ns == now:
+            return
+        self.asked_ns = now
+        self.load = 0.0
+        cell = self.cell
+        income = cell.rate * lasting_ns
+        held = cell.balance(now)
+        available = held + income
+        share = cell.share
+        self.calm_below = income if held == cell.cap and share is None else -1
+        if share is not None:
+            income = share.rate * lasting_ns // share.scale
+            available = min(available, share.balance(now) + income)
+            self.spilled = self.spilled or share.scaled_balance(now) == share.cap
+        self.available = max(available, 0)
+
+    @property
+    def bucket(self) -> Bucket | None:
+        """The bank that decides when the gate opens; a partition's limit has none worth the name."""
+        return self.cell.share
+
+    @property
+    def short(self) -> bool:
+        """Whether it has less than is asked of it, or nothing."""
+        return self.load > self.available or not self.available
+
+
+Gate = LaneGate | CellGate
+
+Pair = tuple[Fraction, float]
+"""How two gates open in step: the ratio of their periods, and how far the second one's grid lies behind the
+first one's, as a part of the distance at which there may be points of either."""
+
+
+def in_step(one: Gate, other: Gate) -> Pair | None:
+    """Whether two gates open at the points of grids that meet again and again (planner/instep.py). None: what
+    they do has no period, or none in common. Requires: `learn_cost` of all demands."""
+    mine, theirs = one.bucket, other.bucket
+    if mine is None or theirs is None or one.spilled or other.spilled or one.cost <= 0 or other.cost <= 0:
+        return None
+    cost, price = one.cost * mine.scale, other.cost * theirs.scale
+    ratio = _periods(cost, mine.rate, price, theirs.rate)
+    if ratio is None:
+        return None
+    now = one.asked_ns
+    # Since when each has been earning what its next request costs, in periods.
+    since = (mine.rate * now - mine.used) % cost / cost
+    before = (theirs.rate * now - theirs.used) % price / price
+    return ratio, (since * ratio.numerator - before * ratio.denominator) % 1
+
+
+@lru_cache(maxsize=1024)
+def _periods(cost: int, rate: int, price: int, pace: int) -> Fraction | None:
+    ratio = Fraction(cost * pace, price * rate)
+    return ratio if meets(ratio) else None
+
+
+def learn_cost(gate: Gate, nano: int) -> None:
+    """Some requests of this second take so much."""
+    if nano:
+        gate.cost = nano if gate.cost in (0, nano) else _VARIOUS
