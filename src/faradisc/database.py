@@ -69,6 +69,8 @@ class Settings:
     """How far LatestRestorableDateTime is behind the clock; about 5 minutes in the service."""
     breathe: Callable[[], Awaitable[None]] = alone
     """Lets other requests run in the middle of a long one, where an event loop has any."""
+    give_way: Callable[[], Awaitable[None]] = alone
+    """Leaves others a share of the time, between pieces of work that wait for nothing by themselves."""
 
 
 class Database:
@@ -149,7 +151,9 @@ class Database:
             throughput=parse_throughput(settings.throughput, settings.throughput_tables),
         )
         await catalog.load()
-        exchange = Exchange(store, catalog, clock, entropy, places, breathe=settings.breathe)
+        exchange = Exchange(
+            store, catalog, clock, entropy, places, breathe=settings.breathe, give_way=settings.give_way
+        )
         await exchange.load()
         backups = Backups(store, catalog, clock, entropy, shelf or MemoryShelf())
         await backups.load()

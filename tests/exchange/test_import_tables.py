@@ -87,11 +87,11 @@ def test_the_table_is_there_when_the_import_says_so(
     store, backend = exchanging.store, exchanging.local._open()._backend
     commit, seen = store.commit, set()
 
-    async def looked_at(*args: Any) -> Any:
+    async def looked_at(*args: Any, **named: Any) -> Any:
         table, task = backend.catalog.find("table", "", ""), backend.exchange.ledger.find("import", arn)
         assert table is not None and task is not None
         seen.add((table.state.status, task.status))
-        return await commit(*args)
+        return await commit(*args, **named)
 
     monkeypatch.setattr(store, "commit", looked_at)
     exchanging.finish()

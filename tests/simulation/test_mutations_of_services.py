@@ -19,7 +19,7 @@ from faradisc.scaling.target import Target
 from faradisc.scaling.worker import Scaler
 from faradisc.storage.api import Batch
 from faradisc.tables import writes
-from faradisc.testing.faulty_store import Faults
+from faradisc.testing.faulty_store import Faults, FaultyStore
 from faradisc.vectors.resident import IndexVectors
 from simulation.breaking import found
 
@@ -46,6 +46,14 @@ def test_an_export_of_a_later_moment(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(exporting, "page_at", late)
     assert "never did between versions" in found(lives=1, requests=200, switched_on=1.0)
+
+
+def test_an_import_that_is_complete_before_the_disk_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def hasty(store: FaultyStore) -> None:
+        pass
+
+    monkeypatch.setattr(FaultyStore, "harden", hasty)
+    assert "an import of" in found(**CRASHES, errands=("import",))
 
 
 def test_an_export_that_forgets_a_file_it_has_stored(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,7 +56,8 @@ def batches(draw: st.DrawFn) -> tuple[Batch, dict[bytes, bool]]:
 
 
 steps = st.one_of(
-    st.tuples(st.just("commit"), st.lists(batches(), max_size=3)),
+    st.tuples(st.just("commit"), st.tuples(st.lists(batches(), max_size=3), st.booleans())),
+    st.tuples(st.just("harden"), st.none()),
     st.tuples(st.just("range"), st.tuples(parts, bounds, bounds, st.integers(1, 9), st.booleans())),
     st.tuples(st.just("bytes"), st.tuples(parts, st.integers(0, 12))),
     st.tuples(st.just("trim"), st.tuples(parts, st.integers(0, 12))),
@@ -81,7 +82,11 @@ class History:
         self.store = MirrorStore(self.memory, self.rocks)
         self.store._versions = versions
 
-    def commit(self, drawn: list[tuple[Batch, dict[bytes, bool]]]) -> None:
+    def harden(self, _: object) -> None:
+        run(self.store.harden())
+
+    def commit(self, given: tuple[list[tuple[Batch, dict[bytes, bool]]], bool]) -> None:
+        drawn, durable = given
         touched: set[tuple[Part, bytes]] = set()
         work: list[Batch] = []
         wrong: tuple[Part, bytes] | None = None
@@ -98,7 +103,7 @@ class History:
                     version = version + 1
                 batch.checks.append((key, version))
             work.append(batch)
-        answer = run(self.store.commit(work))
+        answer = run(self.store.commit(work, durable=durable))
         if wrong is not None:
             assert isinstance(answer, Conflict)
             assert (answer.part, answer.key) == wrong

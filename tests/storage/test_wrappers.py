@@ -29,6 +29,8 @@ log part=t after=0 limit=5 -> [1]
 usage part=t -> 1 items, 7 bytes
 parts -> [t log 1]
 settle v2
+commit not durable part=o puts[k=0 bytes] -> [0]
+harden
 snapshot -> s1
 trim part=t before=1
 clear part=t
@@ -55,6 +57,8 @@ async def _story(store: Store) -> None:
     await store.usage(part)
     await store.parts()
     await store.settle(await version_of(MemoryStore(), b"") or row[0] + 1)
+    await store.commit([Batch(other, puts=[(b"k", b"")])], durable=False)
+    await store.harden()
     snapshot = await store.snapshot()
     await store.trim(part, 1)
     await store.clear(part)
@@ -103,7 +107,7 @@ class Forgetful(MemoryStore):
             return [row and (7, row[1]) for row in rows]
         return rows
 
-    async def commit(self, batches: Sequence[Batch]) -> list[int] | Conflict:
+    async def commit(self, batches: Sequence[Batch], *, durable: bool = True) -> list[int] | Conflict:
         if self.fault == "checks":
             return await super().commit([Batch(each.part, puts=each.puts, log=each.log) for each in batches])
         answer = await super().commit(batches)

@@ -75,12 +75,15 @@ class Exchange:
         places: Places | None,
         *,
         breathe: Callable[[], Awaitable[None]],
+        give_way: Callable[[], Awaitable[None]],
     ) -> None:
-        """breathe: lets requests run in the middle of a long step."""
+        """breathe: lets requests run in the middle of a long step; give_way: leaves them a share of the time
+        after one that has not waited for the disk."""
         self._store = store
         self._catalog = catalog
         self._clock = clock
         self._breathe = breathe
+        self._give_way = give_way
         self.places = places
         self.ledger = Ledger(store, clock, entropy)
         self._jobs: dict[str, Job] = {}
@@ -175,7 +178,7 @@ class Exchange:
     def _importer(self, places: Places) -> Importing:
         from faradisc.exchange.importing import Importing  # noqa: PLC0415 - only those that import
 
-        return Importing(self._store, self._catalog, self.ledger, places)
+        return Importing(self._store, self._catalog, self.ledger, places, give_way=self._give_way)
 
     def oldest_needed_ns(self, table: Table) -> int | None:
         """The oldest moment of this table that an export under way reads. An export that nobody goes on with,

@@ -2,7 +2,8 @@
 
 The table is being filled (tables/catalog.py) until the last record is in: nobody reads or writes it. Each
 step's records, index entries, counters and the import's own progress are one commit (tables/loading.py), so
-after a crash the next process goes on behind the last record that was stored.
+after a crash the next process goes on behind the last record that was stored. These commits are not durable,
+so that may be some steps back; all of them are on disk before the import says that it is complete.
 
 What ends an import without a table: an object that is cut off or altered, an object or bucket that cannot be
 read. What does not: records that are no items; they are counted, listed in the error log, and passed over.
@@ -11,7 +12,7 @@ read. What does not: records that are no items; they are counted, listed in the 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from faradisc.errors import ResourceNotFoundException, ValidationException
@@ -34,6 +35,10 @@ from faradisc.values.attribute import Item
 log = logging.getLogger("faradisc.exchange")
 
 FILLER = "import"
+HARD_EVERY = 4
+"""Steps of a process after which what it has loaded is made durable for the first time; then after so many
+times as many, and so on: an import gets on however often a crash comes, and a long one is held up by few of
+these. See docs/decisions/0013-commits-without-the-log.md."""
 DAMAGED, GONE = "InputDamaged", "TableNotFound"
 
 
@@ -81,6 +86,8 @@ class _Run:
         shown, progress = task.shown, task.progress
         self.task = task
         self.table = table
+        self._steps = 0
+        self._hard_at = HARD_EVERY
         self._transform = places.transform
         place = shown["S3BucketSource"]
         buckets = places.buckets.opened(access_of(place))
@@ -115,6 +122,10 @@ class _Run:
         shown["ImportedItemCount"] += len(rows)
         shown["ErrorCount"] += step.count - len(rows)
         await load_rows(store, self.table, rows, also=task.batch())
+        self._steps += 1
+        if self._steps == self._hard_at:
+            self._hard_at *= HARD_EVERY
+            await store.harden()
 
 
 def source_of(shown: dict[str, Any]) -> Source:
@@ -132,11 +143,20 @@ def source_of(shown: dict[str, Any]) -> Source:
 class Importing:
     """The imports of one database, one after another."""
 
-    def __init__(self, store: Store, catalog: Catalog, ledger: Ledger, places: Places) -> None:
+    def __init__(
+        self,
+        store: Store,
+        catalog: Catalog,
+        ledger: Ledger,
+        places: Places,
+        *,
+        give_way: Callable[[], Awaitable[None]],
+    ) -> None:
         self._store = store
         self._catalog = catalog
         self._ledger = ledger
         self._places = places
+        self._give_way = give_way
         self._run: _Run | None = None
 
     async def recover(self) -> None:
@@ -182,10 +202,12 @@ class Importing:
             return  # deleted while this waited for a bucket; the next step sees it
         if step is not None:
             await run.load(self._store, step)
+            await self._give_way()
         elif run.intake.done:
             await self._complete(task, table)
 
     async def _complete(self, task: Task, table: Table) -> None:
+        await self._store.harden()  # all of its items; from here on a crash must not take any
         await self._ledger.save(task)  # that all is done, before anyone can see and delete the table
         await self._catalog.filled(table)
         await self._ledger.end(task, "COMPLETED")

@@ -38,6 +38,8 @@ from faradisc.storage.api import Store
 if TYPE_CHECKING:
     from faradisc.server.tracing import TraceFile
 
+GIVEN_WAY_S = 0.005
+"""What a sync of a disk takes, or two: a step of work that waits for none leaves so much to requests."""
 DRAIN_S = 8.0
 """Longest wait for requests under way. Below the 10 s after which container runtimes kill."""
 
@@ -195,6 +197,10 @@ async def _breathe() -> None:
     await asyncio.sleep(0)
 
 
+async def _give_way() -> None:
+    await asyncio.sleep(GIVEN_WAY_S)
+
+
 async def open_database(settings: ServerSettings, clock: Clock) -> Database:
     """Raises: StorageError."""
     store = await _open_store(settings)
@@ -215,6 +221,7 @@ async def open_database(settings: ServerSettings, clock: Clock) -> Database:
                 throughput_tables=settings.throughput_tables,
                 restorable_lag_s=settings.restorable_lag_s,
                 breathe=_breathe,
+                give_way=_give_way,
             ),
             clock=clock,
             kinesis=_kinesis(settings),

@@ -16,6 +16,10 @@ What holds for every engine:
    answers without a commit calls `settle`.
 4. One call sees one state: `get`, `range`, `read_many` and `log` are each a consistent view.
 5. A log entry appears together with its commit, and never before the entries numbered below it.
+6. Long jobs may commit without waiting for the disk (`durable=False`). After a crash every durable commit
+   is there, and of the others those up to some moment: each whole, none without those before it. So nothing
+   durable may rely on one that is not, until `harden` has returned. A part's usage and log never do: where
+   such a commit has changed them, the next durable one to change them takes it along to the disk.
 
 A store belongs to one thread (one event loop) at a time; coroutines of that thread may overlap freely.
 Where an engine says that it never suspends, `faradisc.storage.immediate.run` drives its coroutines.
@@ -128,8 +132,10 @@ class Store(ReadOnlyStore, Protocol):
         """Why every further write is refused until the store is opened again; None while none is."""
         ...
 
-    async def commit(self, batches: Sequence[Batch]) -> list[int] | Conflict:
+    async def commit(self, batches: Sequence[Batch], *, durable: bool = True) -> list[int] | Conflict:
         """Apply all batches or, when a check fails, none. Returns when durable.
+
+        durable: False returns at once, without the cost of a log; for a job that can do its work again.
 
         The answer holds one number per batch: the last log sequence of its part after that batch
         (0 while the log was never written), so its k entries got the numbers last-k+1 .. last.
@@ -139,8 +145,15 @@ class Store(ReadOnlyStore, Protocol):
         """
         ...
 
+    async def harden(self) -> None:
+        """Return once every commit made so far is on disk, those that were not durable among them.
+
+        May write megabytes; for the end of a job, not for requests. Raises: Full, IOFailed, Closed.
+        """
+        ...
+
     async def settle(self, version: int) -> None:
-        """Wait until every commit up to `version` is on disk; 0 means every commit made so far.
+        """Wait until every durable commit up to `version` is on disk; 0 means every one made so far.
 
         Called before answering from rows read `for_update` that no commit followed (0 for an absent
         row: its deletion may not be on disk yet).

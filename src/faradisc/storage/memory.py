@@ -162,7 +162,7 @@ class MemoryStore(_View):
             data = self._parts[part] = data.copy()
         return data
 
-    async def commit(self, batches: Sequence[Batch]) -> list[int] | Conflict:
+    async def commit(self, batches: Sequence[Batch], *, durable: bool = True) -> list[int] | Conflict:
         if self._closed:
             raise Closed
         for batch in batches:
@@ -188,6 +188,10 @@ class MemoryStore(_View):
             data.bytes += batch.bytes_delta
             answer.append(data.last)
         return answer
+
+    async def harden(self) -> None:
+        if self._closed:
+            raise Closed
 
     async def settle(self, version: int) -> None:
         if self._closed:

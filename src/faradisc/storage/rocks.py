@@ -1,7 +1,9 @@
 """The embedded default: a store in one directory, on RocksDB through `rocksdict`.
 
 A commit is one WriteBatch, written at once: from then on it survives a killed process, and later reads
-see it. It is answered after the sync of the write-ahead log that covers it (durability.py).
+see it. It is answered after the sync of the write-ahead log that covers it (durability.py). One that is not
+durable leaves the log out: it lives in memory until RocksDB makes a table of that, or `harden` has it do so.
+A table holds all that was written before it was begun, so a crash keeps such commits up to some moment.
 
 Invariants.
 1. Versions count commits, starting above the sequence number RocksDB had at open. Every commit that takes
@@ -10,6 +12,8 @@ Invariants.
    state that counts it are in the same WriteBatch.
 3. `_seen` holds versions as stored now: every write empties it.
 4. After a failed write or sync `_failure` is set and no write is attempted again.
+5. A part that is not in `_soft` has no row, state or log entry that a crash could take from under the
+   write-ahead log: what the log says of it stands on what is in the log or in tables.
 
 Reads are Python calls into RocksDB of a few microseconds and run in the event loop's own thread; only the
 sync, which waits for the disk, runs in another.
@@ -18,11 +22,11 @@ sync, which waits for the disk, runs in another.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from rocksdict import Rdict, ReadOptions, WriteBatch
+from rocksdict import Rdict, ReadOptions, WriteBatch, WriteOptions
 
 from faradisc.errors import StorageError
 from faradisc.storage.api import Batch, Closed, Conflict, IOFailed, Part, ReadOnlyStore, Row
@@ -31,6 +35,8 @@ from faradisc.storage.rocks_files import open_files, translated
 from faradisc.storage.rocks_view import PartState, Reader, RocksSnapshot, pack_state, unpack_version
 
 SEEN_KEYS_MAX = 4096
+_UNLOGGED = WriteOptions()
+_UNLOGGED.disable_wal = True  # type: ignore[method-assign,assignment]  # a property, whatever the stub says
 
 
 def _down_to(lo: bytes, pairs: Iterator[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
@@ -55,8 +61,10 @@ class RocksStore(Reader):
         db: Rdict,
         durability: Literal["grouped", "inline"],
         sync: Callable[[], None] | None = None,
+        flush: Callable[[], None] | None = None,
     ) -> None:
-        """sync: makes everything written so far durable, in any thread; RocksDB's own unless a test's."""
+        """sync: makes all of the log so far durable, in any thread; flush: the same of everything, by making
+        a table of it. RocksDB's own unless a test's."""
         super().__init__(db.get)
         self._db = db
         self._closed = False
@@ -64,7 +72,10 @@ class RocksStore(Reader):
         """Of the newest commit written."""
         driver = InlineSync if durability == "inline" else GroupedSync
         self._durability: Durability = driver(sync or db.flush_wal, self._fail, self._version)
+        self._flushes: Durability = driver(flush or db.flush, self._fail, self._version)
         self._failure: StorageError | None = None
+        self._soft: dict[Part, int] = {}
+        """The newest commit to a part that was not durable, unless a flush of ours has covered it."""
         self._seen: dict[bytes, int] = {}
         """Versions by physical key, read `for_update` since the last write: checks need no second read."""
         self._snapshots: weakref.WeakSet[RocksSnapshot] = weakref.WeakSet()
@@ -124,8 +135,8 @@ class RocksStore(Reader):
                 seen.clear()
             for key, row in zip(keys, rows, strict=True):
                 seen[prefix + key] = 0 if row is None else row[0]
-        elif self._version > self._durability.synced:
-            await self._show(self._newest(rows, self._part(part)))
+        elif self._version > self._durability.synced or self._soft:
+            await self._show_of((part,), self._newest(rows, self._part(part)))
         return rows
 
     async def range(
@@ -140,22 +151,23 @@ class RocksStore(Reader):
     ) -> list[tuple[bytes, Row]]:
         known = self._part(part)
         page = self._read_page(known, lo, hi, limit=limit, reverse=reverse, max_bytes=max_bytes)
-        if self._version > self._durability.synced:
-            await self._show(max([known.deleted, *(row[0] for _, row in page)]))
+        if self._version > self._durability.synced or self._soft:
+            await self._show_of((part,), max([known.deleted, *(row[0] for _, row in page)]))
         return page
 
     async def read_many(self, keys: Sequence[tuple[Part, bytes]]) -> list[Row | None]:
         # One consistent view without a snapshot: nothing suspends between the first and the last read.
         rows = [self._read_row(self._part(part).rows + key) for part, key in keys]
-        if self._version > self._durability.synced:
+        if self._version > self._durability.synced or self._soft:
             pairs = zip(keys, rows, strict=True)
-            await self._show(max((self._newest([row], self._part(key[0])) for key, row in pairs), default=0))
+            newest = max((self._newest([row], self._part(key[0])) for key, row in pairs), default=0)
+            await self._show_of([part for part, _ in keys], newest)
         return rows
 
     async def log(self, part: Part, after: int, limit: int) -> list[tuple[int, bytes]]:
         entries = self._read_log(self._part(part), after, limit)
-        if entries and self._version > self._durability.synced:
-            await self._show(entries[-1][0])
+        if entries and (self._version > self._durability.synced or self._soft):
+            await self._show_of((part,), entries[-1][0])
         return [(sequence, entry) for _, sequence, entry in entries]
 
     async def usage(self, part: Part) -> tuple[int, int]:
@@ -166,18 +178,17 @@ class RocksStore(Reader):
         return known.items, known.bytes
 
     async def parts(self) -> list[tuple[Part, int]]:
-        version, found = self._version, self._read_parts()
-        await self._show(version)
+        found = self._read_parts()
+        await self.harden()
         return found
 
     async def snapshot(self) -> ReadOnlyStore:
-        version = self._version
         try:
             snapshot = RocksSnapshot(self._db.iter())
         except Exception as error:
             raise translated(error) from error
         self._snapshots.add(snapshot)
-        await self._show(version)
+        await self.harden()
         return snapshot
 
     @staticmethod
@@ -193,6 +204,30 @@ class RocksStore(Reader):
             if version > self._durability.synced:
                 raise self._refusal()
 
+    async def _show_of(self, parts: Iterable[Part], version: int) -> None:
+        """The same of what was read in some parts. Where commits are not durable, that takes a flush."""
+        soft = self._soft.keys() & parts
+        if soft:
+            await self._flushed(max([self._soft[part] for part in soft]))
+        await self._show(version)
+
+    async def _flushed(self, version: int) -> None:
+        """Wait until tables hold everything up to a version."""
+        if version > self._flushes.synced:
+            if self._failure is None:
+                await self._flushes.wait(version)
+            if version > self._flushes.synced:
+                raise self._refusal()
+        self._soft = {part: newest for part, newest in self._soft.items() if newest > self._flushes.synced}
+
+    async def harden(self) -> None:
+        if self._closed:
+            raise Closed
+        version = self._version
+        if self._soft:
+            await self._flushed(max(self._soft.values()))
+        await self._show(version)
+
     async def settle(self, version: int) -> None:
         if self._closed:
             raise Closed
@@ -200,7 +235,7 @@ class RocksStore(Reader):
 
     # --- Writes ----------------------------------------------------------------------------------
 
-    async def commit(self, batches: Sequence[Batch]) -> list[int] | Conflict:
+    async def commit(self, batches: Sequence[Batch], *, durable: bool = True) -> list[int] | Conflict:
         if self._failure is not None:
             raise self._refusal()
         for batch in batches:
@@ -210,22 +245,37 @@ class RocksStore(Reader):
                     return conflict
         version = self._version + 1
         write = WriteBatch(raw_mode=True)
+        logged = durable and not (self._soft and self._builds_on_soft(batches))
         try:
             answer = [self._collect(batch, write, version) for batch in batches]
             if write.is_empty():  # nothing of its own to wait for, only what its checks relied on
-                await self._show(self._version)
+                if durable:
+                    await self._show(self._version)
                 return answer
-            self._write(write, version)
+            if not logged:
+                self._soft.update(dict.fromkeys([batch.part for batch in batches], version))
+            self._write(write, version, logged=logged)
         except BaseException:
             for batch in batches:
                 self._parts.pop(batch.part, None)  # its state may count what was not written: read it anew
             raise
+        if not logged:
+            if durable:
+                await self._flushed(version)
+            return answer
         waiting = self._durability.wrote(version)
         if waiting is not None:
             await waiting
         if version > self._durability.synced:
             raise self._refusal()
         return answer
+
+    def _builds_on_soft(self, batches: Sequence[Batch]) -> bool:
+        """Whether any part's state is going to count what is not durable. The log must not say so alone."""
+        return any(
+            batch.part in self._soft and (batch.log or batch.items_delta or batch.bytes_delta)
+            for batch in batches
+        )
 
     def _first_conflict(self, batch: Batch) -> Conflict | None:
         prefix = self._part(batch.part).rows
@@ -259,12 +309,15 @@ class RocksStore(Reader):
             write.put(part.state, pack_state(part.last, part.items, part.bytes))
         return part.last
 
-    def _write(self, write: WriteBatch, version: int) -> None:
+    def _write(self, write: WriteBatch, version: int, *, logged: bool = True) -> None:
         """Hand a batch to RocksDB, which applies all of it or nothing."""
         self._seen.clear()
         before, self._version = self._version, version  # first, lest an interrupt leave it behind
         try:
-            self._db.write(write)
+            if logged:
+                self._db.write(write)
+            else:
+                self._db.write(write, _UNLOGGED)
         except Exception as error:
             self._version = before
             self._fail(error)
@@ -323,6 +376,7 @@ class RocksStore(Reader):
             return
         self._closed = True
         self._durability.stop()
+        self._flushes.stop()
         failed, self._failure = self._failure is not None, Closed()
         for snapshot in list(self._snapshots):
             snapshot.release()

@@ -69,6 +69,7 @@ class _Page:
 async def load_rows(store: Store, table: Table, rows: Iterable[LoadedRow], also: Batch) -> None:
     """Put rows into a table that is being filled, in one commit; of rows with one key the last one counts.
 
+    The commit is not durable: the filler hardens the store before anything relies on it.
     `also` is committed with them: how far the filler has come. On an embedded store nothing suspends between
     the call and the writing of the commit.
     """
@@ -85,7 +86,7 @@ async def load_rows(store: Store, table: Table, rows: Iterable[LoadedRow], also:
         if table.indexes:
             _add_entries(page, table, [entry for row in found for entry in row[3]])
     try:
-        await store.commit(list(page.batches.values()))
+        await store.commit(list(page.batches.values()), durable=False)
     finally:
         # Even when nobody waits for the commit any more, it may have been made.
         for index in table.indexes:

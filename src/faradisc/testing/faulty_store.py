@@ -3,7 +3,8 @@
     disk = FaultyDisk(random.Random(7))
     store = disk.open(Faults(sync_turns=8, fail_after_write=0.01))
     ...
-    disk.crash()                # power is gone: what was synced stays, of the rest a beginning, or nothing
+    disk.crash()                # power is gone: what was synced stays, of the rest a beginning, or nothing;
+                                # and a shorter beginning of the commits that were not durable
     store = disk.open()         # the next life
 
 It waits exactly where the RocksDB engine may wait and nowhere else. A commit is visible to later reads at
@@ -26,8 +27,9 @@ from __future__ import annotations
 import asyncio
 import random
 from bisect import bisect_left
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 from faradisc.errors import StorageError
@@ -54,8 +56,6 @@ NO_FAULTS = Faults()
 Watch = Callable[[Sequence[Batch], int], None]
 """Told of every commit that was applied, with its version, before anyone else can see it."""
 
-_Redo = Callable[[MemoryStore], Coroutine[Any, Any, Any]]
-
 
 class _Image(MemoryStore):
     """The content of a disk, or of a store that has one."""
@@ -64,12 +64,28 @@ class _Image(MemoryStore):
     def closed(self) -> bool:
         return self._closed
 
+    async def redo(self, batches: Sequence[Batch], version: int) -> None:
+        """A commit again, with the version it had."""
+        self._version = version - 1
+        await self.commit(batches)
+
     def copy(self) -> _Image:
         """The same content, with the same versions, that goes its own way from here."""
         twin = _Image()
         twin._parts = {name: data.copy() for name, data in self._parts.items()}
         twin._version = self._version
         return twin
+
+
+_Redo = Callable[[_Image], Coroutine[Any, Any, None]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Write:
+    version: int
+    """The store's, after it."""
+    redo: _Redo
+    durable: bool
 
 
 class _Group(asyncio.Future[None]):
@@ -87,14 +103,17 @@ class FaultyDisk:
         self.synced = _Image()
         """What is certainly on the disk."""
         self.synced_version = 0
-        self._tail: list[tuple[int, _Redo]] = []
-        """Writes that no sync has covered, in order, each with the store's version after it."""
+        self._tail: list[_Write] = []
+        """Writes in order, from the first one on that a crash may lose."""
+        self._covered = 0
+        """How many of them were synced; those that are not durable may be lost all the same."""
         self._store: FaultyStore | None = None
 
     def open(self, faults: Faults = NO_FAULTS, watch: Watch | None = None) -> FaultyStore:
         """Requires: no other store of this disk is open."""
         if self._store is not None:
             raise RuntimeError("the disk is in use: close its store, or crash it")
+        self.synced._version = self.synced_version  # no version is given again, whatever became of its commit
         self._store = FaultyStore(self, faults, watch)
         return self._store
 
@@ -108,27 +127,45 @@ class FaultyDisk:
             self._store.die()
         if lose is None:
             lose = min(max(self.chance.uniform(-0.5, 1.5), 0.0), 1.0)
-        self._keep(len(self._tail) - round(len(self._tail) * lose))
+        self.sync(self.unsynced - round(self.unsynced * lose))
+        if self._covered:
+            # Tables hold what is not durable up to some moment, and the log holds the rest of what is.
+            tabled = self.chance.randint(0, self._covered)
+            logged = filter(attrgetter("durable"), self._tail[tabled : self._covered])
+            self._tail = [*self._tail[:tabled], *logged]
+            self._keep(len(self._tail))
         self._tail.clear()
+        self._covered = 0
         return self.synced_version
 
-    def written(self, version: int, redo: _Redo) -> None:
-        self._tail.append((version, redo))
+    def written(self, version: int, redo: _Redo, *, durable: bool = True) -> None:
+        self._tail.append(_Write(version, redo, durable))
 
     @property
     def unsynced(self) -> int:
-        """How many writes a crash may lose."""
-        return len(self._tail)
+        """How many writes no sync has covered."""
+        return len(self._tail) - self._covered
 
     def _keep(self, count: int) -> None:
-        for version, redo in self._tail[:count]:
-            run(redo(self.synced))
-            self.synced_version = version
+        for write in self._tail[:count]:
+            run(write.redo(self.synced))
+            self.synced_version = max(write.version, self.synced_version)
         del self._tail[:count]
 
     def sync(self, count: int) -> None:
         """The first so many of the writes that were not synced now are."""
-        self._keep(count)
+        self._covered += count
+        if count:
+            self.synced_version = self._tail[self._covered - 1].version
+        covered = enumerate(self._tail[: self._covered])
+        certain = next((number for number, write in covered if not write.durable), self._covered)
+        self._covered -= certain
+        self._keep(certain)
+
+    def harden(self) -> None:
+        """All that was synced stays, be it durable or not."""
+        certain, self._covered = self._covered, 0
+        self._keep(certain)
 
     def released(self) -> None:
         self._store = None
@@ -152,6 +189,8 @@ class FaultyStore:
         """The version after each write of this life."""
         self._deleted: dict[Part, int] = {}
         """By part: the number of the write that last deleted something there. An absence may be as new."""
+        self._soft: dict[Part, int] = {}
+        """By part: the number of the last write that was not durable, if nothing has hardened it since."""
         self._waiting: _Group | None = None
         self._syncing = False
         self._failure: StorageError | None = None
@@ -221,6 +260,18 @@ class FaultyStore:
         deleted = self._deleted.get(part, 0) if None in rows else 0
         return max(self._write_of(version), deleted)
 
+    async def _show(self, parts: Iterable[Part], write: int) -> None:
+        """Wait until neither the first `write` writes nor what is not durable in some parts can vanish."""
+        await self._reach(write)
+        if self._soft.keys() & parts:
+            await self._harden()
+
+    async def _harden(self) -> None:
+        written = self._written
+        await self._reach(written)
+        self._disk.harden()
+        self._soft = {part: write for part, write in self._soft.items() if write > self._synced}
+
     # --- Reads -----------------------------------------------------------------------------------
 
     async def get(
@@ -228,7 +279,7 @@ class FaultyStore:
     ) -> list[Row | None]:
         rows = await self._live.get(part, keys)
         if not for_update:
-            await self._reach(self._newest(part, rows))
+            await self._show((part,), self._newest(part, rows))
         return rows
 
     async def range(
@@ -243,33 +294,38 @@ class FaultyStore:
     ) -> list[tuple[bytes, Row]]:
         page = await self._live.range(part, lo, hi, limit=limit, reverse=reverse, max_bytes=max_bytes)
         # What is missing from a page may be missing because it was just deleted.
-        await self._reach(self._newest(part, [None, *(row for _, row in page)]))
+        await self._show((part,), self._newest(part, [None, *(row for _, row in page)]))
         return page
 
     async def read_many(self, keys: Sequence[tuple[Part, bytes]]) -> list[Row | None]:
         rows = await self._live.read_many(keys)
         newest = [self._newest(part, [row]) for (part, _), row in zip(keys, rows, strict=True)]
-        await self._reach(max(newest, default=0))
+        await self._show([part for part, _ in keys], max(newest, default=0))
         return rows
 
     async def log(self, part: Part, after: int, limit: int) -> list[tuple[int, bytes]]:
         entries = await self._live.log(part, after, limit)
         if entries:  # which commit the last one belongs to is not known here, so wait for all
-            await self._reach(self._written)
+            await self._show((part,), self._written)
         return entries
 
     async def usage(self, part: Part) -> tuple[int, int]:
         return await self._live.usage(part)
 
     async def parts(self) -> list[tuple[Part, int]]:
-        written, found = self._written, await self._live.parts()
-        await self._reach(written)
+        found = await self._live.parts()
+        await self._harden()
         return found
 
     async def snapshot(self) -> ReadOnlyStore:
-        written, snapshot = self._written, await self._live.snapshot()
-        await self._reach(written)
+        snapshot = await self._live.snapshot()
+        await self._harden()
         return snapshot
+
+    async def harden(self) -> None:
+        if self._live.closed:
+            raise Closed
+        await self._harden()
 
     async def settle(self, version: int) -> None:
         if self._live.closed:
@@ -278,7 +334,7 @@ class FaultyStore:
 
     # --- Writes ----------------------------------------------------------------------------------
 
-    async def commit(self, batches: Sequence[Batch]) -> list[int] | Conflict:
+    async def commit(self, batches: Sequence[Batch], *, durable: bool = True) -> list[int] | Conflict:
         self._check_writable()
         if self._draws(self.faults.fail_before_write):
             raise self._fails("a write failed before it was made")
@@ -286,8 +342,11 @@ class FaultyStore:
         if isinstance(answer, Conflict):
             return answer
         kept = [_copy(batch) for batch in batches]
-        self.version += 1
-        write = self._wrote(lambda store: store.commit(kept))
+        version = self.version = self.version + 1
+        soft = not durable or self._builds_on_soft(kept)
+        write = self._wrote(lambda image: image.redo(kept, version), durable=not soft)
+        if soft:
+            self._soft.update(dict.fromkeys([batch.part for batch in kept], write))
         for batch in batches:
             if batch.deletes:
                 self._deleted[batch.part] = write
@@ -295,8 +354,16 @@ class FaultyStore:
             self._watch(kept, self.version)
         if self._draws(self.faults.fail_after_write):
             raise self._fails("a write failed after it was made")
-        await self._reach(write)
+        if durable:
+            await (self._harden() if soft else self._reach(write))
         return answer
+
+    def _builds_on_soft(self, batches: Sequence[Batch]) -> bool:
+        """Whether a part's usage or log is to count what is not durable: then neither is this."""
+        return any(
+            batch.part in self._soft and (batch.log or batch.items_delta or batch.bytes_delta)
+            for batch in batches
+        )
 
     async def trim(self, part: Part, before: int) -> None:
         self._check_writable()
@@ -310,8 +377,8 @@ class FaultyStore:
         self._deleted[part] = write
         await self._reach(write)
 
-    def _wrote(self, redo: _Redo) -> int:
-        self._disk.written(self.version, redo)
+    def _wrote(self, redo: _Redo, *, durable: bool = True) -> int:
+        self._disk.written(self.version, redo, durable=durable)
         self._versions.append(self.version)
         self._written += 1
         return self._written
@@ -342,6 +409,7 @@ class FaultyStore:
             return
         if self._failure is None:
             self._disk.sync(self._written - self._synced)
+            self._disk.harden()
             self._synced = self._written
         self.die()
 

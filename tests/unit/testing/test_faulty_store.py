@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from faradisc.storage.api import Batch, Closed, IOFailed, Store
-from faradisc.storage.testing.contract import PART, contents, put, row_of
+from faradisc.storage.testing.contract import OTHER, PART, contents, put, row_of, version_of
 from faradisc.storage.testing.suite import Capabilities, StoreSuite
 from faradisc.testing.faulty_store import Faults, FaultyDisk, FaultyStore
 from faradisc.testing.seeded_loop import SeededLoop
@@ -115,6 +115,47 @@ def test_a_deletion_is_waited_for_too() -> None:
         loop.step()
         assert disk.unsynced == 1
         loop.run("reader", read())
+
+
+@pytest.mark.parametrize("hardened", [False, True])
+def test_a_crash_leaves_a_beginning_of_commits_that_are_not_durable(hardened: bool) -> None:
+    left: set[int] = set()
+    for seed in range(40):
+        loop, disk = in_loop(seed)
+        store = disk.open()
+
+        async def write(store: FaultyStore = store) -> None:
+            for number in range(8):
+                await store.commit([Batch(PART, puts=[(b"%d" % number, b"")], items_delta=1)], durable=False)
+                await put(store, b"%d" % number, b"", OTHER)
+                if hardened and number == 5:
+                    await store.harden()
+
+        with loop:
+            loop.run("writer", write())
+        last = store.version
+        disk.crash()
+        store = disk.open()
+        with SeededLoop(random.Random(seed)) as loop:
+            soft = loop.run("read", contents(store))
+            assert loop.run("usage", store.usage(PART)) == (len(soft), 0)
+            assert [*soft] == [b"%d" % number for number in range(len(soft))]
+            assert len(loop.run("read", contents(store, OTHER))) == 8
+            loop.run("next", put(store, b"next", b""))
+            assert (loop.run("look", version_of(store, b"next"))) == last + 1
+        left.add(len(soft))
+    assert left <= {6, 7, 8} if hardened else {1, 7} < left
+
+
+def test_a_read_of_what_is_not_durable_hardens_it() -> None:
+    loop, disk = in_loop(5)
+    store = disk.open()
+    with loop:
+        loop.run("write", store.commit([Batch(PART, puts=[(b"a", b"")])], durable=False))
+        loop.run("elsewhere", put(store, b"b", b"", OTHER))
+        assert loop.run("read", row_of(store, b"a")) is not None
+    disk.crash(lose=1.0)
+    assert kept(disk) == {b"a": b""}
 
 
 @pytest.mark.parametrize(

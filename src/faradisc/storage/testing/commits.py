@@ -244,3 +244,38 @@ class CommitContract(StoreContract):
         outcomes = await asyncio.gather(*tasks, return_exceptions=True)
         assert [outcomes[index] for index in (0, 2, 3)] == [None, None, None]
         assert set(await contents(store)) >= {b"0", b"2", b"3"}
+
+    @scenario
+    async def test_a_commit_that_is_not_durable_is_one_in_every_other_way(self, store: Store) -> None:
+        soft = Batch(PART, checks=[(b"a", 0)], puts=[(b"a", b"1"), (b"b", b"2")], log=[b"one"], items_delta=2)
+        assert await store.commit([soft, Batch(OTHER, puts=[(b"c", b"3")])], durable=False) == [1, 0]
+        assert await version_of(store, b"a") == await version_of(store, b"c", OTHER)
+        assert await store.commit([soft], durable=False) == Conflict(
+            PART, b"a", await version_of(store, b"a")
+        )
+        assert await store.commit([Batch(PART, deletes=[b"b"])], durable=False) == [1]
+        assert await contents(store) == {b"a": b"1"}
+        assert await store.log(PART, 0, 10) == [(1, b"one")]
+        assert await store.commit([Batch(PART)], durable=False) == [1]
+        await store.harden()
+        await store.harden()
+        assert await contents(store, OTHER) == {b"c": b"3"}
+
+    @scenario
+    async def test_usage_and_log_count_on_over_commits_of_both_kinds(self, store: Store) -> None:
+        for number in range(1, 7):
+            batch = Batch(PART, log=[b"%d" % number], items_delta=1, bytes_delta=number)
+            assert await store.commit([batch], durable=number % 3 == 0) == [number]
+            await put(store, b"%d" % number, b"")
+        assert await store.usage(PART) == (6, 21)
+        assert [sequence for sequence, _ in await store.log(PART, 0, 10)] == [1, 2, 3, 4, 5, 6]
+
+    @scenario
+    async def test_a_part_can_be_cleared_under_commits_that_are_not_durable(self, store: Store) -> None:
+        await store.commit([Batch(PART, puts=[(b"a", b"1")], items_delta=1)], durable=False)
+        await store.clear(PART)
+        assert await contents(store) == {}
+        await store.commit([Batch(PART, puts=[(b"b", b"2")], items_delta=1)], durable=False)
+        await store.harden()
+        assert await contents(store) == {b"b": b"2"}
+        assert await store.usage(PART) == (1, 0)

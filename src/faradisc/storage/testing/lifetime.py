@@ -36,6 +36,8 @@ READS: list[Callable[[ReadOnlyStore], Awaitable[Any]]] = [
 WRITES: list[Callable[[Store], Awaitable[Any]]] = [
     lambda store: store.commit([Batch(PART, puts=[(b"a", b"")])]),
     lambda store: store.commit([]),
+    lambda store: store.commit([Batch(PART, puts=[(b"a", b"")])], durable=False),
+    lambda store: store.harden(),
     lambda store: store.settle(0),
     lambda store: store.trim(PART, 1),
     lambda store: store.clear(PART),
@@ -142,15 +144,17 @@ class LifetimeContract(StoreContract):
             await store.trim(PART, 2)
             await applied(store, Batch(OTHER, puts=[(b"k", b"v")], log=[b"x"]))
             await store.clear(OTHER)
+            await store.commit([Batch(PART, puts=[(b"soft", b"v")], items_delta=1)], durable=False)
             await store.snapshot()  # left open: the store closes it
+            await store.commit([Batch(PART, puts=[(b"softer", b"v")], items_delta=1)], durable=False)
             before = await store.range(PART, None, None, limit=1000)
             await store.close()
 
             store = await self.open_store(tmp_path)
-            assert len(before) == 99
+            assert len(before) == 101
             assert await store.range(PART, None, None, limit=1000) == before
             assert await store.log(PART, 0, 10) == [(2, b"b")]
-            assert await store.usage(PART) == (100, 7)
+            assert await store.usage(PART) == (102, 7)
             assert await contents(store, OTHER) == {}
             assert await applied(store, Batch(PART, log=[b"c"]), Batch(OTHER, log=[b"y"])) == [3, 1]
             await store.close()

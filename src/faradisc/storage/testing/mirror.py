@@ -168,20 +168,26 @@ class MirrorStore(_MirrorReader):
         left, right = self._stores
         return left.failure or right.failure
 
-    async def commit(self, batches: Sequence[Batch]) -> list[int] | Conflict:
+    async def commit(self, batches: Sequence[Batch], *, durable: bool = True) -> list[int] | Conflict:
         left_store, right_store = self._stores
         translated = [
             replace(batch, checks=[(key, self._versions.right_of(version)) for key, version in batch.checks])
             for batch in batches
         ]
         left, right = await self._both(
-            "commit", lambda: left_store.commit(batches), lambda: right_store.commit(translated)
+            "commit",
+            lambda: left_store.commit(batches, durable=durable),
+            lambda: right_store.commit(translated, durable=durable),
         )
         if isinstance(left, Conflict) and isinstance(right, Conflict):
             self._same("conflict", (left.part, left.key), (right.part, right.key))
             self._versions.pair(left.found, right.found)
             return left
         return self._same("commit", left, right)
+
+    async def harden(self) -> None:
+        left_store, right_store = self._stores
+        await self._both("harden", left_store.harden, right_store.harden)
 
     async def settle(self, version: int) -> None:
         left_store, right_store = self._stores

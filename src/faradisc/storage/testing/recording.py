@@ -116,14 +116,15 @@ class RecordingStore(_RecordingReader):
         self.lines.clear()
         return taken
 
-    async def commit(self, batches: Sequence[Batch]) -> list[int] | Conflict:
-        answer = await self._store.commit(batches)
+    async def commit(self, batches: Sequence[Batch], *, durable: bool = True) -> list[int] | Conflict:
+        answer = await self._store.commit(batches, durable=durable)
         if isinstance(answer, Conflict):
             found = self._version(answer.found)
             outcome = f"conflict part={shown(answer.part)} {shown(answer.key)} is {found}"
         else:
             outcome = str(answer)
-        self._note(f"commit {'; '.join(map(self._batch, batches))} -> {outcome}")
+        how = "" if durable else "not durable "
+        self._note(f"commit {how}{'; '.join(map(self._batch, batches))} -> {outcome}")
         return answer
 
     def _batch(self, batch: Batch) -> str:
@@ -141,6 +142,10 @@ class RecordingStore(_RecordingReader):
         if batch.items_delta or batch.bytes_delta:
             words.append(f"usage[{batch.items_delta:+} items, {batch.bytes_delta:+} bytes]")
         return " ".join(words)
+
+    async def harden(self) -> None:
+        await self._store.harden()
+        self._note("harden")
 
     async def settle(self, version: int) -> None:
         await self._store.settle(version)
