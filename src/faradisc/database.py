@@ -83,9 +83,9 @@ class Database:
         self.account = settings.account
         self.request_ids = RequestIds(backend.entropy)
         store, catalog = backend.store, backend.catalog
-        self._now = backend.clock.now_ns
+        self._read_clock = quick_reading(backend.clock)
         self._moment = catalog.meter.moment
-        self._observer = Observer(catalog.account_of, quick_reading(backend.clock))
+        self._observer = Observer(catalog.account_of, self._read_clock)
         self.neighbours = Neighbours(
             store,
             catalog,
@@ -220,7 +220,10 @@ class Database:
         operation = OPERATIONS[call.operation]
         call.wording = operation.wording
         observer = self._observer
-        began = self._moment.now = self._now()
+        moment = self._moment
+        began = self._read_clock()
+        if began > moment.now:  # noqa: PLR1730 - max() would cost more than the rest of it
+            moment.now = began
         try:
             result = await operation.handler(self._backend, call)
         except RequestRuleError as refusal:

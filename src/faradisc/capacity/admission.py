@@ -8,9 +8,14 @@ A *lane* is one direction (reads or writes) of one resource (a table or a global
 All charges are tested before any is taken. A test needs a positive balance, not enough for the cost: the
 request runs, its true cost is then known, and `settle` takes it, into debt if it must be (section 2.5.1).
 
-A single item's read or write, whose cost is known and which asks one lane, does both at once
-(`Lane.charge`): a few hundred nanoseconds. Whatever has several charges uses the functions `admit` and
-`settle` of this module.
+A single item's read or write, whose cost is known and which asks one lane, does both at once, on credit
+(`Lane.charge`). Whatever has several charges uses the functions `admit` and `settle` of this module.
+
+Credit. Balances only grow until something is taken. So a cell whose balance was once found to be large is
+given credit: half units that can be charged without looking at it again. Such a charge is written down with
+its time and *booked* later, many at once, in the order they came. Nothing can tell: what is admitted, and
+every balance and count after booking, is to the nano-unit what charging each at its time gives
+(tests/property/test_charging_on_credit.py). Who looks at a lane from outside finds everything booked.
 
 Sources: capacity.md sections 2.5, 2.9, 2.14; vectors V90 to V114.
 """
@@ -28,14 +33,25 @@ from faradisc.capacity.config import HALF_UNIT, Direction
 from faradisc.capacity.partitions import Cell
 from faradisc.capacity.throttle import Cause, ResourceKind, Throttle
 
+CREDIT_MAX = 1024
+"""Half units that a lane may charge before it books: so no more charges than these wait."""
+
 
 class Lane:
-    """One direction of one resource. Its owner (capacity/resource.py) keeps the fields in step."""
+    """One direction of one resource. Its owner (capacity/resource.py) keeps the fields in step.
+
+    Invariants, while charges wait to be booked: a cell's `credit` and the lane's are at most what is left in
+    the buckets once all of them are booked. A guarded lane and a watched cell have no credit.
+    """
 
     __slots__ = (
+        "_bucket",
+        "_cells",
+        "_credit",
+        "_creditors",
+        "_unbooked",
         "arn",
-        "bucket",
-        "cells",
+        "counts",
         "direction",
         "events",
         "eventual_half",
@@ -45,7 +61,6 @@ class Lane:
         "maximum",
         "on_demand",
         "quotas",
-        "tally",
     )
 
     def __init__(self, arn: str, kind: ResourceKind, direction: Direction, eventual_half: int) -> None:
@@ -53,100 +68,142 @@ class Lane:
         self.kind: ResourceKind = kind
         self.direction: Direction = direction
         self.eventual_half = eventual_half
-        """What half a unit of an eventually consistent read costs a partition, in nano-units."""
+        """What half a unit of an eventually consistent read costs a partition, in nano-units; HALF_UNIT at
+        most."""
         self.on_demand = False
-        self.bucket: Bucket | None = None
-        """The table bucket of a provisioned resource."""
+        self._bucket: Bucket | None = None
         self.maximum: Bucket | None = None
         """The configured maximum of an on-demand resource."""
         self.quotas: tuple[Bucket, ...] = ()
         self.guarded = False
         """Whether the rarer gates exist: quotas, a maximum, shares of the table's rate."""
         self.lows: list[bytes] = []
-        self.cells: list[Cell] = []
-        """In order of place; `lows` has the places they begin at."""
-        self.tally: defaultdict[int, int] = defaultdict(int)
-        """How often each cost (in half units) was charged since the last fold."""
+        self._cells: list[Cell] = []
+        self.counts: defaultdict[int, int] = defaultdict(int)
+        """`tally`, as far as it is booked. The same object for life: who only counts adds to it."""
         self.events: defaultdict[Cause, int] = defaultdict(int)
         """Throttle events since the last fold."""
+        self._credit = 0
+        """Half units that can still be charged before the table bucket is looked at again."""
+        self._creditors: set[Cell] = set()
+        """The cells that have been given credit."""
+        self._unbooked: list[tuple[Cell, int, int, bool]] = []
+        """(cell, half units, time, eventually consistent), in order of time."""
 
     # --- The hot path: one read or write of one item ---
 
+    def charge(self, place: bytes, half_units: int, now: int, eventual: bool = False) -> bool:
+        """Admit and take a cost; False: refused, and nothing was taken. O(log partitions)."""
+        cell = self._cells[bisect_right(self.lows, place) - 1]
+        of_cell = cell.credit - half_units
+        of_lane = self._credit - half_units
+        if of_cell < 0 or of_lane < 0:
+            return self._charge_now(place, half_units, now, eventual)
+        cell.credit = of_cell
+        self._credit = of_lane
+        self._unbooked.append((cell, half_units, now, eventual))
+        return True
+
+    def _charge_now(self, place: bytes, half_units: int, now: int, eventual: bool) -> bool:
+        """The same by balances, and give credit by what is left."""
+        cell = self.admit(place, now)
+        if cell is None:
+            return False
+        self.settle(cell, place, half_units, now, eventual)
+        if not self.guarded and cell.watch is None:
+            cell.credit = (cell.rate * now - cell.used) // HALF_UNIT
+            left = CREDIT_MAX
+            if self._bucket is not None:
+                left = min(left, (self._bucket.rate * now - self._bucket.used) // HALF_UNIT)
+            self._credit = left
+            self._creditors.add(cell)
+        return True
+
+    def _book(self) -> None:
+        """Take the charges that were made on credit. None of them can have led into debt."""
+        unbooked, self._unbooked = self._unbooked, []
+        if self._bucket is not None:
+            rate, cap, used = self._bucket.rate, self._bucket.cap, self._bucket.used
+            for _, half_units, now, _ in unbooked:
+                full = rate * now - cap
+                used = (used if used > full else full) + half_units * HALF_UNIT
+            self._bucket.used = used
+        counts, eventual_half = self.counts, self.eventual_half
+        for cell, half_units, now, eventual in unbooked:
+            counts[half_units] += 1
+            cell.spent += half_units
+            cell.charged += 1
+            full = cell.rate * now - cell.cap
+            used = cell.used
+            cell.used = (used if used > full else full) + half_units * (
+                eventual_half if eventual else HALF_UNIT
+            )
+
+    def book(self) -> None:
+        """Bring balances and counts up to date, and give no credit on what they are about to become: for
+        whoever looks at them or changes them."""
+        if self._unbooked:
+            self._book()
+        for cell in self._creditors:
+            cell.credit = 0
+        self._creditors.clear()
+
+    # --- What others see, and set: everything is booked ---
+
+    @property
+    def bucket(self) -> Bucket | None:
+        """The table bucket of a provisioned resource."""
+        self.book()
+        return self._bucket
+
+    @bucket.setter
+    def bucket(self, bucket: Bucket | None) -> None:
+        self.book()
+        self._bucket = bucket
+
+    @property
+    def cells(self) -> list[Cell]:
+        """In order of place; `lows` has the places they begin at."""
+        self.book()
+        return self._cells
+
+    @property
+    def tally(self) -> defaultdict[int, int]:
+        """How often each cost (in half units) was charged since the last fold."""
+        self.book()
+        return self.counts
+
+    # --- One of several charges: asked first, taken when all were admitted ---
+
     def admit(self, place: bytes, now: int) -> Cell | None:
         """The cell to charge, or None: refused, see `refuse`. O(log partitions)."""
+        if self._unbooked:
+            self._book()
+        cell = self._cells[bisect_right(self.lows, place) - 1]
         if self.guarded:
-            return self._admit_guarded(place, now)
-        bucket = self.bucket
-        if bucket is not None and bucket.rate * now <= bucket.used:
+            return cell if self.cause(cell, now) is None else None
+        if self._bucket is not None and not self._bucket.ok(now):
             return None
-        cell = self.cells[bisect_right(self.lows, place) - 1]
         return cell if cell.rate * now > cell.used else None
 
     def settle(self, cell: Cell, place: bytes, half_units: int, now: int, eventual: bool = False) -> None:
         """Take a cost after the request has run. `eventual`: the read was eventually consistent."""
-        self.tally[half_units] += 1
+        if self._unbooked:
+            self._book()
+        self._credit -= half_units
+        cell.credit -= half_units
+        self.counts[half_units] += 1
         cell.spent += half_units
         cell.charged += 1
         nano = half_units * HALF_UNIT
-        bucket = self.bucket
-        # Bucket.take, written out twice and without max(), for speed.
-        if bucket is not None:
-            level = bucket.rate * now
-            used = bucket.used
-            if used < level - bucket.cap:  # noqa: PLR1730
-                used = level - bucket.cap
-            used += nano
-            bucket.used = used if used <= level else min(used, level + bucket.debt)
-        if eventual:
-            nano = half_units * self.eventual_half
-        level = cell.rate * now
-        used = cell.used
-        if used < level - cell.cap:  # noqa: PLR1730
-            used = level - cell.cap
-        used += nano
-        cell.used = used if used <= level else min(used, level + cell.debt)
+        if self._bucket is not None:
+            self._bucket.take(now, nano)
+        own = half_units * self.eventual_half if eventual else nano
+        cell.take(now, own)
         if cell.watch is not None:
-            cell.watch.add(place, nano)
+            cell.watch.add(place, own)
         if self.guarded:
-            self._settle_guarded(cell, half_units * HALF_UNIT, now)
-
-    def charge(self, place: bytes, half_units: int, now: int, eventual: bool = False) -> bool:
-        """`admit` and `settle` at once; False: refused, and nothing was taken. As `settle`, without max()."""
-        if self.guarded:
-            guarded = self._admit_guarded(place, now)
-            if guarded is not None:
-                self.settle(guarded, place, half_units, now, eventual)
-            return guarded is not None
-        cell = self.cells[bisect_right(self.lows, place) - 1]
-        cell_level = cell.rate * now
-        cell_used = cell.used
-        if cell_level <= cell_used:
-            return False
-        nano = half_units * HALF_UNIT
-        bucket = self.bucket
-        if bucket is not None:
-            level = bucket.rate * now
-            used = bucket.used
-            if level <= used:
-                return False
-            full = level - bucket.cap
-            if used < full:  # noqa: PLR1730
-                used = full
-            used += nano
-            bucket.used = used if used <= level else min(used, level + bucket.debt)
-        self.tally[half_units] += 1
-        cell.spent += half_units
-        cell.charged += 1
-        if eventual:
-            nano = half_units * self.eventual_half
-        full = cell_level - cell.cap
-        if cell_used < full:  # noqa: PLR1730
-            cell_used = full
-        cell_used += nano
-        cell.used = cell_used if cell_used <= cell_level else min(cell_used, cell_level + cell.debt)
-        if cell.watch is not None:
-            cell.watch.add(place, nano)
-        return True
+            self._settle_guarded(cell, nano, now)
 
     # For callers that count in seconds (planner), and tell the watch of a hot cell its keys themselves: the
     # cost of many equal requests at once.
@@ -155,8 +212,9 @@ class Lane:
         """Take what so many requests cost the resource as a whole. `settle_cells` takes the rest of it."""
         if not count:
             return
-        self.tally[half_units] += count
-        for bucket in (*self.quotas, self.maximum, self.bucket):
+        self.book()
+        self.counts[half_units] += count
+        for bucket in (*self.quotas, self.maximum, self._bucket):
             if bucket is not None:
                 bucket.take(now, half_units * HALF_UNIT * count)
 
@@ -164,6 +222,7 @@ class Lane:
         self, portions: Iterable[tuple[Cell, int]], half_units: int, now: int, *, eventual: bool = False
     ) -> None:
         """Take what requests cost the partitions, so many in each."""
+        self.book()
         each = half_units * (self.eventual_half if eventual else HALF_UNIT)
         for cell, count in portions:
             cell.spent += half_units * count
@@ -175,11 +234,8 @@ class Lane:
     # --- The rest ---
 
     def cell_of(self, place: bytes) -> Cell:
-        return self.cells[bisect_right(self.lows, place) - 1]
-
-    def _admit_guarded(self, place: bytes, now: int) -> Cell | None:
-        cell = self.cell_of(place)
-        return cell if self.cause(cell, now) is None else None
+        """The cell of a place, to be named: it is not booked for this."""
+        return self._cells[bisect_right(self.lows, place) - 1]
 
     def _settle_guarded(self, cell: Cell, nano: int, now: int) -> None:
         for quota in self.quotas:
@@ -196,7 +252,7 @@ class Lane:
                 return Cause.ACCOUNT
         if self.maximum is not None and not self.maximum.ok(now):
             return Cause.MAX_ON_DEMAND
-        if self.bucket is not None and not self.bucket.ok(now):
+        if self._bucket is not None and not self._bucket.ok(now):
             return Cause.PROVISIONED
         if not cell.ok(now) or (cell.share is not None and not cell.share.ok(now)):
             return Cause.KEY_RANGE

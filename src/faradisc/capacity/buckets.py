@@ -82,7 +82,11 @@ class Bucket:
     def take(self, now: int, nano: int) -> None:
         """Take a cost, into debt if it must be."""
         level = self.rate * now
-        self.used = min(max(self.used, level - self.cap) + nano * self.scale, level + self.debt)
+        used = self.used
+        if used < level - self.cap:  # noqa: PLR1730 - max() and min() would cost more than all of this
+            used = level - self.cap
+        used += nano * self.scale
+        self.used = used if used <= level else min(used, level + self.debt)
 
     def set_rate(self, now: int, rate: int | Fraction) -> None:
         """Change the rate: what was earned stays earned, cut to the new cap and never increased."""

@@ -295,13 +295,14 @@ class OperationMeter:
     _ended_micros: int = 0
 
     def succeeded(self, latency_ns: int) -> None:
+        """Below zero where a clock was set back: counted as nothing."""
         self.recent[latency_ns >> FINE_BITS] += 1
 
     def fold(self) -> None:
         """Enter the recent latencies in the tally."""
         least = (1 << _EXACT_BITS) - 1
         for fine, count in self.recent.items():
-            ns = fine << FINE_BITS
+            ns = max(fine, 0) << FINE_BITS
             cut = (ns | least).bit_length() - _EXACT_BITS
             self.latency[ns >> cut << cut] += count
         self.recent.clear()

@@ -55,6 +55,7 @@ class Cell(Bucket):
 
     __slots__ = (
         "charged",
+        "credit",
         "heat",
         "minute_count",
         "minute_nano",
@@ -77,6 +78,8 @@ class Cell(Bucket):
         self.partition = partition
         self.share: Bucket | None = None
         """The partition's part of the table's rate; classic profile only."""
+        self.credit = 0
+        """Half units that can be charged without looking at the balance (capacity/admission.py)."""
         self.spent = 0
         self.charged = 0
         """Half units since the last fold, and in how many charges."""

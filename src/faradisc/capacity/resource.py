@@ -102,14 +102,24 @@ class Resource:
         self.adaptive = Adaptive(self, chance) if config.adaptive_delay_s is not None else None
         if stored is None:
             self._start_growth()
-            self.partitions = PartitionMap(config, partitions or self._count_at_birth(), now)
-            self.splitting = Splitting(arn, config, self.partitions)
+            self._partitions = PartitionMap(config, partitions or self._count_at_birth(), now)
+            self.splitting = Splitting(arn, config, self._partitions)
         else:
             self._restore(stored, now)
         self._attach()
         set_gates(self, now, initial=True)
 
     # --- Settings -----------------------------------------------------------------------------
+
+    @property
+    def partitions(self) -> PartitionMap:
+        """The partitions, with everything booked that was charged to them."""
+        self._book()
+        return self._partitions
+
+    def _book(self) -> None:
+        self.reads.book()
+        self.writes.book()
 
     @property
     def lanes(self) -> tuple[Lane, Lane]:
@@ -200,6 +210,7 @@ class Resource:
         return [self.splitting.start(part, [plan.cut], "size", now, contents=plan.contents)]
 
     def _finish_splits(self, now: int) -> list[Event]:
+        self._book()
         events: list[Event] = []
         for event, parent, children in self.splitting.finish(now):
             events.append(event)
@@ -220,7 +231,7 @@ class Resource:
 
     def grow(self, place: bytes, size_bytes: int, items: int) -> None:
         """The data at a place has grown, or shrunk, by this much (item bytes without overhead)."""
-        part = self.partitions.find(place)
+        part = self._partitions.find(place)
         part.bytes += size_bytes
         part.items += items
 
@@ -374,8 +385,8 @@ class Resource:
             growth.restore(kept)
         self.warm = Warm.from_json(stored["warm"])
         self.warm.reach(*self.highest)
-        self.partitions = PartitionMap.from_json(stored["map"], self.config, now)
-        self.splitting = Splitting(self.arn, self.config, self.partitions)
+        self._partitions = PartitionMap.from_json(stored["map"], self.config, now)
+        self.splitting = Splitting(self.arn, self.config, self._partitions)
         self.splitting.restore(stored["splitting"])
         if self.splitting.pending:
             self._wanted = "on-demand" if self.on_demand else "raise"

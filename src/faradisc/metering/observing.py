@@ -73,20 +73,15 @@ class Observer:
     def succeeded(self, call: Seen, began: int) -> None:
         """A request was answered. Control-plane requests have no tables here and are not counted."""
         elapsed = self._now() - began
-        if elapsed < 0:  # noqa: PLR1730 - max() would cost more than all of this
-            elapsed = 0
-        operation = call.operation
         for table in call.tables:
-            operations = table.meter.operations
-            if operation not in operations:
-                operations[operation] = table.meter.account.requests.meter(table.name, operation)
-            meter = operations[operation]
-            # meter.succeeded, written out: this is on the path of every request.
-            meter.recent[elapsed >> FINE_BITS] += 1
-            if call.returned is not None:
-                meter.returned[call.returned] += 1
+            # OperationMeter.succeeded, written out: this is on the path of every request.
+            table.meter.latencies[call.operation][elapsed >> FINE_BITS] += 1
+        if call.returned is not None:
+            for table in call.tables:
+                requests = table.meter.account.requests
+                requests.meter(table.name, call.operation).returned[call.returned] += 1
         if call.records is not None:
-            self._read_stream(operation, call.records, elapsed)
+            self._read_stream(call.operation, call.records, elapsed)
 
     def _read_stream(self, operation: str, read: StreamRead, elapsed: int) -> None:
         """A page of a stream; it is counted with the stream's label, and with nothing else."""

@@ -14,7 +14,6 @@ from faradisc.capacity.account import Account
 from faradisc.capacity.admission import Lane
 from faradisc.capacity.config import CapacityConfig
 from faradisc.capacity.insights import Insights, Mode
-from faradisc.capacity.metrics import OperationMeter
 from faradisc.capacity.resource import Resource
 from faradisc.metering.recording import Recorder
 
@@ -71,6 +70,19 @@ class Ticking(Protocol):
     def now(self) -> int: ...
 
 
+class _Latencies(dict[str, dict[int, int]]):
+    """What a table's requests took, by operation; an operation comes in when it is first seen."""
+
+    def __init__(self, meter: TableMeter) -> None:
+        super().__init__()
+        self._meter = meter
+
+    def __missing__(self, operation: str) -> dict[int, int]:
+        requests = self._meter.account.requests
+        self[operation] = recent = requests.meter(self._meter.name, operation).recent
+        return recent
+
+
 class TableMeter:
     """The resources of one table and its global indexes."""
 
@@ -81,21 +93,23 @@ class TableMeter:
         "indexes",
         "insights",
         "insights_settings",
+        "latencies",
         "measure_again",
         "moment",
         "name",
         "now",
         "only_asks",
         "only_counts",
-        "operations",
         "override",
         "provisions",
+        "read_counts",
         "reads",
         "recorder",
         "resource",
         "saved",
         "table_id",
         "ticking",
+        "write_counts",
         "writes",
     )
 
@@ -114,8 +128,8 @@ class TableMeter:
         self.insights: dict[str | None, Insights] = {}
         """Contributor Insights of the table (None) and of global indexes, where they are on."""
         self.insights_settings: dict[str | None, InsightsSetting] = {}
-        self.operations: dict[str, OperationMeter] = {}
-        """What is counted of requests, by operation, as far as there were any."""
+        self.latencies = _Latencies(self)
+        """Of requests, by operation: how often each was counted this minute (OperationMeter.recent)."""
         self.recorder: Recorder | None = None
         """Told of every charge, where traffic is recorded."""
         self.only_counts = not config.enforce
@@ -130,6 +144,9 @@ class TableMeter:
         self.resource: Resource
         self.reads: Lane
         self.writes: Lane
+        self.read_counts: dict[int, int]
+        self.write_counts: dict[int, int]
+        """Where costs are counted while nothing is enforced (Lane.counts)."""
 
     def heed_change(self) -> None:
         """To be called after `enforced`, `recorder` or `insights` has changed."""
@@ -144,6 +161,7 @@ class TableMeter:
             return
         self.resource = resource
         self.reads, self.writes = resource.reads, resource.writes
+        self.read_counts, self.write_counts = resource.reads.counts, resource.writes.counts
 
     def resource_of(self, index: str | None) -> Resource:
         """That of a global index, or the table's. Raises KeyError."""

@@ -37,13 +37,6 @@ if TYPE_CHECKING:
 
 def charge_write(outcome: Outcome) -> None:
     """Admit and charge a write of its own. Raises Throttled; then nothing was charged."""
-    meter = outcome.change.table.meter
-    if meter.only_counts:
-        if outcome.entries:
-            _count_write(outcome)
-        else:
-            meter.writes.tally[outcome.write_units * 2] += 1
-        return
     refused = try_charge_write(outcome)
     if refused is not None:
         raise Throttled(refused)
@@ -51,24 +44,36 @@ def charge_write(outcome: Outcome) -> None:
 
 def try_charge_write(outcome: Outcome) -> Throttle | None:
     """The same for a member of a batch: why it was refused, or None."""
-    table = outcome.change.table
+    change = outcome.change
+    table = change.table
     meter = table.meter
+    if outcome.entries or table.global_indexes or not (meter.only_counts or meter.only_asks):
+        return _try_charge_whole(outcome)
+    # One lane, one place, and nobody to be told: the way of most writes.
+    half_units = units.write_units(outcome.old.size_bytes, outcome.new_size) * 2
+    if meter.only_counts:
+        meter.write_counts[half_units] += 1
+        return None
+    now = meter.moment.now
+    if now >= meter.account.due:
+        now = meter.now()
+    writes = meter.writes
+    if writes.charge(change.row_key, half_units, now):
+        return None
+    refused = writes.refuse(change.row_key, now)
+    note_refused(change, refused)
+    return refused
+
+
+def _try_charge_whole(outcome: Outcome) -> Throttle | None:
+    """The same for a write that may cost several lanes, or of which somebody is told."""
+    meter = outcome.change.table.meter
     if not meter.enforced:
         _count_write(outcome)
         if meter.recorder is not None:
             record_write(outcome, charges_of(outcome), None, meter.now())
     else:
-        now = meter.moment.now
-        if now >= meter.account.due:
-            now = meter.now()
-        if table.global_indexes or meter.recorder is not None:
-            refused = _charge_entries_too(outcome, now)
-        else:
-            # One lane and one place: the way of most writes.
-            writes, place = meter.writes, outcome.change.row_key
-            half_units = _own_half_units(outcome) if outcome.entries else outcome.write_units * 2
-            admitted = writes.charge(place, half_units, now)
-            refused = None if admitted else writes.refuse(place, now)
+        refused = _charge_entries_too(outcome, meter.now())
         if refused is not None:
             note_refused(outcome.change, refused)
             return refused
@@ -228,7 +233,7 @@ def _count(charges: Sequence[Charge]) -> None:
     """Count costs where nothing is enforced."""
     for charge in charges:
         if charge.half_units:
-            charge.lane.tally[charge.half_units] += 1
+            charge.lane.counts[charge.half_units] += 1
 
 
 def _count_write(outcome: Outcome, *, transaction: bool = False) -> None:
@@ -239,10 +244,10 @@ def _count_write(outcome: Outcome, *, transaction: bool = False) -> None:
         if not entry.index.schema.is_global:
             half_units += entry.write_units * 2
         elif entry.index.resident is None:
-            tally = meter.indexes[entry.index.name].writes.tally
+            counts = meter.indexes[entry.index.name].writes.counts
             for cost in _entry_costs(entry):
-                tally[cost] += 1
-    meter.writes.tally[half_units] += 1
+                counts[cost] += 1
+    meter.write_counts[half_units] += 1
 
 
 def grow_partitions(outcome: Outcome, times: int = 1) -> None:
@@ -282,7 +287,7 @@ def try_charge_read(
     refused = None
     now = 0
     if not meter.enforced:
-        reads.tally[half_units] += 1
+        reads.counts[half_units] += 1
     else:
         now = meter.moment.now
         if now >= meter.account.due:

@@ -104,7 +104,7 @@ class PageMeter:
         if self._enforced:
             settle(self.charges(half_units), self._now)
         else:
-            self._lane.tally[half_units] += 1
+            self._lane.counts[half_units] += 1
         if self._table.meter.recorder is not None:
             record(self._table, self.operation, self.charges(half_units), None, self._now)
 
@@ -121,7 +121,7 @@ def charge_page(table: Table, index: Index | None, page: PageMeter | None, half_
     if page is not None:
         page.settle(half_units)
     else:
-        _payer(table, index).reads.tally[half_units] += 1
+        _payer(table, index).reads.counts[half_units] += 1
 
 
 def scan_minimum(

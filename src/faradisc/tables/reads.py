@@ -144,7 +144,7 @@ async def read_charged(
         half_units = units.read_half_units(record.size_of(found), consistent=consistent)
     meter = table.meter
     if meter.only_counts:
-        meter.reads.tally[half_units] += 1
+        meter.read_counts[half_units] += 1
         return found, half_units
     if meter.only_asks:
         # try_charge_read without its questions: the way of most reads where throughput is enforced.
