@@ -1,5 +1,5 @@
-"""What is switched while a table is in use holds from the next request on, on the short ways too that requests
-take where nobody is told of charges."""
+"""What is switched while a table is in use holds from its next request on, also on the short ways
+that requests take where nobody is told of charges."""
 
 from __future__ import annotations
 
