@@ -14,7 +14,7 @@ from faradisc.codec.keyspace import Placement
 from faradisc.codec.sortkey import after_prefix, encode_component, encode_prefix
 from faradisc.errors import ValidationException
 from faradisc.values import attribute, number
-from faradisc.values.checks import Wording, canonical_size, canonical_sizes, canonicalise, check_value
+from faradisc.values.checks import Wording, canonical_item_size, canonical_size, canonicalise, check_value
 from faradisc.values.schema import KeySchema
 from faradisc.values.size import changed_item_size, item_size, value_size
 
@@ -74,7 +74,7 @@ def test_both_walks_give_the_same_canonical_value(raw: Value) -> None:
 @given(st.dictionaries(names, values | as_written, max_size=4))
 def test_the_fast_walk_measures_what_it_makes_canonical(item: dict[str, Value]) -> None:
     alone = [canonical_size(copy.deepcopy(value)) for value in item.values()]
-    together = canonical_sizes(item.values(), [*item])
+    together = canonical_item_size(item)
     assert together == item_size(item)
     assert alone == [value_size(value) for value in item.values()]
 

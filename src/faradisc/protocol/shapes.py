@@ -23,7 +23,7 @@ from faradisc.protocol import constraints, search_body, serialization
 from faradisc.protocol.overrides import NAME_PATTERN, TABLE_ARN_MAXIMUM, TABLE_NAME_MAXIMUM, compile_pattern
 from faradisc.protocol.plan import ATTRIBUTE, LENGTHS, Node, Plan, plan_of
 from faradisc.protocol.service_model import Operation
-from faradisc.values.checks import canonical_sizes, canonicalise
+from faradisc.values.checks import canonical_item_size, canonicalise
 
 FITS: Final = 0
 VALUES: Final = 1
@@ -104,7 +104,7 @@ class _Writer:
 
     def __init__(self) -> None:
         self.names: dict[str, Any] = {
-            "canonical_sizes": canonical_sizes,
+            "canonical_item_size": canonical_item_size,
             "canonicalise": canonicalise,
             "is_table": _is_table,
         }
@@ -190,7 +190,7 @@ class _Writer:
 
     def _item(self, variable: str, depth: int) -> None:
         measured = self._variable()
-        self._line(depth, f"{measured} = canonical_sizes({variable}.values(), [*{variable}])")
+        self._line(depth, f"{measured} = canonical_item_size({variable})")
         self._line(depth, f"if {measured} < 0: verdict = {VALUES}")
         self._line(depth, f"else: sizes[id({variable})] = {measured}")
 

@@ -11,15 +11,15 @@ from __future__ import annotations
 
 from binascii import Error as Base64Error
 from binascii import a2b_base64, b2a_base64
-from collections.abc import Collection
+from collections.abc import Iterable
 from enum import Enum
 from typing import Any
 
 from faradisc.errors import RequestRuleError, ValidationException
 from faradisc.limits import ECHO_CHARACTERS_MAX, NESTING_LEVELS_MAX
 from faradisc.values import number
-from faradisc.values.attribute import TYPES, AttributeValue, sorted_set
-from faradisc.values.size import binary_size, text_size, value_size
+from faradisc.values.attribute import SET_TYPES, TYPES, AttributeValue, sorted_set
+from faradisc.values.size import binary_size, value_size
 
 MALFORMED = -1
 """Instead of a size: no AttributeValue."""
@@ -36,65 +36,62 @@ def canonicalise(raw: object) -> bool:
     return canonical_size(raw) >= 0
 
 
-def canonical_size(raw: object, _levels: int = NESTED_CONTAINERS_MAX) -> int:
+def canonical_size(raw: object) -> int:
     """Bytes of one decoded AttributeValue (values/size.py), which is canonical afterwards; negative if it is
     not well formed."""
-    if type(raw) is not dict or len(raw) != 1:
-        return MALFORMED
-    for kind, content in raw.items():  # noqa: B007 -- the only entry; cheaper than unpacking an iterator
-        pass
-    if kind == "S":
-        return text_size(content) if type(content) is str else MALFORMED
-    if kind == "N":
-        if type(content) is not str or not content:
-            return MALFORMED
-        size = number.natural_size(content)
-        if size:
-            return size
-        try:
-            raw["N"] = canonical = number.parse(content)
-        except number.NumberError:
-            return MALFORMED
-        return number.size_bytes(canonical)
-    if kind == "M":
-        if type(content) is not dict or _levels == 0:
-            return MALFORMED
-        return canonical_sizes(content.values(), [*content], _levels - 1, 3 + len(content))
-    if kind == "L":
-        if type(content) is not list or _levels == 0:
-            return MALFORMED
-        return canonical_sizes(content, [], _levels - 1, 3 + len(content))
-    if kind == "BOOL":
-        return 1 if type(content) is bool else MALFORMED
-    if kind == "NULL":
-        return 1 if content is True else MALFORMED
-    if kind == "B":
-        return binary_size(content) if type(content) is str and _is_canonical_base64(content) else MALFORMED
-    if kind in ("SS", "NS", "BS"):
-        return value_size(raw) if _canonicalise_set(raw, kind, content) else MALFORMED
-    return MALFORMED
+    return _canonical_size((raw,), [])
 
 
-def canonical_sizes(
-    members: Collection[Any], texts: list[str], _levels: int = NESTED_CONTAINERS_MAX, _total: int = 0
-) -> int:
-    """The same for the values of a map or a list: their bytes and those of `texts`, which has the names and
-    may be added to. Strings are known without a call for each, and measured as one."""
-    add = texts.append
+def canonical_item_size(item: dict[str, Any]) -> int:
+    """The same for a whole item, its names included."""
+    return _canonical_size(item.values(), [*item])
+
+
+def _canonical_size(members: Iterable[Any], texts: list[str]) -> int:
     try:
-        for member in members:
-            text = member.get("S")
-            if type(text) is str and len(member) == 1:
-                add(text)
-            else:
-                size = canonical_size(member, _levels)
-                if size < 0:
-                    return MALFORMED
-                _total += size
-    except AttributeError:  # cheaper than to ask each whether it is a dict
+        size = _canonicalise_members(members, texts, NESTED_CONTAINERS_MAX)
+        joined = "".join(texts)
+    except (AttributeError, TypeError, ValueError):
         return MALFORMED
-    joined = "".join(texts)
-    return _total + (len(joined) if joined.isascii() else len(joined.encode()))
+    return size + (len(joined) if joined.isascii() else len(joined.encode()))
+
+
+def _canonicalise_members(members: Iterable[Any], texts: list[str], levels: int) -> int:
+    """Make the values of an item, a map or a list canonical; their bytes but for those of the texts in them,
+    names and strings, which are added to `texts` to be measured as one.
+
+    What is not well formed raises whatever comes of using it: AttributeError, TypeError or ValueError. Nobody
+    asks beforehand whether a value is a dict, or a number's text a string. That strings are strings is found
+    when they are joined.
+    """
+    size = 0
+    for member in members:
+        text = member.get("S")
+        if text is not None and len(member) == 1:
+            texts.append(text)
+            continue
+        (kind,) = member
+        content = member[kind]
+        if kind == "N":
+            bytes_of_number = number.plain_size(content)
+            if not bytes_of_number:
+                member["N"] = canonical = number.parse(content)
+                bytes_of_number = number.size_bytes(canonical)
+            size += bytes_of_number
+        elif kind == "M" and levels:
+            texts += content
+            size += 3 + len(content) + _canonicalise_members(content.values(), texts, levels - 1)
+        elif kind == "L" and levels and type(content) is list:
+            size += 3 + len(content) + _canonicalise_members(content, texts, levels - 1)
+        elif (kind == "BOOL" and type(content) is bool) or (kind == "NULL" and content is True):
+            size += 1
+        elif kind == "B" and _is_canonical_base64(content):
+            size += binary_size(content)
+        elif kind in SET_TYPES and _canonicalise_set(member, kind, content):
+            size += value_size(member)
+        else:
+            raise ValueError(kind)
+    return size
 
 
 def _is_canonical_base64(text: str) -> bool:

@@ -50,19 +50,7 @@ def parse(text: str) -> str:
 
     Raises NotANumber, Overflow, Underflow or TooManyDigits. Range is checked before precision.
     """
-    if natural_size(text):
-        return text
-    whole, _, fraction = text.partition(".")
-    if (
-        whole.isdigit()
-        and fraction.isdigit()
-        and text.isascii()
-        and whole[0] != "0"
-        and fraction[-1] != "0"
-        and len(text) <= NUMBER_DIGITS_MAX
-    ):
-        return text
-    return _parse_any(text)
+    return text if plain_size(text) else _parse_any(text)
 
 
 def _parse_any(text: str) -> str:
@@ -159,22 +147,23 @@ def _scientific(text: str) -> tuple[bool, str, int]:
     return negative, digits, len(whole) - 1
 
 
-def natural_size(text: str) -> int:
-    """Bytes of a text that is a canonical natural number, as most numbers are; 0 for any other text."""
-    # A byte for the exponent, one for each two digits aligned to the decimal point, one for the sign.
-    if text.isdigit() and text.isascii() and text[0] != "0" and len(text) <= NUMBER_DIGITS_MAX:
-        return (len(text.rstrip("0")) + 3 + len(text) % 2) // 2
+def plain_size(text: str) -> int:
+    """Bytes of a text that is a canonical number of at least 1, as most numbers are; 0 for any other text."""
+    if text.isascii() and len(text) <= NUMBER_DIGITS_MAX:  # other scripts have digits too
+        # A byte for the exponent, one for each two digits aligned to the decimal point.
+        if text.isdigit():
+            return (len(text.rstrip("0")) + 3 + len(text) % 2) // 2 if text[0] != "0" else 0
+        whole, _, fraction = text.partition(".")
+        if whole.isdigit() and fraction.isdigit() and whole[0] != "0" and fraction[-1] != "0":
+            return (len(text) + 2 + len(whole) % 2) // 2
     return 0
 
 
 def size_bytes(text: str) -> int:
     """Bytes the service counts for a canonical number: 1 for zero, otherwise 2 to 22."""
-    size = natural_size(text)
+    size = plain_size(text)
     if size or text == "0":
         return size or 1
-    whole, _, fraction = text.partition(".")
-    if fraction and whole.isdigit() and whole != "0":
-        return (len(whole) + len(fraction) + 3 + len(whole) % 2) // 2
     negative, digits, exponent = _scientific(text)
     return (len(digits) + 4 - exponent % 2) // 2 + negative
 

@@ -21,29 +21,15 @@ def binary_size(encoded: str) -> int:
 
 def value_size(value: AttributeValue) -> int:
     """Bytes of one canonical value, without its name."""
-    for kind, content in value.items():  # noqa: B007 -- the only entry; cheaper than unpacking an iterator
-        pass
-    if kind == "S":
-        return len(content) if content.isascii() else len(content.encode())
-    if kind == "N":
-        return number_size(content)
-    if kind in ("BOOL", "NULL"):
-        return 1
-    if kind == "M":
-        return 3 + len(content) + item_size(content)
-    if kind == "L":
-        total = 3 + len(content)
-        for member in content:
-            text = member.get("S")
-            total += value_size(member) if text is None else text_size(text)
-        return total
-    if kind == "B":
-        return binary_size(content)
-    if kind == "SS":
-        return sum(map(text_size, content))
-    if kind == "NS":
-        return sum(map(number_size, content))
-    return sum(map(binary_size, content))
+    text = value.get("S")
+    if text is not None:
+        return text_size(text)
+    text = value.get("N")
+    if text is not None:
+        return number_size(text)
+    texts: list[str] = []
+    size = _members_size((value,), texts)
+    return size + text_size("".join(texts)) if texts else size
 
 
 def changed_item_size(new: Item, old: Item, old_size: int, written: Iterable[str]) -> int:
@@ -52,24 +38,50 @@ def changed_item_size(new: Item, old: Item, old_size: int, written: Iterable[str
     size = old_size
     for name in written:
         before, after = old.get(name), new.get(name)
-        if before is not after:
-            size += _attribute_size(name, after) - _attribute_size(name, before)
+        if before is after:
+            continue
+        if before is None:
+            size += text_size(name)
+        else:
+            size -= value_size(before)
+        if after is None:
+            size -= text_size(name)
+        else:
+            size += value_size(after)
     return size
-
-
-def _attribute_size(name: str, value: AttributeValue | None) -> int:
-    return 0 if value is None else text_size(name) + value_size(value)
 
 
 def item_size(item: Item) -> int:
     """Bytes of a whole item: names and values, without the 100 bytes of storage overhead."""
     texts = [*item]
-    total = 0
-    for value in item.values():
-        if "S" in value:
-            texts.append(value["S"])
+    size = _members_size(item.values(), texts)
+    return size + text_size("".join(texts))
+
+
+def _members_size(members: Iterable[AttributeValue], texts: list[str]) -> int:
+    """Bytes of the values of an item, a map or a list but for those of the texts in them, names and strings,
+    which are added to `texts`: most of an item, to be measured as one."""
+    size = 0
+    for member in members:
+        text = member.get("S")
+        if text is not None:
+            texts.append(text)
+            continue
+        (kind,) = member
+        content = member[kind]
+        if kind == "N":
+            size += number_size(content)
+        elif kind == "M":
+            texts += content
+            size += 3 + len(content) + _members_size(content.values(), texts)
+        elif kind == "L":
+            size += 3 + len(content) + _members_size(content, texts)
+        elif kind in ("BOOL", "NULL"):
+            size += 1
+        elif kind == "B":
+            size += binary_size(content)
+        elif kind == "NS":
+            size += sum(map(number_size, content))
         else:
-            total += value_size(value)
-    # Names and strings are measured as one: most of an item, and one call for all of them.
-    text = "".join(texts)
-    return total + (len(text) if text.isascii() else len(text.encode()))
+            size += sum(map(text_size if kind == "SS" else binary_size, content))
+    return size
