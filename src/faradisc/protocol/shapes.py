@@ -17,6 +17,7 @@ The items to be put are measured on the way, because whoever puts them asks for 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, Final
 
 from faradisc.protocol import constraints, search_body, serialization
@@ -38,9 +39,13 @@ _PUT_ITEM: Final = "PutItemInputAttributeMap"
 type_of_fits = Callable[[dict[str, Any], int, Sizes], int]
 """(request, size of the body in bytes, sizes to be filled) -> FITS, VALUES or SHAPE."""
 
-_is_table = compile_pattern(
-    f"{NAME_PATTERN[:-1]}{{1,{TABLE_NAME_MAXIMUM}}}|(?s:arn:.{{0,{TABLE_ARN_MAXIMUM - 4}}})"
-).fullmatch
+is_table = lru_cache(
+    maxsize=1024
+)(  # requests name the same few tables, so few are matched
+    compile_pattern(
+        f"{NAME_PATTERN[:-1]}{{1,{TABLE_NAME_MAXIMUM}}}|(?s:arn:.{{0,{TABLE_ARN_MAXIMUM - 4}}})"
+    ).fullmatch
+)
 
 _PYTHON_TYPES = {
     "string": "str",
@@ -106,7 +111,7 @@ class _Writer:
         self.names: dict[str, Any] = {
             "canonical_item_size": canonical_item_size,
             "canonicalise": canonicalise,
-            "is_table": _is_table,
+            "is_table": is_table,
         }
         self._lines: list[str] = []
         self._variables = 0
@@ -136,39 +141,24 @@ class _Writer:
             self._line(depth, f"{get} = {variable}.get")
         for name in node.members:
             if name in node.required:
-                self._member(node, name, get, depth)
-        if node.required:
-            # A request of what is required and nothing else is common, and then all has been looked at.
-            self._line(depth, f"if len({variable}) != {len(node.required)}:")
-            depth += 1
-        for name in node.members:
+                self._value(node.members[name], self._member(name, get, depth), depth)
+        # A request of what is required and nothing else is common, and then all has been looked at.
+        left = f"left_{variable}"
+        self._line(depth, f"{left} = len({variable}) - {len(node.required)}")
+        self._line(depth, f"if {left}:")
+        for name, member in node.members.items():
             if name not in node.required:
-                self._member(node, name, get, depth)
-        known = self._constant(frozenset(node.members))
-        self._line(
-            depth, f"if None in {variable}.values() or not {known}.issuperset({variable}): return {SHAPE}"
-        )
+                value = self._member(name, get, depth + 1)
+                self._line(depth + 1, f"if {value} is not None:")
+                self._value(member, value, depth + 2)
+                self._line(depth + 2, f"{left} -= 1")
+        self._line(depth + 1, f"if {left}: return {SHAPE}  # a null, or an unknown member")
 
-    def _member(self, node: Node, name: str, get: str, depth: int) -> None:
-        member, value = node.members[name], self._variable()
+    def _member(self, name: str, get: str, depth: int) -> str:
+        """The variable that holds a member, None where there is none."""
+        value = self._variable()
         self._line(depth, f"{value} = {get}({name!r})")
-        if name in node.required:
-            self._value(member, value, depth)
-        else:
-            self._optional(member, value, depth)
-
-    def _optional(self, node: Node, variable: str, depth: int) -> None:
-        if node.kind in _PYTHON_TYPES and not self._has_contents(node):
-            self._line(
-                depth, f"if {variable} is not None and ({self._refusal(node, variable)}): return {SHAPE}"
-            )
-        else:
-            self._line(depth, f"if {variable} is not None:")
-            self._value(node, variable, depth + 1)
-
-    @staticmethod
-    def _has_contents(node: Node) -> bool:
-        return node.kind in ("structure", "list", "map")
+        return value
 
     def _value(self, node: Node, variable: str, depth: int) -> None:
         if node.kind == ATTRIBUTE:
@@ -221,7 +211,8 @@ class _Writer:
     def _bounds(self, node: Node, variable: str) -> str:
         """An expression that is true when a value of the right type breaks a constraint; "" without any."""
         if node.is_table:
-            return f"not is_table({variable})"
+            # Only what may be a name is kept by is_table's cache.
+            return f"len({variable}) > {TABLE_ARN_MAXIMUM} or not is_table({variable})"
         if node.enum:
             return f"{variable} not in {self._constant(frozenset(node.enum))}"
         measure = f"len({variable})" if node.kind in LENGTHS else variable

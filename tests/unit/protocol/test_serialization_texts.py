@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
-from faradisc.errors import SerializationException
+from faradisc.errors import SerializationException, ValidationException
+from faradisc.protocol import shapes
+from faradisc.protocol.overrides import TABLE_ARN_MAXIMUM
 from faradisc.protocol.shapes import CheckedShape
 from faradisc.values.size import item_size
 
@@ -298,3 +300,17 @@ def test_what_was_normalised_is_measured_as_it_is_then(shape_of: ShapeOf) -> Non
     sizes: dict[int, int] = {}
     assert shape_of("PutItem").check_request(request, 10_000, None, sizes)
     assert sizes == {id(request["Item"]): item_size(request["Item"])}
+
+
+def test_only_what_may_be_a_table_is_kept(shape_of: ShapeOf) -> None:
+    """Or a client could fill the memory with names."""
+
+    def request(name: str) -> dict[str, Any]:
+        return {"TableName": name, "Key": {"pk": {"S": "a"}}}
+
+    shapes.is_table.cache_clear()
+    with pytest.raises(ValidationException, match="TableName"):
+        shape_of("GetItem").check_request(request("a" * (TABLE_ARN_MAXIMUM + 1)), 10_000)
+    assert shapes.is_table.cache_info().currsize == 0
+    assert shape_of("GetItem").check_request(request("arn:" + "a" * (TABLE_ARN_MAXIMUM - 4)), 10_000)
+    assert shapes.is_table.cache_info().currsize == 1
