@@ -33,7 +33,7 @@ from faradisc.capacity.config import HALF_UNIT, Direction
 from faradisc.capacity.partitions import Cell
 from faradisc.capacity.throttle import Cause, ResourceKind, Throttle
 
-CREDIT_MAX = 1024
+CREDIT_MAX = 256
 """Half units that a lane may charge before it books: so no more charges than these wait."""
 
 
