@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from faradisc.exchange import intake
+from faradisc.exchange import importing, intake
+from faradisc.tables import loading
 from fixtures.buckets import BUCKET, Exchanging, lines, some_items, zipped
 from fixtures.in_process import Refused
 from fixtures.schemas import schema
@@ -106,6 +107,52 @@ def test_the_last_of_several_items_with_one_key_wins(exchanging: Exchanging) -> 
     described = exchanging.import_all("in/", gsi=INDEXES)
     assert described["ImportedItemCount"] == 183
     assert by_key(exchanging.items()) == later + items[60:]
+
+
+@pytest.mark.parametrize("hashes", [1, 16, 1 << 23])
+def test_items_with_one_key_in_one_page_or_in_many(
+    exchanging: Exchanging, monkeypatch: pytest.MonkeyPatch, hashes: int
+) -> None:
+    """Whatever share of the keys has to be looked up because others have their hash."""
+    monkeypatch.setattr(loading, "HASHES", hashes)
+    monkeypatch.setattr(importing, "PAGE_ROWS", 7)
+    items = some_items(100)
+    changed = [{**item, "n": {"N": str(number)}} for number, item in enumerate(items)]
+    content = [each for pair in zip(items, changed, strict=True) for each in pair]
+    exchanging.object("in/a.json", lines(content + items[50:] + changed[50:]))
+    described = exchanging.import_all("in/", gsi=INDEXES)
+    assert (described["ImportedItemCount"], described["ErrorCount"]) == (300, 0)
+    assert by_key(exchanging.items()) == changed
+    table = exchanging.call("DescribeTable", TableName="table")["Table"]
+    assert table["ItemCount"] == 100
+    exchanging.check()
+
+
+@pytest.mark.parametrize("failing", range(1, 7))
+def test_a_step_that_failed_half_way_counts_once(
+    exchanging: Exchanging, monkeypatch: pytest.MonkeyPatch, failing: int
+) -> None:
+    """Some of its pages are stored then, and are stored again."""
+    monkeypatch.setattr(importing, "PAGE_ROWS", 20)
+    honest, calls = importing.load_rows, 0
+
+    async def once_not(*args: Any, **named: Any) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == failing:
+            raise RuntimeError("half way")
+        await honest(*args, **named)
+
+    monkeypatch.setattr(importing, "load_rows", once_not)
+    items = some_items(120)
+    exchanging.object("in/a.json", lines(items) + b"no item\n")
+    described = exchanging.import_all("in/", gsi=INDEXES)
+    assert described["ImportStatus"] == "COMPLETED", described
+    assert (described["ImportedItemCount"], described["ErrorCount"]) == (120, 1)
+    assert len(exchanging.errors_of(described)) == 1
+    assert by_key(exchanging.items()) == items
+    assert calls > failing
+    exchanging.check()
 
 
 def test_bad_lines_are_counted_and_listed_and_the_rest_is_loaded(exchanging: Exchanging) -> None:

@@ -11,7 +11,7 @@ import gc
 import random
 import weakref
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import orjson
@@ -20,7 +20,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from faradisc.exchange import json_lines, row_stencils, stencils
-from faradisc.exchange.importing import rows_of
+from faradisc.exchange.importing import pages_of
+from faradisc.exchange.reading import Record
 from faradisc.exchange.row_stencils import RowShortcut, shortcut_into
 from faradisc.tables.loading import LoadedRow, Rows
 from faradisc.tables.table import Table
@@ -45,6 +46,12 @@ def tables() -> Iterator[dict[str, Table]]:
     catalog = process.local._open()._backend.catalog
     yield {name: catalog.for_data(name, "us-east-1", "000000000000") for name in TABLES}
     process.close()
+
+
+def rows_of(
+    records: Iterable[Record | Rows], table: Table, refused: Callable[[int, str], None]
+) -> list[LoadedRow]:
+    return [row for page in pages_of(records, table, refused) for row in page]
 
 
 def careful(line: bytes, table: Table) -> LoadedRow | None:

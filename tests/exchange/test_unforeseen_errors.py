@@ -23,7 +23,7 @@ from fixtures.schemas import item, schema
 
 ITEMS = some_items(300)
 PLACES: dict[str, list[tuple[Any, str]]] = {
-    "import": [(importing, "load_rows"), (importing, "rows_of"), (intake.Intake, "_open")],
+    "import": [(importing, "load_rows"), (importing, "pages_of"), (intake.Intake, "_open")],
     "export": [(exporting, "page_at"), (exporting._DataFile, "finish"), (exporting._Run, "write_manifests")],
     "bulk": [(bulk_putting, "commit_outcomes"), (bulk_putting, "change_of"), (intake.Intake, "_open")],
 }

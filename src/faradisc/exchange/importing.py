@@ -1,9 +1,10 @@
 """ImportTable's job: objects into a new table, step by step, and nothing seen before all of it is there.
 
-The table is being filled (tables/catalog.py) until the last record is in: nobody reads or writes it. Each
-step's records, index entries, counters and the import's own progress are one commit (tables/loading.py), so
-after a crash the next process goes on behind the last record that was stored. These commits are not durable,
-so that may be some steps back; all of them are on disk before the import says that it is complete.
+The table is being filled (tables/catalog.py) until the last record is in: nobody reads or writes it. A page
+of records with their index entries and counters is one commit (tables/loading.py), and the import's own
+progress is in the last one of each step, so after a crash the next process goes on behind a step that was
+stored. These commits are not durable, so that may be some steps back; what was stored of those behind it is
+stored again. All is on disk before the import says that it is complete.
 
 What ends an import without a table: an object that is cut off or altered, an object or bucket that cannot be
 read. What does not: records that are no items; they are counted, listed in the error log, and passed over.
@@ -12,7 +13,7 @@ read. What does not: records that are no items; they are counted, listed in the 
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Any
 
 from faradisc.errors import ResourceNotFoundException, ValidationException
@@ -28,7 +29,7 @@ from faradisc.exchange.reading import Record, Source
 from faradisc.exchange.row_stencils import shortcut_into
 from faradisc.storage.api import Store
 from faradisc.tables.catalog import Catalog
-from faradisc.tables.loading import LoadedRow, Rows, load_rows, row_of
+from faradisc.tables.loading import LoadedRow, Novelty, Rows, load_rows, row_of
 from faradisc.tables.table import Table
 from faradisc.values.attribute import Item
 
@@ -39,29 +40,41 @@ HARD_EVERY = 4
 """Steps of a process after which what it has loaded is made durable for the first time; then after so many
 times as many, and so on: an import gets on however often a crash comes, and a long one is held up by few of
 these. See docs/decisions/0013-commits-without-the-log.md."""
+PAGE_ROWS = 200
+"""Stored in one commit, of those that came one by one."""
 DAMAGED, GONE = "InputDamaged", "TableNotFound"
 
 
-def rows_of(
+def pages_of(
     records: Iterable[Record | Rows],
     table: Table,
     refused: Callable[[int, str], None],
     transform: Callable[[Item], Item] | None = None,
-) -> list[LoadedRow]:
-    """The items among records, as they are stored; `refused` is told the others' positions and reasons."""
-    rows: list[LoadedRow] = []
+) -> Iterator[list[LoadedRow]]:
+    """The items among records, as they are stored, some hundred at a time and not all at once: what is made
+    and stored while it is in the processor's cache takes a fifth of the time less.
+
+    `refused` is told the others' positions and reasons.
+    """
+    page: list[LoadedRow] = []
     position = 0
     for each in records:
         if type(each) is Rows:
-            rows += each
+            if page:
+                yield page
+                page = []
+            yield each
             position += len(each)
             continue
         try:
-            rows.append(_row(each, table, transform))
+            page.append(_row(each, table, transform))
         except ValidationException as error:
             refused(position, str(error.message))
         position += 1
-    return rows
+        if len(page) == PAGE_ROWS:
+            yield page
+            page = []
+    yield page
 
 
 def _row(record: Record | Rows, table: Table, transform: Callable[[Item], Item] | None) -> LoadedRow:
@@ -82,10 +95,12 @@ def _row(record: Record | Rows, table: Table, transform: Callable[[Item], Item] 
 class _Run:
     """One import while this process works on it."""
 
-    def __init__(self, task: Task, table: Table, places: Places) -> None:
+    def __init__(self, task: Task, table: Table, places: Places, *, is_first: bool) -> None:
+        """is_first: nothing has been loaded before this."""
         shown, progress = task.shown, task.progress
         self.task = task
         self.table = table
+        self._novelty = Novelty() if is_first else None
         self._steps = 0
         self._hard_at = HARD_EVERY
         self._transform = places.transform
@@ -107,21 +122,27 @@ class _Run:
         )
 
     async def load(self, store: Store, step: Step) -> None:
-        """Store what a step brought, and that it did."""
+        """Store what a step brought, and with the last of it that it did."""
         task = self.task
 
         def refused(position: int, reason: str) -> None:
             pointer = {"bucket": self.bucket, "key": step.key, "itemIndex": step.first + position}
             self.errors.add({"itemS3Pointer": pointer, "importArn": task.arn, "errorMessages": [reason]})
 
-        rows = rows_of(step.records, self.table, refused, self._transform)
+        imported = 0
+        page: list[LoadedRow] = []
+        for following in pages_of(step.records, self.table, refused, self._transform):
+            if page:
+                await load_rows(store, self.table, page, novelty=self._novelty)
+            page = following
+            imported += len(page)
         task.progress["log_bytes"], task.progress["log_lines"] = self.errors.write()
         shown = task.shown
         shown["ProcessedSizeBytes"] = self.intake.bytes_read
         shown["ProcessedItemCount"] += step.count
-        shown["ImportedItemCount"] += len(rows)
-        shown["ErrorCount"] += step.count - len(rows)
-        await load_rows(store, self.table, rows, also=task.batch())
+        shown["ImportedItemCount"] += imported
+        shown["ErrorCount"] += step.count - imported
+        await load_rows(store, self.table, page, also=task.batch(), novelty=self._novelty)
         self._steps += 1
         if self._steps == self._hard_at:
             self._hard_at *= HARD_EVERY
@@ -195,7 +216,9 @@ class Importing:
         run = self._run
         if run is None or run.task is not task:
             self.close()
-            run = self._run = _Run(task, table, self._places)
+            parts = table.placement.parts
+            is_first = not any([any(await self._store.usage(part)) for part in parts])
+            run = self._run = _Run(task, table, self._places, is_first=is_first)
         run.table = table
         step = await run.intake.step()
         if self._table_of(task) is not table:

@@ -141,6 +141,8 @@ def _within(kind: str, grows: Grows, begin: int, behind: int) -> Grows:
     """The same of contents that begin there in the texts given, with so many bytes behind them."""
     if kind in _OFTEN_SAME:
         return _OFTEN_SAME[kind]
+    if kind == "L":
+        return grows  # it counts members, and there are none before or behind the list
     return lambda texts: grows([text[begin:-behind] for text in texts])
 
 

@@ -294,7 +294,7 @@ class RowStencil:
         entries: Iterable[tuple[Entry, ...]] = repeat(())
         if self._entries:
             found = zip(*[each.of(columns, stored, sizes, escaped) for each in self._entries], strict=True)
-            entries = (tuple(filter(None, each)) for each in found)
+            entries = [each if None not in each else tuple(filter(None, each)) for each in found]
         return zip(self._row_key.of(columns), stored, sizes, entries, strict=False)
 
 

@@ -2,7 +2,8 @@
 
 Nobody else reads or writes such a table, it has no stream, no capture, no expiry and no history, so what is
 left of a write is its row, its index entries and the counters. A page of items is one commit; when an
-item is there already, the later one wins, and the entries of the earlier one go.
+item is there already, the later one wins, and the entries of the earlier one go. So a page that was loaded
+and is loaded again changes nothing.
 
 An item becomes bytes at once (`row_of`) and is let go: thousands of items kept for a page cost the collector
 of garbage more time than everything else here (measured: half of it).
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 
 from faradisc.codec import record
 from faradisc.codec.keyspace import slot_shift
@@ -24,6 +26,9 @@ from faradisc.tables.indexes import entry_change
 from faradisc.tables.table import Index, Table
 from faradisc.values.attribute import Item
 from faradisc.values.size import item_size
+
+HASHES = 1 << 23
+"""Of row keys that are told apart. A power of two."""
 
 Entry = tuple[int, bytes, bytes, int]
 """Of one index, by its position in `Table.indexes`: row key, record, size."""
@@ -53,6 +58,27 @@ def _entry(index: Index, number: int, item: Item, stored: bytes, size: int) -> E
     return number, row_key, record.encode(entry, entry_size), entry_size
 
 
+class Novelty:
+    """Which of many row keys are surely new to a table that was empty when this was made.
+
+    To look each of them up in the store is a tenth of an import's work. Here a byte stands for all keys of
+    one hash and says whether any of them has been seen; so what is said to be new is new, and only the others
+    are to be looked up. Takes the same memory however many keys there are: with millions it knows less.
+    """
+
+    def __init__(self) -> None:
+        self._known = bytearray(HASHES)
+
+    def doubted(self, row_keys: list[bytes]) -> list[bytes]:
+        """Those that may have been seen before; from now on all of them have been."""
+        known = self._known
+        hashes = [hash(row_key) & (HASHES - 1) for row_key in row_keys]
+        doubted = list(compress(row_keys, map(known.__getitem__, hashes)))
+        for each in hashes:
+            known[each] = 1
+        return doubted
+
+
 @dataclass(slots=True)
 class _Page:
     """One batch per part."""
@@ -66,25 +92,34 @@ class _Page:
         return batch
 
 
-async def load_rows(store: Store, table: Table, rows: Iterable[LoadedRow], also: Batch) -> None:
+async def load_rows(
+    store: Store,
+    table: Table,
+    rows: Iterable[LoadedRow],
+    *,
+    also: Batch | None = None,
+    novelty: Novelty | None = None,
+) -> None:
     """Put rows into a table that is being filled, in one commit; of rows with one key the last one counts.
 
     The commit is not durable: the filler hardens the store before anything relies on it.
-    `also` is committed with them: how far the filler has come. On an embedded store nothing suspends between
-    the call and the writing of the commit.
+    also: committed with them; how far the filler has come. novelty: if there is one, it has seen every row of
+    the table. On an embedded store nothing suspends.
     """
     assert table.state.filler is not None and table.stream is None and table.collections is None
-    page = _Page({also.part: also})
+    page = _Page({also.part: also} if also is not None else {})
     for part, found in _by_part(table, {row[0]: row for row in rows}.values()):
         batch = page.of(part)
-        olds = await store.get(part, [row[0] for row in found], for_update=True)
         batch.puts += [(row_key, stored) for row_key, stored, _, _ in found]
+        row_keys = [row[0] for row in found]
+        doubted = row_keys if novelty is None else novelty.doubted(row_keys)
+        olds = await store.get(part, doubted, for_update=True) if doubted else []
         if olds.count(None) < len(olds):
-            found = _replace(page, table, batch, found, olds)
+            found = _replace(page, table, batch, found, dict(zip(doubted, olds, strict=True)))
         batch.items_delta += len(found)
         batch.bytes_delta += sum([row[2] for row in found]) + STORAGE_OVERHEAD_BYTES * len(found)
         if table.indexes:
-            _add_entries(page, table, [entry for row in found for entry in row[3]])
+            _add_entries(page, table, found)
     try:
         await store.commit(list(page.batches.values()), durable=False)
     finally:
@@ -106,27 +141,37 @@ def _by_part(table: Table, rows: Iterable[LoadedRow]) -> Iterator[tuple[bytes, l
 
 
 def _replace(
-    page: _Page, table: Table, batch: Batch, rows: list[LoadedRow], olds: list[Row | None]
+    page: _Page, table: Table, batch: Batch, rows: list[LoadedRow], olds: dict[bytes, Row | None]
 ) -> list[LoadedRow]:
     """Count those rows whose items are there already, as `olds` says; the others."""
     new: list[LoadedRow] = []
-    for row, old in zip(rows, olds, strict=True):
+    for row in rows:
+        row_key, stored, size, _ = row
+        old = olds.get(row_key)
         if old is None:
             new.append(row)
             continue
-        _, stored, size, _ = row
         batch.bytes_delta += size - record.size_of(old[1])
         _replace_entries(page, table, record.decode(old[1]), record.decode(stored))
     return new
 
 
-def _add_entries(page: _Page, table: Table, entries: Iterable[Entry]) -> None:
-    placements = [index.placement for index in table.indexes]
-    for number, row_key, stored, size in entries:
-        batch = page.of(placements[number].part_of(row_key))
-        batch.puts.append((row_key, stored))
-        batch.items_delta += 1
-        batch.bytes_delta += size + STORAGE_OVERHEAD_BYTES
+def _add_entries(page: _Page, table: Table, rows: list[LoadedRow]) -> None:
+    """The entries of new rows."""
+    places = [(index.placement.parts, slot_shift(index.placement.slots)) for index in table.indexes]
+    found: list[list[list[Entry]]] = [[[] for _ in parts] for parts, _ in places]
+    for row in rows:
+        for entry in row[3]:
+            number = entry[0]
+            found[number][entry[1][0] >> places[number][1]].append(entry)
+    for (parts, _), slots in zip(places, found, strict=True):
+        for part, entries in zip(parts, slots, strict=True):
+            if entries:
+                batch = page.of(part)
+                batch.puts += [(row_key, stored) for _, row_key, stored, _ in entries]
+                batch.items_delta += len(entries)
+                batch.bytes_delta += sum([entry[3] for entry in entries])
+                batch.bytes_delta += STORAGE_OVERHEAD_BYTES * len(entries)
 
 
 def _replace_entries(page: _Page, table: Table, before: Item, item: Item) -> None:
