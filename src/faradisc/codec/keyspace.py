@@ -30,7 +30,10 @@ try:
     # Python's own, where it was built: for the few bytes of a key, half the time of OpenSSL's.
     from _md5 import md5  # type: ignore[import-not-found]
 except ImportError:
-    from hashlib import md5
+    from functools import partial
+    from hashlib import md5 as openssl_md5
+
+    md5 = partial(openssl_md5, usedforsecurity=False)
 
 HASH_BYTES = 16
 CATALOG_PART = b"\x00\x00\x00\x00\x00"
@@ -48,7 +51,7 @@ _JOB_KINDS = (b"backfill", b"ttl", b"restore")
 
 def hash_of(data: bytes) -> bytes:
     """The 128-bit hash that places a partition key, 16 bytes."""
-    digest: bytes = md5(b"Outliers" + data, usedforsecurity=False).digest()
+    digest: bytes = md5(b"Outliers" + data).digest()
     return digest
 
 

@@ -64,16 +64,14 @@ class Placeholders:
 
         Requires: every expression of the request is bound.
         """
-        used = self._used
-        for parameter, given in (
-            ("ExpressionAttributeNames", self.names),
-            ("ExpressionAttributeValues", self.values),
-        ):
-            if not used.issuperset(given):
-                unused = ", ".join(key for key in given if key not in used)
-                raise RequestRuleError(
-                    f"Value provided in {parameter} unused in expressions: keys: {{{unused}}}"
-                )
+        if not self._used.issuperset(self.names):
+            raise self._unused("ExpressionAttributeNames", self.names)
+        if not self._used.issuperset(self.values):
+            raise self._unused("ExpressionAttributeValues", self.values)
+
+    def _unused(self, parameter: str, given: Iterable[str]) -> RequestRuleError:
+        unused = ", ".join(key for key in given if key not in self._used)
+        return RequestRuleError(f"Value provided in {parameter} unused in expressions: keys: {{{unused}}}")
 
 
 NO_PLACEHOLDERS: Final = Placeholders(None, None)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from faradisc.expressions import faults, predicates
@@ -117,7 +118,7 @@ def _bind_program(program: Sequence[Node], placeholders: Placeholders) -> Test:
 
 
 def _bind_predicate(node: Predicate, placeholders: Placeholders) -> Test:
-    return _BUILDERS[node.operator](node.operator, check_predicate(node, placeholders))
+    return _build(node.operator, check_predicate(node, placeholders))
 
 
 # --- Operands ------------------------------------------------------------------------------------
@@ -317,11 +318,12 @@ _TYPE_CHECKS: dict[str, Callable[[str, list[Resolved]], None]] = {
 class _Slots:
     """A predicate some of whose operands are values: all but these is resolved and checked."""
 
-    __slots__ = ("_check_types", "_operands", "_operator", "_places")
+    __slots__ = ("_build", "_check_types", "_operands", "_operator", "_places")
 
-    def __init__(self, node: Predicate, operands: list[Resolved], places: list[tuple[int, str]]) -> None:
-        """`places` says where in `operands` which values go."""
+    def __init__(self, node: Predicate, operands: list[Any], places: list[tuple[int, str]]) -> None:
+        """`places` says where in `operands`, which are bound, which values go."""
         self._operator = node.operator
+        self._build = _BUILDERS[node.operator]
         self._check_types = _TYPE_CHECKS.get(node.operator)
         self._operands = operands
         self._places = places
@@ -333,7 +335,7 @@ class _Slots:
             operands[place] = placeholders.value(ref)
         if self._check_types is not None:
             self._check_types(self._operator, operands)
-        return _BUILDERS[self._operator](self._operator, operands)
+        return self._build(*operands)
 
 
 Node: TypeAlias = ConditionTree | _Slots | Test
@@ -356,6 +358,8 @@ def _prepared(node: Predicate, placeholders: Placeholders) -> Node:
         return node
     if not places:
         return _bind_predicate(node, placeholders)
+    if node.operator in _OF_PATHS:
+        return node  # of a value: every binding of the tree refuses it
     operands: list[Any] = [
         operand if type(operand) is ValueRef else resolve(operand, placeholders) for operand in node.operands
     ]
@@ -369,41 +373,29 @@ def _prepared(node: Predicate, placeholders: Placeholders) -> Node:
 # --- Tests of items ------------------------------------------------------------------------------
 
 
-def _has_type(operator: str, operands: list[Resolved]) -> Test:
-    name = operands[1]
-    assert isinstance(name, dict)
-    return predicates.has_type(_bound(operands[0]), name["S"])
+def _build(operator: str, operands: list[Resolved]) -> Test:
+    of_path = _OF_PATHS.get(operator)
+    if of_path is not None:
+        return of_path(operands[0])
+    return _BUILDERS[operator](*map(_bound, operands))
 
 
-def _one_of(operator: str, operands: list[Resolved]) -> Test:
-    operand, *options = map(_bound, operands)
-    return predicates.one_of(operand, options)
-
-
-def _ordered(operator: str, operands: list[Resolved]) -> Test:
-    return predicates.ordered(operator, _bound(operands[0]), _bound(operands[1]))
-
-
-def _of_bound(build: Callable[..., Test]) -> Callable[[str, list[Resolved]], Test]:
-    return lambda operator, operands: build(*map(_bound, operands))
-
-
-def _of_path(build: Callable[[Any], Test]) -> Callable[[str, list[Resolved]], Test]:
-    return lambda operator, operands: build(operands[0])
-
-
-_BUILDERS: dict[str, Callable[[str, list[Resolved]], Test]] = {
-    "=": _of_bound(predicates.equal),
-    "<>": _of_bound(predicates.not_equal),
-    "<": _ordered,
-    "<=": _ordered,
-    ">": _ordered,
-    ">=": _ordered,
-    "BETWEEN": _of_bound(predicates.between),
-    "IN": _one_of,
-    "attribute_exists": _of_path(predicates.exists),
-    "attribute_not_exists": _of_path(predicates.not_exists),
-    "attribute_type": _has_type,
-    "begins_with": _of_bound(predicates.begins_with),
-    "contains": _of_bound(predicates.contains),
+_OF_PATHS: dict[str, Callable[[Any], Test]] = {
+    "attribute_exists": predicates.exists,
+    "attribute_not_exists": predicates.not_exists,
 }
+
+_BUILDERS: dict[str, Callable[..., Test]] = {
+    "=": predicates.equal,
+    "<>": predicates.not_equal,
+    "<": partial(predicates.ordered, "<"),
+    "<=": partial(predicates.ordered, "<="),
+    ">": partial(predicates.ordered, ">"),
+    ">=": partial(predicates.ordered, ">="),
+    "BETWEEN": predicates.between,
+    "IN": lambda operand, *options: predicates.one_of(operand, list(options)),
+    "attribute_type": lambda operand, name: predicates.has_type(operand, name["S"]),
+    "begins_with": predicates.begins_with,
+    "contains": predicates.contains,
+}
+"""From bound operands."""

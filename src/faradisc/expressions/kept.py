@@ -47,6 +47,6 @@ def key_of(text: str, name_refs: tuple[str, ...], names: Mapping[str, str]) -> K
     if not name_refs:
         return (text,)
     try:
-        return (text, *[names[ref] for ref in name_refs])
+        return (text, *map(names.__getitem__, name_refs))
     except KeyError:
         return None

@@ -57,10 +57,15 @@ def check_placeholders_wanted(
 
     `names_values_users` False leaves out which expressions are missing, as DeleteItem does.
     """
-    used = [name for name in expression_params if name in request]
+    used = False
+    for name in expression_params:
+        if name in request:
+            used = True
+            if name != "ProjectionExpression":
+                return
     if not used and "ExpressionAttributeNames" in request:
         raise RequestRuleError("ExpressionAttributeNames can only be specified when using expressions")
-    if "ExpressionAttributeValues" not in request or (used and used != ["ProjectionExpression"]):
+    if "ExpressionAttributeValues" not in request:
         return
     users = [name for name in expression_params if name != "ProjectionExpression"]
     text = "ExpressionAttributeValues can only be specified when using expressions"

@@ -96,14 +96,15 @@ def bind_action(
     """Update and condition of one action of a transaction. Raises ValidationException."""
     if _ACTION_CLAUSES.isdisjoint(action):
         return None, None
-    expressions = tuple([name for name in _ACTION_EXPRESSIONS if name in action])
-    placeholders = placeholders_of(call, action, expressions)
-    if not expressions:
+    condition_text = action.get("ConditionExpression")
+    if condition_text is None and not updates:
+        placeholders_of(call, action, ())
         return None, None
+    placeholders = placeholders_of(call, action, _ACTION_EXPRESSIONS)
     update = bind_update(action["UpdateExpression"], placeholders) if updates else None
     condition = None
-    if "ConditionExpression" in action:
-        condition = bind_condition(action["ConditionExpression"], "ConditionExpression", placeholders)
+    if condition_text is not None:
+        condition = bind_condition(condition_text, "ConditionExpression", placeholders)
     placeholders.check_all_used()
     return update, condition
 
