@@ -19,8 +19,11 @@ FEW_KEYS = 8
 
 _WATCHED_KEYS = 64
 """Keys of a watched partition that are looked at one by one; the heaviest ones."""
-_WATCHED_PLACES = 16
-"""Places by which a key's items, and all that has no name, are represented in a watched partition."""
+_WATCHED_PLACES = 48
+"""Places by which keys' items are represented in a watched partition, each key's by its part of them. A watch
+has room for them (64): of more, it would know those that it was told last, and not what is in the middle."""
+_TAIL_PLACES = 16
+"""The same for all that has no name, and for a key whose items are other ones each time."""
 
 
 class Share:
@@ -87,7 +90,8 @@ class Share:
             mine = min(count * weight // self.weight, rest)
             if not mine:
                 break
-            places = self._of_key(key, min(mine, _WATCHED_PLACES), turn)
+            part = max(_WATCHED_PLACES * weight // self.weight, 1)
+            places = self._of_key(key, min(mine, part), turn)
             each, over = divmod(mine, len(places)) if places else (0, 0)
             found += [(place, each + (position < over)) for position, place in enumerate(places)]
             rest -= mine if places else 0
@@ -98,7 +102,7 @@ class Share:
     def _of_key(self, key: Key, count: int, turn: int) -> list[bytes]:
         part, shape = self.cell.partition, self._shape
         if shape.sort == "rising":
-            return shape.sort_places(key, part.low, part.high, count, turn)
+            return shape.sort_places(key, part.low, part.high, min(count, _TAIL_PLACES), turn)
         places = self._places.get((key.name, count))
         if places is None:
             places = shape.sort_places(key, part.low, part.high, count, turn)
@@ -107,9 +111,9 @@ class Share:
 
     def _of_tail(self, count: int, turn: int) -> list[tuple[bytes, int]]:
         low, high = self.gate.bounds
-        if high - low < _WATCHED_PLACES:
+        if high - low < _TAIL_PLACES:
             return [(self.cell.partition.low, count)]
-        number = min(count, _WATCHED_PLACES)
+        number = min(count, _TAIL_PLACES)
         each, over = divmod(count, number)
         step = (high - low) // number
         shift = turn * 0x9E3779B97F4A7C15 % step

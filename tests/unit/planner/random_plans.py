@@ -198,3 +198,44 @@ def growing_plan(seed: int, retries: str) -> str:
             f"    item_size: {pick([300, 1500])}",
         ]
     return "\n".join(lines) + "\n"
+
+
+def heavy_plan(seed: int, retries: str) -> str:
+    """A plan on demand whose items are large, so that few requests ask for more than the table has served so
+    far: peaks, growth, and the splits that follow it."""
+    random = Random(f"heavy {seed}")
+    pick = random.choice
+    lines = [
+        f"profile: {pick(PROFILES)}",
+        f"duration: {pick([40, 75])}m",
+        f"retries: {retries}",
+        "tables:",
+        "  T:",
+        "    mode: on-demand",
+        "    sort_key: true",
+    ]
+    if random.random() < 0.3:
+        lines.append("    warm: {read: 15000, write: 6000}")
+    if random.random() < 0.3:
+        lines.append(f"    max_write: {pick([3000, 5000])}")
+    if random.random() < 0.4:
+        lines.append(f"    indexes: {{g: {{share: {pick(['100%', '50%'])}, keys: {pick(KEYS[:3])}}}}}")
+    lines.append("traffic:")
+    for number in range(pick([1, 2])):
+        low, high = pick([(5, 70), (20, 120), (40, 90)])
+        rate = pick(
+            [
+                f"{{ramp: {{from: {low}, to: {high}, over: 30m}}}}",
+                f"{{spikes: {{base: {low}, high: {high}, every: 10m, lasting: {pick([40, 200])}s}}}}",
+                f"{{steps: [{{at: 0s, rate: {low}}}, {{at: 7m, rate: {high}}}, {{at: 30m, rate: {low}}}]}}",
+            ]
+        )
+        lines += [
+            f"  - name: stream {number}",
+            f"    operation: {pick(['PutItem', 'PutItem', 'Query'])}",
+            f"    rate: {rate}",
+            f"    keys: {pick(KEYS)}",
+            f"    item_size: {pick(['20 KB', '60 KB', '90 KB'])}",
+            f"    sort: {pick(['spread', 'rising'])}",
+        ]
+    return "\n".join(lines) + "\n"

@@ -11,7 +11,7 @@ from faradisc.planner.loading import load_plan
 from faradisc.planner.run import run
 from unit.planner.agreement import assert_agreement, both, differences
 from unit.planner.planned import outcome_of
-from unit.planner.random_plans import growing_plan, random_plan, wide_plan
+from unit.planner.random_plans import growing_plan, heavy_plan, random_plan, wide_plan
 
 RETRIES = ("none", "standard", "legacy")
 
@@ -47,14 +47,21 @@ def test_plans_that_once_differed(seed: int, retries: str) -> None:
     assert max(differences(one, other).values()) <= 1
 
 
+def test_a_cut_follows_keys_whose_items_are_spread() -> None:
+    """Twenty keys, each spread over its items: the watch of a hot partition was told more places than it
+    holds, knew the last of them only, and cut far from the middle. The engines differed by 3.5 %."""
+    one, other = both(heavy_plan(1, "none"))
+    assert max(differences(one, other).values()) <= 1
+
+
 @pytest.mark.parametrize("retries", RETRIES)
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_wide_plans(seed: int, retries: str) -> None:
     assert_agreement(wide_plan(seed, retries))
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_capacity_that_follows_the_traffic(seed: int) -> None:
+@pytest.mark.parametrize("seed", range(3))
+def test_auto_scaling_and_banks(seed: int) -> None:
     assert_agreement(growing_plan(seed, "standard"))
 
 
@@ -75,8 +82,15 @@ def test_many_more_wide_plans(seed: int, retries: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("retries", RETRIES)
 @pytest.mark.parametrize("seed", range(40))
-def test_many_more_ways_in_which_capacity_follows(seed: int, retries: str) -> None:
+def test_much_more_auto_scaling(seed: int, retries: str) -> None:
     assert_agreement(growing_plan(seed, retries))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("retries", RETRIES)
+@pytest.mark.parametrize("seed", range(40))
+def test_growth_on_demand(seed: int, retries: str) -> None:
+    assert_agreement(heavy_plan(seed, retries))
 
 
 @pytest.mark.parametrize("retries", ["none", "standard", "legacy"])
