@@ -23,7 +23,7 @@ from operator import add
 from typing import TYPE_CHECKING
 
 from faradisc.capacity.config import HALF_UNIT
-from faradisc.planner.gates import CellGate, Gate, LaneGate, Pair, in_step, learn_cost
+from faradisc.planner.gates import CellGate, Gate, LaneGate, Pair, forgive, in_step, learn_cost
 from faradisc.planner.instep import open_too
 
 if TYPE_CHECKING:
@@ -260,8 +260,9 @@ class Demand:
                 learn_cost(share.gate, self.partition_nano)
         for index in self.indexes:
             learn_cost(index.gate, index.nano)
-            for gate, _ in index.bound:
-                learn_cost(gate, index.nano)
+            for share, _ in index.parts:
+                if share.gate.tight:
+                    learn_cost(share.gate, index.nano)
 
     def meet(self) -> None:
         """Find the gates that open in step. Requires: `divide`, and all demands have told their costs."""
@@ -335,6 +336,17 @@ class Demand:
         base = self.gate.ratio * self.index_ratio()
         return base * _value(self.free, 1.0 - base) + sum(map(self.admitted, self.bound))
 
+    @property
+    def most(self) -> int:
+        """How many more requests the buckets of the table and its indexes may let through in this step."""
+        return min([self.gate.most, *(index.gate.most for index in self.indexes)])
+
+    def count_out(self, admitted: int) -> None:
+        """So many have come through."""
+        self.gate.most -= admitted
+        for index in self.indexes:
+            index.gate.most -= admitted
+
     def lifts(self) -> dict[CellGate, float]:
         """By partition of the table, how many times as many requests come through as if nothing were in step;
         those that are not here: 1."""
@@ -380,8 +392,9 @@ def _value(polynomial: Polynomial, refused: float) -> float:
     return value
 
 
-def balance(demands: list[Demand]) -> bool:
-    """Set the ratio of every gate these demands meet. Requires: `load_gates`.
+def balance(demands: list[Demand], lasting_ns: int) -> bool:
+    """Set the ratio of every gate these demands meet, in a step of so many nanoseconds. Requires:
+    `load_gates`.
 
     Returns: whether a partition has begun to refuse.
     """
@@ -390,10 +403,13 @@ def balance(demands: list[Demand]) -> bool:
     for gate in gates:
         # The ratios of the second before are a good guess, but for those that let nothing through.
         gate.ratio = gate.ratio or 1.0
+    for demand in demands:
+        demand.tell_costs()
+    for gate in gates:
+        forgive(gate, lasting_ns)
     while True:
         for demand in demands:
             demand.divide()
-            demand.tell_costs()
         for demand in demands:
             demand.meet()
         in_step = [demand for demand in demands if demand.in_step]
@@ -409,6 +425,7 @@ def balance(demands: list[Demand]) -> bool:
             break
         for gate in more:
             gate.tight = True
+            gate.cost = 0
         gates += more
         groups.insert(0, more)
     new = False

@@ -29,6 +29,7 @@ from faradisc.capacity.config import HALF_UNIT, SECOND_NS, UNIT
 from faradisc.capacity.partitions import Cell, Partition
 from faradisc.capacity.throttle import Cause
 from faradisc.planner.balance import Demand, IndexDemand, balance, overdraw
+from faradisc.planner.gates import LaneGate
 from faradisc.planner.keys import BITS, ONE, Shape
 from faradisc.planner.lots import Back, StreamState
 from faradisc.planner.observe import FlowNote, LaneNote, Observer
@@ -182,7 +183,7 @@ class FluidEngine:
         if step.is_part:
             overdraw(demands)
         if any(demand.returning or demand.short() for demand in demands):
-            if balance(demands):
+            if balance(demands, step.lasting_ns):
                 self._gates.refusals += 1
             for demand in demands:
                 self._serve_some(demand, step.second, now)
@@ -261,7 +262,7 @@ class FluidEngine:
         self, state: StreamState, portions: list[tuple[Share, int]], admitted: int, now: int
     ) -> None:
         stream = state.stream
-        self._charge(stream.note, stream.half_units, portions, now, eventual=stream.eventual)
+        self._charge(state.gate, stream.half_units, portions, now, eventual=stream.eventual)
         half_units = admitted * stream.half_units
         if stream.note.writes:
             state.flow.write_half += half_units
@@ -292,12 +293,12 @@ class FluidEngine:
             for share, count in portions:
                 _grow(share.cell.partition, count * charge.grows, 0)
         if charge.half_units:
-            self._charge(charge.note, charge.half_units, portions, now)
+            self._charge(index.gate, charge.half_units, portions, now)
             state.flow.write_half += admitted * charge.half_units
 
     @staticmethod
     def _charge(
-        note: LaneNote,
+        gate: LaneGate,
         half_units: int,
         portions: list[tuple[Share, int]],
         now: int,
@@ -305,6 +306,7 @@ class FluidEngine:
         eventual: bool = False,
     ) -> None:
         """Take the cost of admitted requests, and note it."""
+        note = gate.note
         total = 0
         cells: list[tuple[Cell, int]] = []
         for share, count in portions:
@@ -318,8 +320,11 @@ class FluidEngine:
                 share.calm += count
                 continue
             note.cell(cell).half_units += count * half_units
-            cells.append((cell, count))
-        note.lane.settle_whole(half_units, total, now)
+            if share.gate.at_ns == now:
+                cells.append((cell, count))
+            else:
+                note.lane.settle_cells([(cell, count)], half_units, share.gate.at_ns, eventual=eventual)
+        note.lane.settle_whole(half_units, total, gate.at_ns)
         note.lane.settle_cells(cells, half_units, now, eventual=eventual)
         note.second_consumed += total * half_units
 
@@ -342,7 +347,11 @@ class FluidEngine:
             base = whole * share.gate.ratio
             back = demand.back.get(position)
             ratio = base * through * lifts.get(share.gate, 1.0)
-            attempts, admitted = demand.lot.turnstile(share.cell).push(first, back, ratio, second)
+            attempts, admitted = demand.lot.turnstile(share.cell).push(
+                first, back, ratio, second, min(share.gate.most, demand.most)
+            )
+            share.gate.most -= admitted
+            demand.count_out(admitted)
             attempts_total += attempts
             if admitted:
                 charged.append((share, admitted))
@@ -350,8 +359,9 @@ class FluidEngine:
                 self._blame(demand, share, attempts, admitted, base)
         if crowd.shares:
             attempts, admitted = demand.lot.turnstile(None).push(
-                together, demand.crowd_back, whole * through, second
+                together, demand.crowd_back, whole * through, second, demand.most
             )
+            demand.count_out(admitted)
             attempts_total += attempts
             charged += [pair for pair in zip(crowd.shares, crowd.divide(admitted), strict=True) if pair[1]]
             if whole < 1:

@@ -11,6 +11,7 @@ from faradisc.capacity.partitions import Cell
 from faradisc.capacity.throttle import Cause
 from faradisc.capacity.topology import hash_bounds
 from faradisc.planner.instep import meets
+from faradisc.planner.turnstile import ANY
 
 if TYPE_CHECKING:
     from faradisc.capacity.buckets import Bucket
@@ -23,7 +24,19 @@ _BINDING = 0.999
 class LaneGate:
     """The bucket of a table or index: provisioned rate or configured on-demand maximum."""
 
-    __slots__ = ("asked_ns", "available", "bucket", "cost", "load", "note", "ratio", "spilled", "tight")
+    __slots__ = (
+        "asked_ns",
+        "at_ns",
+        "available",
+        "bucket",
+        "cost",
+        "load",
+        "most",
+        "note",
+        "ratio",
+        "spilled",
+        "tight",
+    )
 
     def __init__(self, note: LaneNote) -> None:
         self.note = note
@@ -40,6 +53,10 @@ class LaneGate:
         self.load = 0.0
         self.ratio = 1.0
         self.asked_ns = -1
+        self.at_ns = -1
+        """When this step's requests are charged."""
+        self.most = ANY
+        """How many more requests may pass in this step, whatever their ratio says."""
 
     @property
     def binds(self) -> bool:
@@ -59,8 +76,9 @@ class LaneGate:
         """See what there is in the step that begins now."""
         if self.asked_ns == now:
             return
-        self.asked_ns = now
+        self.asked_ns = self.at_ns = now
         self.load = 0.0
+        self.most = ANY
         self.bucket = bucket = self.note.lane.bucket or self.note.lane.maximum
         if bucket is None:
             self.available = None
@@ -75,12 +93,14 @@ class CellGate:
 
     __slots__ = (
         "asked_ns",
+        "at_ns",
         "available",
         "bounds",
         "calm_below",
         "cell",
         "cost",
         "load",
+        "most",
         "ratio",
         "refused_ns",
         "refuses",
@@ -105,12 +125,15 @@ class CellGate:
         self.load = 0.0
         self.ratio = 1.0
         self.asked_ns = -1
+        self.at_ns = -1
+        self.most = ANY
 
     def ask(self, now: int, lasting_ns: int) -> None:
         if self.asked_ns == now:
             return
-        self.asked_ns = now
+        self.asked_ns = self.at_ns = now
         self.load = 0.0
+        self.most = ANY
         cell = self.cell
         income = cell.rate * lasting_ns
         held = cell.balance(now)
@@ -148,6 +171,8 @@ def in_step(one: Gate, other: Gate) -> Pair | None:
     if mine is None or theirs is None or one.spilled or other.spilled or one.cost <= 0 or other.cost <= 0:
         return None
     cost, price = one.cost * mine.scale, other.cost * theirs.scale
+    if cost > mine.debt or price > theirs.debt:
+        return None
     ratio = _periods(cost, mine.rate, price, theirs.rate)
     if ratio is None:
         return None
@@ -168,3 +193,24 @@ def learn_cost(gate: Gate, nano: int) -> None:
     """Some requests of this second take so much."""
     if nano:
         gate.cost = nano if gate.cost in (0, nano) else _VARIOUS
+
+
+def forgive(gate: Gate, lasting_ns: int) -> None:
+    """What a bucket would owe beyond the limit on its debt it is forgiven. Where that may happen, no more
+    requests are served than find it open; and where a single one costs so much, one is served whenever the
+    bucket is open, whatever it holds then, and it is closed for as long as its debt may last.
+    Requires: all demands have told what they ask, and `learn_cost`."""
+    bucket = gate.note.lane.bucket if isinstance(gate, LaneGate) else gate.cell
+    if bucket is None or gate.cost <= 0 or 2 * gate.cost <= bucket.debt:
+        return
+    now, cost = gate.asked_ns, gate.cost
+    held, income = bucket.balance(now), bucket.rate * lasting_ns
+    gate.most = max(-(-(held + income) // cost), 0)
+    if cost <= held + income + bucket.debt:
+        return
+    closed = min(max(-held / income, 0.0), 1.0)
+    requests = gate.load / cost
+    gate.available = int(cost * min(requests * (1.0 - closed), 1.0))
+    # The first one that comes after it has opened.
+    first = min(1.0 / requests, (1.0 - closed) / 2) if requests else 0.0
+    gate.at_ns = now + int((closed + first) * lasting_ns)

@@ -69,8 +69,8 @@ class StreamState:
     """One stream under way."""
 
     __slots__ = (
-        "_lots", "_parts", "_phase", "_shares", "_upto", "among", "division", "flow", "gate", "indexes",
-        "number", "retries", "shape", "stream",
+        "_gates", "_lots", "_parts", "_phase", "_shares", "_upto", "among", "division", "flow", "gate",
+        "indexes", "number", "retries", "shape", "stream",
     )  # fmt: skip
 
     def __init__(self, stream: Stream, flow: FlowNote, retries: Retries, number: int, gates: Gates) -> None:
@@ -79,6 +79,7 @@ class StreamState:
         self.retries = retries
         self.number = number
         self.gate = gates.lane(stream.note)
+        self._gates = gates
         lane = stream.note.lane
         nano = stream.half_units * (lane.eventual_half if stream.eventual else HALF_UNIT)
         self.division = Division(stream.half_units, nano)
@@ -132,7 +133,10 @@ class StreamState:
             weighed = {cell: sum(weight for _, weight in some) for cell, some in parts.items()}
             for cell, some in parts.items():
                 whole = weighed[cell]
-                parts[cell] = [(share, weight / whole) for share, weight in some] if whole else []
+                if whole:
+                    parts[cell] = [(share, weight / whole) for share, weight in some]
+                else:
+                    parts[cell] = self._elsewhere(cell, position)
             self._parts.append(parts)
             weights.append(weighed)
         of_lots = [
@@ -144,13 +148,20 @@ class StreamState:
         last = max(position for position, weight in enumerate(of_lots) if weight)
         self._upto[last:] = [ONE] * (len(self._upto) - last)
 
+    def _elsewhere(self, cell: Cell | None, index: int) -> Parts:
+        """What the requests of a lot are for that has no part of the present keys: those that still come back
+        have the keys they had."""
+        if cell is None or cell.partition.state == "retired":
+            return [(share, share.weight / ONE) for share in self._shares[index]]
+        return [(self.indexes[index].stranger(cell, self._gates), 1.0)]
+
     def separate(self) -> None:
         """Give lots to partitions of indexes that refuse, and take them from those that have not lately."""
         if not self.retries.waits or not self._shares:
             return
         own: list[list[Cell]] = []
         for position, shares in enumerate(self._shares):
-            lately = {share.cell for share in shares if share.gate.refuses}
+            lately = {share.cell for share in shares if share.gate.refuses} | self._left_behind(position)
             cells = {lot.cells[position]: None for lot in self._lots.values()}
             own.append([cell for cell in cells if cell in lately and cell is not None])
             refusing = sorted((share for share in shares if share.gate.ratio < 1), key=_ratio)
@@ -171,6 +182,18 @@ class StreamState:
                 if all(map(_succeeds, lot.cells, old.cells, self._known(before), own))
             ]
             old.bequeath(heirs)
+
+    def _left_behind(self, position: int) -> set[Cell]:
+        """Partitions of an index that the present keys have left, and to which requests still come back."""
+        present = {share.cell for share in self._shares[position]}
+        return {
+            cell
+            for lot in self._lots.values()
+            if (cell := lot.cells[position]) is not None
+            and cell not in present
+            and cell.partition.state != "retired"
+            and any(turnstile.waiting for turnstile in lot.turnstiles.values())
+        }
 
     @staticmethod
     def _known(before: Collection[tuple[Cell | None, ...]]) -> list[set[Cell | None]]:

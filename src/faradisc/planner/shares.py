@@ -116,7 +116,7 @@ class Share:
         number = min(count, _TAIL_PLACES)
         each, over = divmod(count, number)
         step = (high - low) // number
-        shift = turn * 0x9E3779B97F4A7C15 % step
+        shift = turn * GOLDEN % ONE * step >> BITS
         return [
             ((low + step * position + shift).to_bytes(16, "big"), each + (position < over))
             for position in range(number)

@@ -20,6 +20,8 @@ _MASK = RATIO - 1
 _STEP = 663_608_941
 """RATIO divided by the golden ratio, odd."""
 assert CERTAIN == RATIO
+ANY = 1 << 60
+"""More requests than there are."""
 
 
 class Turnstile:
@@ -54,9 +56,12 @@ class Turnstile:
             self.waiting -= sum(row)
         return row
 
-    def push(self, first: int, back: list[int] | None, ratio: float, second: int) -> tuple[int, int]:
+    def push(
+        self, first: int, back: list[int] | None, ratio: float, second: int, most: int = ANY
+    ) -> tuple[int, int]:
         """First attempts and those who came back: how many attempts they make in this second, and how many
-        are admitted where each is with the probability `ratio`."""
+        are admitted where each is with the probability `ratio`, but no more than `most` now: what is beyond
+        that stays at the turnstile."""
         part = min(int(ratio * RATIO), RATIO)
         left, served = self._left, self._served
         attempts = admitted = 0
@@ -68,8 +73,8 @@ class Turnstile:
             if not count:
                 continue
             owed = left[number] + count * part
-            through = owed >> RATIO_BITS
-            left[number] = owed & _MASK
+            through = min(owed >> RATIO_BITS, count, most - admitted)
+            left[number] = owed - (through << RATIO_BITS)
             attempts += count
             admitted += through
             served[number] += through
