@@ -23,7 +23,7 @@ from operator import add
 from typing import TYPE_CHECKING
 
 from faradisc.capacity.config import HALF_UNIT
-from faradisc.planner.gates import CellGate, Gate, LaneGate, Pair, forgive, in_step, learn_cost
+from faradisc.planner.gates import CellGate, Gate, LaneGate, Pair, count_takers, forgive, in_step, learn_cost
 from faradisc.planner.instep import open_too
 
 if TYPE_CHECKING:
@@ -57,6 +57,10 @@ class IndexDemand:
         self.tilts: dict[Gate | None, float] = {}
         """By partition, how many times as many requests come through as if nothing were in step; None: all
         that are not here."""
+
+    @property
+    def lane_ratio(self) -> float:
+        return self.gate.ratio if self.nano else self.gate.open_to_others
 
     def cells_ratio(self) -> float:
         return 1.0 - sum([weight * (1.0 - gate.ratio) for gate, weight in self.bound])
@@ -323,7 +327,7 @@ class Demand:
         """The part of the writes that all global indexes admit, of those whom the table's bucket does."""
         ratio = self.lift
         for index in self.indexes:
-            ratio *= index.gate.ratio * index.cells_ratio()
+            ratio *= index.lane_ratio * index.cells_ratio()
         return ratio
 
     def admitted(self, bound: Bound) -> float:
@@ -406,6 +410,7 @@ def balance(demands: list[Demand], lasting_ns: int) -> bool:
     for demand in demands:
         demand.tell_costs()
     for gate in gates:
+        count_takers(gate, lasting_ns)
         forgive(gate, lasting_ns)
     while True:
         for demand in demands:
@@ -526,7 +531,7 @@ def _load(demands: list[Demand], gates: list[Gate]) -> None:
         base = demand.gate.ratio * demand.lift
         passing = [index.cells_ratio() for index in demand.indexes]
         for index, part in zip(demand.indexes, passing, strict=True):
-            base *= index.gate.ratio * part
+            base *= index.lane_ratio * part
         total = base * _value(demand.free, 1.0 - base)
         for bound in demand.bound:
             gate = bound.gate

@@ -40,7 +40,7 @@ from faradisc.planner.turnstile import RATIO
 from faradisc.planner.world import World
 
 _MASK = ONE - 1
-_STEPS_MAX = 10
+_STEPS_MAX = 6
 """A second is divided into no more parts than this."""
 
 
@@ -147,7 +147,7 @@ class FluidEngine:
         for begin, end in pairwise([0, *cuts, ONE]):
             begin_ns, end_ns = begin * SECOND_NS >> BITS, end * SECOND_NS >> BITS
             mine = [
-                (state, (count * end >> BITS) - (count * begin >> BITS), shape)
+                (state, state.count_between(count, begin, end, second), shape)
                 for state, count, shape in batches
             ]
             self._run(Step(second, now + begin_ns, end_ns - begin_ns, begin, end), mine)
@@ -402,7 +402,9 @@ class FluidEngine:
         """Refusals of an index. One that is out of units together with its table is out of them whenever
         the table is."""
         note = index.charge.note
-        ratio = min(index.gate.ratio, through_all) if index.gate.binds else index.gate.ratio
+        ratio = index.lane_ratio
+        if index.gate.binds:
+            ratio = min(ratio, through_all)
         _refuse_whole(note, index.gate.cause, round(attempts * (1 - ratio)))
         for share, weight in index.parts:
             ratio = share.gate.ratio

@@ -7,6 +7,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from faradisc.capacity.config import SECOND_NS
 from faradisc.capacity.partitions import Cell
 from faradisc.capacity.throttle import Cause
 from faradisc.capacity.topology import hash_bounds
@@ -35,6 +36,7 @@ class LaneGate:
         "note",
         "ratio",
         "spilled",
+        "takers",
         "tight",
     )
 
@@ -57,6 +59,16 @@ class LaneGate:
         """When this step's requests are charged."""
         self.most = ANY
         """How many more requests may pass in this step, whatever their ratio says."""
+        self.takers = 0.0
+        """While it is tight: how many requests a second ask for units."""
+
+    @property
+    def open_to_others(self) -> float:
+        """The ratio for requests that are admitted or refused here and take nothing. Of the n requests that
+        do in a second, each meets n - 1 others, and these meet n: they find less. (Where hardly anything is
+        short, about half as much less; measured.)"""
+        met = self.takers + min(0.4 + 2.5 * (1.0 - self.ratio), 1.0)
+        return self.ratio * self.takers / met if self.takers and self.ratio < 1.0 else self.ratio
 
     @property
     def binds(self) -> bool:
@@ -193,6 +205,12 @@ def learn_cost(gate: Gate, nano: int) -> None:
     """Some requests of this second take so much."""
     if nano:
         gate.cost = nano if gate.cost in (0, nano) else _VARIOUS
+
+
+def count_takers(gate: Gate, lasting_ns: int) -> None:
+    """Requires: all demands have told what they ask, and `learn_cost`."""
+    if isinstance(gate, LaneGate):
+        gate.takers = gate.load / gate.cost * SECOND_NS / lasting_ns if gate.cost > 0 else 0.0
 
 
 def forgive(gate: Gate, lasting_ns: int) -> None:

@@ -14,13 +14,15 @@ from math import prod
 
 from faradisc.capacity.config import HALF_UNIT
 from faradisc.capacity.partitions import Cell
-from faradisc.planner.keys import ONE, Shape
+from faradisc.planner.keys import BITS, GOLDEN, ONE, Shape
 from faradisc.planner.observe import FlowNote
 from faradisc.planner.retries import Retries
 from faradisc.planner.shares import Division, Gates, Share, divide
 from faradisc.planner.streams import Stream
 from faradisc.planner.turnstile import Turnstile
 
+_APART = 2 * 31_415_926_535
+"""Keeps streams from being rounded in step."""
 LOTS_MAX = 12
 """Partitions of indexes that would make more lots share one with the rest."""
 
@@ -95,6 +97,12 @@ class StreamState:
         self._parts: list[dict[Cell | None, Parts]] = []
         self._upto: list[int] = [ONE]
         self._phase = 0
+
+    def count_between(self, count: int, begin: int, end: int, second: int) -> int:
+        """How many of a second's requests come from `begin` to `end` of 0..ONE. Where rounding falls moves
+        from second to second, each stream's in its own way: single requests come in all parts by turns."""
+        phase = (second + 1) * (GOLDEN + self.number * _APART) % ONE
+        return (count * end + phase >> BITS) - (count * begin + phase >> BITS)
 
     # --- Lots ---------------------------------------------------------------------------------
 

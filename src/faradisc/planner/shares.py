@@ -22,8 +22,8 @@ _WATCHED_KEYS = 64
 _WATCHED_PLACES = 48
 """Places by which keys' items are represented in a watched partition, each key's by its part of them. A watch
 has room for them (64): of more, it would know those that it was told last, and not what is in the middle."""
-_TAIL_PLACES = 16
-"""The same for all that has no name, and for a key whose items are other ones each time."""
+_KEY_PLACES = 16
+"""One key has no more than this, nor has all that is without a name."""
 
 
 class Share:
@@ -90,7 +90,7 @@ class Share:
             mine = min(count * weight // self.weight, rest)
             if not mine:
                 break
-            part = max(_WATCHED_PLACES * weight // self.weight, 1)
+            part = min(max(_WATCHED_PLACES * weight // self.weight, 1), _KEY_PLACES)
             places = self._of_key(key, min(mine, part), turn)
             each, over = divmod(mine, len(places)) if places else (0, 0)
             found += [(place, each + (position < over)) for position, place in enumerate(places)]
@@ -102,7 +102,7 @@ class Share:
     def _of_key(self, key: Key, count: int, turn: int) -> list[bytes]:
         part, shape = self.cell.partition, self._shape
         if shape.sort == "rising":
-            return shape.sort_places(key, part.low, part.high, min(count, _TAIL_PLACES), turn)
+            return shape.sort_places(key, part.low, part.high, count, turn)
         places = self._places.get((key.name, count))
         if places is None:
             places = shape.sort_places(key, part.low, part.high, count, turn)
@@ -111,9 +111,9 @@ class Share:
 
     def _of_tail(self, count: int, turn: int) -> list[tuple[bytes, int]]:
         low, high = self.gate.bounds
-        if high - low < _TAIL_PLACES:
+        if high - low < _KEY_PLACES:
             return [(self.cell.partition.low, count)]
-        number = min(count, _TAIL_PLACES)
+        number = min(count, _KEY_PLACES)
         each, over = divmod(count, number)
         step = (high - low) // number
         shift = turn * GOLDEN % ONE * step >> BITS
