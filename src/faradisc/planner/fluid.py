@@ -11,9 +11,9 @@ Charging is the core's own (`Lane.settle_whole` and `settle_cells`), at the begi
 the step's income included, which is what a bucket can serve in it.
 
 What the engine leaves out, and the engine of events has: the order of requests within a step, and debts that
-are forgiven where requests of several costs share a bucket (planner/gates.py, `forgive`). Where buckets open in step with each other, so
-that they are not independent, planner/instep.py knows how often both are open. Source: capacity.md section
-3.2.
+are forgiven where requests of several costs share a bucket (planner/gates.py, `forgive`). Where buckets open
+in step with each other, so that they are not independent, planner/instep.py knows how often both are open.
+Source: capacity.md section 3.2.
 """
 
 from __future__ import annotations
