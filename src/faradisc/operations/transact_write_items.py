@@ -43,8 +43,11 @@ async def transact_write_items(backend: Backend, call: Call) -> dict[str, Any]:
     bound = [_bind(call, element) for element in request["TransactItems"]]
     if call.may_exceed(TRANSACTION_BYTES_MAX) and sum(map(_sent_bytes, bound)) > TRANSACTION_BYTES_MAX:
         raise ValidationException(TOO_LARGE)
-    names = dict.fromkeys([element.members["TableName"] for element in bound])
-    tables = {name: backend.table_for_data(call, name) for name in names}
+    tables: dict[str, Table] = {}
+    for element in bound:
+        name = element.members["TableName"]
+        if name not in tables:
+            tables[name] = backend.table_for_data(call, name)
     actions = [_action(call, element, tables[element.members["TableName"]]) for element in bound]
     targets = [(a.change.part, a.change.row_key) for a in actions if a.change is not None]
     if len(set(targets)) != len(targets):

@@ -348,13 +348,17 @@ async def commit_outcomes(
     transaction needs and a single write does not.
     """
     batches = _Batches()
+    collected: list[Outcome] = []
     for outcome in outcomes:
         _add_item(batches, outcome, check_all=check_all)
+        if outcome.change.table.collections is not None:
+            collected.append(outcome)
         for entry in outcome.entries:
             if entry.index.status == "CREATING":
                 await _forget_missing_entry(store, entry)
             _add_entry(batches, entry)
-    await _add_collections(store, batches, outcomes)
+    if collected:
+        await _add_collections(store, batches, collected)
     _add_history(batches, outcomes)
     if also is not None:
         batches.by_part[also.part] = also
@@ -449,7 +453,7 @@ def _add_entry(batches: _Batches, entry: EntryChange) -> None:
 
 
 async def _add_collections(store: Store, batches: _Batches, outcomes: Sequence[Outcome]) -> None:
-    """Keep the sizes of item collections, where a table has local indexes.
+    """Keep the sizes of item collections. Requires: the tables have local indexes.
 
     The sum is over the items and their entries in all local indexes, storage overhead included. Raises
     CollectionsFull.
@@ -458,11 +462,10 @@ async def _add_collections(store: Store, batches: _Batches, outcomes: Sequence[O
     members: dict[tuple[bytes, bytes], list[Outcome]] = {}
     too_much: list[Outcome] = []
     for outcome in outcomes:
-        table = outcome.change.table
-        if table.collections is None:
-            continue
-        row_key = table.collections.row_key(outcome.change.key)
-        place = (table.collections.part_of(row_key), row_key)
+        placement = outcome.change.table.collections
+        assert placement is not None
+        row_key = placement.row_key(outcome.change.key)
+        place = (placement.part_of(row_key), row_key)
         grown[place] = grown.get(place, 0) + _collection_delta(outcome)
         members.setdefault(place, []).append(outcome)
     for (part, row_key), delta in grown.items():
@@ -499,8 +502,11 @@ def _add_history(batches: _Batches, outcomes: Sequence[Outcome]) -> None:
     """Keep what the items were, where a table has point-in-time recovery: one moment for the whole commit."""
     at_ns = 0
     for outcome in outcomes:
-        history, old = outcome.change.table.history, outcome.old
-        if history is None or outcome.new_record == old.record:
+        history = outcome.change.table.history
+        if history is None:
+            continue
+        old = outcome.old
+        if outcome.new_record == old.record:
             continue
         at_ns = at_ns or history.moments.next_ns()
         part, key = history.place(outcome.change.row_key, at_ns, old.version)

@@ -97,22 +97,20 @@ async def apply_transaction(
     changes = [action.change for action in actions if action.change is not None]
     images = await read_images(store, changes)
     outcomes: list[Outcome] = []
-    reasons: list[dict[str, Any]] = []
-    failed = False
-    for position, (action, change, image) in enumerate(zip(actions, changes, images, strict=True)):
+    reasons: dict[int, dict[str, Any]] = {}
+    """Of the actions whose condition failed, by position."""
+    for position, (change, image) in enumerate(zip(changes, images, strict=True)):
         try:
             outcomes.append(evaluate(change, image))
-            reasons.append(NO_REASON)
         except ConditionFailed as condition:
-            failed = True
-            reasons.append(_condition_reason(condition, action))
+            reasons[position] = _condition_reason(condition, actions[position])
         except ValidationException as refusal:
             await store.settle(0)
             raise cancelled_by(_only(position, len(actions), validation_reason(refusal))) from None
-    if failed:
+    if reasons:
         _admit(charge_cancelled(changes, images), changes)
         await store.settle(0)
-        raise cancelled_by(reasons)
+        raise cancelled_by([reasons.get(position, NO_REASON) for position in range(len(actions))])
     _admit(charge_transaction(outcomes), changes)
     also = await token_batch(outcomes) if token_batch is not None else None
     try:
@@ -129,7 +127,7 @@ async def apply_transaction(
 def _admit(refusals: Sequence[Throttle | None], changes: Sequence[Change]) -> None:
     """Raises TransactionCanceledException, or what the shortage of a whole table is told, where an action
     was refused; then nothing was charged."""
-    if any(refused is not None for refused in refusals):
+    if any(refusals):
         refuse_transaction(refusals, changes[0].table)
 
 
