@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from faradisc.exchange import importing, intake
+from faradisc.exchange.ledger import Ledger
+from faradisc.storage.api import IOFailed
 from faradisc.tables import loading
 from fixtures.buckets import BUCKET, Exchanging, lines, some_items, zipped
 from fixtures.in_process import Refused
@@ -315,6 +317,30 @@ def test_an_import_goes_on_where_the_last_process_was(tmp_path: Path, stop_after
     logged = (data / "logs/aws-dynamodb/imports" / arn.rpartition("/")[2] / "error").read_bytes()
     assert len(logged.splitlines()) == 2
     assert by_key(process.items()) == items
+    process.check()
+    process.close()
+
+
+def test_a_crash_between_the_table_and_its_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next process knows that the import is complete before it answers anyone."""
+    data, root = tmp_path / "data", tmp_path / "s3"
+    process = Exchanging(root, path=data)
+    process.object("in/a.json", lines(some_items(60)))
+    arn = process.begin_import("in/")
+
+    async def crash(*_: Any) -> None:
+        raise IOFailed("the process is gone")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Ledger, "end", crash)
+        with pytest.raises(Exception, match="gone"):
+            process.finish()
+    process.close()
+    process = Exchanging(root, path=data)
+    described = process.import_of(arn)
+    assert (described["ImportStatus"], described["ImportedItemCount"]) == ("COMPLETED", 60)
+    assert process.call("DescribeTable", TableName="table")["Table"]["TableStatus"] == "ACTIVE"
+    assert len(process.items()) == 60
     process.check()
     process.close()
 

@@ -94,8 +94,10 @@ class Exchange:
 
     async def load(self) -> None:
         await self.ledger.load()
-        if self.places is not None and self._catalog.being_filled("import"):
-            await self._importer(self.places).recover()
+        if self.places is not None:
+            done = any(task.progress.get("done") for task in self.ledger.running(IMPORT))
+            if done or self._catalog.being_filled("import"):
+                await self._importer(self.places).recover()
 
     async def step(self) -> bool:
         """A bounded piece of every kind of work. False when there is none. Raises: StorageError."""

@@ -181,11 +181,15 @@ class Importing:
         self._run: _Run | None = None
 
     async def recover(self) -> None:
-        """Take away tables whose import was never begun: a crash came between the two commits."""
+        """Before anyone asks: take away tables whose import was never begun, and end imports whose tables are
+        complete; a crash came between two commits."""
         begun = {task.shown["TableId"] for task in self._ledger.running(IMPORT)}
         for table in self._catalog.being_filled(FILLER):
             if table.state.table_id not in begun:
                 await self._catalog.delete(table, while_in_use=True)
+        for task in [each for each in self._ledger.running(IMPORT) if each.progress.get("done")]:
+            if self._table_of(task) is None and "failed" not in task.progress:
+                await self._ledger.end(task, "COMPLETED")
 
     async def step(self) -> bool:
         """Do a bounded piece of the oldest import. False when there is none."""
