@@ -552,12 +552,14 @@ def test_long_values_go_the_careful_way(tables: dict[str, Table]) -> None:
 def test_patterns_go_with_their_job(tables: dict[str, Table]) -> None:
     shortcut = RowShortcut(tables["plain"])
     assert short_way(shortcut, line_of({"p": {"S": "a"}, "gone": {"S": "1"}}))
+    assert short_way(shortcut, line_of({"p": {"S": "a"}, "gone": {"S": "with \n an escape"}}))
     (stencil,) = shortcut._stencils
-    pattern = weakref.ref(stencil._findall.__self__)  # type: ignore[attr-defined]
-    assert pattern() is not None
+    patterns = [weakref.ref(each.__self__) for each in stencil._findalls.values()]  # type: ignore[attr-defined]
+    assert len(patterns) == 2
+    assert all(pattern() is not None for pattern in patterns)
     del shortcut, stencil
     gc.collect()
-    assert pattern() is None
+    assert all(pattern() is None for pattern in patterns)
 
 
 def test_a_table_with_a_vector_index_has_no_short_way() -> None:

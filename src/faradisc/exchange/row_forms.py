@@ -41,6 +41,9 @@ GROUPS_MAX = 200
 
 PLAIN = rb" !#-\[\]-\xff"
 _STRING = string_of(PLAIN, rb'"\\bfnrt')
+ESCAPES = _STRING.removeprefix(b"[%b]*+" % PLAIN)
+"""The part of a string's pattern that only one with escapes needs. No text in a pattern looks like it, for it
+has a byte that is never in UTF-8."""
 _NUMBER = rb"0|-?+(?:[1-9][0-9]{0,17}+(?:\.[0-9]{0,15}+(?<=[1-9]))?+|0\.[0-9]{0,15}+(?<=[1-9]))"
 """Canonical, and short enough for no limit to be near."""
 _BINARY = rb"[0-9A-Za-z+/]*+={0,2}+"

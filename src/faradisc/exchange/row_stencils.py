@@ -23,7 +23,7 @@ careful way.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import compress, groupby, repeat
 from operator import add, sub
 from typing import Any
@@ -37,6 +37,7 @@ from faradisc.errors import ValidationException
 from faradisc.exchange import stencils
 from faradisc.exchange.checking import checked_item
 from faradisc.exchange.row_forms import (
+    ESCAPES,
     GROUPS_MAX,
     HEAD,
     TAIL,
@@ -239,7 +240,9 @@ class RowStencil:
         self._there = first_of[always][0]
         """The group of an attribute that no line of the form lacks."""
         # What fits not is matched by the last group, so each match is one line, and none is passed over.
-        self._findall = re.compile(b"(?:" + pattern_of(form, always) + b"|([^\n]*+))\n").findall
+        self._pattern = b"(?:" + pattern_of(form, always) + b"|([^\n]*+))\n"
+        self._findalls: dict[bool, Callable[[bytes], list[tuple[bytes, ...]]]] = {}
+        """For blocks with escapes and for those without, once there was one."""
         self._layout = _Layout(form, first_of, first_of)
         hole_of = {name: firsts[0] + 1 for name, firsts in first_of.items()}
         self._row_key = _RowKey(table.placement, hole_of, dict(table.key.types))
@@ -255,7 +258,8 @@ class RowStencil:
 
     def read(self, block: bytes) -> Rows | Made:
         """What becomes of the lines of a block, in UTF-8 and with their ends; Rows if all of them fit."""
-        found: list[tuple[bytes, ...]] = self._findall(block)
+        escaped = b"\\" in block
+        found = (self._findalls.get(escaped) or self._compiled(escaped=escaped))(block)
         there = self._there
         fitting = [each for each in found if each[there]]
         if not fitting:
@@ -268,7 +272,6 @@ class RowStencil:
             length += sum([len(each[-1]) + 1 for each in found if not each[there]])
         if length != len(block):  # nothing of a line may be lost or there twice, whatever the pattern says
             return _lines(block)
-        escaped = b"\\" in block
         sizes = self._layout.sizes(columns, bodies, lengths, escaped)
         if max(sizes) > ITEM_SIZE_BYTES_MAX:
             counted = iter(sizes)
@@ -280,6 +283,12 @@ class RowStencil:
         if len(fitting) == len(found):
             return Rows(rows)
         return [next(rows) if each[there] else each[-1] for each in found]
+
+    def _compiled(self, *, escaped: bool) -> Callable[[bytes], list[tuple[bytes, ...]]]:
+        pattern = self._pattern if escaped else self._pattern.replace(ESCAPES, b"")
+        findall = self._findalls[escaped] = re.compile(pattern).findall
+        re.purge()  # `re` would keep the last 512 patterns when their jobs are over: tens of megabytes
+        return findall
 
     def _without(self, block: bytes, careful: list[bool]) -> Made:
         """The same; careful: which lines only seem to fit."""
@@ -389,7 +398,6 @@ class RowShortcut:
             self._to_cut = stencils.CUT_EVERY
             assert type(line) is bytes
             cut = self._learn(line)
-            re.purge()  # `re` would keep the last 512 patterns when their jobs are over: tens of megabytes
             if cut is not None:
                 _read_on(cut, made, left)
         return made
