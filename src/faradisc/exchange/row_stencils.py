@@ -62,6 +62,8 @@ COLLECTIONS_MAX = 4096
 """Whose beginnings of row keys are remembered."""
 _LEAF_BYTES_MAX = 256
 """Bytes of a line for each content: where values are longer the careful way is quicker (from some 200 on)."""
+_TEXT_END = b"\x00\x00"
+"""Of a string in a row key (codec/sortkey.py)."""
 _AROUND = len(HEAD) + len(TAIL) + 1
 """Bytes of a line that are no attributes, its end among them."""
 
@@ -143,6 +145,8 @@ class _RowKey:
         self._tail = [(hole_of[name], types[name]) for name in placement.tail]
         self._plain = [kind for _, kind in self._hash] == ["S"]
         """The most frequent case: the HASH content is the bytes that are hashed."""
+        self._all_texts = self._plain and all(kind == "S" for _, kind in self._tail)
+        """Then a key is the hash and contents, each with its end."""
         self._collections = Kept(self._collection, COLLECTIONS_MAX)
         """By HASH contents: exports have the items of a collection one after another."""
 
@@ -151,13 +155,18 @@ class _RowKey:
         return {hole for hole, _ in (*self._hash, *self._tail)}
 
     def of(self, columns: Sequence[Column]) -> list[bytes]:
+        if self._all_texts:
+            ((hole, _),) = self._hash
+            beginnings = map(self._collections.__getitem__, columns[hole])
+            contents = [columns[hole] for hole, _ in self._tail]
+            return list(map(_TEXT_END.join, zip(beginnings, *contents, repeat(b""), strict=False)))
         hashed = [columns[hole] for hole, _ in self._hash]
         named: Sequence[Any] = hashed[0] if self._plain else list(zip(*hashed, strict=True))
         keys = list(map(self._collections.__getitem__, named))
         for hole, kind in self._tail:
             column = columns[hole]
             if kind == "S":
-                keys = [key + text + b"\x00\x00" for key, text in zip(keys, column, strict=True)]
+                keys = [key + text + _TEXT_END for key, text in zip(keys, column, strict=True)]
             else:
                 keys = [key + _component(kind, text) for key, text in zip(keys, column, strict=True)]
         return keys
@@ -165,7 +174,7 @@ class _RowKey:
     def _collection(self, contents: Any) -> bytes:
         if self._plain:
             text: bytes = contents
-            return hash_of(text) + text + b"\x00\x00"
+            return hash_of(text) + text + (b"" if self._all_texts else _TEXT_END)
         components = b"".join(
             _component(kind, content) for (_, kind), content in zip(self._hash, contents, strict=True)
         )
@@ -175,7 +184,7 @@ class _RowKey:
 
 
 def _component(kind: str, content: bytes) -> bytes:
-    return content + b"\x00\x00" if kind == "S" else encode_component({kind: content.decode()})
+    return content + _TEXT_END if kind == "S" else encode_component({kind: content.decode()})
 
 
 class _Entries:
