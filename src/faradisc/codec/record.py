@@ -22,12 +22,14 @@ Record: TypeAlias = bytes
 
 HEADER_BYTES = 5
 _FORMAT = b"\x01"
+_HEADER = struct.Struct(">cI").pack
+_SORTED = orjson.OPT_SORT_KEYS
 _SIZE = struct.Struct(">I").unpack_from
 """Half the instructions of int.from_bytes on a slice."""
 
 
 def encode(item: Item, size_bytes: int) -> Record:
-    return _FORMAT + size_bytes.to_bytes(4, "big") + orjson.dumps(item, option=orjson.OPT_SORT_KEYS)
+    return _HEADER(_FORMAT, size_bytes) + orjson.dumps(item, option=_SORTED)
 
 
 def of_json(canonical: bytes, size_bytes: int) -> Record:

@@ -37,8 +37,8 @@ def raw_bytes(value: AttributeValue) -> bytes:
 def encode_component(value: AttributeValue) -> bytes:
     """One key attribute, self-delimiting and order-preserving."""
     text = value.get("S")
-    if text is not None:
-        return encode_bytes(text.encode())
+    if text is not None and "\0" not in text:
+        return text.encode() + _END  # type: ignore[no-any-return]
     if "N" in value:
         encoded = number.encode_ordered(value["N"])
         return encoded + b"\x00" if encoded[0] >= 0x80 else encoded

@@ -56,7 +56,7 @@ Check: TypeAlias = Callable[[Values], None]
 """Raises ExpressionError."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class UpdateOutcome:
     """The new item and the paths that were written."""
 

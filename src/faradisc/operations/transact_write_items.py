@@ -45,10 +45,10 @@ async def transact_write_items(backend: Backend, call: Call) -> dict[str, Any]:
         raise ValidationException(TOO_LARGE)
     tables: dict[str, Table] = {}
     for element in bound:
-        name = element.members["TableName"]
+        name = element.table_name
         if name not in tables:
             tables[name] = backend.table_for_data(call, name)
-    actions = [_action(call, element, tables[element.members["TableName"]]) for element in bound]
+    actions = [_action(call, element, tables[element.table_name]) for element in bound]
     targets = [(a.change.part, a.change.row_key) for a in actions if a.change is not None]
     if len(set(targets)) != len(targets):
         raise ValidationException(DUPLICATE_TARGET)
@@ -87,6 +87,9 @@ class _Bound:
     """One element of the request, with its expressions bound."""
 
     kind: str
+    table_name: str
+    subject: Item
+    """The item to be put, or the key of the item."""
     members: dict[str, Any]
     update: Update | None
     condition: Condition | None
@@ -98,9 +101,7 @@ def _sent_bytes(bound: _Bound) -> int:
     Requires: all values known to be valid. The limit is on the payload of the request, not on what is
     stored (limits.md section 4); how it is counted is assumed.
     """
-    members = bound.members
-    subject: Item = members["Item"] if bound.kind == "Put" else members["Key"]
-    return item_size(subject) + item_size(members.get("ExpressionAttributeValues", {}))
+    return item_size(bound.subject) + item_size(bound.members.get("ExpressionAttributeValues", {}))
 
 
 def _bind(call: Call, element: Mapping[str, Any]) -> _Bound:
@@ -109,17 +110,16 @@ def _bind(call: Call, element: Mapping[str, Any]) -> _Bound:
         raise ValidationException("TransactItems can only contain one of Check, Put, Update or Delete")
     (kind,) = element
     members: dict[str, Any] = element[kind]
-    call.check_values(members["Item"] if kind == "Put" else members["Key"])
+    subject: Item = members["Item"] if kind == "Put" else members["Key"]
+    call.check_values(subject)
     update, condition = bind_action(call, members, updates=kind == "Update")
-    return _Bound(kind, members, update, condition)
+    return _Bound(kind, members["TableName"], subject, members, update, condition)
 
 
 def _action(call: Call, bound: _Bound, table: Table) -> Action:
     """The change an element stands for. Raises ValidationException for what refuses all of the request."""
-    kind, members, condition = bound.kind, bound.members, bound.condition
-    subject: Item = members["Item"] if kind == "Put" else members["Key"]
-    returns_item = members.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD"
-    name = members["TableName"]
+    kind, name, subject, condition = bound.kind, bound.table_name, bound.subject, bound.condition
+    returns_item = bound.members.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD"
     try:
         if kind == "Put":
             check_item(subject, table)

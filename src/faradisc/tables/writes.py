@@ -112,8 +112,9 @@ class Change:
     row_key: bytes = field(init=False)
 
     def __post_init__(self) -> None:
-        self.row_key = self.table.placement.row_key(self.key)
-        self.part = self.table.placement.part_of(self.row_key)
+        placement = self.table.placement
+        self.row_key = placement.row_key(self.key)
+        self.part = placement.part_of(self.row_key)
 
     @property
     def checks_only(self) -> bool:
