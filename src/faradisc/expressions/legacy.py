@@ -36,9 +36,10 @@ def check_mixed(
     Both lists name parameters in the order the service prints them. KeyConditions beside expressions
     other than KeyConditionExpression is tolerated (expressions.md section 6).
     """
-    expressions = [name for name in expression_params if name in request]
-    if not expressions:
+    given = request.keys()
+    if given.isdisjoint(legacy_params) or given.isdisjoint(expression_params):
         return
+    expressions = [name for name in expression_params if name in request]
     legacy = [name for name in legacy_params if name in request]
     if "KeyConditions" in legacy and "KeyConditionExpression" not in request:
         legacy.remove("KeyConditions")
