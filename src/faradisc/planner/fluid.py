@@ -336,6 +336,7 @@ class FluidEngine:
         whole = demand.gate.ratio
         through = demand.index_ratio()
         lifts = demand.lifts()
+        most = demand.most
         charged: list[tuple[Share, int]] = []
         crowd = state.division.crowd(self._gates.refusals)
         attempts_total = 0
@@ -348,10 +349,10 @@ class FluidEngine:
             back = demand.back.get(position)
             ratio = base * through * lifts.get(share.gate, 1.0)
             attempts, admitted = demand.lot.turnstile(share.cell).push(
-                first, back, ratio, second, min(share.gate.most, demand.most)
+                first, back, ratio, second, min(share.gate.most, most)
             )
             share.gate.most -= admitted
-            demand.count_out(admitted)
+            most -= admitted
             attempts_total += attempts
             if admitted:
                 charged.append((share, admitted))
@@ -359,9 +360,8 @@ class FluidEngine:
                 self._blame(demand, share, attempts, admitted, base)
         if crowd.shares:
             attempts, admitted = demand.lot.turnstile(None).push(
-                together, demand.crowd_back, whole * through, second, demand.most
+                together, demand.crowd_back, whole * through, second, most
             )
-            demand.count_out(admitted)
             attempts_total += attempts
             charged += [pair for pair in zip(crowd.shares, crowd.divide(admitted), strict=True) if pair[1]]
             if whole < 1:
@@ -372,6 +372,7 @@ class FluidEngine:
             # The last of them has begun to refuse: in the next second they are asked one by one.
             demand.lot.turnstile(None).put_off(demand.crowd_back, second)
         admitted_total = sum(admitted for _, admitted in charged)
+        demand.count_out(admitted_total)
         self._charge_table(state, charged, admitted_total, now)
         flow.attempts += attempts_total
         flow.admitted += admitted_total
