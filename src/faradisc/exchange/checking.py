@@ -1,7 +1,7 @@
 """One item that came from outside: made canonical and measured, or refused in the service's words.
 
-The fast walk, `canonical_size`, does for a whole item what values/checks.py and values/size.py do in two;
-only after its no are the slow ones asked for the reason. Both know the rules of PutItem.
+The fast walk, `canonical_size`, is that of requests (values/checks.py) with the rules for names; only after
+its no are the slow checks asked for the reason. Both know the rules of PutItem.
 """
 
 from __future__ import annotations
@@ -13,10 +13,15 @@ from faradisc.limits import ATTRIBUTE_NAME_BYTES_MAX, ITEM_SIZE_BYTES_MAX
 from faradisc.tables.keys import check_index_keys, check_item_keys
 from faradisc.tables.table import Table
 from faradisc.tables.writes import PUT_TOO_LARGE
-from faradisc.values import number
 from faradisc.values.attribute import Item
-from faradisc.values.checks import EMPTY_VALUE, Wording, canonicalise, check_value
-from faradisc.values.size import value_size
+from faradisc.values.checks import (
+    EMPTY_VALUE,
+    MALFORMED,
+    Wording,
+    canonical_item_size,
+    canonicalise,
+    check_value,
+)
 
 _EMPTY_NAME = "One or more parameter values were invalid: Empty attribute name"
 _LONG_NAME = (
@@ -44,38 +49,15 @@ def checked_item(item: object, table: Table) -> int:
 
 
 def canonical_size(item: Item) -> int:
-    """The size in bytes of an item that is canonical afterwards; -1 when it is not well formed."""
-    total = 0
-    for name, value in item.items():
-        if type(value) is not dict or len(value) != 1:
-            return -1
-        for kind, content in value.items():  # noqa: B007 -- the only entry
-            pass
-        if kind == "S":
-            if type(content) is not str:
-                return -1
-            total += len(content) if content.isascii() else _bytes_of(content)
-        elif kind == "N":
-            if type(content) is not str or not content:
-                return -1
-            try:
-                value["N"] = content = number.parse(content)
-            except number.NumberError:
-                return -1
-            total += number.size_bytes(content)
-        elif canonicalise(value):
-            total += value_size(value)
-        else:
-            return -1
-        named = len(name) if name.isascii() else _bytes_of(name)
-        if not 0 < named <= ATTRIBUTE_NAME_BYTES_MAX:
-            return -1
-        total += named
-    return total
-
-
-def _bytes_of(text: str) -> int:
-    return len(text.encode())
+    """The size in bytes of an item that is canonical afterwards; negative when it is not well formed."""
+    if "" in item:
+        return MALFORMED
+    size = canonical_item_size(item)
+    if size > ATTRIBUTE_NAME_BYTES_MAX and any(
+        len(name.encode()) > ATTRIBUTE_NAME_BYTES_MAX for name in item
+    ):
+        return MALFORMED
+    return size
 
 
 def fault_of(item: object) -> str:
