@@ -20,38 +20,25 @@ if TYPE_CHECKING:
 
 _VARIOUS = -1
 _BINDING = 0.999
+_BOUNDLESS = 1 << 200
+"""Available where there is no bucket."""
 
 
-class LaneGate:
-    """The bucket of a table or index: provisioned rate or configured on-demand maximum."""
+class Gate:
+    """What a bucket is to the requests of one step."""
 
-    __slots__ = (
-        "asked_ns",
-        "at_ns",
-        "available",
-        "bucket",
-        "cost",
-        "load",
-        "most",
-        "note",
-        "ratio",
-        "spilled",
-        "takers",
-        "tight",
-    )
+    __slots__ = ("asked_ns", "at_ns", "available", "cost", "load", "most", "ratio", "spilled", "tight")
 
-    def __init__(self, note: LaneNote) -> None:
-        self.note = note
-        self.bucket: Bucket | None = None
+    def __init__(self) -> None:
+        self.tight = False
+        """Whether it is one of those that `balance` has to set: all the others let everything through."""
         self.cost = 0
-        """While it is tight: nano-units that each of this second's requests takes; `_VARIOUS`: not all take
+        """While it is tight: nano-units that each of this step's requests takes; `_VARIOUS`: not all take
         the same."""
         self.spilled = False
         """Whether it has been full: the moments at which it opens depend since then on who came first."""
-        self.tight = False
-        """Whether it is one of those that `balance` has to set: all the others let everything through."""
-        self.available: int | None = None
-        """Nano-units in this second; None: no such gate."""
+        self.available = 0
+        """Nano-units in this step."""
         self.load = 0.0
         self.ratio = 1.0
         self.asked_ns = -1
@@ -59,6 +46,43 @@ class LaneGate:
         """When this step's requests are charged."""
         self.most = ANY
         """How many more requests may pass in this step, whatever their ratio says."""
+
+    @property
+    def bucket(self) -> Bucket | None:
+        """The bank that decides when the gate opens; None: there is none worth the name."""
+        raise NotImplementedError
+
+    @property
+    def debtor(self) -> Bucket | None:
+        """The bucket whose debt decides what is forgiven."""
+        raise NotImplementedError
+
+    @property
+    def short(self) -> bool:
+        """Whether it has less than is asked of it, or nothing."""
+        return self.load > self.available or not self.available
+
+    def ask(self, now: int, lasting_ns: int) -> None:
+        """See what there is in the step that begins now."""
+        if self.asked_ns != now:
+            self.asked_ns = self.at_ns = now
+            self.load = 0.0
+            self.most = ANY
+            self.available = max(self._find(now, lasting_ns), 0)
+
+    def _find(self, now: int, lasting_ns: int) -> int:
+        """Nano-units in the step that begins now; negative is debt."""
+        raise NotImplementedError
+
+
+class LaneGate(Gate):
+    """The bucket of a table or index: provisioned rate or configured on-demand maximum."""
+
+    __slots__ = ("note", "takers")
+
+    def __init__(self, note: LaneNote) -> None:
+        super().__init__()
+        self.note = note
         self.takers = 0.0
         """While it is tight: how many requests a second ask for units."""
 
@@ -73,103 +97,67 @@ class LaneGate:
     @property
     def binds(self) -> bool:
         """Whether it is charged all it has: then it is what stops requests, perhaps with others that are."""
-        return self.tight and self.available is not None and self.load >= self.available * _BINDING
-
-    @property
-    def short(self) -> bool:
-        """Whether it has less than is asked of it, or nothing."""
-        return self.available is not None and (self.load > self.available or not self.available)
+        return self.tight and self.load >= self.available * _BINDING
 
     @property
     def cause(self) -> Cause:
         return Cause.PROVISIONED if self.note.lane.bucket is not None else Cause.MAX_ON_DEMAND
 
-    def ask(self, now: int, lasting_ns: int) -> None:
-        """See what there is in the step that begins now."""
-        if self.asked_ns == now:
-            return
-        self.asked_ns = self.at_ns = now
-        self.load = 0.0
-        self.most = ANY
-        self.bucket = bucket = self.note.lane.bucket or self.note.lane.maximum
+    @property
+    def bucket(self) -> Bucket | None:
+        return self.note.lane.bucket or self.note.lane.maximum
+
+    @property
+    def debtor(self) -> Bucket | None:
+        return self.note.lane.bucket
+
+    def _find(self, now: int, lasting_ns: int) -> int:
+        bucket = self.bucket
         if bucket is None:
-            self.available = None
-        else:
-            held = bucket.balance(now)
-            self.spilled = self.spilled or held == bucket.cap
-            self.available = max(held + bucket.rate * lasting_ns, 0)
+            return _BOUNDLESS
+        held = bucket.balance(now)
+        self.spilled = self.spilled or held == bucket.cap
+        return held + bucket.rate * lasting_ns
 
 
-class CellGate:
+class CellGate(Gate):
     """One direction of one partition."""
 
-    __slots__ = (
-        "asked_ns",
-        "at_ns",
-        "available",
-        "bounds",
-        "calm_below",
-        "cell",
-        "cost",
-        "load",
-        "most",
-        "ratio",
-        "refused_ns",
-        "refuses",
-        "spilled",
-        "tight",
-    )
+    __slots__ = ("bounds", "calm_below", "cell", "refused_ns", "refuses")
 
     def __init__(self, cell: Cell) -> None:
+        super().__init__()
         self.cell = cell
         self.bounds = hash_bounds(cell.partition)
-        self.tight = False
         self.refuses = False
         """Whether it has refused anything lately."""
         self.refused_ns = 0
         self.calm_below = -1
         """A load up to this leaves the partition as it is: its bucket is full, and what is taken flows in
         again before the next second. Such charges can wait."""
-        self.cost = 0
-        self.spilled = False
-        """These two as in `LaneGate`."""
-        self.available = 0
-        self.load = 0.0
-        self.ratio = 1.0
-        self.asked_ns = -1
-        self.at_ns = -1
-        self.most = ANY
 
-    def ask(self, now: int, lasting_ns: int) -> None:
-        if self.asked_ns == now:
-            return
-        self.asked_ns = self.at_ns = now
-        self.load = 0.0
-        self.most = ANY
+    @property
+    def bucket(self) -> Bucket | None:
+        return self.cell.share
+
+    @property
+    def debtor(self) -> Bucket | None:
+        return self.cell
+
+    def _find(self, now: int, lasting_ns: int) -> int:
         cell = self.cell
         income = cell.rate * lasting_ns
         held = cell.balance(now)
         available = held + income
         share = cell.share
-        self.calm_below = income if held == cell.cap and share is None else -1
-        if share is not None:
-            income = share.rate * lasting_ns // share.scale
-            available = min(available, share.balance(now) + income)
-            self.spilled = self.spilled or share.scaled_balance(now) == share.cap
-        self.available = max(available, 0)
+        if share is None:
+            self.calm_below = income if held == cell.cap else -1
+            return available
+        self.calm_below = -1
+        scaled = share.scaled_balance(now)
+        self.spilled = self.spilled or scaled == share.cap
+        return min(available, scaled // share.scale + share.rate * lasting_ns // share.scale)
 
-    @property
-    def bucket(self) -> Bucket | None:
-        """The bank that decides when the gate opens; a partition's limit has none worth the name."""
-        return self.cell.share
-
-    @property
-    def short(self) -> bool:
-        """Whether it has less than is asked of it, or nothing."""
-        return self.load > self.available or not self.available
-
-
-Gate = LaneGate | CellGate
 
 Pair = tuple[Fraction, float]
 """How two gates open in step: the ratio of their periods, and how far the second one's grid lies behind the
@@ -218,7 +206,7 @@ def forgive(gate: Gate, lasting_ns: int) -> None:
     requests are served than find it open; and where a single one costs so much, one is served whenever the
     bucket is open, whatever it holds then, and it is closed for as long as its debt may last.
     Requires: all demands have told what they ask, and `learn_cost`."""
-    bucket = gate.note.lane.bucket if isinstance(gate, LaneGate) else gate.cell
+    bucket = gate.debtor
     if bucket is None or gate.cost <= 0 or 2 * gate.cost <= bucket.debt:
         return
     now, cost = gate.asked_ns, gate.cost
