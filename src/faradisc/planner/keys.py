@@ -15,11 +15,12 @@ Sources: capacity.md sections 3.3 (the models), 1.8 (S-110 to S-113: which are g
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import cached_property
 from itertools import accumulate
 from math import log
 from typing import Literal, Protocol
@@ -90,8 +91,22 @@ class Shape:
 
     def weight_between(self, low: bytes, high: bytes | None) -> int:
         """What part of the requests goes to the places of low (inclusive) to high (exclusive)."""
-        named = sum(self.share_of_key(key, low, high) for key in self.keys)
+        named = sum([weight for _, weight in self.keys_between(low, high)])
         return named + self.tail_between(low, high)
+
+    def keys_between(self, low: bytes, high: bytes | None) -> list[tuple[Key, int]]:
+        """The named keys there, and what part of all requests is for each."""
+        prefixes, keys = self._by_place
+        # The bound `low` may lie within the collection of the key before it.
+        first = max(bisect_left(prefixes, low) - 1, 0)
+        last = len(keys) if high is None else bisect_left(prefixes, high)
+        shares = [(key, self.share_of_key(key, low, high)) for key in keys[first:last]]
+        return [(key, share) for key, share in shares if share]
+
+    @cached_property
+    def _by_place(self) -> tuple[list[bytes], list[Key]]:
+        keys = sorted(self.keys, key=lambda key: key.prefix)
+        return [key.prefix for key in keys], keys
 
     def tail_between(self, low: bytes, high: bytes | None) -> int:
         if not self.tail:

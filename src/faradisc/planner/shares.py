@@ -51,12 +51,7 @@ class Share:
         """Admitted requests, for the watch of a hot partition."""
         self._shape = shape
         part = cell.partition
-        keys: list[tuple[Key, int]] = []
-        """Named keys here and their weights of all requests."""
-        for key in shape.keys if weight else ():
-            mine = shape.share_of_key(key, part.low, part.high)
-            if mine:
-                keys.append((key, mine))
+        keys = shape.keys_between(part.low, part.high) if weight else []
         self._heavy = sorted(keys, key=lambda pair: (-pair[1], pair[0].name))[:_WATCHED_KEYS]
         self.hot = [(key.name, mine) for key, mine in self._heavy[:FEW_KEYS]]
         self._places: dict[tuple[str, int], list[bytes]] = {}

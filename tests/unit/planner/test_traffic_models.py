@@ -108,6 +108,18 @@ def test_steps_fill_a_distribution_evenly(number: int) -> None:
         assert max(abs(each - count / 8) for each in places) <= 2
 
 
+@pytest.mark.parametrize("sort", ["one", "spread", "rising"])
+def test_keys_of_a_partition_are_found_by_place(sort: keys.Sort) -> None:
+    """As when each key is asked for its part; some bounds lie within collections, or are where one begins."""
+    shape = keys.zipf(300, 1.0, 1, sort).fixed
+    inside = [key.prefix + bytes(length) + b"\x80" for length, key in enumerate(shape.keys[:7])]
+    bounds = [b"", *sorted([*inside, shape.keys[9].prefix, *(bytes([high]) for high in range(7, 256, 31))])]
+    for low, high in pairwise([*bounds, None]):
+        assert low is not None
+        shares = {key: shape.share_of_key(key, low, high) for key in shape.keys}
+        assert dict(shape.keys_between(low, high)) == {key: share for key, share in shares.items() if share}
+
+
 def test_a_collection_can_be_cut() -> None:
     """A key whose requests spread over its collection loads both sides of a cut inside it."""
     spread = keys.single("k", 1, "spread").fixed
