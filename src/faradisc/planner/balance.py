@@ -22,11 +22,22 @@ from itertools import combinations, repeat
 from operator import add
 from typing import TYPE_CHECKING
 
-from faradisc.capacity.config import HALF_UNIT
-from faradisc.planner.gates import CellGate, Gate, LaneGate, Pair, count_takers, forgive, in_step, learn_cost
+from faradisc.capacity.config import HALF_UNIT, SECOND_NS
+from faradisc.planner.gates import (
+    CellGate,
+    Gate,
+    LaneGate,
+    Pair,
+    count_takers,
+    count_whole,
+    forgive,
+    in_step,
+    learn_cost,
+)
 from faradisc.planner.instep import open_too
 
 if TYPE_CHECKING:
+    from faradisc.planner.filling import Passage
     from faradisc.planner.lots import Lot, StreamState
     from faradisc.planner.shares import Crowd, Share
     from faradisc.planner.streams import IndexCharge
@@ -147,7 +158,7 @@ class Demand:
 
     __slots__ = (
         "back", "bound", "crowd", "crowd_back", "free", "gate", "half_units", "indexes", "lift", "lot",
-        "met", "nano", "partition_nano", "portions", "state",
+        "met", "nano", "partition_nano", "passages", "portions", "state",
     )  # fmt: skip
 
     def __init__(
@@ -181,6 +192,8 @@ class Demand:
         """How many times as many requests come through these as if they were not."""
         self.free: Polynomial = []
         """Those of all the others."""
+        self.passages: list[Passage] = []
+        """Once the gates are set: what they have let through."""
 
     @property
     def returning(self) -> bool:
@@ -342,14 +355,24 @@ class Demand:
 
     @property
     def most(self) -> int:
-        """How many more requests the buckets of the table and its indexes may let through in this step."""
-        return min([self.gate.most, *(index.gate.most for index in self.indexes)])
+        """How many more requests the table's bucket and its indexes may let through in this step."""
+        return min([self.gate.most, *(gate.most for gate in self.beyond())])
 
     def count_out(self, admitted: int) -> None:
         """So many have come through."""
         self.gate.most -= admitted
+        for gate in self.beyond():
+            gate.most -= admitted
+
+    def beyond(self) -> list[Gate]:
+        """The gates of indexes that all of these requests meet, and are charged by."""
+        found: list[Gate] = []
         for index in self.indexes:
-            index.gate.most -= admitted
+            if index.nano:
+                found.append(index.gate)
+                if len(index.parts) == 1:
+                    found.append(index.parts[0][0].gate)
+        return found
 
     def lifts(self) -> dict[CellGate, float]:
         """By partition of the table, how many times as many requests come through as if nothing were in step;
@@ -412,6 +435,10 @@ def balance(demands: list[Demand], lasting_ns: int) -> bool:
     for gate in gates:
         count_takers(gate, lasting_ns)
         forgive(gate, lasting_ns)
+    if lasting_ns == SECOND_NS:
+        for demand in demands:
+            for gate in (demand.gate, *demand.beyond(), *(share.gate for share, _ in demand.portions)):
+                count_whole(gate)
     while True:
         for demand in demands:
             demand.divide()

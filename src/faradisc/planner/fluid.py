@@ -29,6 +29,7 @@ from faradisc.capacity.config import HALF_UNIT, SECOND_NS, UNIT
 from faradisc.capacity.partitions import Cell, Partition
 from faradisc.capacity.throttle import Cause
 from faradisc.planner.balance import Demand, IndexDemand, balance, overdraw
+from faradisc.planner.filling import Passage, fill
 from faradisc.planner.gates import LaneGate
 from faradisc.planner.keys import BITS, ONE, Shape
 from faradisc.planner.lots import Back, StreamState
@@ -186,7 +187,10 @@ class FluidEngine:
             if balance(demands, step.lasting_ns):
                 self._gates.refusals += 1
             for demand in demands:
-                self._serve_some(demand, step.second, now)
+                self._let_through(demand, step.second)
+            fill(demands)
+            for demand in demands:
+                self._serve_some(demand, now)
             for state in {demand.state.number: demand.state for demand in demands}.values():
                 state.separate()
         else:
@@ -330,49 +334,65 @@ class FluidEngine:
 
     # --- Where something is short -------------------------------------------------------------
 
-    def _serve_some(self, demand: Demand, second: int, now: int) -> None:
-        state = demand.state
-        flow, stream = state.flow, state.stream
+    def _let_through(self, demand: Demand, second: int) -> None:
+        """Let through what the ratios allow."""
         whole = demand.gate.ratio
         through = demand.index_ratio()
         lifts = demand.lifts()
         most = demand.most
-        charged: list[tuple[Share, int]] = []
-        crowd = state.division.crowd(self._gates.refusals)
-        attempts_total = 0
-        together = 0
+        crowd = demand.state.division.crowd(self._gates.refusals)
+        together = through_all = 0
         for position, (share, first) in enumerate(demand.portions):
             if crowd.shares and not share.gate.refuses and share.weight:
                 together += first
                 continue
+            turnstile = demand.lot.turnstile(share.cell)
             base = whole * share.gate.ratio
-            back = demand.back.get(position)
-            ratio = base * through * lifts.get(share.gate, 1.0)
-            attempts, admitted = demand.lot.turnstile(share.cell).push(
-                first, back, ratio, second, min(share.gate.most, most)
+            attempts, admitted = turnstile.push(
+                first,
+                demand.back.get(position),
+                base * through * lifts.get(share.gate, 1.0),
+                second,
+                min(share.gate.most, most),
             )
             share.gate.most -= admitted
             most -= admitted
-            attempts_total += attempts
-            if admitted:
-                charged.append((share, admitted))
-            if admitted < attempts or base < 1:
-                self._blame(demand, share, attempts, admitted, base)
+            through_all += admitted
+            demand.passages.append(Passage(share, turnstile, attempts, admitted, base))
         if crowd.shares:
-            attempts, admitted = demand.lot.turnstile(None).push(
-                together, demand.crowd_back, whole * through, second, most
-            )
-            attempts_total += attempts
-            charged += [pair for pair in zip(crowd.shares, crowd.divide(admitted), strict=True) if pair[1]]
-            if whole < 1:
-                refused = round(attempts * (1 - whole)) if demand.indexes else attempts - admitted
-                _refuse_whole(stream.note, demand.gate.cause, refused)
-            crowd.denied += attempts - admitted
+            turnstile = demand.lot.turnstile(None)
+            attempts, admitted = turnstile.push(together, demand.crowd_back, whole * through, second, most)
+            through_all += admitted
+            demand.passages.append(Passage(None, turnstile, attempts, admitted, whole))
         elif demand.crowd_back is not None:
             # The last of them has begun to refuse: in the next second they are asked one by one.
             demand.lot.turnstile(None).put_off(demand.crowd_back, second)
+        demand.count_out(through_all)
+
+    def _serve_some(self, demand: Demand, now: int) -> None:
+        """Charge what has been let through, and blame the gates for the rest."""
+        state = demand.state
+        flow, stream = state.flow, state.stream
+        crowd = state.division.crowd(self._gates.refusals)
+        charged: list[tuple[Share, int]] = []
+        attempts_total = 0
+        for passage in demand.passages:
+            share, attempts, admitted, base = (
+                passage.share, passage.attempts, passage.admitted, passage.ratio,
+            )  # fmt: skip
+            attempts_total += attempts
+            if share is not None:
+                if admitted:
+                    charged.append((share, admitted))
+                if admitted < attempts or base < 1:
+                    self._blame(demand, share, attempts, admitted, base)
+                continue
+            charged += [pair for pair in zip(crowd.shares, crowd.divide(admitted), strict=True) if pair[1]]
+            if base < 1:
+                refused = round(attempts * (1 - base)) if demand.indexes else attempts - admitted
+                _refuse_whole(stream.note, demand.gate.cause, refused)
+            crowd.denied += attempts - admitted
         admitted_total = sum(admitted for _, admitted in charged)
-        demand.count_out(admitted_total)
         self._charge_table(state, charged, admitted_total, now)
         flow.attempts += attempts_total
         flow.admitted += admitted_total

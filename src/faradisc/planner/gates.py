@@ -27,7 +27,9 @@ _BOUNDLESS = 1 << 200
 class Gate:
     """What a bucket is to the requests of one step."""
 
-    __slots__ = ("asked_ns", "at_ns", "available", "cost", "load", "most", "ratio", "spilled", "tight")
+    __slots__ = (
+        "asked_ns", "at_ns", "available", "cost", "load", "most", "ratio", "spilled", "tight", "whole",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.tight = False
@@ -46,6 +48,8 @@ class Gate:
         """When this step's requests are charged."""
         self.most = ANY
         """How many more requests may pass in this step, whatever their ratio says."""
+        self.whole = False
+        """Whether so many do pass, if it is this gate that stops requests (planner/filling.py)."""
 
     @property
     def bucket(self) -> Bucket | None:
@@ -62,12 +66,18 @@ class Gate:
         """Whether it has less than is asked of it, or nothing."""
         return self.load > self.available or not self.available
 
+    @property
+    def binds(self) -> bool:
+        """Whether it is charged all it has: then it is what stops requests, perhaps with others that are."""
+        return self.tight and self.load >= self.available * _BINDING
+
     def ask(self, now: int, lasting_ns: int) -> None:
         """See what there is in the step that begins now."""
         if self.asked_ns != now:
             self.asked_ns = self.at_ns = now
             self.load = 0.0
             self.most = ANY
+            self.whole = False
             self.available = max(self._find(now, lasting_ns), 0)
 
     def _find(self, now: int, lasting_ns: int) -> int:
@@ -93,11 +103,6 @@ class LaneGate(Gate):
         short, about half as much less; measured.)"""
         met = self.takers + min(0.4 + 2.5 * (1.0 - self.ratio), 1.0)
         return self.ratio * self.takers / met if self.takers and self.ratio < 1.0 else self.ratio
-
-    @property
-    def binds(self) -> bool:
-        """Whether it is charged all it has: then it is what stops requests, perhaps with others that are."""
-        return self.tight and self.load >= self.available * _BINDING
 
     @property
     def cause(self) -> Cause:
@@ -199,6 +204,15 @@ def count_takers(gate: Gate, lasting_ns: int) -> None:
     """Requires: all demands have told what they ask, and `learn_cost`."""
     if isinstance(gate, LaneGate):
         gate.takers = gate.load / gate.cost * SECOND_NS / lasting_ns if gate.cost > 0 else 0.0
+
+
+def count_whole(gate: Gate) -> None:
+    """A request passes a bucket that has anything, and what it takes beyond that is debt: so many pass in
+    this step. Requires: `learn_cost`, and `forgive` before it."""
+    if gate.tight and gate.cost > 0 and gate.most == ANY:
+        gate.whole = True
+        gate.most = -(-gate.available // gate.cost)
+        gate.available = gate.most * gate.cost
 
 
 def forgive(gate: Gate, lasting_ns: int) -> None:

@@ -22,12 +22,17 @@ _STEP = 663_608_941
 assert CERTAIN == RATIO
 ANY = 1 << 60
 """More requests than there are."""
+_KEPT_MOST = 8 << RATIO_BITS
+"""What a turnstile could not let through for want of units, as far as it is made up for later."""
 
 
 class Turnstile:
     """Requires: `back` is called for every second while anybody is `waiting`."""
 
-    __slots__ = ("_horizon", "_left", "_lost", "_phase", "_retries", "_rows", "_served", "waiting")
+    __slots__ = (
+        "_horizon", "_last", "_left", "_lost", "_phase", "_refused", "_retries", "_rows", "_served",
+        "waiting",
+    )  # fmt: skip
 
     def __init__(self, retries: Retries) -> None:
         self.waiting = 0
@@ -37,12 +42,17 @@ class Turnstile:
         self._rows: list[list[int] | None] = [None] * self._horizon
         """Who comes back, per attempt, by second modulo the horizon."""
         self._left = [0] * retries.attempts
-        """Per attempt: the part of a request that was admitted and not counted yet."""
+        """Per attempt: the part of a request that was admitted and not counted yet; negative: that was
+        counted and not admitted yet (`relent`)."""
         self._phase = 0
         """Where the rounding falls when refused requests are divided over the seconds: it moves from time to
         time, so that in a while each second has had its part."""
         self._served = [0] * retries.attempts
         self._lost = 0
+        self._refused = 0
+        """How many of those that were pushed last were refused for good, or until a later second."""
+        self._last: tuple[int, list[int] | None] = (0, None)
+        """Which attempt it was for the last of them, and where they wait; None: they are lost."""
 
     def back(self, second: int, part: float = 1.0) -> list[int] | None:
         """Those who come back in this second, per attempt, or such a part of them. They wait no more."""
@@ -64,7 +74,7 @@ class Turnstile:
         that stays at the turnstile."""
         part = min(int(ratio * RATIO), RATIO)
         left, served = self._left, self._served
-        attempts = admitted = 0
+        attempts = admitted = self._refused = 0
         last = len(left) - 1
         again = first
         for number in range(last + 1):
@@ -73,15 +83,17 @@ class Turnstile:
             if not count:
                 continue
             owed = left[number] + count * part
-            through = min(owed >> RATIO_BITS, count, most - admitted)
-            left[number] = owed - (through << RATIO_BITS)
+            through = max(min(owed >> RATIO_BITS, count, most - admitted), 0)
+            left[number] = min(owed - (through << RATIO_BITS), _KEPT_MOST)
             attempts += count
             admitted += through
             served[number] += through
             if through == count:
                 continue
             if number == last:
-                self._lost += count - through
+                self._refused = count - through
+                self._lost += self._refused
+                self._last = (number, None)
             else:
                 again = self._send_round(number, count - through, second)
         return attempts, admitted
@@ -101,11 +113,31 @@ class Turnstile:
                 if row is None:
                     row = rows[place] = [0] * len(self._left)
                 row[number + 1] += reached - sent
+                self._refused = reached - sent
+                self._last = (number, row)
             else:
                 at_once = reached
             sent = reached
         self.waiting += refused - at_once
         return at_once
+
+    @property
+    def owes(self) -> int | None:
+        """What part of a request (of `RATIO`) it has refused though the gates allowed it, of those that were
+        pushed last; negative: none. None: nobody is left whom it might admit after all."""
+        return self._left[self._last[0]] if self._refused else None
+
+    def relent(self) -> None:
+        """Admit one of those after all. Requires: `owes` is not None."""
+        number, row = self._last
+        if row is None:
+            self._lost -= 1
+        else:
+            row[number + 1] -= 1
+            self.waiting -= 1
+        self._refused -= 1
+        self._served[number] += 1
+        self._left[number] = max(self._left[number] - RATIO, -RATIO)
 
     def bequeath(self, heirs: list[Turnstile], upto: list[int]) -> None:
         """Divide all who wait, by weights that are summed up, among the turnstiles that take this one's

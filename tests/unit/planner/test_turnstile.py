@@ -47,6 +47,27 @@ def test_what_cannot_be_divided_is_kept() -> None:
     assert admitted in (39, 40)
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_some_are_admitted_after_all(mode: retries.Retries) -> None:
+    """Where a gate has room for more than rounding lets through. They are admitted once, and owe it."""
+    turnstile, flow = Turnstile(mode), FlowNote("x")
+    _, admitted = turnstile.push(5, None, 0.1, 0)
+    more = 0
+    while turnstile.owes is not None:
+        turnstile.relent()
+        more += 1
+    assert admitted == 0 and more > 0
+    _, later = turnstile.push(5, None, 0.1, 1)
+    assert later == 0
+    for second in range(2, 30):
+        admitted += turnstile.push(0, turnstile.back(second), 0.0, second)[1]
+    turnstile.give_up(flow)
+    turnstile.report(flow)
+    assert turnstile.waiting == 0
+    assert admitted == 0 and flow.lost == 10 - more
+    assert sum(flow.at_attempt.values()) == sum(flow.waits.values()) == more
+
+
 def test_a_fixed_wait_keeps_requests_together() -> None:
     """The attempts of legacy clients lie 0, 50, 150, 350, 750, 1,550, ... ms after the first."""
     found = attempts_by_second(Turnstile(retries.legacy()), 100, 0.0, 40)

@@ -1,0 +1,74 @@
+"""Whole requests where a gate decides (fluid engine): one that stops requests of one cost lets through
+exactly as many as find it open in the step.
+
+Ratios (planner/balance.py) are right for long stretches, but turnstiles let whole requests through, each in
+its own time, so that a gate with many of them would sometimes have a few units left over, and sometimes owe
+as many too much. Where each request is run by itself there is nothing left over, for somebody takes it; and
+the core can tell: a minute in which a throttled table used less than its rate lets adaptive capacity begin
+(`classic-2017`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from faradisc.planner.balance import Demand
+    from faradisc.planner.gates import Gate
+    from faradisc.planner.shares import Share
+    from faradisc.planner.turnstile import Turnstile
+
+_FILL_MOST = 64
+"""More requests than rounding can leave over are no rounding."""
+
+
+class Passage:
+    """What has been let through to one partition, or to the crowd."""
+
+    __slots__ = ("admitted", "attempts", "ratio", "share", "turnstile")
+
+    def __init__(
+        self, share: Share | None, turnstile: Turnstile, attempts: int, admitted: int, ratio: float
+    ) -> None:
+        self.share = share
+        """None: the crowd."""
+        self.turnstile = turnstile
+        self.attempts = attempts
+        self.admitted = admitted
+        self.ratio = ratio
+        """What part of the attempts the table's own gates let through."""
+
+
+def fill(demands: list[Demand]) -> None:
+    """Let some through after all where a gate that stops requests has room left: those who are owed most."""
+    waiting: list[tuple[Demand, Passage, list[Gate]]] = []
+    for demand in demands:
+        for passage in demand.passages:
+            gates: list[Gate] = [demand.gate, *demand.beyond()]
+            if passage.share is not None:
+                gates.append(passage.share.gate)
+            if any(_has_room(gate) for gate in gates):
+                waiting.append((demand, passage, gates))
+    if not waiting:
+        return
+    for _ in range(_FILL_MOST):
+        best = None
+        most = 0
+        for each in waiting:
+            owed = each[1].turnstile.owes
+            if owed is None or (best is not None and owed <= most):
+                continue
+            if min(gate.most for gate in each[2]) > 0 and any(_has_room(gate) for gate in each[2]):
+                best, most = each, owed
+        if best is None:
+            return
+        demand, passage, gates = best
+        passage.turnstile.relent()
+        passage.admitted += 1
+        for gate in gates:
+            gate.most -= 1
+
+
+def _has_room(gate: Gate) -> bool:
+    """Whether a gate that stops requests could let another one through."""
+    return gate.whole and gate.most > 0 and gate.binds
