@@ -107,11 +107,11 @@ _UNITS = "units.read_half_units(record.size_of(found) if found is not None else 
 """What a read costs, worked out where an answer tells it and not before."""
 
 _BARE: dict[Callable[..., Any], CodeType] = {
-    Database.execute: edited(Database.execute, {"observer", "began"}),
+    Database.execute: edited(Database.execute, {"observer", "read_clock", "elapsed"}),
     Backend.table_for_data: edited(Backend.table_for_data, {"tables"}),
     get_item: edited(get_item, instead={"half_units": _UNITS}),
     read_charged: edited(read_charged, {"meter", "half_units", "counted", "refused"}, {"half_units": "0"}),
-    apply_change: edited(apply_change, {"charged"}),
+    apply_change: edited(apply_change, {"charged", "refused"}),
     commit_outcomes: edited(commit_outcomes, {"growing", "grow_partitions"}),
     Meter.step: _rest.__code__,
 }

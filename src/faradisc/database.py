@@ -14,6 +14,7 @@ from faradisc.backups.registry import Backups
 from faradisc.backups.restoring import Restores
 from faradisc.backups.shelf import MemoryShelf, Shelf
 from faradisc.capacity.account import Account
+from faradisc.capacity.metrics import FINE_BITS
 from faradisc.capacity.throttle import Throttled
 from faradisc.clock import Clock, Entropy, SystemClock, SystemEntropy, quick_reading
 from faradisc.errors import ApiError, RequestRuleError, StorageError
@@ -85,7 +86,7 @@ class Database:
         store, catalog = backend.store, backend.catalog
         self._read_clock = quick_reading(backend.clock)
         self._moment = catalog.meter.moment
-        self._observer = Observer(catalog.account_of, self._read_clock)
+        self._observer = Observer(catalog.account_of)
         self.neighbours = Neighbours(
             store,
             catalog,
@@ -220,10 +221,8 @@ class Database:
         operation = OPERATIONS[call.operation]
         call.wording = operation.wording
         observer = self._observer
-        moment = self._moment
-        began = self._read_clock()
-        if began > moment.now:  # noqa: PLR1730 - max() would cost more than the rest of it
-            moment.now = began
+        read_clock = self._read_clock
+        self._moment.now = began = read_clock()
         try:
             result = await operation.handler(self._backend, call)
         except RequestRuleError as refusal:
@@ -241,7 +240,16 @@ class Database:
         except StorageError:
             observer.failed(call)
             raise
-        observer.succeeded(call, began)
+        elapsed = read_clock() - began
+        for table in call.tables:
+            # OperationMeter.succeeded, written out: this is on the path of every request. Those of the
+            # control plane have no tables here and are not counted.
+            try:
+                table.meter.latencies[call.operation][elapsed >> FINE_BITS] += 1
+            except KeyError:
+                table.meter.succeeded(call.operation, elapsed)
+        if call.gives is not None:
+            observer.gave(call, elapsed)
         return result
 
     async def reset(self) -> None:

@@ -1,4 +1,4 @@
-"""Charges made on credit and booked later are, to the nano-unit, charges made one at a time."""
+"""Charges made on credit are, to the nano-unit, charges made one at a time when their tick began."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from faradisc.capacity import admission
-from faradisc.capacity.admission import CREDIT_MAX, Charge, Lane, admit, settle
+from faradisc.capacity.admission import TICK_NS, Charge, Lane, admit, settle
 from faradisc.capacity.config import SECOND_NS, UNIT, profile
 from faradisc.capacity.inspect import describe
 from faradisc.capacity.partitions import Cell
@@ -93,6 +92,8 @@ class World:
         self.now = BORN_NS
         self.reading: tuple[bytes, int] | None = None
         """Where a page reads that was admitted, and since when."""
+        self.charged_at: int | None = None
+        """When the last charge was made, as far as balances know; to be set for a world without credit."""
         self.resource = Resource(
             "arn", "Table", config, self.now, read_units=200, write_units=60, partitions=partitions
         )
@@ -107,8 +108,12 @@ class World:
         return self.resource.writes if writes else self.resource.reads
 
     def charge(self, writes: bool, place: bytes, cost: int, eventual: bool) -> object:
-        lane = self.lane(writes)
-        admitted = lane.charge(place, cost, self.now, eventual and not writes)
+        """With credit, and tells when it was taken."""
+        lane, eventual = self.lane(writes), eventual and not writes
+        admitted = lane.spend(place, cost, self.now, eventual) or lane.charge(
+            place, cost, self.now, self.resource.due, eventual
+        )
+        self.charged_at = lane._tick_began if lane._tick_ends else self.now
         return admitted or lane.refuse(place, self.now)
 
     def together(self, first: bytes, second: bytes, cost: int) -> object:
@@ -177,45 +182,106 @@ def _cell(cell: Cell) -> object:
     return _levels(cell), cell.spent, cell.charged, cell.heat, cell.throttled, heavy
 
 
+class WorldOfTheMoment(World):
+    """Whose charges are made one at a time, at `charged_at`."""
+
+    def charge(self, writes: bool, place: bytes, cost: int, eventual: bool) -> object:
+        assert self.charged_at is not None
+        lane = self.lane(writes)
+        cell = lane.admit(place, self.charged_at)
+        if cell is None:
+            return lane.refuse(place, self.charged_at)
+        lane.settle(cell, place, cost, self.charged_at, eventual and not writes)
+        return True
+
+
 @pytest.mark.parametrize("seed", range(24))
 @pytest.mark.parametrize("name", PROFILES)
 def test_credit_changes_nothing_that_can_be_seen(name: str, seed: int) -> None:
     partitions = 1 + seed % 3
-    with_credit, without = World(name, partitions), World(name, partitions)
+    with_credit, without = World(name, partitions), WorldOfTheMoment(name, partitions)
     for number, step in enumerate(Script(seed)):
         seen = with_credit.take(step)
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(admission, "CREDIT_MAX", 0)
-            assert seen == without.take(step), (number, step)
+        without.charged_at = with_credit.charged_at
+        assert seen == without.take(step), (number, step)
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_no_tick_is_longer_than_it_may_be(name: str) -> None:
+    world, due, latest = World(name, 2), 0, 0
+    for step in Script(1):
+        world.take(step)
+        if step.what == "charge":
+            assert world.charged_at is not None
+            assert world.now - TICK_NS < world.charged_at <= world.now
+            assert world.charged_at >= due, "what was charged belongs to the time since the last step"
+            latest = max(latest, world.now - world.charged_at)
+        due = max(due, world.resource.due - SECOND_NS if world.resource.due <= world.now else due)
+    assert latest or name == "classic-2017"
 
 
 def test_credit_is_given_and_charges_wait() -> None:
     """The test above would say nothing if everything were booked at once."""
+    world = rich()
+    lane = world.resource.reads
+    assert lane.charge(PLACES[0], 2, world.now, world.resource.due)
+    assert all(lane.spend(PLACES[0], 2, world.now + number, False) for number in range(20))
+    assert lane.counts[2] == 1
+    assert lane.tally[2] == 21
+    assert not lane.spend(PLACES[0], 2, world.now, False), "the look has ended the tick"
+
+
+def rich() -> World:
+    """Which has saved for five minutes."""
     world = World("documented", 1)
     world.now += 300 * SECOND_NS
+    world.resource.advance(world.now)
+    return world
+
+
+def test_a_tick_ends_when_its_owner_is_due() -> None:
+    world = rich()
     lane = world.resource.reads
-    assert all(lane.charge(PLACES[0], 2, world.now, False) for _ in range(20))
-    assert lane.counts[2] < 20
-    assert lane.tally[2] == 20
+    assert lane.charge(PLACES[0], 2, world.now, world.now + 1000)
+    assert lane.spend(PLACES[0], 2, world.now + 999)
+    assert not lane.spend(PLACES[0], 2, world.now + 1000)
 
 
-def test_no_more_charges_wait_than_there_is_credit() -> None:
-    resource = Resource("arn", "Table", profile("aws").with_partition_caps(10**6, 10**6), BORN_NS)
-    resource.set_on_demand(BORN_NS)
-    lane = resource.writes
-    lane.quotas, lane.guarded = (), False
-    waited = 0
-    for number in range(5000):
-        assert lane.charge(PLACES[0], 1, BORN_NS + number, False)
-        waited = max(waited, number + 1 - lane.counts[1])
-    assert 0 < waited <= CREDIT_MAX
+def test_every_cell_is_given_credit_in_every_tick() -> None:
+    world = World("documented", 2)
+    world.force(9999, 9999)
+    lane = world.resource.reads
+    for tick in range(3):
+        world.now += TICK_NS
+        booked = lane.tally[1]
+        assert booked == tick * 3
+        for place in (PLACES[0], PLACES[-1]):
+            assert lane.charge(place, 1, world.now, world.resource.due)
+        assert lane.spend(PLACES[-1], 1, world.now)
+        assert lane.counts[1] == booked + 1, "only what began the tick was charged by balances"
+
+
+def test_the_table_s_bank_is_given_once() -> None:
+    """Two partitions that have plenty may not both spend what the table has."""
+    world = World("documented", 2)
+    world.force(4, 9999)
+    lane = world.resource.reads
+    first, second = PLACES[0], PLACES[-1]
+    assert lane.cell_of(first) is not lane.cell_of(second)
+    assert lane.charge(first, 1, world.now, world.resource.due)
+    assert all(lane.spend(first, 1, world.now) for _ in range(6))
+    admitted = 0
+    while lane.spend(second, 1, world.now) or lane.charge(second, 1, world.now, world.resource.due):
+        admitted += 1
+    assert admitted == 1
+    assert lane.tally == {1: 8}
 
 
 def test_a_balance_of_nothing_refuses_although_charges_wait() -> None:
     world = World("documented", 1)
     world.force(2, 9999)
     lane = world.resource.reads
-    assert lane.charge(PLACES[0], 1, world.now, False)
-    assert lane.charge(PLACES[0], 3, world.now, False)
+    assert lane.charge(PLACES[0], 1, world.now, world.resource.due)
+    assert lane.spend(PLACES[0], 3, world.now, False)
     assert lane.counts == {1: 1}
     assert lane.admit(PLACES[0], world.now) is None

@@ -113,14 +113,13 @@ def test_a_vector_in_memory_that_is_not_renewed(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_write_that_is_refused_and_done(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest_charge, honest_commit = writes.charge_write, writes.commit_outcomes
+    honest_charge, honest_commit = writes.try_charge_write, writes.commit_outcomes
     refused: list[tuple[Any, Throttled]] = []
 
     def charge(outcome: Any) -> None:
-        try:
-            honest_charge(outcome)
-        except Throttled as throttled:
-            refused.append((outcome, throttled))
+        throttle = honest_charge(outcome)
+        if throttle is not None:
+            refused.append((outcome, Throttled(throttle)))
 
     async def commit(store: Any, outcomes: Any, **more: Any) -> bool:
         done = await honest_commit(store, outcomes, **more)
@@ -129,14 +128,14 @@ def test_a_write_that_is_refused_and_done(monkeypatch: pytest.MonkeyPatch) -> No
                 raise throttled
         return done
 
-    monkeypatch.setattr(writes, "charge_write", charge)
+    monkeypatch.setattr(writes, "try_charge_write", charge)
     monkeypatch.setattr(writes, "commit_outcomes", commit)
     assert "was throttled, and done" in found(**BUSY)
 
 
 @pytest.mark.parametrize(("gate", "throughput"), [("partition", "hasty:2/1"), ("table", "pessimistic:40/20")])
 def test_a_gate_that_lets_everything_in(monkeypatch: pytest.MonkeyPatch, gate: str, throughput: str) -> None:
-    def charge(lane: Lane, place: bytes, half_units: int, now: int, eventual: bool = False) -> bool:
+    def charge(lane: Lane, place: bytes, half_units: int, now: int, _: int, eventual: bool = False) -> bool:
         lane.settle(lane.cell_of(place), place, half_units, now, eventual)
         return True
 

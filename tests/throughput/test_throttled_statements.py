@@ -24,7 +24,7 @@ WRITINGS = (
 def throttled(operation: str, request: dict[str, Any], account: Account) -> None:
     table = SimpleNamespace(name="T", meter=SimpleNamespace(account=account))
     call: Any = SimpleNamespace(operation=operation, request=request, tables=[table])
-    Observer(lambda region, number: account, lambda: 0).refused(call, ThrottlingException("slower"))
+    Observer(lambda region, number: account).refused(call, ThrottlingException("slower"))
 
 
 def test_every_way_to_write_a_select_is_one_series() -> None:

@@ -8,14 +8,16 @@ A *lane* is one direction (reads or writes) of one resource (a table or a global
 All charges are tested before any is taken. A test needs a positive balance, not enough for the cost: the
 request runs, its true cost is then known, and `settle` takes it, into debt if it must be (section 2.5.1).
 
-A single item's read or write, whose cost is known and which asks one lane, does both at once, on credit
-(`Lane.charge`). Whatever has several charges uses the functions `admit` and `settle` of this module.
+A single item's read or write, whose cost is known and which asks one lane, does both at once: on credit
+(`Lane.spend`) or else by balances (`Lane.charge`). Whatever has several charges uses the functions `admit`
+and `settle` of this module.
 
-Credit. Balances only grow until something is taken. So a cell whose balance was once found to be large is
-given credit: half units that can be charged without looking at it again. Such a charge is written down with
-its time and *booked* later, many at once, in the order they came. Nothing can tell: what is admitted, and
-every balance and count after booking, is to the nano-unit what charging each at its time gives
-(tests/property/test_charging_on_credit.py). Who looks at a lane from outside finds everything booked.
+Credit. Balances only grow until something is taken. So at the beginning of a *tick* of a lane, 10 ms at
+most, a cell is given credit out of what it and the table have: half units that can be charged without
+looking at a balance again. Such charges are counted by their cost, and *booked* together when the tick ends:
+as if they had been made when it began. Whatever looks at a lane or changes it from outside ends the tick, and
+finds everything booked. So what is admitted, and every balance and count after booking, is to the nano-unit
+what charging each at that time gives (tests/property/test_charging_on_credit.py; docs/decisions/0014).
 
 Sources: capacity.md sections 2.5, 2.9, 2.14; vectors V90 to V114.
 """
@@ -33,23 +35,29 @@ from faradisc.capacity.config import HALF_UNIT, Direction
 from faradisc.capacity.partitions import Cell
 from faradisc.capacity.throttle import Cause, ResourceKind, Throttle
 
-CREDIT_MAX = 256
-"""Half units that a lane may charge before it books: so no more charges than these wait."""
+TICK_NS = 10_000_000
+"""How long charges on credit may count as having been made at the same time."""
+CREDIT_MAX = 512
+"""Half units that a cell is given at a time, so that a table's bank lasts for all of them."""
+_PLENTY = 1 << 62
+"""Half units, where no bank of the table limits them."""
 
 
 class Lane:
     """One direction of one resource. Its owner (capacity/resource.py) keeps the fields in step.
 
-    Invariants, while charges wait to be booked: a cell's `credit` and the lane's are at most what is left in
-    the buckets once all of them are booked. A guarded lane and a watched cell have no credit.
+    Invariants, while a tick lasts: what is left in a bucket when all charges on credit are booked is at least
+    the credit that is left of it. A guarded lane and a watched cell have no credit.
     """
 
     __slots__ = (
         "_bucket",
         "_cells",
-        "_credit",
         "_creditors",
-        "_unbooked",
+        "_left",
+        "_only",
+        "_tick_began",
+        "_tick_ends",
         "arn",
         "counts",
         "direction",
@@ -83,70 +91,85 @@ class Lane:
         """`tally`, as far as it is booked. The same object for life: who only counts adds to it."""
         self.events: defaultdict[Cause, int] = defaultdict(int)
         """Throttle events since the last fold."""
-        self._credit = 0
-        """Half units that can still be charged before the table bucket is looked at again."""
+        self._tick_began = 0
+        self._tick_ends = 0
+        """0: there is no tick."""
+        self._only: Cell | None = None
+        """The only cell, while a tick lasts; None where there are several."""
+        self._left = 0
+        """Half units of the table's balance that no cell was given yet."""
         self._creditors: set[Cell] = set()
-        """The cells that have been given credit."""
-        self._unbooked: list[tuple[Cell, int, int, bool]] = []
-        """(cell, half units, time, eventually consistent), in order of time."""
+        """The cells that were given credit in this tick."""
 
     # --- The hot path: one read or write of one item ---
 
-    def charge(self, place: bytes, half_units: int, now: int, eventual: bool = False) -> bool:
-        """Admit and take a cost; False: refused, and nothing was taken. O(log partitions)."""
-        cell = self._cells[bisect_right(self.lows, place) - 1]
-        of_cell = cell.credit - half_units
-        of_lane = self._credit - half_units
-        if of_cell < 0 or of_lane < 0:
-            return self._charge_now(place, half_units, now, eventual)
-        cell.credit = of_cell
-        self._credit = of_lane
-        self._unbooked.append((cell, half_units, now, eventual))
-        return True
-
-    def _charge_now(self, place: bytes, half_units: int, now: int, eventual: bool) -> bool:
-        """The same by balances, and give credit by what is left."""
-        cell = self.admit(place, now)
-        if cell is None:
+    def spend(self, place: bytes, half_units: int, now: int, eventual: bool = False) -> bool:
+        """Charge a cost on credit; False: there is none, ask `charge`. O(log partitions)."""
+        if now >= self._tick_ends:
             return False
-        self.settle(cell, place, half_units, now, eventual)
-        if not self.guarded and cell.watch is None:
-            cell.credit = (cell.rate * now - cell.used) // HALF_UNIT
-            left = CREDIT_MAX
-            if self._bucket is not None:
-                left = min(left, (self._bucket.rate * now - self._bucket.used) // HALF_UNIT)
-            self._credit = left
-            self._creditors.add(cell)
+        cell = self._only or self._cells[bisect_right(self.lows, place) - 1]
+        left = cell.credit - half_units
+        if left < 0:
+            return False
+        cell.credit = left
+        cell.on_credit[-half_units if eventual else half_units] += 1
         return True
 
-    def _book(self) -> None:
-        """Take the charges that were made on credit. None of them can have led into debt."""
-        unbooked, self._unbooked = self._unbooked, []
-        if self._bucket is not None:
-            rate, cap, used = self._bucket.rate, self._bucket.cap, self._bucket.used
-            for _, half_units, now, _ in unbooked:
-                full = rate * now - cap
-                used = (used if used > full else full) + half_units * HALF_UNIT
-            self._bucket.used = used
-        counts, eventual_half = self.counts, self.eventual_half
-        for cell, half_units, now, eventual in unbooked:
-            counts[half_units] += 1
-            cell.spent += half_units
-            cell.charged += 1
-            full = cell.rate * now - cell.cap
-            used = cell.used
-            cell.used = (used if used > full else full) + half_units * (
-                eventual_half if eventual else HALF_UNIT
-            )
+    def charge(self, place: bytes, half_units: int, now: int, due: int, eventual: bool = False) -> bool:
+        """Admit and take a cost, by balances; False: refused, and nothing was taken. O(log partitions).
+
+        due: when the owner of the lane must be told the time; no tick goes beyond it.
+        """
+        if now < self._tick_ends:
+            cell = self.cell_of(place)
+            if cell not in self._creditors and self._give(cell) >= half_units:
+                return self.spend(place, half_units, now, eventual)
+        admitted = self.admit(place, now)
+        if admitted is None:
+            return False
+        self.settle(admitted, place, half_units, now, eventual)
+        if not self.guarded:
+            self._tick_began = now
+            self._tick_ends = min(now + TICK_NS, due)
+            self._only = admitted if len(self._cells) == 1 else None
+            self._left = _PLENTY if self._bucket is None else _whole(self._bucket, now)
+            self._give(admitted)
+        return True
+
+    def _give(self, cell: Cell) -> int:
+        """Give a cell credit for the rest of the tick, as far as there is any; how much."""
+        if cell.watch is not None:
+            return 0
+        given = max(0, min(_whole(cell, self._tick_began), self._left, CREDIT_MAX))
+        cell.credit = given
+        self._left -= given
+        self._creditors.add(cell)
+        return given
 
     def book(self) -> None:
-        """Bring balances and counts up to date, and give no credit on what they are about to become: for
-        whoever looks at them or changes them."""
-        if self._unbooked:
-            self._book()
+        """End the tick, if there is one: take what was charged on credit, at the time when it began. For
+        whoever looks at balances and counts or changes them."""
+        if not self._tick_ends:
+            return
+        self._tick_ends = 0
+        spent = 0
         for cell in self._creditors:
+            before = cell.spent
+            nano = 0
+            for cost, times in cell.on_credit.items():
+                half_units = abs(cost)
+                self.counts[half_units] += times
+                cell.charged += times
+                cell.spent += half_units * times
+                nano += half_units * times * (HALF_UNIT if cost > 0 else self.eventual_half)
             cell.credit = 0
+            if nano:
+                cell.on_credit.clear()
+                cell.take(self._tick_began, nano)
+                spent += cell.spent - before
         self._creditors.clear()
+        if spent and self._bucket is not None:
+            self._bucket.take(self._tick_began, spent * HALF_UNIT)
 
     # --- What others see, and set: everything is booked ---
 
@@ -177,8 +200,7 @@ class Lane:
 
     def admit(self, place: bytes, now: int) -> Cell | None:
         """The cell to charge, or None: refused, see `refuse`. O(log partitions)."""
-        if self._unbooked:
-            self._book()
+        self.book()
         cell = self._cells[bisect_right(self.lows, place) - 1]
         if self.guarded:
             return cell if self.cause(cell, now) is None else None
@@ -188,10 +210,7 @@ class Lane:
 
     def settle(self, cell: Cell, place: bytes, half_units: int, now: int, eventual: bool = False) -> None:
         """Take a cost after the request has run. `eventual`: the read was eventually consistent."""
-        if self._unbooked:
-            self._book()
-        self._credit -= half_units
-        cell.credit -= half_units
+        self.book()
         self.counts[half_units] += 1
         cell.spent += half_units
         cell.charged += 1
@@ -277,6 +296,11 @@ class Lane:
             cell.throttled_total += 1
             identity = cell.partition.id
         return Throttle(self.arn, self.kind, self.direction, cause, self.on_demand, identity)
+
+
+def _whole(bucket: Bucket, now: int) -> int:
+    """The whole half units that a bucket has."""
+    return bucket.balance(now) // HALF_UNIT
 
 
 @dataclass(slots=True)

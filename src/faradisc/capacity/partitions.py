@@ -17,6 +17,7 @@ Sources: capacity.md sections 2.3 and 2.4; initial count: vectors V70 to V85.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -60,6 +61,7 @@ class Cell(Bucket):
         "minute_count",
         "minute_nano",
         "minute_throttled",
+        "on_credit",
         "partition",
         "share",
         "spent",
@@ -80,6 +82,9 @@ class Cell(Bucket):
         """The partition's part of the table's rate; classic profile only."""
         self.credit = 0
         """Half units that can be charged without looking at the balance (capacity/admission.py)."""
+        self.on_credit: defaultdict[int, int] = defaultdict(int)
+        """What was charged so and is not booked: how often each cost in half units; negative where the read
+        was eventually consistent."""
         self.spent = 0
         self.charged = 0
         """Half units since the last fold, and in how many charges."""

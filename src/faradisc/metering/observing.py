@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 from faradisc.capacity.account import Account
-from faradisc.capacity.metrics import FINE_BITS, Dimensions, dimensions
+from faradisc.capacity.metrics import Dimensions, dimensions
 from faradisc.errors import (
     ApiError,
     ConditionalCheckFailedException,
@@ -50,38 +50,28 @@ class Seen(Protocol):
     region: str
     account: str
     tables: tuple[Any, ...]
-    returned: int | None
 
     @property
-    def records(self) -> StreamRead | None: ...
+    def gives(self) -> int | StreamRead | None: ...
 
 
 class Observer:
     """Counts requests in the metrics of the account they belong to."""
 
-    __slots__ = ("_account_of", "_now")
+    __slots__ = ("_account_of",)
 
-    def __init__(
-        self,
-        account_of: Callable[[str, str], Account],
-        now: Callable[[], int],
-    ) -> None:
-        """now: the time; it may step backwards."""
+    def __init__(self, account_of: Callable[[str, str], Account]) -> None:
         self._account_of = account_of
-        self._now = now
 
-    def succeeded(self, call: Seen, began: int) -> None:
-        """A request was answered. Control-plane requests have no tables here and are not counted."""
-        elapsed = self._now() - began
-        for table in call.tables:
-            # OperationMeter.succeeded, written out: this is on the path of every request.
-            table.meter.latencies[call.operation][elapsed >> FINE_BITS] += 1
-        if call.returned is not None:
+    def gave(self, call: Seen, elapsed: int) -> None:
+        """A request was answered that gave items or records. Its latency is counted where it was carried
+        out (Database.execute), but that of records, which are counted with their stream, here."""
+        if isinstance(call.gives, int):
             for table in call.tables:
                 requests = table.meter.account.requests
-                requests.meter(table.name, call.operation).returned[call.returned] += 1
-        if call.records is not None:
-            self._read_stream(call.operation, call.records, elapsed)
+                requests.meter(table.name, call.operation).returned[call.gives] += 1
+        elif call.gives is not None:
+            self._read_stream(call.operation, call.gives, elapsed)
 
     def _read_stream(self, operation: str, read: StreamRead, elapsed: int) -> None:
         """A page of a stream; it is counted with the stream's label, and with nothing else."""

@@ -15,6 +15,7 @@ from faradisc.capacity.admission import Lane
 from faradisc.capacity.config import CapacityConfig
 from faradisc.capacity.insights import Insights, Mode
 from faradisc.capacity.resource import Resource
+from faradisc.capacity.throttle import Throttle
 from faradisc.metering.recording import Recorder
 
 
@@ -52,8 +53,8 @@ class InsightsSetting:
 
 
 class Moment:
-    """When the request that is being carried out began, as far as this is known: a request reads the clock
-    when it begins, and its charges need not read it again."""
+    """When the request that is being carried out began, by a clock that may step backwards: a request reads
+    it when it begins, and charges on credit need not read it again."""
 
     __slots__ = ("now",)
 
@@ -68,19 +69,6 @@ class Ticking(Protocol):
     def moment(self) -> Moment: ...
 
     def now(self) -> int: ...
-
-
-class _Latencies(dict[str, dict[int, int]]):
-    """What a table's requests took, by operation; an operation comes in when it is first seen."""
-
-    def __init__(self, meter: TableMeter) -> None:
-        super().__init__()
-        self._meter = meter
-
-    def __missing__(self, operation: str) -> dict[int, int]:
-        requests = self._meter.account.requests
-        self[operation] = recent = requests.meter(self._meter.name, operation).recent
-        return recent
 
 
 class TableMeter:
@@ -128,8 +116,9 @@ class TableMeter:
         self.insights: dict[str | None, Insights] = {}
         """Contributor Insights of the table (None) and of global indexes, where they are on."""
         self.insights_settings: dict[str | None, InsightsSetting] = {}
-        self.latencies = _Latencies(self)
-        """Of requests, by operation: how often each was counted this minute (OperationMeter.recent)."""
+        self.latencies: dict[str, dict[int, int]] = {}
+        """Of requests, by operation that was seen: how often each was counted this minute
+        (OperationMeter.recent)."""
         self.recorder: Recorder | None = None
         """Told of every charge, where traffic is recorded."""
         self.only_counts = not config.enforce
@@ -148,11 +137,25 @@ class TableMeter:
         self.write_counts: dict[int, int]
         """Where costs are counted while nothing is enforced (Lane.counts)."""
 
+    def succeeded(self, operation: str, latency_ns: int) -> None:
+        """Count the first request of an operation; the next ones may be counted in `latencies`."""
+        meter = self.account.requests.meter(self.name, operation)
+        meter.succeeded(latency_ns)
+        self.latencies[operation] = meter.recent
+
     def heed_change(self) -> None:
         """To be called after `enforced`, `recorder` or `insights` has changed."""
         untold = self.recorder is None and not self.insights
         self.only_counts = untold and not self.enforced
         self.only_asks = untold and self.enforced
+
+    def charge(self, lane: Lane, place: bytes, half_units: int, eventual: bool = False) -> Throttle | None:
+        """Admit and take the cost of a single read or write that found no credit (`Lane.spend`): why it was
+        refused, or None."""
+        now = self.now()
+        if lane.charge(place, half_units, now, self.account.due, eventual):
+            return None
+        return lane.refuse(place, now)
 
     def adopt(self, index: str | None, resource: Resource) -> None:
         """Take a resource as the table's own (None) or that of a global index."""

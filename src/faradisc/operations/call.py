@@ -53,9 +53,8 @@ class Call:
     """How the service words refusals of values in this operation; set from the registry."""
     tables: tuple[Table, ...] = ()
     """Those whose data it asked for, so far; for the metrics."""
-    returned: int | None = None
-    """How many items a Query, a Scan or a SELECT gives; for the metrics."""
-    records: StreamRead | None = None
+    gives: int | StreamRead | None = None
+    """How many items a Query, a Scan or a SELECT gives, or what a GetRecords does; for the metrics."""
     body_bytes: int | None = None
     """Length of the JSON text it came as, where it did."""
     item_sizes: dict[int, int] = field(default_factory=dict)

@@ -35,34 +35,25 @@ if TYPE_CHECKING:
 # --- Writes --------------------------------------------------------------------------------------
 
 
-def charge_write(outcome: Outcome) -> None:
-    """Admit and charge a write of its own. Raises Throttled; then nothing was charged."""
-    refused = try_charge_write(outcome)
-    if refused is not None:
-        raise Throttled(refused)
-
-
 def try_charge_write(outcome: Outcome) -> Throttle | None:
-    """The same for a member of a batch: why it was refused, or None."""
+    """Admit and charge a write of its own, or of a batch: why it was refused, or None."""
     change = outcome.change
     table = change.table
     meter = table.meter
-    if outcome.entries or table.global_indexes or not (meter.only_counts or meter.only_asks):
-        return _try_charge_whole(outcome)
-    # One lane, one place, and nobody to be told: the way of most writes.
-    half_units = units.write_units(outcome.old.size_bytes, outcome.new_size) * 2
-    if meter.only_counts:
-        meter.write_counts[half_units] += 1
-        return None
-    now = meter.moment.now
-    if now >= meter.account.due:
-        now = meter.now()
-    writes = meter.writes
-    if writes.charge(change.row_key, half_units, now):
-        return None
-    refused = writes.refuse(change.row_key, now)
-    note_refused(change, refused)
-    return refused
+    if not outcome.entries:
+        # One lane, one place, and nobody to be told: the way of most writes.
+        half_units = units.write_units(outcome.old.size_bytes, outcome.new_size) * 2
+        if meter.only_counts:
+            meter.write_counts[half_units] += 1
+            return None
+        if meter.only_asks and not table.global_indexes:
+            if meter.writes.spend(change.row_key, half_units, meter.moment.now):
+                return None
+            refused = meter.charge(meter.writes, change.row_key, half_units)
+            if refused is not None:
+                note_refused(change, refused)
+            return refused
+    return _try_charge_whole(outcome)
 
 
 def _try_charge_whole(outcome: Outcome) -> Throttle | None:
@@ -257,7 +248,7 @@ def grow_partitions(outcome: Outcome, times: int = 1) -> None:
     meter = change.table.meter
     items = (outcome.new_record is not None) - old.exists
     grows = outcome.new_size - old.size_bytes
-    if items or grows:
+    if grows:
         meter.resource.grow(change.row_key, grows * times, items * times)
     for entry in outcome.entries:
         if entry.index.resident is not None:
@@ -285,18 +276,13 @@ def try_charge_read(
     meter = table.meter
     reads = meter.reads
     refused = None
-    now = 0
     if not meter.enforced:
         reads.counts[half_units] += 1
-    else:
-        now = meter.moment.now
-        if now >= meter.account.due:
-            now = meter.now()
-        if not reads.charge(row_key, half_units, now, not consistent):
-            refused = reads.refuse(row_key, now)
+    elif not reads.spend(row_key, half_units, meter.moment.now, not consistent):
+        refused = meter.charge(reads, row_key, half_units, not consistent)
     if meter.recorder is not None or meter.insights:
         charge = Charge(reads, row_key, half_units, not consistent)
-        note_read(table, key, charge, refused, now or meter.now())
+        note_read(table, key, charge, refused, meter.now())
     return refused
 
 

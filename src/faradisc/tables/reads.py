@@ -148,12 +148,11 @@ async def read_charged(
         return found, half_units
     if meter.only_asks:
         # try_charge_read without its questions: the way of most reads where throughput is enforced.
-        now = meter.moment.now
-        if now >= meter.account.due:
-            now = meter.now()
         reads = meter.reads
-        if not reads.charge(row_key, half_units, now, not consistent):
-            raise Throttled(reads.refuse(row_key, now))
+        if not reads.spend(row_key, half_units, meter.moment.now, not consistent):
+            refused = meter.charge(reads, row_key, half_units, not consistent)
+            if refused is not None:
+                raise Throttled(refused)
         return found, half_units
     counted = key if insightful else None
     refused = try_charge_read(table, row_key, counted, half_units, consistent=consistent)

@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from faradisc.capacity import units
-from faradisc.capacity.throttle import Throttle
+from faradisc.capacity.throttle import Throttle, Throttled
 from faradisc.codec import record
 from faradisc.errors import (
     ConditionalCheckFailedException,
@@ -41,7 +41,7 @@ from faradisc.limits import (
     STORAGE_OVERHEAD_BYTES,
 )
 from faradisc.storage.api import Batch, Conflict, Row, Store
-from faradisc.tables.charging import charge_failed, charge_write, grow_partitions, try_charge_write
+from faradisc.tables.charging import charge_failed, grow_partitions, try_charge_write
 from faradisc.tables.expiry import Expiry
 from faradisc.tables.indexes import EntryChange, entry_change
 from faradisc.tables.table import Table
@@ -256,7 +256,9 @@ async def apply_change(store: Store, change: Change) -> Outcome:
             await store.settle(old.version)
             raise
         if not charged:
-            charge_write(outcome)
+            refused = try_charge_write(outcome)
+            if refused is not None:
+                raise Throttled(refused)
             charged = True
         if await commit_outcomes(store, [outcome]):
             return outcome
@@ -368,7 +370,9 @@ async def commit_outcomes(
         return True
     growing: list[Outcome] = []
     for outcome in outcomes:
-        if outcome.change.table.meter.enforced:
+        if outcome.change.table.meter.enforced and (
+            outcome.entries or outcome.new_size != outcome.old.size_bytes
+        ):
             growing.append(outcome)
             grow_partitions(outcome)  # in one go with the commit: a measuring sees both or none
     # Before, for searches while the commit is seen and its sync is waited for; and after, for a store whose
