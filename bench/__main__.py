@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from bench import client, expiring, machine, report, rounds, soak, throttling
+from bench import client, expiring, instructions, machine, report, rounds, soak, throttling
 from bench.servers import FARADISC, PROGRAMS, Program, Server, Unavailable, compile_modules, install_peers
 from bench.workloads import FEATURES, PARTITION_ITEMS, WORKLOADS, Population, Workload
 
@@ -251,7 +251,10 @@ def _throughput(options: argparse.Namespace) -> int:
         options,
         "throughput",
         notes,
-        lambda directory: (throttling.run(options.turns, directory, _say), True),
+        lambda directory: (
+            throttling.run(options.turns, directory, _say) + instructions.run(directory, _say),
+            True,
+        ),
     )
 
 

@@ -107,8 +107,8 @@ _UNITS = "units.read_half_units(record.size_of(found) if found is not None else 
 """What a read costs, worked out where an answer tells it and not before."""
 
 _BARE: dict[Callable[..., Any], CodeType] = {
-    Database.execute: edited(Database.execute, {"observer", "read_clock", "elapsed"}),
-    Backend.table_for_data: edited(Backend.table_for_data, {"tables"}),
+    Database.execute: edited(Database.execute, {"_observer", "read_clock", "elapsed", "first_table"}),
+    Backend.table_for_data: edited(Backend.table_for_data, {"first_table", "further_tables"}),
     get_item: edited(get_item, instead={"half_units": _UNITS}),
     read_charged: edited(read_charged, {"meter", "half_units", "counted", "refused"}, {"half_units": "0"}),
     apply_change: edited(apply_change, {"charged", "refused"}),

@@ -100,7 +100,7 @@ def _measure(program: Program, turns: int, directory: Path) -> Measured:
         server = open_things.enter_context(Server(program, directory, core=None))
         population = Population(ITEMS)
         with answers.Asker(server.port) as ask:
-            ask("CreateTable", {**_provisioned(table_definition(PLAIN_TABLE))})
+            ask("CreateTable", {**provisioned(table_definition(PLAIN_TABLE))})
         client.load((sign(*operation) for operation in population.load(PLAIN_TABLE)), server.port)
         connections = [
             open_things.enter_context(socket.create_connection(("127.0.0.1", server.port)))
@@ -123,7 +123,8 @@ def _measure(program: Program, turns: int, directory: Path) -> Measured:
     return Measured(measured, max(others, 0) / lasted / (os.cpu_count() or 1))
 
 
-def _provisioned(definition: dict[str, object]) -> dict[str, object]:
+def provisioned(definition: dict[str, object]) -> dict[str, object]:
+    """The definition of a table that has units for every request."""
     return {**definition, "BillingMode": "PROVISIONED", "ProvisionedThroughput": UNITS}
 
 

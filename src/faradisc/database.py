@@ -220,36 +220,35 @@ class Database:
         """
         operation = OPERATIONS[call.operation]
         call.wording = operation.wording
-        observer = self._observer
         read_clock = self._read_clock
         self._moment.now = began = read_clock()
         try:
             result = await operation.handler(self._backend, call)
         except RequestRuleError as refusal:
-            observer.refused(call, refusal)
+            self._observer.refused(call, refusal)
             if operation.enveloped:
                 raise refusal.enveloped() from None
             raise
         except ApiError as refusal:
-            observer.refused(call, refusal)
+            self._observer.refused(call, refusal)
             raise
         except Throttled as throttled:
             error = throttled.throttle.as_api_error()
-            observer.refused(call, error)
+            self._observer.refused(call, error)
             raise error from None
         except StorageError:
-            observer.failed(call)
+            self._observer.failed(call)
             raise
         elapsed = read_clock() - began
-        for table in call.tables:
-            # OperationMeter.succeeded, written out: this is on the path of every request. Those of the
-            # control plane have no tables here and are not counted.
+        if call.first_table is not None:
+            # TableMeter.succeeded, written out: this is on the path of every request. Those of the control
+            # plane ask for no data and are not counted.
             try:
-                table.meter.latencies[call.operation][elapsed >> FINE_BITS] += 1
+                call.first_table.meter.latencies[call.operation][elapsed >> FINE_BITS] += 1
             except KeyError:
-                table.meter.succeeded(call.operation, elapsed)
-        if call.gives is not None:
-            observer.gave(call, elapsed)
+                call.first_table.meter.succeeded(call.operation, elapsed)
+        if call.further_tables or call.gives is not None:
+            self._observer.succeeded(call, elapsed)
         return result
 
     async def reset(self) -> None:

@@ -24,7 +24,7 @@ Sources: capacity.md sections 2.5, 2.9, 2.14; vectors V90 to V114.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -54,8 +54,8 @@ class Lane:
         "_bucket",
         "_cells",
         "_creditors",
+        "_homes",
         "_left",
-        "_only",
         "_tick_began",
         "_tick_ends",
         "arn",
@@ -94,8 +94,9 @@ class Lane:
         self._tick_began = 0
         self._tick_ends = 0
         """0: there is no tick."""
-        self._only: Cell | None = None
-        """The only cell, while a tick lasts; None where there are several."""
+        self._homes: list[Cell | None] = []
+        """By the first byte of a place, the cell of all places that begin with it; None where there are
+        several. Empty: not known, and there is no tick."""
         self._left = 0
         """Half units of the table's balance that no cell was given yet."""
         self._creditors: set[Cell] = set()
@@ -107,7 +108,7 @@ class Lane:
         """Charge a cost on credit; False: there is none, ask `charge`. O(log partitions)."""
         if now >= self._tick_ends:
             return False
-        cell = self._only or self._cells[bisect_right(self.lows, place) - 1]
+        cell = self._homes[place[0]] or self._cells[bisect_right(self.lows, place) - 1]
         left = cell.credit - half_units
         if left < 0:
             return False
@@ -131,7 +132,7 @@ class Lane:
         if not self.guarded:
             self._tick_began = now
             self._tick_ends = min(now + TICK_NS, due)
-            self._only = admitted if len(self._cells) == 1 else None
+            self._homes = self._homes or _homes(self.lows, self._cells)
             self._left = _PLENTY if self._bucket is None else _whole(self._bucket, now)
             self._give(admitted)
         return True
@@ -186,8 +187,9 @@ class Lane:
 
     @property
     def cells(self) -> list[Cell]:
-        """In order of place; `lows` has the places they begin at."""
+        """In order of place; `lows` has the places they begin at. The list may be changed."""
         self.book()
+        self._homes = []
         return self._cells
 
     @property
@@ -296,6 +298,13 @@ class Lane:
             cell.throttled_total += 1
             identity = cell.partition.id
         return Throttle(self.arn, self.kind, self.direction, cause, self.on_demand, identity)
+
+
+def _homes(lows: Sequence[bytes], cells: Sequence[Cell]) -> list[Cell | None]:
+    """By the first byte of places, the cell in which all of them are, or None."""
+    firsts = [bisect_right(lows, bytes((byte,))) - 1 for byte in range(256)]
+    lasts = [bisect_left(lows, bytes((byte,))) - 1 for byte in range(1, 256)] + [len(cells) - 1]
+    return [cells[first] if first == last else None for first, last in zip(firsts, lasts, strict=True)]
 
 
 def _whole(bucket: Bucket, now: int) -> int:

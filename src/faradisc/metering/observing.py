@@ -49,8 +49,10 @@ class Seen(Protocol):
     request: dict[str, Any]
     region: str
     account: str
-    tables: tuple[Any, ...]
+    further_tables: tuple[Any, ...]
 
+    @property
+    def tables(self) -> tuple[Any, ...]: ...
     @property
     def gives(self) -> int | StreamRead | None: ...
 
@@ -63,9 +65,11 @@ class Observer:
     def __init__(self, account_of: Callable[[str, str], Account]) -> None:
         self._account_of = account_of
 
-    def gave(self, call: Seen, elapsed: int) -> None:
-        """A request was answered that gave items or records. Its latency is counted where it was carried
-        out (Database.execute), but that of records, which are counted with their stream, here."""
+    def succeeded(self, call: Seen, elapsed: int) -> None:
+        """A request was answered that asked for several tables' data, or gave items or records. That its
+        first table answered is counted where it was carried out (Database.execute)."""
+        for table in call.further_tables:
+            table.meter.succeeded(call.operation, elapsed)
         if isinstance(call.gives, int):
             for table in call.tables:
                 requests = table.meter.account.requests

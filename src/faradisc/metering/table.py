@@ -138,7 +138,7 @@ class TableMeter:
         """Where costs are counted while nothing is enforced (Lane.counts)."""
 
     def succeeded(self, operation: str, latency_ns: int) -> None:
-        """Count the first request of an operation; the next ones may be counted in `latencies`."""
+        """A request was answered. Later ones of its kind may be counted in `latencies`."""
         meter = self.account.requests.meter(self.name, operation)
         meter.succeeded(latency_ns)
         self.latencies[operation] = meter.recent

@@ -51,8 +51,10 @@ class Call:
     """Host header of the request, where one was sent."""
     wording: Wording = Wording.NEW
     """How the service words refusals of values in this operation; set from the registry."""
-    tables: tuple[Table, ...] = ()
-    """Those whose data it asked for, so far; for the metrics."""
+    first_table: Table | None = None
+    """The first whose data it asked for; for the metrics."""
+    further_tables: tuple[Table, ...] = ()
+    """Other tables whose data it asked for, so far."""
     gives: int | StreamRead | None = None
     """How many items a Query, a Scan or a SELECT gives, or what a GetRecords does; for the metrics."""
     body_bytes: int | None = None
@@ -60,6 +62,11 @@ class Call:
     item_sizes: dict[int, int] = field(default_factory=dict)
     """Bytes of items to be put, by the identity of their dicts, as far as they were measured when they were
     checked (protocol/shapes.py)."""
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """All whose data it asked for, so far."""
+        return () if self.first_table is None else (self.first_table, *self.further_tables)
 
     def may_exceed(self, size_bytes: int) -> bool:
         """Whether its values may have more bytes than these: they never have more than the text."""
@@ -106,10 +113,10 @@ class Backend:
     def table_for_data(self, call: Call, name_or_arn: str) -> Table:
         """A table to read or write. Raises ResourceNotFoundException unless it serves data."""
         table = self.catalog.for_data(name_or_arn, call.region, call.account)
-        if not call.tables:
-            call.tables = (table,)
-        elif table not in call.tables:
-            call.tables = (*call.tables, table)
+        if call.first_table is None:
+            call.first_table = table
+        elif table is not call.first_table and table not in call.further_tables:
+            call.further_tables = (*call.further_tables, table)
         return table
 
     def table_for_control(self, call: Call) -> Table:
