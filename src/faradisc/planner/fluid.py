@@ -320,6 +320,7 @@ class FluidEngine:
             cell = share.cell
             if cell.watch is not None:
                 share.unseen += count
+                share.gate.unseen += count
             if share.gate.load <= share.gate.calm_below:
                 share.calm += count
                 continue

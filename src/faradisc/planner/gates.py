@@ -85,6 +85,10 @@ class Gate:
         raise NotImplementedError
 
 
+WATCH_ROOM = 64
+"""Places that the watch of a hot partition holds (capacity/config.py, `sketch_keys`)."""
+
+
 class LaneGate(Gate):
     """The bucket of a table or index: provisioned rate or configured on-demand maximum."""
 
@@ -128,7 +132,7 @@ class LaneGate(Gate):
 class CellGate(Gate):
     """One direction of one partition."""
 
-    __slots__ = ("bounds", "calm_below", "cell", "refused_ns", "refuses")
+    __slots__ = ("_room", "bounds", "calm_below", "cell", "refused_ns", "refuses", "unseen")
 
     def __init__(self, cell: Cell) -> None:
         super().__init__()
@@ -137,9 +141,20 @@ class CellGate(Gate):
         self.refuses = False
         """Whether it has refused anything lately."""
         self.refused_ns = 0
+        self.unseen = 0
+        """Admitted requests of which the watch of the partition has not been told."""
+        self._room = WATCH_ROOM
         self.calm_below = -1
         """A load up to this leaves the partition as it is: its bucket is full, and what is taken flows in
         again before the next second. Such charges can wait."""
+
+    def take_room(self, count: int) -> int:
+        """How many of the places that the watch holds are for `count` of the unseen requests, of which it is
+        about to be told."""
+        room = -(-self._room * count // self.unseen)
+        self.unseen -= count
+        self._room = self._room - room if self.unseen else WATCH_ROOM
+        return max(room, 1)
 
     @property
     def bucket(self) -> Bucket | None:

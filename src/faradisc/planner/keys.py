@@ -37,6 +37,7 @@ NAMED_KEYS_MAX = 1000
 """More keys than this are not named one by one: the lighter ones become the tail."""
 Sort = Literal["one", "spread", "rising"]
 SORT_BYTES = 8
+_CALL_MOST = 1 << 10
 BEHIND_ALL = b"\xff" * SORT_BYTES
 """No sort key of a collection lies behind this."""
 _SORT_SPACE = 1 << (8 * SORT_BYTES)
@@ -144,12 +145,13 @@ class Shape:
 
     def sort_places(self, key: Key, low: bytes, high: bytes | None, count: int, turn: int) -> list[bytes]:
         """Up to `count` places of a key between bounds, for whoever looks at keys one by one. `turn` grows
-        from call to call and stands for the passing of requests."""
+        from call to call and stands for the passing of requests. Requires: no more than `_CALL_MOST`."""
         if self.sort == "one":
             return [key.prefix]
         if self.sort == "rising":
             # Each call lies behind the one before, as the requests' sort keys do.
-            return [key.prefix + (turn * count + index).to_bytes(SORT_BYTES, "big") for index in range(count)]
+            first = turn * _CALL_MOST
+            return [key.prefix + (first + index).to_bytes(SORT_BYTES, "big") for index in range(count)]
         begin, end = _sort_position(low, key.prefix), _sort_position(high, key.prefix)
         return [
             key.prefix + (begin + (end - begin) * (2 * index + 1) // (2 * count)).to_bytes(SORT_BYTES, "big")

@@ -69,10 +69,16 @@ class Share:
             note.cell(self.cell).half_units += self.calm * half_units
             self.cell.spent += self.calm * half_units
             self.cell.charged += self.calm
-        watch = self.cell.watch
-        if self.unseen and watch is not None:
-            for place, count in self._places_of(self.unseen, turn):
-                watch.add(place, nano * count)
+        if self.unseen:
+            room = self.gate.take_room(self.unseen)
+            watch = self.cell.watch
+            if watch is not None and self._shape.sort == "rising":
+                number = min(room, self.unseen)
+                for place in self._new_places(number, turn):
+                    watch.add(place, nano * self.unseen // number)
+            elif watch is not None:
+                for place, count in self._places_of(self.unseen, turn):
+                    watch.add(place, nano * count)
         self.denied = self.calm = self.unseen = 0
 
     def _places_of(self, count: int, turn: int) -> list[tuple[bytes, int]]:
@@ -94,13 +100,31 @@ class Share:
             found += self._of_tail(rest, turn)
         return found
 
+    def _new_places(self, number: int, turn: int) -> list[bytes]:
+        """Of keys whose items are new each time a watch knows those that it was told last, all of one weight:
+        so many of each key as it has of the requests, by turns."""
+        upto = [limit * ONE // self.weight for limit in accumulate(weight for _, weight in self._heavy)]
+        counts, _ = divide(number, [*upto, ONE], turn * GOLDEN % ONE)
+        low, high = self.cell.partition.low, self.cell.partition.high
+        places = [
+            self._shape.sort_places(key, low, high, mine, turn)
+            for (key, _), mine in zip(self._heavy, counts, strict=False)
+        ]
+        if counts[-1]:
+            places.append([place for place, part in self._of_tail(counts[-1], turn) for _ in range(part)])
+        # Key by key, the later ones would push out the earlier ones; but each key's rise.
+        owners = [owner for owner, mine in enumerate(places) for _ in mine]
+        ways = [iter(mine) for mine in places]
+        return [
+            next(ways[owner])
+            for _, owner in sorted((at * GOLDEN % ONE, owner) for at, owner in enumerate(owners))
+        ]
+
     def _of_key(self, key: Key, count: int, turn: int) -> list[bytes]:
-        part, shape = self.cell.partition, self._shape
-        if shape.sort == "rising":
-            return shape.sort_places(key, part.low, part.high, count, turn)
+        part = self.cell.partition
         places = self._places.get((key.name, count))
         if places is None:
-            places = shape.sort_places(key, part.low, part.high, count, turn)
+            places = self._shape.sort_places(key, part.low, part.high, count, turn)
             self._places[(key.name, count)] = places
         return places
 
