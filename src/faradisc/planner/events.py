@@ -12,7 +12,7 @@ Cost: about ten microseconds per request.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from heapq import heappop, heappush
 from random import Random
 
@@ -70,6 +70,23 @@ class EventEngine:
         self._order = 0
         self._second = 0
         self._second_ends = world.start_ns + SECOND_NS
+        self._ahead: Request | None = None
+
+    def run_second(self, requests: Iterator[Request], end_ns: int) -> None:
+        """The requests until then, as a guest of an engine that lets seconds end itself."""
+        self._second_ends = end_ns
+        request = self._ahead or next(requests, None)
+        while request is not None and request.at_ns < end_ns:
+            self._retry_until(request.at_ns)
+            self._attempt(request, request.at_ns)
+            request = next(requests, None)
+        self._ahead = request
+        self._retry_until(end_ns - 1)
+
+    def finish(self) -> None:
+        """The run is over: whoever still waits is lost."""
+        for _, _, request in self._waiting:
+            request.flow.lost += 1
 
     def run(self, requests: Iterable[Request], duration_s: int) -> int:
         """Until the duration ends; returns the seconds that were run."""
@@ -82,8 +99,7 @@ class EventEngine:
         self._retry_until(end_ns - 1)
         self._pass(end_ns - 1)
         self._end_second()
-        for _, _, request in self._waiting:
-            request.flow.lost += 1
+        self.finish()
         return self._second
 
     def _retry_until(self, now: int) -> None:
@@ -202,9 +218,15 @@ class EventEngine:
 # --- Requests of a plan ---------------------------------------------------------------------------------
 
 
-def requests_of(plan: Plan, flows: list[Flow], world: World, seed: int) -> Iterator[Request]:
-    """The requests of a plan's streams, in order of time."""
-    makers = [_Maker(flow, seed, number) for number, flow in enumerate(flows)]
+def requests_of(
+    plan: Plan, flows: list[Flow], world: World, seed: int, tables: Container[str] | None = None
+) -> Iterator[Request]:
+    """The requests of a plan's streams, in order of time; those of some tables, or of all."""
+    makers = [
+        _Maker(flow, seed, number)
+        for number, flow in enumerate(flows)
+        if tables is None or flow.plan.table in tables
+    ]
     for second in range(plan.duration_s):
         begin = world.start_ns + second * SECOND_NS
         batch: list[Request] = []

@@ -10,9 +10,10 @@ Counts are integers, and no division loses any of them.
 Charging is the core's own (`Lane.settle_whole` and `settle_cells`), at the beginning of the step and with
 the step's income included, which is what a bucket can serve in it.
 
-What the engine leaves out, and the engine of events has: the order of requests within a step, and debts that
-are forgiven where requests of several costs share a bucket (planner/gates.py, `forgive`). Where buckets open
-in step with each other, so that they are not independent, planner/instep.py knows how often both are open.
+What the engine leaves out, and the engine of events has: the order of requests within a step. Tables on which
+it decides how much debt is forgiven are that engine's, as a guest of this one (planner/singly.py). Where
+buckets open in step with each other, so that they are not independent, planner/instep.py knows how often both
+are open.
 Source: capacity.md section 3.2.
 """
 
@@ -91,6 +92,14 @@ class FlowSource:
         return [(state, count, shape) for state, count in zip(self._states, counts, strict=True)]
 
 
+class Guest(Protocol):
+    """What runs requests of other tables one by one, in the same seconds."""
+
+    def run_second(self, end_ns: int) -> None: ...
+
+    def finish(self) -> None: ...
+
+
 class FluidEngine:
     def __init__(self, world: World, observer: Observer) -> None:
         self._world = world
@@ -98,6 +107,10 @@ class FluidEngine:
         self._gates = Gates()
         self._sources: list[Source] = []
         self._states: list[StreamState] = []
+        self._guests: list[Guest] = []
+
+    def add_guest(self, guest: Guest) -> None:
+        self._guests.append(guest)
 
     def add_flow(self, flow: Flow) -> None:
         """Run a flow of the plan."""
@@ -124,12 +137,16 @@ class FluidEngine:
                 for state in self._states:
                     state.forget_retired()
             self._step(second, now)
+            for guest in self._guests:
+                guest.run_second(now + SECOND_NS)
             if (second + 1) % observer.step_s == 0:
                 self._tell()
             observer.end_second(second)
         self._tell()
         for state in self._states:
             state.finish()
+        for guest in self._guests:
+            guest.finish()
         world.advance(world.start_ns + duration_s * SECOND_NS - 1)
         return duration_s
 

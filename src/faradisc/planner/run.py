@@ -36,6 +36,7 @@ from faradisc.planner.outcome import (
 from faradisc.planner.plan import Plan
 from faradisc.planner.replay import requests_of_trace
 from faradisc.planner.scaling import Scaler, scalers
+from faradisc.planner.singly import Singles, tables_run_singly
 from faradisc.planner.story import event_rows
 from faradisc.planner.streams import Flow
 from faradisc.planner.trace import Trace
@@ -90,6 +91,7 @@ def run(
     if progress is not None:
         observer.on_sample.append(lambda: progress(observer.samples * step_s))
     flows = [_flow(plan, position, observer) for position in range(len(plan.traffic))]
+    singly: frozenset[str] = frozenset()
     if chosen == "events":
         seed = plan.seed if arrivals is None else arrivals
         requests = (
@@ -100,8 +102,14 @@ def run(
         duration_s = EventEngine(world, observer, seed).run(requests, plan.duration_s)
     else:
         fluid = FluidEngine(world, observer)
+        if trace is None:
+            singly = tables_run_singly(plan, flows)
         for flow in flows:
-            fluid.add_flow(flow)
+            if flow.plan.table not in singly:
+                fluid.add_flow(flow)
+        if singly:
+            requests = requests_of(plan, flows, world, plan.seed, singly)
+            fluid.add_guest(Singles(EventEngine(world, observer, plan.seed), requests))
         if trace is not None:
             fluid.add_source(TraceSource(trace, fluid, world, observer, plan.retries))
         duration_s = fluid.run(plan.duration_s)
@@ -109,7 +117,7 @@ def run(
         observer.end_sample(duration_s)
     for load in loads.values():
         load.finish()
-    return _outcome(_Finished(plan, chosen, observer, loads, watched, flows, duration_s, trace))
+    return _outcome(_Finished(plan, chosen, observer, loads, watched, flows, duration_s, singly, trace))
 
 
 def _flow(plan: Plan, position: int, observer: Observer) -> Flow:
@@ -141,6 +149,8 @@ class _Finished:
     watched: list[_Watched]
     flows: list[Flow]
     duration_s: int
+    singly: frozenset[str]
+    """Tables whose requests a fluid run has left to the engine of events."""
     trace: Trace | None
 
 
@@ -164,7 +174,7 @@ def _outcome(done: _Finished) -> Outcome:
         duration_s=duration_s,
         step_s=observer.step_s,
         samples=observer.samples,
-        assumptions=_assumptions(plan, done.engine, done.trace),
+        assumptions=_assumptions(plan, done.engine, done.singly, done.trace),
         totals=totals,
         flows=tuple(parts),
         resources=resources,
@@ -349,7 +359,7 @@ def _waits(waits: Tally[int], at_attempt: Tally[int]) -> Waits:
 # --- What the reader must know --------------------------------------------------------------------------
 
 
-def _assumptions(plan: Plan, engine: Engine, trace: Trace | None) -> tuple[str, ...]:
+def _assumptions(plan: Plan, engine: Engine, singly: frozenset[str], trace: Trace | None) -> tuple[str, ...]:
     said = [
         f"Capacity follows the profile {plan.profile!r}; heat, splits and delays are models of what AWS does "
         "not publish.",
@@ -364,6 +374,9 @@ def _assumptions(plan: Plan, engine: Engine, trace: Trace | None) -> tuple[str, 
     ]
     if engine == "fluid":
         said.append("Fluid: requests of one second are one quantity; waits are means per attempt.")
+        if singly:
+            names = ", ".join(sorted(singly))
+            said.append(f"Requests to {names} are run one by one: they may leave debts that are forgiven.")
     elif trace is None:
         said.append("Requests of a stream come at random moments of each second.")
     if trace is not None:

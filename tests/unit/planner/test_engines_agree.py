@@ -7,6 +7,7 @@ from textwrap import dedent
 
 import pytest
 
+from faradisc.planner import singly
 from faradisc.planner.loading import load_plan
 from faradisc.planner.run import run
 from unit.planner.agreement import assert_agreement, both, differences
@@ -86,9 +87,13 @@ def test_streams_of_few_requests_in_seconds_that_are_cut() -> None:
 @pytest.mark.parametrize("retries", RETRIES)
 @pytest.mark.parametrize("kib", [45, 60, 200, 400])
 @pytest.mark.parametrize("rate", [1, 20])
-def test_requests_that_cost_more_than_a_bucket_may_owe(rate: int, kib: int, retries: str) -> None:
+def test_requests_that_cost_more_than_a_bucket_may_owe(
+    rate: int, kib: int, retries: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A bucket owes no more than ten seconds of its rate, here 50 units: what a larger request costs beyond
-    that is forgiven, and one is served every ten seconds. Fluid used to serve half as many."""
+    that is forgiven, and one is served every ten seconds. Fluid used to serve half as many. (As if there
+    were too many of them to be run one by one: test_singly.py.)"""
+    monkeypatch.setattr(singly, "SINGLE_MAX", 0)
     one, other = both(f"""
         duration: 20m
         retries: {retries}
