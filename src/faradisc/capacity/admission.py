@@ -12,7 +12,7 @@ A single item's read or write, whose cost is known and which asks one lane, does
 (`Lane.spend`) or else by balances (`Lane.charge`). Whatever has several charges uses the functions `admit`
 and `settle` of this module.
 
-Credit. Balances only grow until something is taken. So at the beginning of a *tick* of a lane, 10 ms at
+Credit. Balances only grow until something is taken. So at the beginning of a *tick* of a lane, 100 ms at
 most, a cell is given credit out of what it and the table have: half units that can be charged without
 looking at a balance again. Such charges are counted by their cost, and *booked* together when the tick ends:
 as if they had been made when it began. Whatever looks at a lane or changes it from outside ends the tick, and
@@ -35,7 +35,7 @@ from faradisc.capacity.config import HALF_UNIT, Direction
 from faradisc.capacity.partitions import Cell
 from faradisc.capacity.throttle import Cause, ResourceKind, Throttle
 
-TICK_NS = 10_000_000
+TICK_NS = 100_000_000
 """How long charges on credit may count as having been made at the same time."""
 CREDIT_MAX = 512
 """Half units that a cell is given at a time, so that a table's bank lasts for all of them."""
