@@ -3,7 +3,7 @@
 A process of its own for each state of bench/throttling.py, so that the interpreter has specialised its code
 for that state and no other: requests are given to a connection of a server in memory, without a socket, and
 callgrind (valgrind) counts the instructions between two marks. The kernel's are not among them; it takes a
-quarter to a third of a request's CPU time, in every state.
+fifth to a third of a request's CPU time, in every state.
 
 Time runs some fifty times slower there, so what depends on it (how long a tick is, how finely latencies are
 told apart) is stretched by as much.
