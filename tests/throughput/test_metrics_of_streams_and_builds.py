@@ -102,3 +102,16 @@ def test_prometheus_gets_one_histogram_per_table_and_operation(
     counts = [sample for sample in latency.samples if sample.name.endswith("_count")]
     labels = [(sample.labels["operation"], sample.value) for sample in counts]
     assert labels == [("ExecuteStatement", 1)]
+
+
+def test_a_request_for_several_tables_is_counted_with_each(world: World) -> None:
+    asked = {world.create(name): {"Keys": [{"p": {"S": "a"}}, {"p": {"S": "b"}}]} for name in ("One", "Two")}
+    for _ in range(3):
+        world.client.batch_get_item(RequestItems=asked)
+    world.client.get_item(TableName="One", Key={"p": {"S": "a"}})
+    world.clock.advance(60)
+    world.client.list_tables()
+    for name in asked:
+        (latency,) = points(world, "SuccessfulRequestLatency", TableName=name, Operation="BatchGetItem")
+        assert latency.count == 3
+    assert points(world, "SuccessfulRequestLatency", TableName="Two", Operation="GetItem") == []
