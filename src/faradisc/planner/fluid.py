@@ -8,7 +8,7 @@ the service's order, and refused requests come back in later steps if their clie
 
 Counts are integers, and no division loses any of them.
 Charging is the core's own (`Lane.settle_whole` and `settle_cells`), at the beginning of the step and with
-the step's income included, which is what a bucket can serve in it.
+the step's income included, which is what a bucket can serve in it; once for all requests of a stream.
 
 What the engine leaves out, and the engine of events has: the order of requests within a step. Tables on which
 it decides how much debt is forgiven are that engine's, as a guest of this one (planner/singly.py). Where
@@ -31,7 +31,6 @@ from faradisc.capacity.partitions import Cell, Partition
 from faradisc.capacity.throttle import Cause
 from faradisc.planner.balance import Demand, IndexDemand, balance, overdraw
 from faradisc.planner.filling import Passage, fill
-from faradisc.planner.gates import LaneGate
 from faradisc.planner.keys import BITS, ONE, Shape
 from faradisc.planner.lots import Back, StreamState
 from faradisc.planner.observe import FlowNote, LaneNote, Observer
@@ -200,19 +199,24 @@ class FluidEngine:
             demand.load_gates(now, step.lasting_ns)
         if step.is_part:
             overdraw(demands)
-        if any(demand.returning or demand.short() for demand in demands):
+        short = any(demand.returning or demand.short() for demand in demands)
+        if short:
             if balance(demands, step.lasting_ns):
                 self._gates.refusals += 1
             for demand in demands:
                 self._let_through(demand, step.second)
             fill(demands)
             for demand in demands:
-                self._serve_some(demand, now)
-            for state in {demand.state.number: demand.state for demand in demands}.values():
-                state.separate()
+                self._serve_some(demand)
         else:
             for demand in demands:
-                self._serve_all(demand, now)
+                self._serve_all(demand)
+        states = {demand.state.number: demand.state for demand in demands}.values()
+        for state in states:
+            state.settle(now)
+        if short:
+            for state in states:
+                state.separate()
 
     def _demands(self, step: Step, batches: list[Batch]) -> list[Demand]:
         demands: list[Demand] = []
@@ -263,12 +267,12 @@ class FluidEngine:
             demands.append(demand)
         return demands
 
-    # --- Charging -----------------------------------------------------------------------------
+    # --- What passes -----------------------------------------------------------------------------
 
-    def _serve_all(self, demand: Demand, now: int) -> None:
+    def _serve_all(self, demand: Demand) -> None:
         state = demand.state
         total = sum(count for _, count in demand.portions)
-        self._charge_table(state, demand.portions, total, now)
+        self._take(state, demand.portions, total)
         state.stream.note.second_offered += total * state.stream.half_units
         flow = state.flow
         flow.attempts += total
@@ -277,30 +281,25 @@ class FluidEngine:
         flow.waits[0] += total
         for index in demand.indexes:
             index.charge.note.second_offered += total * index.charge.half_units
-            self._charge_index(state, index, total, now)
+            self._take_of_index(state, index, total)
 
-    def _charge_table(
-        self, state: StreamState, portions: list[tuple[Share, int]], admitted: int, now: int
-    ) -> None:
-        stream = state.stream
-        self._charge(state.gate, stream.half_units, portions, now, eventual=stream.eventual)
-        half_units = admitted * stream.half_units
-        if stream.note.writes:
+    @staticmethod
+    def _take(state: StreamState, portions: list[tuple[Share, int]], admitted: int) -> None:
+        for share, count in portions:
+            share.taken += count
+        half_units = admitted * state.stream.half_units
+        if state.stream.note.writes:
             state.flow.write_half += half_units
         else:
             state.flow.read_half += half_units
-        if stream.grows or stream.items:
-            for share, count in portions:
-                _grow(share.cell.partition, count * stream.grows, count * stream.items)
 
-    def _charge_index(self, state: StreamState, index: IndexDemand, admitted: int, now: int) -> None:
+    @staticmethod
+    def _take_of_index(state: StreamState, index: IndexDemand, admitted: int) -> None:
         """Divide admitted writes over the index's partitions, in proportion to what each lets through."""
-        charge = index.charge
         parts = [weight * share.gate.ratio * index.tilt(share.gate) for share, weight in index.parts]
         total = sum(parts)
         if not total or not admitted:
             return
-        portions: list[tuple[Share, int]] = []
         rest = admitted
         last = len(parts) - 1
         for position, ((share, _), part) in enumerate(zip(index.parts, parts, strict=True)):
@@ -308,47 +307,8 @@ class FluidEngine:
             count = rest if position == last else min(owed // RATIO, rest)
             share.owed = owed - count * RATIO
             rest -= count
-            if count:
-                portions.append((share, count))
-        if charge.grows:
-            for share, count in portions:
-                _grow(share.cell.partition, count * charge.grows, 0)
-        if charge.half_units:
-            self._charge(index.gate, charge.half_units, portions, now)
-            state.flow.write_half += admitted * charge.half_units
-
-    @staticmethod
-    def _charge(
-        gate: LaneGate,
-        half_units: int,
-        portions: list[tuple[Share, int]],
-        now: int,
-        *,
-        eventual: bool = False,
-    ) -> None:
-        """Take the cost of admitted requests, and note it."""
-        note = gate.note
-        total = 0
-        cells: list[tuple[Cell, int]] = []
-        for share, count in portions:
-            if not count:
-                continue
-            total += count
-            cell = share.cell
-            if cell.watch is not None:
-                share.unseen += count
-                share.gate.unseen += count
-            if share.gate.load <= share.gate.calm_below:
-                share.calm += count
-                continue
-            note.cell(cell).half_units += count * half_units
-            if share.gate.at_ns == now:
-                cells.append((cell, count))
-            else:
-                note.lane.settle_cells([(cell, count)], half_units, share.gate.at_ns, eventual=eventual)
-        note.lane.settle_whole(half_units, total, gate.at_ns)
-        note.lane.settle_cells(cells, half_units, now, eventual=eventual)
-        note.second_consumed += total * half_units
+            share.taken += count
+        state.flow.write_half += admitted * index.charge.half_units
 
     # --- Where something is short -------------------------------------------------------------
 
@@ -387,8 +347,8 @@ class FluidEngine:
             demand.lot.turnstile(None).put_off(demand.crowd_back, second)
         demand.count_out(through_all)
 
-    def _serve_some(self, demand: Demand, now: int) -> None:
-        """Charge what has been let through, and blame the gates for the rest."""
+    def _serve_some(self, demand: Demand) -> None:
+        """Note what has been let through, and blame the gates for the rest."""
         state = demand.state
         flow, stream = state.flow, state.stream
         crowd = state.division.crowd(self._gates.refusals)
@@ -411,7 +371,7 @@ class FluidEngine:
                 _refuse_whole(stream.note, demand.gate.cause, refused)
             crowd.denied += attempts - admitted
         admitted_total = sum(admitted for _, admitted in charged)
-        self._charge_table(state, charged, admitted_total, now)
+        self._take(state, charged, admitted_total)
         flow.attempts += attempts_total
         flow.admitted += admitted_total
         flow.throttled += attempts_total - admitted_total
@@ -419,7 +379,7 @@ class FluidEngine:
         through_all = admitted_total / attempts_total if attempts_total else 1.0
         for index in demand.indexes:
             index.charge.note.second_offered += attempts_total * index.charge.half_units
-            self._charge_index(state, index, admitted_total, now)
+            self._take_of_index(state, index, admitted_total)
             self._blame_index(index, attempts_total, through_all)
 
     @staticmethod
@@ -521,8 +481,3 @@ def _child_of(parent: Partition, shares: list[Share]) -> int:
     """The heaviest share within a partition that has split."""
     within = [position for position, share in enumerate(shares) if parent.holds(share.cell.partition.low)]
     return max(within or range(len(shares)), key=lambda position: shares[position].weight)
-
-
-def _grow(part: Partition, size_bytes: int, items: int) -> None:
-    part.bytes = max(part.bytes + size_bytes, 0)
-    part.items = max(part.items + items, 0)

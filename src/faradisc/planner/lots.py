@@ -210,6 +210,14 @@ class StreamState:
 
     # --- Time ---------------------------------------------------------------------------------
 
+    def settle(self, now: int) -> None:
+        """Charge what has been taken in the step that begins now."""
+        stream = self.stream
+        mine = self.division
+        mine.settle(self.gate, now, stream.grows, stream.items, eventual=stream.eventual)
+        for index, division in zip(stream.indexes, self.indexes, strict=True):
+            division.settle(self._gates.lane(index.note), now, index.grows, 0)
+
     def forget_retired(self) -> None:
         """Partitions that have split are of no use any more, once nobody waits for them."""
         for lot in self._lots.values():

@@ -31,7 +31,7 @@ class Share:
 
     __slots__ = (
         "_heavy", "_places", "_shape", "calm", "cell", "denied", "gate", "hot", "owed", "refused_left",
-        "unseen", "weight",
+        "taken", "unseen", "weight",
     )  # fmt: skip
 
     def __init__(self, cell: Cell, weight: int, shape: Shape, gate: CellGate) -> None:
@@ -42,6 +42,8 @@ class Share:
         self.owed = 0
         """What divisions of an index's writes have left over; may be negative."""
         self.refused_left = [0, 0]
+        self.taken = 0
+        """Requests of this step that were let through and are not charged (`Division.settle`)."""
         # What nobody has been told of yet (`Division.tell`).
         self.denied = 0
         """Refused attempts, for the book of keys."""
@@ -248,6 +250,41 @@ class Division:
             assert self.shape is not None
             share = self._strangers[cell] = Share(cell, 0, self.shape, gates.cell(cell))
         return share
+
+    def settle(self, gate: LaneGate, now: int, grows: int, items: int, *, eventual: bool = False) -> None:
+        """Charge what has been taken in the step that begins now, and note it. Each request makes its
+        partition grow by so many bytes and items."""
+        note, half_units = gate.note, self._half_units
+        total = 0
+        cells: list[tuple[Cell, int]] = []
+        for share in (*self.shares, *self._strangers.values()):
+            count = share.taken
+            if not count:
+                continue
+            share.taken = 0
+            total += count
+            cell, mine = share.cell, share.gate
+            if grows or items:
+                part = cell.partition
+                part.bytes = max(part.bytes + count * grows, 0)
+                part.items = max(part.items + count * items, 0)
+            if not half_units:
+                continue
+            if cell.watch is not None:
+                share.unseen += count
+                mine.unseen += count
+            if mine.load <= mine.calm_below:
+                share.calm += count
+                continue
+            note.cell(cell).half_units += count * half_units
+            if mine.at_ns == now:
+                cells.append((cell, count))
+            else:
+                note.lane.settle_cells([(cell, count)], half_units, mine.at_ns, eventual=eventual)
+        if half_units:
+            note.lane.settle_whole(half_units, total, gate.at_ns)
+            note.lane.settle_cells(cells, half_units, now, eventual=eventual)
+            note.second_consumed += total * half_units
 
     def tell(self, note: LaneNote) -> None:
         """Tell whoever looks what has been kept back: before time passes in the core, before a sample is
