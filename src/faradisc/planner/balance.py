@@ -18,8 +18,9 @@ one pass would blame the table for requests that a partition stops.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import combinations, repeat
-from operator import add
+from operator import add, sub
 from typing import TYPE_CHECKING
 
 from faradisc.capacity.config import HALF_UNIT, SECOND_NS
@@ -157,33 +158,25 @@ class Demand:
     """What one lot of a stream asks for in one second."""
 
     __slots__ = (
-        "back", "bound", "crowd", "crowd_back", "free", "gate", "half_units", "indexes", "lift", "lot",
-        "met", "nano", "partition_nano", "passages", "portions", "state",
+        "back", "bound", "crowd", "crowd_back", "crowd_first", "free", "gate", "indexes", "lift", "lot",
+        "met", "nano", "partition_nano", "passages", "portions", "quiet_weight", "state",
     )  # fmt: skip
 
-    def __init__(
-        self,
-        state: StreamState,
-        lot: Lot,
-        portions: list[tuple[Share, int]],
-        half_units: int,
-        gate: LaneGate,
-    ) -> None:
+    def __init__(self, state: StreamState, lot: Lot, portions: list[tuple[Share, int]]) -> None:
         self.state = state
         self.lot = lot
         self.portions = portions
-        """Partitions and the first attempts there."""
+        """Partitions and the first attempts there, but for those in the crowd."""
         self.back: dict[int, list[int]] = {}
         """Retries by portion and attempt."""
         self.crowd: Crowd | None = None
+        self.crowd_first = 0
+        """First attempts at its partitions."""
         self.crowd_back: list[int] | None = None
-        """Retries of the portions in the crowd, by attempt."""
-        self.half_units = half_units
-        self.nano = half_units * HALF_UNIT
-        eventual = state.stream.eventual
-        lane = state.stream.note.lane
-        self.partition_nano = half_units * (lane.eventual_half if eventual else HALF_UNIT)
-        self.gate = gate
+        """Retries there, by attempt."""
+        self.nano = state.stream.half_units * HALF_UNIT
+        self.partition_nano = state.division.nano
+        self.gate = state.gate
         self.indexes: list[IndexDemand] = []
         self.bound: list[Bound] = []
         self.met: list[Meeting] = []
@@ -192,6 +185,8 @@ class Demand:
         """How many times as many requests come through these as if they were not."""
         self.free: Polynomial = []
         """Those of all the others."""
+        self.quiet_weight = 0
+        """The weight of these."""
         self.passages: list[Passage] = []
         """Once the gates are set: what they have let through."""
 
@@ -201,15 +196,12 @@ class Demand:
         return bool(self.back) or self.crowd_back is not None
 
     def load_gates(self, now: int, lasting_ns: int) -> None:
-        """Tell the gates what is asked of them if all of it passes: the most that can be."""
+        """Tell the gates what is asked of them if all of it passes: the most that can be. The crowd tells its
+        own."""
         self.gate.ask(now, lasting_ns)
-        total = 0
-        if self.crowd is not None and self.crowd_back is not None:
-            total = sum(self.crowd_back)
-            each = total * self.partition_nano / self.crowd.weight
-            for share in self.crowd.shares:
-                share.gate.ask(now, lasting_ns)
-                share.gate.load += share.weight * each
+        total = self.crowd_first + sum(self.crowd_back or ())
+        if self.crowd is not None:
+            self.crowd.asked += total
         for position, (share, count) in enumerate(self.portions):
             gate = share.gate
             gate.ask(now, lasting_ns)
@@ -228,14 +220,9 @@ class Demand:
                 gate.load += total * weight * nano
 
     def short(self) -> bool:
-        """Whether some gate of this demand has less than is asked of it."""
-        if self.gate.short:
+        """Whether some gate of this demand has less than is asked of it, those of the crowd left out."""
+        if self.gate.short or any(share.gate.short for share, _ in self.portions):
             return True
-        for share, _ in self.portions:
-            gate = share.gate
-            # As `short`, written out: every second of an ordinary day asks every partition.
-            if gate.load > gate.available or not gate.available:
-                return True
         for index in self.indexes:
             if index.gate.short:
                 return True
@@ -248,23 +235,32 @@ class Demand:
         """Tell what depends on a tight partition from what does not. Requires: gates know if they are."""
         self.bound.clear()
         chains = self.state.retries.chains
-        rest = [0.0] * len(chains)
-        together = self.crowd.weight if self.crowd is not None else 0
+        rest = [float(self.crowd_first), *repeat(0.0, len(chains) - 1)]
+        if self.crowd_back is not None:
+            rest = list(map(add, rest, self.crowd_back))
+        weight = 0
+        if self.crowd is not None:
+            weight = self.crowd.weight
+            whole = rest
+            for share in self.crowd.tight:
+                part = share.weight / self.crowd.weight
+                counts = [count * part for count in whole]
+                rest = list(map(sub, rest, counts))
+                weight -= share.weight
+                self.bound.append(Bound(share.gate, _attempts(counts, chains)))
         for position, (share, count) in enumerate(self.portions):
-            gate = share.gate
-            if gate.tight:
-                counts = [0.0] * len(chains)
-                if self.crowd is not None and not gate.refuses:
-                    together -= share.weight
-                    counts = self._crowd_part(share.weight)
-                counts = list(map(add, counts, self.back.get(position) or repeat(0)))
-                counts[0] += count
-                self.bound.append(Bound(gate, _attempts(counts, chains)))
+            back = self.back.get(position)
+            if share.gate.tight:
+                counts = [float(count), *repeat(0.0, len(chains) - 1)]
+                if back is not None:
+                    counts = list(map(add, counts, back))
+                self.bound.append(Bound(share.gate, _attempts(counts, chains)))
             else:
                 rest[0] += count
-                if position in self.back:
-                    rest = list(map(add, rest, self.back[position]))
-        rest = list(map(add, rest, self._crowd_part(together)))
+                if back is not None:
+                    rest = list(map(add, rest, back))
+                weight += share.weight
+        self.quiet_weight = weight
         self.free = _attempts(rest, chains)
         for index in self.indexes:
             index.bound = [(share.gate, weight) for share, weight in index.parts if share.gate.tight]
@@ -274,6 +270,9 @@ class Demand:
         learn_cost(self.gate, self.nano)
         for share, _ in self.portions:
             if share.gate.tight:
+                learn_cost(share.gate, self.partition_nano)
+        if self.crowd is not None:
+            for share in self.crowd.tight:
                 learn_cost(share.gate, self.partition_nano)
         for index in self.indexes:
             learn_cost(index.gate, index.nano)
@@ -302,13 +301,6 @@ class Demand:
                 ]
                 if meetings:
                     bound.met.append((index, meetings))
-
-    def _crowd_part(self, weight: int) -> list[float]:
-        """The retries of so much of the crowd."""
-        if self.crowd is None or self.crowd_back is None:
-            return [0.0] * self.state.retries.attempts
-        part = weight / self.crowd.weight
-        return [held * part for held in self.crowd_back]
 
     @property
     def in_step(self) -> bool:
@@ -393,6 +385,9 @@ def overdraw(demands: list[Demand]) -> None:
         for share, count in demand.portions:
             if count:
                 learn(share.gate, demand.partition_nano)
+        if demand.crowd is not None and demand.crowd_first:
+            for share in demand.crowd.shares:
+                learn(share.gate, demand.partition_nano)
         for index in demand.indexes:
             for share, _ in index.parts:
                 learn(share.gate, index.nano)
@@ -425,7 +420,8 @@ def balance(demands: list[Demand], lasting_ns: int) -> bool:
 
     Returns: whether a partition has begun to refuse.
     """
-    groups = _groups(demands)
+    crowds = crowds_of(demands)
+    groups = _groups(demands, crowds)
     gates = [gate for group in groups for gate in group]
     for gate in gates:
         # The ratios of the second before are a good guess, but for those that let nothing through.
@@ -439,6 +435,9 @@ def balance(demands: list[Demand], lasting_ns: int) -> bool:
         for demand in demands:
             for gate in (demand.gate, *demand.beyond(), *(share.gate for share, _ in demand.portions)):
                 count_whole(gate)
+        for crowd in crowds:
+            for share in crowd.tight:
+                count_whole(share.gate)
     while True:
         for demand in demands:
             demand.divide()
@@ -460,6 +459,7 @@ def balance(demands: list[Demand], lasting_ns: int) -> bool:
             gate.cost = 0
         gates += more
         groups.insert(0, more)
+        _see_tight(crowds)
     new = False
     for gate in gates:
         if isinstance(gate, CellGate) and gate.ratio < _REFUSES_BELOW:
@@ -484,26 +484,36 @@ def _solve(demands: list[Demand], groups: list[list[Gate]], gates: list[Gate]) -
 
 def _overlooked(demands: list[Demand]) -> list[Gate]:
     """Partitions of crowds that are asked for more than they have, even as it is."""
-    loads: dict[int, float] = {}
-    found: dict[int, Gate] = {}
+    asked: dict[Crowd, float] = {}
     for demand in demands:
-        if demand.crowd is None:
-            continue
-        base = demand.gate.ratio * demand.index_ratio()
-        quiet = [share for share, _ in demand.portions if not share.gate.tight]
-        weight = sum([share.weight for share in quiet])
-        if not weight:
-            continue
-        each = base * _value(demand.free, 1.0 - base) * demand.partition_nano / weight
-        for share in quiet:
+        if demand.crowd is not None and demand.quiet_weight:
+            base = demand.gate.ratio * demand.index_ratio()
+            passing = base * _value(demand.free, 1.0 - base)
+            each = passing * demand.partition_nano / demand.quiet_weight
+            asked[demand.crowd] = asked.get(demand.crowd, 0.0) + each
+    loads: dict[Gate, float] = {}
+    found: dict[Gate, None] = {}
+    for crowd, each in asked.items():
+        for share in crowd.shares:
             gate = share.gate
-            load = loads[id(gate)] = loads.get(id(gate), 0.0) + share.weight * each
-            if load > gate.available:
-                found[id(gate)] = gate
-    return list(found.values())
+            if not gate.tight:
+                load = loads[gate] = loads.get(gate, 0.0) + share.weight * each
+                if load > gate.available:
+                    found[gate] = None
+    return list(found)
 
 
-def _groups(demands: list[Demand]) -> list[list[Gate]]:
+def crowds_of(demands: list[Demand]) -> dict[Crowd, int]:
+    """The crowds of these demands, and what a request takes there."""
+    return {demand.crowd: demand.partition_nano for demand in demands if demand.crowd is not None}
+
+
+def _see_tight(crowds: Iterable[Crowd]) -> None:
+    for crowd in crowds:
+        crowd.tight = [share for share in crowd.shares if share.gate.tight]
+
+
+def _groups(demands: list[Demand], crowds: Iterable[Crowd]) -> list[list[Gate]]:
     """The tight gates in groups of which a request meets one at most: only those may be set at the same time.
 
     A gate that could serve all that is asked of it is not tight, whatever the others do: it lets everything
@@ -515,17 +525,21 @@ def _groups(demands: list[Demand]) -> list[list[Gate]]:
     for demand in demands:
         _sort_out(demand.gate, lanes)
         for share, _ in demand.portions:
-            gate = share.gate
-            if demand.crowd is None or gate.refuses or not gate.available:
-                _sort_out(gate, cells)
-            elif id(gate) not in cells:
-                gate.tight = False
-                gate.ratio = 1.0
+            _sort_out(share.gate, cells)
         for index in demand.indexes:
             whole, parts = indexes.setdefault(id(index.gate), ({}, {}))
             _sort_out(index.gate, whole)
             for share, _ in index.parts:
                 _sort_out(share.gate, parts)
+    for crowd in crowds:
+        for share in crowd.shares:
+            gate = share.gate
+            if not gate.available:
+                _sort_out(gate, cells)
+            elif id(gate) not in cells:
+                gate.tight = False
+                gate.ratio = 1.0
+    _see_tight(crowds)
     groups = [cells, lanes]
     for whole, parts in indexes.values():
         groups += [parts, whole]

@@ -29,13 +29,13 @@ from faradisc.capacity.admission import Lane
 from faradisc.capacity.config import HALF_UNIT, SECOND_NS, UNIT
 from faradisc.capacity.partitions import Cell, Partition
 from faradisc.capacity.throttle import Cause
-from faradisc.planner.balance import Demand, IndexDemand, balance, overdraw
+from faradisc.planner.balance import Demand, IndexDemand, balance, crowds_of, overdraw
 from faradisc.planner.filling import Passage, fill
 from faradisc.planner.keys import BITS, ONE, Shape
 from faradisc.planner.lots import Back, StreamState
 from faradisc.planner.observe import FlowNote, LaneNote, Observer
 from faradisc.planner.retries import Retries
-from faradisc.planner.shares import Division, Gates, Share
+from faradisc.planner.shares import Crowd, Division, Gates, Share
 from faradisc.planner.streams import Flow, Stream
 from faradisc.planner.turnstile import RATIO
 from faradisc.planner.world import World
@@ -197,9 +197,13 @@ class FluidEngine:
         now = step.now
         for demand in demands:
             demand.load_gates(now, step.lasting_ns)
+        crowds = crowds_of(demands)
+        for crowd, nano in crowds.items():
+            crowd.load_gates(nano, now, step.lasting_ns)
         if step.is_part:
             overdraw(demands)
         short = any(demand.returning or demand.short() for demand in demands)
+        short = short or any(crowd.short() for crowd in crowds)
         if short:
             if balance(demands, step.lasting_ns):
                 self._gates.refusals += 1
@@ -250,11 +254,11 @@ class FluidEngine:
         for lot, mine, back in state.lots(count, step.second, step.rest):
             if not mine and not back:
                 continue
-            portions = list(zip(shares, state.division.divide(mine), strict=True))
-            demand = Demand(state, lot, portions, stream.half_units, state.gate)
+            first, portions = state.division.divide(mine)
+            demand = Demand(state, lot, portions)
             together = back.pop(None, None)
             if crowd.shares:
-                demand.crowd, demand.crowd_back = crowd, together
+                demand.crowd, demand.crowd_first, demand.crowd_back = crowd, first, together
             elif together is not None:
                 cell = max(shares, key=_weight).cell
                 back[cell] = list(map(add, back.get(cell) or [0] * len(together), together))
@@ -271,7 +275,9 @@ class FluidEngine:
 
     def _serve_all(self, demand: Demand) -> None:
         state = demand.state
-        total = sum(count for _, count in demand.portions)
+        total = demand.crowd_first + sum(count for _, count in demand.portions)
+        if demand.crowd is not None:
+            demand.crowd.taken += demand.crowd_first
         self._take(state, demand.portions, total)
         state.stream.note.second_offered += total * state.stream.half_units
         flow = state.flow
@@ -319,11 +325,11 @@ class FluidEngine:
         lifts = demand.lifts()
         most = demand.most
         crowd = demand.state.division.crowd(self._gates.refusals)
-        together = through_all = 0
-        for position, (share, first) in enumerate(demand.portions):
-            if crowd.shares and not share.gate.refuses and share.weight:
-                together += first
-                continue
+        together, portions = demand.crowd_first, demand.portions
+        if demand.crowd is not None and demand.crowd is not crowd:
+            together, portions = _leave(demand, demand.crowd)
+        through_all = 0
+        for position, (share, first) in enumerate(portions):
             turnstile = demand.lot.turnstile(share.cell)
             base = whole * share.gate.ratio
             attempts, admitted = turnstile.push(
@@ -353,7 +359,7 @@ class FluidEngine:
         flow, stream = state.flow, state.stream
         crowd = state.division.crowd(self._gates.refusals)
         charged: list[tuple[Share, int]] = []
-        attempts_total = 0
+        attempts_total = admitted_total = 0
         for passage in demand.passages:
             share, attempts, admitted, base = (
                 passage.share, passage.attempts, passage.admitted, passage.ratio,
@@ -362,15 +368,16 @@ class FluidEngine:
             if share is not None:
                 if admitted:
                     charged.append((share, admitted))
+                    admitted_total += admitted
                 if admitted < attempts or base < 1:
                     self._blame(demand, share, attempts, admitted, base)
                 continue
-            charged += [pair for pair in zip(crowd.shares, crowd.divide(admitted), strict=True) if pair[1]]
+            crowd.taken += admitted
+            admitted_total += admitted
             if base < 1:
                 refused = round(attempts * (1 - base)) if demand.indexes else attempts - admitted
                 _refuse_whole(stream.note, demand.gate.cause, refused)
             crowd.denied += attempts - admitted
-        admitted_total = sum(admitted for _, admitted in charged)
         self._take(state, charged, admitted_total)
         flow.attempts += attempts_total
         flow.admitted += admitted_total
@@ -460,24 +467,36 @@ def _weight(share: Share) -> int:
 
 def _return(demand: Demand, back: Back, shares: list[Share], gates: Gates) -> None:
     """Put requests that come back to their partitions; those of a partition that has split to all."""
-    positions = {share.cell: position for position, share in enumerate(shares)}
+    positions = {share.cell: position for position, (share, _) in enumerate(demand.portions)}
+    crowd = set() if demand.crowd is None else {share.cell for share in demand.crowd.shares}
     for cell, counts in back.items():
         assert cell is not None
-        position = positions.get(cell)
-        if position is None and cell.partition.state != "retired":
-            position = len(demand.portions)
-            demand.portions.append((demand.state.division.stranger(cell, gates), 0))
-        if position is None:
-            position = _child_of(cell.partition, shares)
-        if demand.crowd is not None and not demand.portions[position][0].gate.refuses:
+        there = cell
+        if cell not in positions and cell not in crowd:
+            if cell.partition.state == "retired":
+                there = _child_of(cell.partition, shares).cell
+            else:
+                positions[cell] = len(demand.portions)
+                demand.portions.append((demand.state.division.stranger(cell, gates), 0))
+        if there in crowd:
             held = demand.crowd_back
             demand.crowd_back = counts if held is None else list(map(add, held, counts))
             continue
+        position = positions[there]
         held = demand.back.get(position)
         demand.back[position] = counts if held is None else list(map(add, held, counts))
 
 
-def _child_of(parent: Partition, shares: list[Share]) -> int:
+def _leave(demand: Demand, crowd: Crowd) -> tuple[int, list[tuple[Share, int]]]:
+    """First attempts once some partitions of the crowd have begun to refuse: those that are still for the
+    crowd, and all portions."""
+    counts = list(zip(crowd.shares, crowd.divide(demand.crowd_first), strict=True))
+    apart = [(share, count) for share, count in counts if share.gate.refuses]
+    together = demand.crowd_first - sum(count for _, count in apart)
+    return together, demand.portions + apart
+
+
+def _child_of(parent: Partition, shares: list[Share]) -> Share:
     """The heaviest share within a partition that has split."""
-    within = [position for position, share in enumerate(shares) if parent.holds(share.cell.partition.low)]
-    return max(within or range(len(shares)), key=lambda position: shares[position].weight)
+    within = [share for share in shares if parent.holds(share.cell.partition.low)]
+    return max(within or shares, key=_weight)

@@ -161,19 +161,50 @@ class Crowd:
     """The partitions of a division that have refused nothing lately: requests for them have the same chances,
     so that they are counted together and divided only when they are charged."""
 
-    __slots__ = ("_phase", "_upto", "denied", "shares", "weight")
+    __slots__ = ("_phase", "_upto", "asked", "denied", "shares", "taken", "tight", "weight")
 
     def __init__(self, shares: list[Share]) -> None:
         self.shares = shares
         self.weight = sum(share.weight for share in shares)
+        self.asked = 0
+        """Attempts of this step of which the gates have not been told."""
+        self.taken = 0
+        """Requests of this step that were let through and are not charged."""
         self.denied = 0
         """Refused attempts that the shares have not been told of."""
+        self.tight: list[Share] = []
+        """Those whose gates turn out to be short all the same (planner/balance.py)."""
         self._upto = [upto * ONE // self.weight for upto in accumulate(share.weight for share in shares)]
         self._phase = 0
+
+    def load_gates(self, nano: int, now: int, lasting_ns: int) -> None:
+        """Tell the gates what is asked of them, each attempt costing so much."""
+        each = self.asked * nano / self.weight
+        self.asked = 0
+        for share in self.shares:
+            gate = share.gate
+            gate.ask(now, lasting_ns)
+            gate.load += share.weight * each
+
+    def short(self) -> bool:
+        """Whether some gate has less than is asked of it."""
+        for share in self.shares:
+            gate = share.gate
+            # As `Gate.short`, written out: every second of an ordinary day asks every partition.
+            if gate.load > gate.available or not gate.available:
+                return True
+        return False
 
     def divide(self, count: int) -> list[int]:
         counts, self._phase = divide(count, self._upto, self._phase)
         return counts
+
+    def settle(self) -> None:
+        """Let each have its part of what was taken."""
+        if self.taken:
+            for share, count in zip(self.shares, self.divide(self.taken), strict=True):
+                share.taken += count
+            self.taken = 0
 
     def tell(self) -> None:
         if self.denied:
@@ -191,7 +222,7 @@ class Division:
     """A lane's partitions under one shape of keys. Rebuilt when keys or partitions change."""
 
     __slots__ = (
-        "_crowd", "_half_units", "_phase", "_refusals", "_steady", "_strangers", "_turn", "_upto",
+        "_apart", "_crowd", "_half_units", "_phase", "_refusals", "_steady", "_strangers", "_turn", "_upto",
         "few", "nano", "shape", "shares", "version",
     )  # fmt: skip
 
@@ -205,7 +236,10 @@ class Division:
         self.shares: list[Share] = []
         self.few: list[Few] = []
         self._strangers: dict[Cell, Share] = {}
+        self._apart: list[Share] = []
+        """All that are not in the crowd."""
         self._upto: list[int] = []
+        """Of the crowd as a whole and of these: their weights, summed up."""
         self._phase = 0
         self._crowd = _NOBODY
         self._refusals = -1
@@ -228,7 +262,6 @@ class Division:
             if weight:
                 self.shares.append(Share(cell, weight, shape, gates.cell(cell)))
         self.shares[0].weight += ONE - sum(share.weight for share in self.shares)
-        self._upto = list(accumulate(share.weight for share in self.shares))
         heaviest = sorted(shape.keys, key=lambda key: (-key.weight, key.name))[:FEW_KEYS]
         self.few = [Few(key) for key in heaviest if key.name]
         return self.shares
@@ -241,6 +274,9 @@ class Division:
             self._crowd.tell()
             quiet = [share for share in self.shares if not share.gate.refuses and share.weight]
             self._crowd = Crowd(quiet) if quiet and self._steady else _NOBODY
+            within = set(self._crowd.shares)
+            self._apart = [share for share in self.shares if share not in within]
+            self._upto = list(accumulate([self._crowd.weight, *(share.weight for share in self._apart)]))
         return self._crowd
 
     def stranger(self, cell: Cell, gates: Gates) -> Share:
@@ -255,6 +291,7 @@ class Division:
         """Charge what has been taken in the step that begins now, and note it. Each request makes its
         partition grow by so many bytes and items."""
         note, half_units = gate.note, self._half_units
+        self._crowd.settle()
         total = 0
         cells: list[tuple[Cell, int]] = []
         for share in (*self.shares, *self._strangers.values()):
@@ -299,10 +336,10 @@ class Division:
                 self._turn += 1
                 share.tell(note, self._half_units, self.nano, self._turn)
 
-    def divide(self, count: int) -> list[int]:
-        """A second's requests by partition."""
-        counts, self._phase = divide(count, self._upto, self._phase)
-        return counts
+    def divide(self, count: int) -> tuple[int, list[tuple[Share, int]]]:
+        """A second's requests: how many are for the crowd, and for each of the others. Requires: `crowd`."""
+        (together, *counts), self._phase = divide(count, self._upto, self._phase)
+        return together, list(zip(self._apart, counts, strict=True))
 
 
 def _cells_of(shape: Shape, lane: Lane) -> Sequence[Cell]:
