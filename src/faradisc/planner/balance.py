@@ -28,14 +28,14 @@ from faradisc.planner.gates import (
     CellGate,
     Gate,
     LaneGate,
-    Pair,
     count_takers,
     count_whole,
     forgive,
-    in_step,
     learn_cost,
+    learn_grid,
 )
-from faradisc.planner.instep import open_too
+from faradisc.planner.meetings import Flock, Meeting, flocks, meet
+from faradisc.planner.portions import Bound, BoundInStep, Polynomial, attempts_of, value_of
 
 if TYPE_CHECKING:
     from faradisc.planner.filling import Passage
@@ -49,6 +49,8 @@ _LOOKS_MAX = 4
 _SAME = 0.1
 """Gates in step are looked at again if what they let through together has changed by more."""
 _ALL = 0.999
+_PAIRS_MAX = 100
+"""Where more partitions than this meet those of indexes, what they do in step is worked out for flocks."""
 _REFUSES_BELOW = 0.99
 """A partition that refuses less is left in its crowd for now: what it serves too much is its debt."""
 
@@ -70,6 +72,12 @@ class IndexDemand:
         """By partition, how many times as many requests come through as if nothing were in step; None: all
         that are not here."""
 
+    def flocks(self, many: bool) -> list[tuple[Flock, float]]:
+        """Its tight partitions that have a grid, and what part of the requests is for each flock of them."""
+        weights: dict[Gate, float] = dict(self.bound)
+        found = flocks(list(weights), many)
+        return [(flock, sum([weights[gate] for gate in flock.gates])) for flock in found]
+
     @property
     def lane_ratio(self) -> float:
         return self.gate.ratio if self.nano else self.gate.open_to_others
@@ -89,77 +97,26 @@ class IndexDemand:
             self.tilts = {}
             return
         others = total
-        beyond: dict[Gate, float] = {}
+        beyond: dict[Flock, float] = {}
         for admitted, meetings in met:
             whole = passing + sum([meeting.weight * meeting.more for meeting in meetings])
             plain = admitted * passing / whole if whole else 0.0
             others += plain - admitted
             for meeting in meetings:
-                gate = meeting.other
-                if gate.ratio:
-                    beyond[gate] = beyond.get(gate, 0.0) + plain * meeting.more / gate.ratio
-        self.tilts = {gate: (others + more) / total for gate, more in beyond.items()}
+                flock, ratio = meeting.other, meeting.other.ratio
+                if ratio:
+                    beyond[flock] = beyond.get(flock, 0.0) + plain * meeting.more / ratio
+        self.tilts = {gate: (others + more) / total for flock, more in beyond.items() for gate in flock.gates}
         self.tilts[None] = others / total
-
-
-class Meeting:
-    """Two gates of one request that open in step, and so let it through more or less often than by chance."""
-
-    __slots__ = ("_seen", "more", "offset", "one", "other", "periods", "weight")
-
-    def __init__(self, one: Gate, other: Gate, pair: Pair, weight: float) -> None:
-        self.one = one
-        self.other = other
-        self.periods, self.offset = pair
-        self.weight = weight
-        """What part of the requests that meet the one meet the other."""
-        self._seen = (-1.0, -1.0)
-        self.more = 0.0
-        """The part of those who pass the one that passes the other, beyond those who would by chance."""
-
-    def look(self) -> float:
-        """Set `more` by the present ratios, and return it."""
-        one, other = self.one.ratio, self.other.ratio
-        before = self._seen
-        if abs(one - before[0]) > _CLOSE * one or abs(other - before[1]) > _CLOSE * other:
-            self._seen = (one, other)
-            self.more = open_too(one, other, self.periods, self.offset) - other
-        return self.more
-
-
-Polynomial = list[float]
-"""How many attempts a portion makes in a second, as a polynomial of the part that is refused each time:
-coefficients from the highest power down. The constant is those who come anyway, the rest comes back."""
-
-
-class Bound:
-    """A portion whose partition is tight."""
-
-    __slots__ = ("attempts", "gate", "lift", "met")
-
-    def __init__(self, gate: CellGate, attempts: Polynomial) -> None:
-        self.gate = gate
-        self.attempts = attempts
-        self.met: list[tuple[IndexDemand, list[Meeting]]] = []
-        """By index, its partitions that open in step with this one."""
-        self.lift = 1.0
-        """How many times as many requests come through as if nothing were in step."""
-
-    def look(self) -> None:
-        """Set `lift` by the present ratios."""
-        self.lift = 1.0
-        for index, meetings in self.met:
-            passing = index.cells_ratio()
-            if passing:
-                self.lift *= 1.0 + sum([meeting.weight * meeting.look() for meeting in meetings]) / passing
 
 
 class Demand:
     """What one lot of a stream asks for in one second."""
 
     __slots__ = (
-        "back", "bound", "crowd", "crowd_back", "crowd_first", "free", "gate", "indexes", "lift", "lot",
-        "met", "nano", "partition_nano", "passages", "portions", "quiet_weight", "state",
+        "back", "bound", "crowd", "crowd_back", "crowd_first", "flocks", "free", "gate", "in_flocks",
+        "indexes", "lift", "lot", "met", "nano", "partition_nano", "passages", "portions", "powers",
+        "quiet_weight", "state",
     )  # fmt: skip
 
     def __init__(self, state: StreamState, lot: Lot, portions: list[tuple[Share, int]]) -> None:
@@ -179,6 +136,12 @@ class Demand:
         self.gate = state.gate
         self.indexes: list[IndexDemand] = []
         self.bound: list[Bound] = []
+        self.powers: list[tuple[float, ...]] = []
+        """The coefficients of their polynomials, power by power."""
+        self.in_flocks: list[BoundInStep] = []
+        """Those that open in step with partitions of indexes."""
+        self.flocks: list[Flock] = []
+        """All that are met."""
         self.met: list[Meeting] = []
         """Gates that all requests meet, and that open in step."""
         self.lift = 1.0
@@ -247,21 +210,22 @@ class Demand:
                 counts = [count * part for count in whole]
                 rest = list(map(sub, rest, counts))
                 weight -= share.weight
-                self.bound.append(Bound(share.gate, _attempts(counts, chains)))
+                self.bound.append(Bound(share.gate, attempts_of(counts, chains)))
         for position, (share, count) in enumerate(self.portions):
             back = self.back.get(position)
             if share.gate.tight:
                 counts = [float(count), *repeat(0.0, len(chains) - 1)]
                 if back is not None:
                     counts = list(map(add, counts, back))
-                self.bound.append(Bound(share.gate, _attempts(counts, chains)))
+                self.bound.append(Bound(share.gate, attempts_of(counts, chains)))
             else:
                 rest[0] += count
                 if back is not None:
                     rest = list(map(add, rest, back))
                 weight += share.weight
+        self.powers = list(zip(*[bound.attempts for bound in self.bound], strict=True))
         self.quiet_weight = weight
-        self.free = _attempts(rest, chains)
+        self.free = attempts_of(rest, chains)
         for index in self.indexes:
             index.bound = [(share.gate, weight) for share, weight in index.parts if share.gate.tight]
 
@@ -280,52 +244,65 @@ class Demand:
                 if share.gate.tight:
                     learn_cost(share.gate, index.nano)
 
-    def meet(self) -> None:
-        """Find the gates that open in step. Requires: `divide`, and all demands have told their costs."""
+    def meet(self, many: bool) -> None:
+        """Find the gates that open in step, if there are `many`, flocks of them. Requires: `divide`, and
+        gates know when they open."""
         wholes: list[Gate] = [
             gate for gate in (self.gate, *(index.gate for index in self.indexes)) if gate.tight
         ]
         # With lots of their own, requests meet one partition of an index.
         wholes += [gate for index in self.indexes for gate, weight in index.bound if weight > _ALL]
-        self.met = []
-        for one, other in combinations(wholes, 2):
-            pair = in_step(one, other)
-            if pair is not None:
-                self.met.append(Meeting(one, other, pair, 1.0))
-        for bound in self.bound:
-            for index in self.indexes:
-                meetings = [
-                    Meeting(bound.gate, gate, pair, weight)
-                    for gate, weight in index.bound
-                    if (pair := in_step(bound.gate, gate)) is not None
-                ]
+        alone = flocks(wholes, False)
+        self.met = [both for one, other in combinations(alone, 2) if (both := meet(one, other, 1.0))]
+        self.in_flocks = []
+        if not self.indexes or not self.bound:
+            self.flocks = alone
+            return
+        bounds: dict[Gate, Bound] = {bound.gate: bound for bound in self.bound}
+        mine = flocks(bounds, many)
+        of_indexes = [(index, index.flocks(many)) for index in self.indexes]
+        self.flocks = [*alone, *mine, *(flock for _, theirs in of_indexes for flock, _ in theirs)]
+        for flock in mine:
+            met: list[tuple[IndexDemand, list[Meeting]]] = []
+            for index, others in of_indexes:
+                meetings = [found for other, weight in others if (found := meet(flock, other, weight))]
                 if meetings:
-                    bound.met.append((index, meetings))
+                    met.append((index, meetings))
+            if met:
+                self.in_flocks.append(BoundInStep([bounds[gate] for gate in flock.gates], met))
+
+    @property
+    def pairs(self) -> int:
+        """How many tight partitions of indexes those of the table meet."""
+        return len(self.bound) * sum([len(index.bound) for index in self.indexes])
 
     @property
     def in_step(self) -> bool:
         """Whether any of its gates are."""
-        return bool(self.met) or any(bound.met for bound in self.bound)
+        return bool(self.met or self.in_flocks)
 
     def look(self) -> bool:
         """See how gates in step let through together, at their present ratios. Returns: whether that differs
         from when this was last looked at."""
-        before = [self.lift, *(bound.lift for bound in self.bound if bound.met)]
+        before = [self.lift, *(each.bounds[0].lift for each in self.in_flocks)]
+        for flock in self.flocks:
+            flock.look()
         self.lift = 1.0
         for meeting in self.met:
             if meeting.other.ratio:
                 self.lift *= 1.0 + meeting.look() / meeting.other.ratio
-        met: dict[IndexDemand, list[tuple[float, list[Meeting]]]] = {}
-        for bound in self.bound:
-            if bound.met:
-                bound.look()
-                for index, meetings in bound.met:
-                    met.setdefault(index, []).append((self.admitted(bound), meetings))
-        if met:
-            total = self.total()
+        for each in self.in_flocks:
+            each.look()
+        if self.in_flocks:
+            total = self.admit(self.gate.ratio * self.index_ratio())
+            met: dict[IndexDemand, list[tuple[float, list[Meeting]]]] = {}
+            for each in self.in_flocks:
+                admitted = sum([bound.admitted for bound in each.bounds])
+                for index, meetings in each.met:
+                    met.setdefault(index, []).append((admitted, meetings))
             for index, pairs in met.items():
                 index.learn_tilts(total, pairs)
-        after = [self.lift, *(bound.lift for bound in self.bound if bound.met)]
+        after = [self.lift, *(each.bounds[0].lift for each in self.in_flocks)]
         return any(abs(new - old) > _SAME * old for new, old in zip(after, before, strict=True))
 
     def index_ratio(self) -> float:
@@ -335,15 +312,25 @@ class Demand:
             ratio *= index.lane_ratio * index.cells_ratio()
         return ratio
 
-    def admitted(self, bound: Bound) -> float:
-        """How many requests of a portion come through at the present ratios."""
-        ratio = min(self.gate.ratio * self.index_ratio() * bound.gate.ratio * bound.lift, 1.0)
-        return ratio * _value(bound.attempts, 1.0 - ratio)
-
-    def total(self) -> float:
-        """How many requests come through."""
-        base = self.gate.ratio * self.index_ratio()
-        return base * _value(self.free, 1.0 - base) + sum(map(self.admitted, self.bound))
+    def admit(self, base: float) -> float:
+        """How many requests come through at the present ratios, `base` being that of the gates that all of
+        them meet."""
+        bounds = self.bound
+        ratios = [base * bound.gate.ratio * bound.lift for bound in bounds]
+        ratios = [ratio if ratio < 1.0 else 1.0 for ratio in ratios]
+        refused = [1.0 - ratio for ratio in ratios]
+        values = [0.0] * len(ratios)
+        # As `value_of`, of all at once: this is where the time goes.
+        for coefficients in self.powers:
+            values = [
+                value * rest + coefficient
+                for value, rest, coefficient in zip(values, refused, coefficients, strict=True)
+            ]
+        total = base * value_of(self.free, 1.0 - base)
+        for bound, ratio, value in zip(bounds, ratios, values, strict=True):
+            bound.admitted = admitted = ratio * value
+            total += admitted
+        return total
 
     @property
     def most(self) -> int:
@@ -369,7 +356,7 @@ class Demand:
     def lifts(self) -> dict[CellGate, float]:
         """By partition of the table, how many times as many requests come through as if nothing were in step;
         those that are not here: 1."""
-        return {bound.gate: bound.lift for bound in self.bound if bound.met}
+        return {bound.gate: bound.lift for each in self.in_flocks for bound in each.bounds}
 
 
 def overdraw(demands: list[Demand]) -> None:
@@ -396,24 +383,6 @@ def overdraw(demands: list[Demand]) -> None:
             gate.available += nano // 2
 
 
-def _attempts(counts: list[float], chains: tuple[tuple[float, ...], ...]) -> Polynomial:
-    """The attempts of so many requests, by how often they have been tried before."""
-    found = [0.0] * len(chains[0])
-    last = len(found) - 1
-    for count, chain in zip(counts, chains, strict=True):
-        if count:
-            for power, part in enumerate(chain):
-                found[last - power] += count * part
-    return found
-
-
-def _value(polynomial: Polynomial, refused: float) -> float:
-    value = 0.0
-    for coefficient in polynomial:
-        value = value * refused + coefficient
-    return value
-
-
 def balance(demands: list[Demand], lasting_ns: int) -> bool:
     """Set the ratio of every gate these demands meet, in a step of so many nanoseconds. Requires:
     `load_gates`.
@@ -429,6 +398,7 @@ def balance(demands: list[Demand], lasting_ns: int) -> bool:
     for demand in demands:
         demand.tell_costs()
     for gate in gates:
+        learn_grid(gate)
         count_takers(gate, lasting_ns)
         forgive(gate, lasting_ns)
     if lasting_ns == SECOND_NS:
@@ -441,8 +411,9 @@ def balance(demands: list[Demand], lasting_ns: int) -> bool:
     while True:
         for demand in demands:
             demand.divide()
+        many = sum([demand.pairs for demand in demands]) > _PAIRS_MAX
         for demand in demands:
-            demand.meet()
+            demand.meet(many)
         in_step = [demand for demand in demands if demand.in_step]
         for demand in in_step:
             demand.look()
@@ -457,6 +428,7 @@ def balance(demands: list[Demand], lasting_ns: int) -> bool:
         for gate in more:
             gate.tight = True
             gate.cost = 0
+            gate.grid = None
         gates += more
         groups.insert(0, more)
         _see_tight(crowds)
@@ -488,7 +460,7 @@ def _overlooked(demands: list[Demand]) -> list[Gate]:
     for demand in demands:
         if demand.crowd is not None and demand.quiet_weight:
             base = demand.gate.ratio * demand.index_ratio()
-            passing = base * _value(demand.free, 1.0 - base)
+            passing = base * value_of(demand.free, 1.0 - base)
             each = passing * demand.partition_nano / demand.quiet_weight
             asked[demand.crowd] = asked.get(demand.crowd, 0.0) + each
     loads: dict[Gate, float] = {}
@@ -573,13 +545,10 @@ def _load(demands: list[Demand], gates: list[Gate]) -> None:
         passing = [index.cells_ratio() for index in demand.indexes]
         for index, part in zip(demand.indexes, passing, strict=True):
             base *= index.lane_ratio * part
-        total = base * _value(demand.free, 1.0 - base)
+        total = demand.admit(base)
+        nano = demand.partition_nano
         for bound in demand.bound:
-            gate = bound.gate
-            ratio = min(base * gate.ratio * bound.lift, 1.0)
-            admitted = ratio * _value(bound.attempts, 1.0 - ratio)
-            gate.load += admitted * demand.partition_nano
-            total += admitted
+            bound.gate.load += bound.admitted * nano
         demand.gate.load += total * demand.nano
         for index, part in zip(demand.indexes, passing, strict=True):
             charged = total * index.nano

@@ -3,15 +3,12 @@ asked for, and what part of it is let through (planner/balance.py sets that)."""
 
 from __future__ import annotations
 
-from fractions import Fraction
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from faradisc.capacity.config import SECOND_NS
 from faradisc.capacity.partitions import Cell
 from faradisc.capacity.throttle import Cause
 from faradisc.capacity.topology import hash_bounds
-from faradisc.planner.instep import meets
 from faradisc.planner.turnstile import ANY
 
 if TYPE_CHECKING:
@@ -24,11 +21,17 @@ _BOUNDLESS = 1 << 200
 """Available where there is no bucket."""
 
 
+Grid = tuple[int, int, int]
+"""When a gate opens: what a request costs, what it earns per second, and how much it has been earning for
+the next request, in units of its bucket."""
+
+
 class Gate:
     """What a bucket is to the requests of one step."""
 
     __slots__ = (
-        "asked_ns", "at_ns", "available", "cost", "load", "most", "ratio", "spilled", "tight", "whole",
+        "asked_ns", "at_ns", "available", "cost", "grid", "load", "most", "ratio", "spilled", "tight",
+        "whole",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -39,6 +42,8 @@ class Gate:
         the same."""
         self.spilled = False
         """Whether it has been full: the moments at which it opens depend since then on who came first."""
+        self.grid: Grid | None = None
+        """While it is tight: the moments at which it opens, if these have a period."""
         self.available = 0
         """Nano-units in this step."""
         self.load = 0.0
@@ -179,36 +184,6 @@ class CellGate(Gate):
         return min(available, scaled // share.scale + share.rate * lasting_ns // share.scale)
 
 
-Pair = tuple[Fraction, float]
-"""How two gates open in step: the ratio of their periods, and how far the second one's grid lies behind the
-first one's, as a part of the distance at which there may be points of either."""
-
-
-def in_step(one: Gate, other: Gate) -> Pair | None:
-    """Whether two gates open at the points of grids that meet again and again (planner/instep.py). None: what
-    they do has no period, or none in common. Requires: `learn_cost` of all demands."""
-    mine, theirs = one.bucket, other.bucket
-    if mine is None or theirs is None or one.spilled or other.spilled or one.cost <= 0 or other.cost <= 0:
-        return None
-    cost, price = one.cost * mine.scale, other.cost * theirs.scale
-    if cost > mine.debt or price > theirs.debt:
-        return None
-    ratio = _periods(cost, mine.rate, price, theirs.rate)
-    if ratio is None:
-        return None
-    now = one.asked_ns
-    # Since when each has been earning what its next request costs, in periods.
-    since = (mine.rate * now - mine.used) % cost / cost
-    before = (theirs.rate * now - theirs.used) % price / price
-    return ratio, (since * ratio.numerator - before * ratio.denominator) % 1
-
-
-@lru_cache(maxsize=1024)
-def _periods(cost: int, rate: int, price: int, pace: int) -> Fraction | None:
-    ratio = Fraction(cost * pace, price * rate)
-    return ratio if meets(ratio) else None
-
-
 def learn_cost(gate: Gate, nano: int) -> None:
     """Some requests of this second take so much."""
     if nano:
@@ -219,6 +194,16 @@ def count_takers(gate: Gate, lasting_ns: int) -> None:
     """Requires: all demands have told what they ask, and `learn_cost`."""
     if isinstance(gate, LaneGate):
         gate.takers = gate.load / gate.cost * SECOND_NS / lasting_ns if gate.cost > 0 else 0.0
+
+
+def learn_grid(gate: Gate) -> None:
+    """Requires: `learn_cost`."""
+    gate.grid = None
+    bucket = gate.bucket
+    if bucket is not None and not gate.spilled and gate.cost > 0:
+        cost = gate.cost * bucket.scale
+        if cost <= bucket.debt:
+            gate.grid = cost, bucket.rate, (bucket.rate * gate.asked_ns - bucket.used) % cost
 
 
 def count_whole(gate: Gate) -> None:

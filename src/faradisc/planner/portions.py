@@ -1,0 +1,68 @@
+"""Portions of the requests of one second whose partitions are tight (planner/balance.py)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from faradisc.planner.gates import CellGate
+
+if TYPE_CHECKING:
+    from faradisc.planner.balance import IndexDemand
+    from faradisc.planner.meetings import Meeting
+
+Polynomial = list[float]
+"""How many attempts a portion makes in a second, as a polynomial of the part that is refused each time:
+coefficients from the highest power down. The constant is those who come anyway, the rest comes back."""
+
+
+class Bound:
+    """A portion whose partition is tight."""
+
+    __slots__ = ("admitted", "attempts", "gate", "lift")
+
+    def __init__(self, gate: CellGate, attempts: Polynomial) -> None:
+        self.gate = gate
+        self.attempts = attempts
+        self.lift = 1.0
+        """How many times as many requests come through as if nothing were in step."""
+        self.admitted = 0.0
+        """How many come through, when that was last worked out (`Demand.admit`)."""
+
+
+class BoundInStep:
+    """Portions whose partitions open in step with some of indexes, all of them alike."""
+
+    __slots__ = ("bounds", "met")
+
+    def __init__(self, bounds: list[Bound], met: list[tuple[IndexDemand, list[Meeting]]]) -> None:
+        self.bounds = bounds
+        self.met = met
+        """By index, its partitions that open in step with these."""
+
+    def look(self) -> None:
+        """Set their `lift` by the present ratios."""
+        lift = 1.0
+        for index, meetings in self.met:
+            passing = index.cells_ratio()
+            if passing:
+                lift *= 1.0 + sum([meeting.weight * meeting.look() for meeting in meetings]) / passing
+        for bound in self.bounds:
+            bound.lift = lift
+
+
+def attempts_of(counts: list[float], chains: tuple[tuple[float, ...], ...]) -> Polynomial:
+    """The attempts of so many requests, by how often they have been tried before."""
+    found = [0.0] * len(chains[0])
+    last = len(found) - 1
+    for count, chain in zip(counts, chains, strict=True):
+        if count:
+            for power, part in enumerate(chain):
+                found[last - power] += count * part
+    return found
+
+
+def value_of(polynomial: Polynomial, refused: float) -> float:
+    value = 0.0
+    for coefficient in polynomial:
+        value = value * refused + coefficient
+    return value
