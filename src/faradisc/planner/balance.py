@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import combinations, repeat
 from operator import add, sub
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from faradisc.capacity.config import HALF_UNIT, SECOND_NS
 from faradisc.planner.gates import (
@@ -36,6 +36,7 @@ from faradisc.planner.gates import (
 )
 from faradisc.planner.meetings import Flock, Meeting, flocks, meet
 from faradisc.planner.portions import Bound, BoundInStep, Polynomial, attempts_of, value_of
+from faradisc.planner.turnstile import ANY
 
 if TYPE_CHECKING:
     from faradisc.planner.filling import Passage
@@ -114,13 +115,15 @@ class Demand:
     """What one lot of a stream asks for in one second."""
 
     __slots__ = (
-        "back", "bound", "crowd", "crowd_back", "crowd_first", "flocks", "free", "gate", "in_flocks",
-        "indexes", "lift", "lot", "met", "nano", "partition_nano", "passages", "portions", "powers",
-        "quiet_weight", "state",
+        "back", "bound", "chains", "crowd", "crowd_back", "crowd_first", "flocks", "free", "gate",
+        "in_flocks", "indexes", "lift", "lot", "met", "nano", "partition_nano", "passages", "portions",
+        "powers", "quiet_weight", "state",
     )  # fmt: skip
 
     def __init__(self, state: StreamState, lot: Lot, portions: list[tuple[Share, int]]) -> None:
         self.state = state
+        self.chains = state.retries.chains
+        """How requests are tried again within the step (planner/retries.py)."""
         self.lot = lot
         self.portions = portions
         """Partitions and the first attempts there, but for those in the crowd."""
@@ -152,6 +155,11 @@ class Demand:
         """The weight of these."""
         self.passages: list[Passage] = []
         """Once the gates are set: what they have let through."""
+
+    @property
+    def places(self) -> int:
+        """How many partitions its requests are divided over, the crowd being one."""
+        return 1 + len(self.portions) + sum([len(index.parts) for index in self.indexes])
 
     @property
     def returning(self) -> bool:
@@ -197,7 +205,7 @@ class Demand:
     def divide(self) -> None:
         """Tell what depends on a tight partition from what does not. Requires: gates know if they are."""
         self.bound.clear()
-        chains = self.state.retries.chains
+        chains = self.chains
         rest = [float(self.crowd_first), *repeat(0.0, len(chains) - 1)]
         if self.crowd_back is not None:
             rest = list(map(add, rest, self.crowd_back))
@@ -383,12 +391,16 @@ def overdraw(demands: list[Demand]) -> None:
             gate.available += nano // 2
 
 
-def balance(demands: list[Demand], lasting_ns: int) -> bool:
-    """Set the ratio of every gate these demands meet, in a step of so many nanoseconds. Requires:
-    `load_gates`.
+class Balanced(NamedTuple):
+    begins: bool
+    """Whether a partition has begun to refuse."""
+    forgives: bool
+    """Whether a bucket may be forgiven debt."""
 
-    Returns: whether a partition has begun to refuse.
-    """
+
+def balance(demands: list[Demand], lasting_ns: int) -> Balanced:
+    """Set the ratio of every gate these demands meet, in a step of so many nanoseconds. Requires:
+    `load_gates`."""
     crowds = crowds_of(demands)
     groups = _groups(demands, crowds)
     gates = [gate for group in groups for gate in group]
@@ -401,6 +413,7 @@ def balance(demands: list[Demand], lasting_ns: int) -> bool:
         learn_grid(gate)
         count_takers(gate, lasting_ns)
         forgive(gate, lasting_ns)
+    forgives = any(gate.most < ANY for gate in gates)
     if lasting_ns == SECOND_NS:
         for demand in demands:
             for gate in (demand.gate, *demand.beyond(), *(share.gate for share, _ in demand.portions)):
@@ -438,7 +451,7 @@ def balance(demands: list[Demand], lasting_ns: int) -> bool:
             gate.refused_ns = gate.asked_ns
             if not gate.refuses:
                 gate.refuses = new = True
-    return new
+    return Balanced(new, forgives)
 
 
 def _solve(demands: list[Demand], groups: list[list[Gate]], gates: list[Gate]) -> None:

@@ -1,5 +1,6 @@
 """The fluid engine: one step per second, over rates instead of requests. A second in which keys follow one
-another has a step for each, if a partition may have too little for it.
+another has a step for each, if a partition may have too little for it. Where seconds are much work and alike,
+a step takes several (planner/steady.py).
 
 In each step the requests of every stream are divided over the partitions by the weights of its keys
 (`Share`s). Where everything fits, it is charged at once. Where something is short, every gate lets through
@@ -19,11 +20,8 @@ Source: capacity.md section 3.2.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import pairwise
 from operator import add
-from typing import Protocol
 
 from faradisc.capacity.admission import Lane
 from faradisc.capacity.config import HALF_UNIT, SECOND_NS, UNIT
@@ -36,6 +34,8 @@ from faradisc.planner.lots import Back, StreamState
 from faradisc.planner.observe import FlowNote, LaneNote, Observer
 from faradisc.planner.retries import Retries
 from faradisc.planner.shares import Crowd, Division, Gates, Share
+from faradisc.planner.steady import LONGEST_S, Steadiness
+from faradisc.planner.steps import Batch, FlowSource, Guest, Source, Step
 from faradisc.planner.streams import Flow, Stream
 from faradisc.planner.turnstile import RATIO
 from faradisc.planner.world import World
@@ -43,60 +43,6 @@ from faradisc.planner.world import World
 _MASK = ONE - 1
 _STEPS_MAX = 6
 """A second is divided into no more parts than this."""
-
-
-Batch = tuple[StreamState, int, Shape]
-"""The requests of one stream in one second: how many, and their keys."""
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A second, or the part of one that lies between `begin` and `end` of 0..ONE."""
-
-    second: int
-    now: int
-    lasting_ns: int
-    begin: int = 0
-    end: int = ONE
-
-    @property
-    def is_part(self) -> bool:
-        return self.end - self.begin < ONE
-
-    @property
-    def rest(self) -> float:
-        """What part it is of the rest of its second."""
-        return (self.end - self.begin) / (ONE - self.begin)
-
-
-class Source(Protocol):
-    """Where the requests of each second come from."""
-
-    def take(self, second: int) -> Iterable[Batch]: ...
-
-
-class FlowSource:
-    """A flow of the plan."""
-
-    def __init__(self, flow: Flow, states: list[StreamState]) -> None:
-        self._flow = flow
-        self._states = states
-
-    def take(self, second: int) -> Iterable[Batch]:
-        first = self._flow.sequence
-        total, counts, shape = self._flow.take(second)
-        if total:
-            for state in self._states:
-                state.among = (first, total)
-        return [(state, count, shape) for state, count in zip(self._states, counts, strict=True)]
-
-
-class Guest(Protocol):
-    """What runs requests of other tables one by one, in the same seconds."""
-
-    def run_second(self, end_ns: int) -> None: ...
-
-    def finish(self) -> None: ...
 
 
 class FluidEngine:
@@ -107,6 +53,10 @@ class FluidEngine:
         self._sources: list[Source] = []
         self._states: list[StreamState] = []
         self._guests: list[Guest] = []
+        self._steadiness = Steadiness()
+        self._latest: Step | None = None
+        self._ticks = 0
+        """Steps in which those who were refused came back: long ones pass without."""
 
     def add_guest(self, guest: Guest) -> None:
         self._guests.append(guest)
@@ -123,24 +73,28 @@ class FluidEngine:
         """A stream joins."""
         state = StreamState(stream, flow, retries, len(self._states), self._gates)
         self._states.append(state)
+        self._steadiness.wait_for(retries)
         return state
 
     def run(self, duration_s: int) -> int:
-        world, observer = self._world, self._observer
-        for second in range(duration_s):
+        world = self._world
+        second = 0
+        while second < duration_s:
             now = world.start_ns + second * SECOND_NS
             if now >= world.due:
                 self._tell()
                 world.advance(now)
                 self._gates.tidy(now)
+                self._steadiness.look(self._gates.rates())
                 for state in self._states:
                     state.forget_retired()
-            self._step(second, now)
-            for guest in self._guests:
-                guest.run_second(now + SECOND_NS)
-            if (second + 1) % observer.step_s == 0:
-                self._tell()
-            observer.end_second(second)
+            seconds = self._alike(second, now, duration_s)
+            if seconds > 1:
+                self._long_step(Step(second, now, seconds * SECOND_NS, seconds=seconds))
+            else:
+                self._step(second, now)
+                self._end_second(second)
+            second += seconds
         self._tell()
         for state in self._states:
             state.finish()
@@ -149,15 +103,63 @@ class FluidEngine:
         world.advance(world.start_ns + duration_s * SECOND_NS - 1)
         return duration_s
 
+    def _end_second(self, second: int) -> None:
+        for guest in self._guests:
+            guest.run_second(self._world.start_ns + (second + 1) * SECOND_NS)
+        if (second + 1) % self._observer.step_s == 0:
+            self._tell()
+        self._observer.end_second(second)
+
     def _tell(self) -> None:
         for state in self._states:
             state.tell()
+
+    # --- Several seconds alike ----------------------------------------------------------------
+
+    def _alike(self, second: int, now: int, duration_s: int) -> int:
+        """How many seconds there are from this one on that may be taken in one step."""
+        latest = self._latest
+        if not self._steadiness.holds or latest is None:
+            return 1
+        step_s = self._observer.step_s
+        until_due_s = -((now - self._world.due) // SECOND_NS)
+        seconds = min(until_due_s, step_s - second % step_s, duration_s - second, LONGEST_S)
+        if (
+            seconds > 1
+            and all(source.alike(second - 1, seconds + 1) for source in self._sources)
+            and not self._gates.run_out(latest, now, seconds * SECOND_NS)
+        ):
+            return seconds
+        return 1
+
+    def _long_step(self, step: Step) -> None:
+        """Seconds in which everything stays as it is: as many requests come back as are refused and wait. So
+        those who wait are left alone, and who comes in this step is tried until he is through or gives up.
+        """
+        seconds = [
+            [batch for source in self._sources for batch in source.take(step.second + passed)]
+            for passed in range(step.seconds)
+        ]
+        together = [
+            (state, sum(batches[position][1] for batches in seconds), shape)
+            for position, (state, _, shape) in enumerate(seconds[0])
+        ]
+        self._run(step, together)
+        parts = [(lane, lane.parts(step.seconds)) for lane in self._observer.lanes]
+        for passed, batches in enumerate(seconds):
+            for lane, of_lane in parts:
+                lane.take_over(of_lane[passed])
+            for state, count, _ in batches:
+                if count:
+                    _offer_all(state, count)
+            self._end_second(step.second + passed)
 
     # --- One second ---------------------------------------------------------------------------
 
     def _step(self, second: int, now: int) -> None:
         batches = [batch for source in self._sources for batch in source.take(second)]
         cuts = self._cuts(batches, second)
+        self._ticks += 1
         if not cuts:
             self._run(Step(second, now, SECOND_NS), batches)
             return
@@ -191,36 +193,66 @@ class FluidEngine:
         return sorted(cuts)
 
     def _run(self, step: Step, batches: list[Batch]) -> None:
+        for state in self._states:
+            state.asked = state.first = 0
         demands = self._demands(step, batches)
-        if not demands:
-            return
-        now = step.now
         for demand in demands:
-            demand.load_gates(now, step.lasting_ns)
+            demand.load_gates(step.now, step.lasting_ns)
         crowds = crowds_of(demands)
         for crowd, nano in crowds.items():
-            crowd.load_gates(nano, now, step.lasting_ns)
+            crowd.load_gates(nano, step.now, step.lasting_ns)
         if step.is_part:
             overdraw(demands)
         short = any(demand.returning or demand.short() for demand in demands)
         short = short or any(crowd.short() for crowd in crowds)
+        forgives = False
         if short:
-            if balance(demands, step.lasting_ns):
-                self._gates.refusals += 1
-            for demand in demands:
-                self._let_through(demand, step.second)
-            fill(demands)
-            for demand in demands:
-                self._serve_some(demand)
+            forgives = self._let_some_through(step, demands)
         else:
             for demand in demands:
                 self._serve_all(demand)
         states = {demand.state.number: demand.state for demand in demands}.values()
         for state in states:
-            state.settle(now)
+            state.settle()
+        # In a long step the last second takes its part when it begins, and the seconds before take theirs
+        # when the step begins: as much flows in before, and overflows where a bucket is full, as if each took
+        # its own.
+        before = max(step.seconds - 1, 1)
+        for state in states:
+            state.charge(step, 0, before)
+        if step.is_long:
+            for state in states:
+                state.charge(step, before, step.seconds)
         if short:
             for state in states:
                 state.separate()
+        self._latest = step
+        self._note_steadiness(step, demands, forgives)
+
+    def _let_some_through(self, step: Step, demands: list[Demand]) -> bool:
+        """Where something is short. Returns: whether debts may be forgiven."""
+        balanced = balance(demands, step.lasting_ns)
+        if balanced.begins:
+            self._gates.refusals += 1
+        for demand in demands:
+            self._let_through(demand, step)
+        if not step.is_long:
+            fill(demands)
+        for demand in demands:
+            self._serve_some(demand)
+        return balanced.forgives
+
+    def _note_steadiness(self, step: Step, demands: list[Demand], forgives: bool) -> None:
+        left_behind = any(state.asked and not state.first for state in self._states)
+        if step.is_part or left_behind or forgives:
+            self._steadiness.forget()
+            return
+        counts = tuple([state.asked for state in self._states])
+        places = sum([demand.places for demand in demands])
+        if step.is_long:
+            self._steadiness.note_long(counts, step.seconds, places)
+        else:
+            self._steadiness.note_second(counts, places)
 
     def _demands(self, step: Step, batches: list[Batch]) -> list[Demand]:
         demands: list[Demand] = []
@@ -236,26 +268,28 @@ class FluidEngine:
         return demands
 
     def _demands_of(self, state: StreamState, count: int, shape: Shape, step: Step) -> list[Demand]:
+        state.first = count
         stream = state.stream
         shares = state.division.of(shape, stream.note, self._gates)
-        if count:
-            _offer(stream.note, state.division, stream.half_units, count, stream.eventual)
         of_indexes: list[list[Share]] = []
         for index, division in zip(stream.indexes, state.indexes, strict=True):
             index_shape = index.keys.shape(step.second, *state.among)
             if step.is_part:
                 index_shape = index_shape.during(step.begin, step.end)
             of_indexes.append(division.of(index_shape, index.note, self._gates))
-            if count and index.half_units:
-                _offer(index.note, division, index.half_units, count, False)
         state.follow(of_indexes)
+        if count and not step.is_long:
+            _offer_all(state, count)
         crowd = state.division.crowd(self._gates.refusals)
         demands: list[Demand] = []
-        for lot, mine, back in state.lots(count, step.second, step.rest):
+        back_at = None if step.is_long else self._ticks
+        for lot, mine, back in state.lots(count, back_at, step.rest):
             if not mine and not back:
                 continue
             first, portions = state.division.divide(mine)
             demand = Demand(state, lot, portions)
+            if step.is_long:
+                demand.chains = state.retries.whole_chains
             together = back.pop(None, None)
             if crowd.shares:
                 demand.crowd, demand.crowd_first, demand.crowd_back = crowd, first, together
@@ -279,6 +313,7 @@ class FluidEngine:
         if demand.crowd is not None:
             demand.crowd.taken += demand.crowd_first
         self._take(state, demand.portions, total)
+        state.asked += total
         state.stream.note.second_offered += total * state.stream.half_units
         flow = state.flow
         flow.attempts += total
@@ -318,8 +353,9 @@ class FluidEngine:
 
     # --- Where something is short -------------------------------------------------------------
 
-    def _let_through(self, demand: Demand, second: int) -> None:
+    def _let_through(self, demand: Demand, step: Step) -> None:
         """Let through what the ratios allow."""
+        tick = self._ticks
         whole = demand.gate.ratio
         through = demand.index_ratio()
         lifts = demand.lifts()
@@ -332,25 +368,27 @@ class FluidEngine:
         for position, (share, first) in enumerate(portions):
             turnstile = demand.lot.turnstile(share.cell)
             base = whole * share.gate.ratio
-            attempts, admitted = turnstile.push(
-                first,
-                demand.back.get(position),
-                base * through * lifts.get(share.gate, 1.0),
-                second,
-                min(share.gate.most, most),
-            )
+            ratio = base * through * lifts.get(share.gate, 1.0)
+            may = min(share.gate.most, most)
+            if step.is_long:
+                attempts, admitted = turnstile.push_through(first, ratio, may)
+            else:
+                attempts, admitted = turnstile.push(first, demand.back.get(position), ratio, tick, may)
             share.gate.most -= admitted
             most -= admitted
             through_all += admitted
             demand.passages.append(Passage(share, turnstile, attempts, admitted, base))
         if crowd.shares:
             turnstile = demand.lot.turnstile(None)
-            attempts, admitted = turnstile.push(together, demand.crowd_back, whole * through, second, most)
+            if step.is_long:
+                attempts, admitted = turnstile.push_through(together, whole * through, most)
+            else:
+                attempts, admitted = turnstile.push(together, demand.crowd_back, whole * through, tick, most)
             through_all += admitted
             demand.passages.append(Passage(None, turnstile, attempts, admitted, whole))
         elif demand.crowd_back is not None:
             # The last of them has begun to refuse: in the next second they are asked one by one.
-            demand.lot.turnstile(None).put_off(demand.crowd_back, second)
+            demand.lot.turnstile(None).put_off(demand.crowd_back, tick)
         demand.count_out(through_all)
 
     def _serve_some(self, demand: Demand) -> None:
@@ -379,6 +417,7 @@ class FluidEngine:
                 _refuse_whole(stream.note, demand.gate.cause, refused)
             crowd.denied += attempts - admitted
         self._take(state, charged, admitted_total)
+        state.asked += attempts_total
         flow.attempts += attempts_total
         flow.admitted += admitted_total
         flow.throttled += attempts_total - admitted_total
@@ -444,6 +483,15 @@ def _refuse_at(note: LaneNote, cell: Cell, count: int) -> None:
     note.lane.events[Cause.KEY_RANGE] += count
     cell.throttled += count
     cell.throttled_total += count
+
+
+def _offer_all(state: StreamState, count: int) -> None:
+    """First attempts of one second, in the books of keys."""
+    stream = state.stream
+    _offer(stream.note, state.division, stream.half_units, count, stream.eventual)
+    for index, division in zip(stream.indexes, state.indexes, strict=True):
+        if index.half_units:
+            _offer(index.note, division, index.half_units, count, False)
 
 
 def _offer(note: LaneNote, division: Division, half_units: int, count: int, eventual: bool) -> None:

@@ -11,12 +11,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from faradisc.capacity.config import SECOND_NS
-from faradisc.planner.fluid import Batch, FluidEngine
+from faradisc.planner.fluid import FluidEngine
 from faradisc.planner.keys import ONE, Key, Shape
 from faradisc.planner.lots import StreamState
 from faradisc.planner.observe import FlowNote, LaneNote, Observer
 from faradisc.planner.replay import Replayed, replay
 from faradisc.planner.retries import Retries
+from faradisc.planner.steps import Batch
 from faradisc.planner.streams import BILLION, IndexCharge, Stream
 from faradisc.planner.trace import Trace, TraceCharge
 from faradisc.planner.world import World
@@ -98,6 +99,9 @@ class TraceSource:
         self._replayed = replay(trace, world, observer)
         self._next = next(self._replayed, None)
         self._groups: dict[Signature, _Group] = {}
+
+    def alike(self, second: int, seconds: int) -> bool:
+        return False
 
     def take(self, second: int) -> Iterable[Batch]:
         end_ns = self._start_ns + (second + 1) * SECOND_NS

@@ -14,6 +14,7 @@ from faradisc.planner.turnstile import ANY
 if TYPE_CHECKING:
     from faradisc.capacity.buckets import Bucket
     from faradisc.planner.observe import LaneNote
+    from faradisc.planner.steps import Step
 
 _VARIOUS = -1
 _BINDING = 0.999
@@ -30,8 +31,8 @@ class Gate:
     """What a bucket is to the requests of one step."""
 
     __slots__ = (
-        "asked_ns", "at_ns", "available", "cost", "grid", "load", "most", "ratio", "spilled", "tight",
-        "whole",
+        "asked_ns", "at_ns", "available", "cost", "grid", "load", "most", "ratio", "spilled", "taken",
+        "tight", "whole",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -48,6 +49,8 @@ class Gate:
         """Nano-units in this step."""
         self.load = 0.0
         self.ratio = 1.0
+        self.taken = 0
+        """Nano-units charged in this step."""
         self.asked_ns = -1
         self.at_ns = -1
         """When this step's requests are charged."""
@@ -81,9 +84,17 @@ class Gate:
         if self.asked_ns != now:
             self.asked_ns = self.at_ns = now
             self.load = 0.0
+            self.taken = 0
             self.most = ANY
             self.whole = False
             self.available = max(self._find(now, lasting_ns), 0)
+
+    def lacking(self, step: Step, now: int, lasting_ns: int) -> int:
+        """Nano-units that a gate which let everything through in a step will lack in the time that begins
+        now, if it is charged as much."""
+        if self.ratio < 1.0:
+            return 0
+        return max(self.taken * lasting_ns // step.lasting_ns - self._find(now, lasting_ns), 0)
 
     def _find(self, now: int, lasting_ns: int) -> int:
         """Nano-units in the step that begins now; negative is debt."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from itertools import accumulate, pairwise, product
 from math import prod
+from typing import TYPE_CHECKING
 
 from faradisc.capacity.config import HALF_UNIT
 from faradisc.capacity.partitions import Cell
@@ -20,6 +21,9 @@ from faradisc.planner.retries import Retries
 from faradisc.planner.shares import Division, Gates, Share, divide
 from faradisc.planner.streams import Stream
 from faradisc.planner.turnstile import Turnstile
+
+if TYPE_CHECKING:
+    from faradisc.planner.steps import Step
 
 _APART = 2 * 31_415_926_535
 """Keeps streams from being rounded in step."""
@@ -71,8 +75,8 @@ class StreamState:
     """One stream under way."""
 
     __slots__ = (
-        "_gates", "_lots", "_parts", "_phase", "_shares", "_upto", "among", "division", "flow", "gate",
-        "indexes", "number", "retries", "shape", "stream",
+        "_gates", "_lots", "_parts", "_phase", "_shares", "_upto", "among", "asked", "division", "first",
+        "flow", "gate", "indexes", "number", "retries", "shape", "stream",
     )  # fmt: skip
 
     def __init__(self, stream: Stream, flow: FlowNote, retries: Retries, number: int, gates: Gates) -> None:
@@ -88,6 +92,10 @@ class StreamState:
         self.indexes = [Division(index.half_units, index.half_units * HALF_UNIT) for index in stream.indexes]
         self.shape: Shape | None = None
         """Of the latest second with requests."""
+        self.asked = 0
+        """Attempts in the present step."""
+        self.first = 0
+        """How many of them are first ones."""
         self.among = (0, 1)
         """Which of its flow's requests those of the latest second are among, the first's number and how many:
         for indexes whose keys follow one another."""
@@ -106,15 +114,15 @@ class StreamState:
 
     # --- Lots ---------------------------------------------------------------------------------
 
-    def lots(self, count: int, second: int, part: float) -> list[tuple[Lot, int, Back]]:
-        """The requests of a second by lot: how many there are for the first time, and who comes back, or such
-        a part of them."""
+    def lots(self, count: int, tick: int | None, part: float) -> list[tuple[Lot, int, Back]]:
+        """The requests of a step by lot: how many there are for the first time, and who comes back, or such
+        a part of them; None: nobody does."""
         if len(self._lots) == 1:
             counts = [count]
         else:
             counts, self._phase = divide(count, self._upto, self._phase)
         return [
-            (lot, mine, lot.back(second, part) if lot.turnstiles else {})
+            (lot, mine, lot.back(tick, part) if lot.turnstiles and tick is not None else {})
             for lot, mine in zip(self._lots.values(), counts, strict=True)
         ]
 
@@ -210,13 +218,18 @@ class StreamState:
 
     # --- Time ---------------------------------------------------------------------------------
 
-    def settle(self, now: int) -> None:
-        """Charge what has been taken in the step that begins now."""
+    def settle(self) -> None:
+        """Note what has been taken in a step."""
         stream = self.stream
-        mine = self.division
-        mine.settle(self.gate, now, stream.grows, stream.items, eventual=stream.eventual)
+        self.division.settle(self.gate, stream.grows, stream.items)
         for index, division in zip(stream.indexes, self.indexes, strict=True):
-            division.settle(self._gates.lane(index.note), now, index.grows, 0)
+            division.settle(self._gates.lane(index.note), index.grows, 0)
+
+    def charge(self, step: Step, begin: int, end: int) -> None:
+        """Charge what was taken in a step, of the seconds from `begin` to `end`."""
+        self.division.charge(self.gate, step, begin, end, eventual=self.stream.eventual)
+        for index, division in zip(self.stream.indexes, self.indexes, strict=True):
+            division.charge(self._gates.lane(index.note), step, begin, end)
 
     def forget_retired(self) -> None:
         """Partitions that have split are of no use any more, once nobody waits for them."""

@@ -60,6 +60,10 @@ class CellNote:
     throttled: int = 0
 
 
+SecondPart = tuple[int, int, dict[Cause, int]]
+"""What a lane has seen in a second: half units offered and consumed, refusals by cause."""
+
+
 class LaneNote:
     """One direction of one resource."""
 
@@ -116,6 +120,24 @@ class LaneNote:
         if cell is not None:
             self.cell(cell).throttled += count
 
+    def parts(self, seconds: int) -> list[SecondPart]:
+        """What has been noted since the last second, divided evenly among so many."""
+        refused = [(cause, _evenly(count, seconds)) for cause, count in self.refused.items()]
+        return [
+            (offered, consumed, {cause: counts[passed] for cause, counts in refused if counts[passed]})
+            for passed, (offered, consumed) in enumerate(
+                zip(
+                    _evenly(self.second_offered, seconds),
+                    _evenly(self.second_consumed, seconds),
+                    strict=True,
+                )
+            )
+        ]
+
+    def take_over(self, part: SecondPart) -> None:
+        """This is what the present second has seen."""
+        self.second_offered, self.second_consumed, self.refused = part
+
     def end_second(self, second: int) -> None:
         consumed = self.second_consumed
         self.sample_offered += self.second_offered
@@ -154,6 +176,10 @@ class LaneNote:
         held = [bank for bank in banks if bank is not None]
         self.bank.append(sum(bank.balance(now) for bank in held) if held else None)
         self.bank_max.append(sum(bank.cap // bank.scale for bank in held) if held else None)
+
+
+def _evenly(total: int, count: int) -> list[int]:
+    return [total * (number + 1) // count - total * number // count for number in range(count)]
 
 
 @dataclass(slots=True)

@@ -97,6 +97,11 @@ class Retries:
         return max((way[-1][0] for way in self.ways), default=0)
 
     @cached_property
+    def passing_s(self) -> int:
+        """How long a request is on its way through all attempts, at most."""
+        return sum(way[-1][0] for way in self.ways)
+
+    @cached_property
     def chains(self) -> tuple[tuple[float, ...], ...]:
         """Per attempt: of its requests, were all refused each time, the part that is tried once, twice, ...
         within the second: 1, then what comes back in it, then what comes back again."""
@@ -110,6 +115,11 @@ class Retries:
                 chain.append(chain[-1] * part)
             chains.append(tuple(chain))
         return tuple(chains)
+
+    @cached_property
+    def whole_chains(self) -> tuple[tuple[float, ...], ...]:
+        """The same of a step in which all attempts are made."""
+        return tuple((1.0,) * (self.attempts - first) for first in range(self.attempts))
 
     @cached_property
     def mean_waits_ms(self) -> tuple[int, ...]:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
-from itertools import accumulate
+from collections.abc import Iterable, Sequence
+from itertools import accumulate, chain
+from typing import TYPE_CHECKING
 
 from faradisc.capacity.admission import Lane
-from faradisc.capacity.config import SECOND_NS
+from faradisc.capacity.config import HALF_UNIT, SECOND_NS
 from faradisc.capacity.partitions import Cell
-from faradisc.planner.gates import CellGate, LaneGate
+from faradisc.planner.gates import CellGate, Gate, LaneGate
 from faradisc.planner.keys import BEHIND_ALL, BITS, GOLDEN, ONE, Key, Shape
 from faradisc.planner.observe import LaneNote
+
+if TYPE_CHECKING:
+    from faradisc.planner.steps import Step
 
 FEW_KEYS = 8
 """Keys per stream and second that are followed by name; the heaviest ones."""
@@ -222,8 +226,8 @@ class Division:
     """A lane's partitions under one shape of keys. Rebuilt when keys or partitions change."""
 
     __slots__ = (
-        "_apart", "_crowd", "_half_units", "_phase", "_refusals", "_steady", "_strangers", "_turn", "_upto",
-        "few", "nano", "shape", "shares", "version",
+        "_apart", "_charges", "_crowd", "_half_units", "_phase", "_refusals", "_steady",
+        "_strangers", "_taken", "_turn", "_upto", "few", "nano", "shape", "shares", "version",
     )  # fmt: skip
 
     def __init__(self, half_units: int, nano: int) -> None:
@@ -236,6 +240,10 @@ class Division:
         self.shares: list[Share] = []
         self.few: list[Few] = []
         self._strangers: dict[Cell, Share] = {}
+        self._charges: list[tuple[CellGate, int]] = []
+        """What each partition is charged for in this step, but for calm ones."""
+        self._taken = 0
+        """And the lane as a whole."""
         self._apart: list[Share] = []
         """All that are not in the crowd."""
         self._upto: list[int] = []
@@ -287,13 +295,13 @@ class Division:
             share = self._strangers[cell] = Share(cell, 0, self.shape, gates.cell(cell))
         return share
 
-    def settle(self, gate: LaneGate, now: int, grows: int, items: int, *, eventual: bool = False) -> None:
-        """Charge what has been taken in the step that begins now, and note it. Each request makes its
-        partition grow by so many bytes and items."""
+    def settle(self, gate: LaneGate, grows: int, items: int) -> None:
+        """Note what has been taken in a step, for `charge`. Each request makes its partition grow by so many
+        bytes and items."""
         note, half_units = gate.note, self._half_units
         self._crowd.settle()
         total = 0
-        cells: list[tuple[Cell, int]] = []
+        self._charges = []
         for share in (*self.shares, *self._strangers.values()):
             count = share.taken
             if not count:
@@ -313,15 +321,30 @@ class Division:
             if mine.load <= mine.calm_below:
                 share.calm += count
                 continue
+            mine.taken += count * self.nano
             note.cell(cell).half_units += count * half_units
-            if mine.at_ns == now:
-                cells.append((cell, count))
+            self._charges.append((mine, count))
+        self._taken = total if half_units else 0
+        gate.taken += self._taken * half_units * HALF_UNIT
+        note.second_consumed += self._taken * half_units
+
+    def charge(self, gate: LaneGate, step: Step, begin: int, end: int, *, eventual: bool = False) -> None:
+        """Charge what was taken in a step, of the seconds from `begin` to `end`."""
+
+        def between(count: int) -> int:
+            return count * end // step.seconds - count * begin // step.seconds
+
+        now = step.now if not begin else step.last_ns
+        lane = gate.note.lane
+        cells: list[tuple[Cell, int]] = []
+        for mine, count in self._charges:
+            if begin or mine.at_ns == now:
+                cells.append((mine.cell, between(count)))
             else:
-                note.lane.settle_cells([(cell, count)], half_units, mine.at_ns, eventual=eventual)
-        if half_units:
-            note.lane.settle_whole(half_units, total, gate.at_ns)
-            note.lane.settle_cells(cells, half_units, now, eventual=eventual)
-            note.second_consumed += total * half_units
+                portion = [(mine.cell, between(count))]
+                lane.settle_cells(portion, self._half_units, mine.at_ns, eventual=eventual)
+        lane.settle_whole(self._half_units, between(self._taken), now if begin else gate.at_ns)
+        lane.settle_cells(cells, self._half_units, now, eventual=eventual)
 
     def tell(self, note: LaneNote) -> None:
         """Tell whoever looks what has been kept back: before time passes in the core, before a sample is
@@ -368,6 +391,10 @@ def divide(count: int, upto: list[int], phase: int) -> tuple[list[int], int]:
     return counts, phase
 
 
+_LITTLE = 0.02
+"""A bank here and there that runs out is made good by what it owes then."""
+
+
 class Gates:
     """The gates of all lanes, as the present second finds them."""
 
@@ -388,6 +415,24 @@ class Gates:
         if gate is None:
             gate = self._cells[cell] = CellGate(cell)
         return gate
+
+    def rates(self) -> tuple[int, ...]:
+        """What all of them earn, in an order of their own: another one when anything has changed."""
+        found: list[int] = []
+        for lane in self._lanes.values():
+            bucket = lane.bucket
+            found.append(bucket.rate if bucket is not None else 0)
+        for cell in self._cells:
+            found.append(cell.share.rate if cell.share is not None else cell.rate)
+        return tuple(found)
+
+    def run_out(self, step: Step, now: int, lasting_ns: int) -> bool:
+        """Whether gates that let everything through in a step, a good part of them all, will not in the time
+        that begins now."""
+        gates: Iterable[Gate] = chain(self._lanes.values(), self._cells.values())
+        asked = [gate for gate in gates if gate.asked_ns == step.now]
+        taken = sum([gate.taken for gate in asked]) * lasting_ns // step.lasting_ns
+        return sum([gate.lacking(step, now, lasting_ns) for gate in asked]) > taken * _LITTLE
 
     def tidy(self, now: int) -> None:
         """Forget the gates of partitions that have split, and refusals of long ago."""

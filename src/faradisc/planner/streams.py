@@ -69,6 +69,7 @@ class Flow:
         self.keys = plan.keys if plan.operation != "Scan" else ANYWHERE
         self.note: FlowNote = observer.flow(plan.name)
         self.streams = compile_flow(plan, table, observer)
+        self._models = (self.keys, *(index.keys for stream in self.streams for index in stream.indexes))
         self.sequence = 0
         """Requests so far, those a cache answered left out."""
         self._counter = Counter(plan.rate)
@@ -76,6 +77,15 @@ class Flow:
         self._cache_left = 0
         self._left = [0] * len(self.streams)
         self._hits = int(plan.cache.hits * BILLION) if plan.cache is not None else 0
+
+    def alike(self, second: int, seconds: int) -> bool:
+        """Whether so many seconds have the same keys, and rates within a percent."""
+        last = second + seconds - 1
+        rate = self.plan.rate
+        first = rate.micro(second)
+        return all(model.shape(second, 0, 1) is model.shape(last, 0, 1) for model in self._models) and all(
+            100 * abs(rate.micro(later) - first) <= first for later in range(second + 1, last + 1)
+        )
 
     def take(self, second: int) -> tuple[int, list[int], Shape]:
         """The requests of a second: how many reach the database, of each stream, and their keys."""

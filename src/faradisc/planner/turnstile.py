@@ -98,6 +98,25 @@ class Turnstile:
                 again = self._send_round(number, count - through, second)
         return attempts, admitted
 
+    def push_through(self, first: int, ratio: float, most: int = ANY) -> tuple[int, int]:
+        """The same of a step in which everybody is tried until he is through or gives up."""
+        part = min(int(ratio * RATIO), RATIO)
+        left, served = self._left, self._served
+        attempts = admitted = 0
+        count = first
+        for number in range(len(left)):
+            if not count:
+                break
+            owed = left[number] + count * part
+            through = max(min(owed >> RATIO_BITS, count, most - admitted), 0)
+            left[number] = min(owed - (through << RATIO_BITS), _KEPT_MOST)
+            attempts += count
+            admitted += through
+            served[number] += through
+            count -= through
+        self._lost += count
+        return attempts, admitted
+
     def _send_round(self, number: int, refused: int, second: int) -> int:
         """Refused requests wait; returns those that come back within this second."""
         self._phase = phase = (self._phase + _STEP) & _MASK
