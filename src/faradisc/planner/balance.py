@@ -46,6 +46,10 @@ if TYPE_CHECKING:
 
 _TURNS_MAX = 60
 _CLOSE = 1e-5
+_GATES_MANY = 40
+_CLOSE_OF_MANY = 1e-3
+"""Of many gates each ratio is good enough within this part of itself: what passes too much is debt, what
+passes too little is there in the next second, and ratios begin where they were."""
 _LOOKS_MAX = 4
 _SAME = 0.1
 """Gates in step are looked at again if what they let through together has changed by more."""
@@ -455,15 +459,18 @@ def balance(demands: list[Demand], lasting_ns: int) -> Balanced:
 
 
 def _solve(demands: list[Demand], groups: list[list[Gate]], gates: list[Gate]) -> None:
+    many = len(gates) > _GATES_MANY
     for _ in range(_TURNS_MAX):
-        moved = 0.0
+        settled = True
         for group in groups:
             _load(demands, gates)
             for gate in group:
-                ratio = _fitting(gate)
-                moved = max(moved, abs(ratio - gate.ratio))
-                gate.ratio = ratio
-        if moved < _CLOSE:
+                before = gate.ratio
+                gate.ratio = ratio = _fitting(gate)
+                close = ratio * _CLOSE_OF_MANY if many else _CLOSE
+                if abs(ratio - before) > close:
+                    settled = False
+        if settled:
             break
 
 

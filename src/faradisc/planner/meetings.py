@@ -67,7 +67,8 @@ class Meeting:
             self._seen = (one, other)
             if self.one.rough:
                 near = _rounded(other)
-                both = _open_too(_rounded(one), near, self.periods, self.offset)
+                periods = self.periods
+                both = _open_too(_rounded(one), near, periods.numerator, periods.denominator, self.offset)
                 self.more = other * (both / near - 1.0) if near else 0.0
             else:
                 self.more = open_too(one, other, self.periods, self.offset) - other
@@ -79,7 +80,9 @@ def _rounded(ratio: float) -> float:
     return ldexp(round(mantissa * 2 * _FINE_STEPS), exponent) / (2 * _FINE_STEPS)
 
 
-_open_too = lru_cache(maxsize=1 << 14)(open_too)
+@lru_cache(maxsize=1 << 14)
+def _open_too(part: float, other: float, numerator: int, denominator: int, offset: float) -> float:
+    return open_too(part, other, Fraction(numerator, denominator), offset)
 
 
 def flocks(gates: Iterable[Gate], many: bool) -> list[Flock]:

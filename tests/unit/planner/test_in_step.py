@@ -9,6 +9,7 @@ from textwrap import dedent
 
 import pytest
 
+from faradisc.planner import balance
 from faradisc.planner.instep import decay, meets, open_too
 from unit.planner.agreement import assert_agreement, both, differences
 from unit.planner.random_plans import random_plan
@@ -85,11 +86,15 @@ def test_a_bucket_that_is_always_open_changes_nothing() -> None:
     assert meets(Fraction(8, 7)) and not meets(Fraction(9, 7)) and not meets(Fraction(7, 9))
 
 
-@pytest.mark.parametrize("units", [19, 20, 21, 40])
-def test_partitions_and_their_index_refill_in_step(units: int) -> None:
+@pytest.mark.parametrize(("units", "pairs"), [(19, 100), (20, 100), (21, 100), (40, 100), (20, 0), (40, 0)])
+def test_partitions_and_their_index_refill_in_step(
+    units: int, pairs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The partitions' shares of the table's rate are 20 units a second, and so is the index: both earn the 2
     units of a request in the same tenth of a second, begin with nothing at the same moment, and so open at
-    the same moments for as long as the run lasts. Fluid took them to be open independently of each other."""
+    the same moments for as long as the run lasts. Fluid took them to be open independently of each other.
+    Of more pairs, flocks are looked at."""
+    monkeypatch.setattr(balance, "_PAIRS_MAX", pairs)
     text = random_plan(1130, "legacy")
     assert text.count("        write: 20\n") == 1 and "partitions: 5\n" in text
     one, other = both(text.replace("        write: 20\n", f"        write: {units}\n"))
