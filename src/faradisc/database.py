@@ -14,7 +14,7 @@ from faradisc.backups.registry import Backups
 from faradisc.backups.restoring import Restores
 from faradisc.backups.shelf import MemoryShelf, Shelf
 from faradisc.capacity.account import Account
-from faradisc.capacity.metrics import FINE_BITS
+from faradisc.capacity.metrics import RECENT_MAX
 from faradisc.capacity.throttle import Throttled
 from faradisc.clock import Clock, Entropy, SystemClock, SystemEntropy, quick_reading
 from faradisc.errors import ApiError, RequestRuleError, StorageError
@@ -221,7 +221,8 @@ class Database:
         operation = OPERATIONS[call.operation]
         call.wording = operation.wording
         read_clock = self._read_clock
-        self._moment.now = began = read_clock()
+        began = read_clock()
+        self._moment.now = began
         try:
             result = await operation.handler(self._backend, call)
         except RequestRuleError as refusal:
@@ -244,11 +245,14 @@ class Database:
             # TableMeter.succeeded, written out: this is on the path of every request. Those of the control
             # plane ask for no data and are not counted.
             try:
-                call.first_table.meter.latencies[call.operation][elapsed >> FINE_BITS] += 1
+                recent = call.first_table.meter.latencies[call.operation]
             except KeyError:
-                call.first_table.meter.succeeded(call.operation, elapsed)
-        if call.further_tables or call.gives is not None:
-            self._observer.succeeded(call, elapsed)
+                recent = call.first_table.meter.meet(call.operation)
+            recent.append(elapsed)
+            if len(recent) == RECENT_MAX:
+                call.first_table.meter.count_latencies(call.operation)
+        if call.beyond is not None:
+            self._observer.succeeded(call, call.beyond, elapsed)
         return result
 
     async def reset(self) -> None:

@@ -1,21 +1,21 @@
-"""What `python -m bench throughput` measures against: the same process, counting nothing for a while."""
+"""What `python -m bench throughput` measures against: a server that counts nothing, or only counts."""
 
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
-from types import FrameType, SimpleNamespace
-from typing import Any, cast
+from types import FrameType
+from typing import Any
 
 import orjson
 import pytest
-from bench import bare, bare_server
+from bench import bare
 
 from faradisc.database import Database
 from faradisc.operations.get_item import get_item
 from faradisc.protocol import front
 from faradisc.protocol.http import HttpRequest, HttpResponse
-from faradisc.server import admin
 from faradisc.storage.immediate import run
 from fixtures.in_process import InProcess, headers_of
 
@@ -63,7 +63,7 @@ METERED = ("faradisc/metering/", "faradisc/capacity/", "faradisc/tables/charging
 @pytest.fixture(autouse=True)
 def counting_again() -> Iterator[None]:
     yield
-    bare.count(True)
+    bare.become("whole")
 
 
 @pytest.fixture(params=["off", "aws"])
@@ -97,7 +97,7 @@ def counted(process: InProcess) -> list[Any]:
         [lane.bucket.used for lane in lanes if lane.bucket is not None],
         [(cell.spent, cell.charged, cell.used) for cell in cells],
         [(part.bytes, part.items) for part in partitions],
-        {meter.operation: dict(meter.recent) for meter in account.requests.meters()},
+        {meter.operation: list(meter.recent) for meter in account.requests.meters()},
     ]
 
 
@@ -107,13 +107,13 @@ def test_answers_are_the_same_and_nothing_is_counted(process: InProcess) -> None
     process.call("DeleteItem", TableName="Orders", Key=KEY)
     before = counted(process)
 
-    bare.count(False)
-    assert not bare.is_counting()
+    bare.become("bare")
+    assert not bare.is_whole()
     assert answers(process, REQUESTS) == told
     assert counted(process) == before
 
-    bare.count(True)
-    assert bare.is_counting()
+    bare.become("whole")
+    assert bare.is_whole()
     for request in REQUESTS:
         before = counted(process)
         answers(process, [request])
@@ -129,7 +129,7 @@ def test_no_code_of_metering_runs(
     operation, body = request_
     body = {name: value for name, value in body.items() if name != "ReturnConsumedCapacity"}
     assert entered(lambda: ask(process, operation, body)), "the profile sees it where it runs"
-    bare.count(False)
+    bare.become("bare")
     assert entered(lambda: ask(process, operation, body)) == set()
 
 
@@ -138,10 +138,10 @@ def test_background_work_of_metering_rests_too(process: InProcess) -> None:
     ((_, account),) = process.local.accounts()
     due = account.due
     process.clock.advance(60)  # type: ignore[attr-defined]
-    bare.count(False)
+    bare.become("bare")
     assert run(step()) is False
     assert account.due == due
-    bare.count(True)
+    bare.become("whole")
     run(step())
     assert account.due > due
 
@@ -171,11 +171,11 @@ def entered() -> Iterator[Callable[..., set[str]]]:
 
 def test_the_functions_stay_the_same_objects() -> None:
     execute, own = Database.execute, Database.execute.__code__
-    bare.count(False)
+    bare.become("bare")
     assert Database.execute is execute
     assert execute.__code__ is not own
     assert execute.__code__.co_qualname == own.co_qualname
-    bare.count(True)
+    bare.become("whole")
     assert execute.__code__ is own
 
 
@@ -184,19 +184,28 @@ def test_a_function_that_has_changed_is_noticed() -> None:
         bare.edited(get_item, {"counter"}, {"chargeable": "0"})
 
 
-def test_the_page_changes_over() -> None:
-    def post(counting: bool) -> dict[str, bool]:
-        request = SimpleNamespace(body=orjson.dumps({"counting": counting}))
-        answer = run(bare_server._change_over(cast(admin.Visit, SimpleNamespace(request=request))))
-        assert answer.status == 200
-        said: dict[str, bool] = orjson.loads(answer.body)
-        return said
+def test_what_only_counts_refuses_nothing_and_counts_as_much(process: InProcess) -> None:
+    (meter,) = process.local._open()._backend.catalog.meter.tables()
+    lanes = [lane for each in (meter.resource, *meter.indexes.values()) for lane in (each.reads, each.writes)]
 
-    assert post(False) == {"counting": False}
-    assert not bare.is_counting()
-    assert post(True) == {"counting": True}
-    assert bare.is_counting()
+    def costs() -> Counter[int]:
+        """Of all charges so far, by half units."""
+        return sum((Counter(lane.tally) for lane in lanes), Counter())
 
+    # Of a server that enforces, and has run out of units, reads: writes with index entries go another way.
+    requests = [each for each in REQUESTS if not meter.enforced or each[0] == "GetItem"]
+    none = costs()
+    told = answers(process, requests)
+    asked = costs() - none
+    process.call("DeleteItem", TableName="Orders", Key=KEY)
+    for lane in lanes:
+        if lane.bucket is not None:
+            lane.bucket.set_balance(process.clock.now_ns(), 0)
 
-def test_a_server_of_the_product_has_no_such_page() -> None:
-    assert "counting" not in admin._PAGES
+    before = costs()
+    bare.become("counting")
+    assert not bare.is_whole()
+    assert answers(process, requests) == told
+    assert costs() - before == asked
+    bare.become("whole")
+    assert {status for status, _ in answers(process, requests)} == {400 if meter.enforced else 200}

@@ -23,7 +23,7 @@ WRITINGS = (
 
 def throttled(operation: str, request: dict[str, Any], account: Account) -> None:
     table = SimpleNamespace(name="T", meter=SimpleNamespace(account=account))
-    call: Any = SimpleNamespace(operation=operation, request=request, tables=[table], further_tables=())
+    call: Any = SimpleNamespace(operation=operation, request=request, tables=[table])
     Observer(lambda region, number: account).refused(call, ThrottlingException("slower"))
 
 

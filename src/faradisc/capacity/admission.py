@@ -25,7 +25,7 @@ Sources: capacity.md sections 2.5, 2.9, 2.14; vectors V90 to V114.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -56,6 +56,7 @@ class Lane:
         "_creditors",
         "_homes",
         "_left",
+        "_only",
         "_tick_began",
         "_tick_ends",
         "arn",
@@ -97,6 +98,8 @@ class Lane:
         self._homes: list[Cell | None] = []
         """By the first byte of a place, the cell of all places that begin with it; None where there are
         several. Empty: not known, and there is no tick."""
+        self._only: Cell | None = None
+        """The only cell, as long as the tick lasts; None where there are several."""
         self._left = 0
         """Half units of the table's balance that no cell was given yet."""
         self._creditors: set[Cell] = set()
@@ -108,12 +111,15 @@ class Lane:
         """Charge a cost on credit; False: there is none, ask `charge`. O(log partitions)."""
         if now >= self._tick_ends:
             return False
-        cell = self._homes[place[0]] or self._cells[bisect_right(self.lows, place) - 1]
+        cell = self._only or self._homes[place[0]] or self._cells[bisect_right(self.lows, place) - 1]
         left = cell.credit - half_units
         if left < 0:
             return False
         cell.credit = left
-        cell.on_credit[-half_units if eventual else half_units] += 1
+        if eventual:
+            cell.owed_eventually.append(half_units)
+        else:
+            cell.owed.append(half_units)
         return True
 
     def charge(self, place: bytes, half_units: int, now: int, due: int, eventual: bool = False) -> bool:
@@ -133,6 +139,7 @@ class Lane:
             self._tick_began = now
             self._tick_ends = min(now + TICK_NS, due)
             self._homes = self._homes or _homes(self.lows, self._cells)
+            self._only = self._cells[0] if len(self._cells) == 1 else None
             self._left = _PLENTY if self._bucket is None else _whole(self._bucket, now)
             self._give(admitted)
         return True
@@ -156,21 +163,26 @@ class Lane:
         spent = 0
         for cell in self._creditors:
             before = cell.spent
-            nano = 0
-            for cost, times in cell.on_credit.items():
-                half_units = abs(cost)
-                self.counts[half_units] += times
-                cell.charged += times
-                cell.spent += half_units * times
-                nano += half_units * times * (HALF_UNIT if cost > 0 else self.eventual_half)
+            nano = self._book(cell, cell.owed) * HALF_UNIT
+            nano += self._book(cell, cell.owed_eventually) * self.eventual_half
             cell.credit = 0
             if nano:
-                cell.on_credit.clear()
                 cell.take(self._tick_began, nano)
                 spent += cell.spent - before
         self._creditors.clear()
         if spent and self._bucket is not None:
             self._bucket.take(self._tick_began, spent * HALF_UNIT)
+
+    def _book(self, cell: Cell, owed: list[int]) -> int:
+        """Count costs and forget them; their sum."""
+        total = 0
+        for half_units, times in Counter(owed).items() if owed else ():
+            self.counts[half_units] += times
+            total += half_units * times
+        cell.charged += len(owed)
+        cell.spent += total
+        owed.clear()
+        return total
 
     # --- What others see, and set: everything is booked ---
 

@@ -265,8 +265,10 @@ def record_usage(store: MetricStore, table: str, index: str | None, usage: Minut
 
 _EXACT_BITS = 6
 """Latencies are counted by so many leading bits: to about 3 %."""
-FINE_BITS = 9
+_FINE_BITS = 9
 """Before that, by what remains without so many bits at the end: in steps of half a microsecond."""
+RECENT_MAX = 256
+"""How many latencies of one operation are kept before they are counted, together."""
 
 
 @dataclass(slots=True)
@@ -277,9 +279,12 @@ class OperationMeter:
     operation: str
     extra: Dimensions = ()
     """Verb or OperationType, for PartiQL; StreamLabel, for GetRecords."""
-    recent: defaultdict[int, int] = field(default_factory=lambda: defaultdict(int))
+    recent: list[int] = field(default_factory=list)
+    """The latest latencies, in nanoseconds; they are counted nowhere yet. The same list for life. Whoever
+    makes it RECENT_MAX long calls `count`."""
+    _fine: Counter[int] = field(default_factory=Counter)
     """Latencies of this minute, as far as they are not in the tally yet: nanoseconds without the last
-    FINE_BITS bits. How many differ is a matter of how long requests take, not of how many there are."""
+    _FINE_BITS bits. How many differ is a matter of how long requests take, not of how many there are."""
     latency: Counter[int] = field(default_factory=Counter)
     """Nanoseconds, rounded to about 3 %."""
     returned: defaultdict[int, int] = field(default_factory=lambda: defaultdict(int))
@@ -296,16 +301,24 @@ class OperationMeter:
 
     def succeeded(self, latency_ns: int) -> None:
         """Below zero where a clock was set back: counted as nothing."""
-        self.recent[latency_ns >> FINE_BITS] += 1
+        self.recent.append(latency_ns)
+        if len(self.recent) == RECENT_MAX:
+            self.count()
+
+    def count(self) -> None:
+        """Count the recent latencies."""
+        self._fine.update([ns >> _FINE_BITS for ns in self.recent])
+        self.recent.clear()
 
     def fold(self) -> None:
-        """Enter the recent latencies in the tally."""
+        """Enter all latencies in the tally."""
+        self.count()
         least = (1 << _EXACT_BITS) - 1
-        for fine, count in self.recent.items():
-            ns = max(fine, 0) << FINE_BITS
+        for fine, count in self._fine.items():
+            ns = max(fine, 0) << _FINE_BITS
             cut = (ns | least).bit_length() - _EXACT_BITS
             self.latency[ns >> cut << cut] += count
-        self.recent.clear()
+        self._fine.clear()
 
     def flush(self, store: MetricStore, minute_ns: int) -> None:
         self.fold()

@@ -17,7 +17,6 @@ Sources: capacity.md sections 2.3 and 2.4; initial count: vectors V70 to V85.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -61,7 +60,8 @@ class Cell(Bucket):
         "minute_count",
         "minute_nano",
         "minute_throttled",
-        "on_credit",
+        "owed",
+        "owed_eventually",
         "partition",
         "share",
         "spent",
@@ -82,9 +82,10 @@ class Cell(Bucket):
         """The partition's part of the table's rate; classic profile only."""
         self.credit = 0
         """Half units that can be charged without looking at the balance (capacity/admission.py)."""
-        self.on_credit: defaultdict[int, int] = defaultdict(int)
-        """What was charged so and is not booked: how often each cost in half units; negative where the read
-        was eventually consistent."""
+        self.owed: list[int] = []
+        self.owed_eventually: list[int] = []
+        """What was charged so and is not booked: each cost in half units; apart, those of eventually
+        consistent reads."""
         self.spent = 0
         self.charged = 0
         """Half units since the last fold, and in how many charges."""

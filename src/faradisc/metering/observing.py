@@ -42,6 +42,13 @@ class StreamRead(Protocol):
     def size_bytes(self) -> int: ...
 
 
+class SeenBeyond(Protocol):
+    tables: tuple[Any, ...]
+
+    @property
+    def gives(self) -> int | StreamRead | None: ...
+
+
 class Seen(Protocol):
     """A call, as far as it is needed here."""
 
@@ -49,12 +56,9 @@ class Seen(Protocol):
     request: dict[str, Any]
     region: str
     account: str
-    further_tables: tuple[Any, ...]
 
     @property
     def tables(self) -> tuple[Any, ...]: ...
-    @property
-    def gives(self) -> int | StreamRead | None: ...
 
 
 class Observer:
@@ -65,17 +69,17 @@ class Observer:
     def __init__(self, account_of: Callable[[str, str], Account]) -> None:
         self._account_of = account_of
 
-    def succeeded(self, call: Seen, elapsed: int) -> None:
+    def succeeded(self, call: Seen, beyond: SeenBeyond, elapsed: int) -> None:
         """A request was answered that asked for several tables' data, or gave items or records. That its
         first table answered is counted where it was carried out (Database.execute)."""
-        for table in call.further_tables:
+        for table in beyond.tables:
             table.meter.succeeded(call.operation, elapsed)
-        if isinstance(call.gives, int):
+        if isinstance(beyond.gives, int):
             for table in call.tables:
                 requests = table.meter.account.requests
-                requests.meter(table.name, call.operation).returned[call.gives] += 1
-        elif call.gives is not None:
-            self._read_stream(call.operation, call.gives, elapsed)
+                requests.meter(table.name, call.operation).returned[beyond.gives] += 1
+        elif beyond.gives is not None:
+            self._read_stream(call.operation, beyond.gives, elapsed)
 
     def _read_stream(self, operation: str, read: StreamRead, elapsed: int) -> None:
         """A page of a stream; it is counted with the stream's label, and with nothing else."""

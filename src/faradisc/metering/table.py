@@ -116,9 +116,8 @@ class TableMeter:
         self.insights: dict[str | None, Insights] = {}
         """Contributor Insights of the table (None) and of global indexes, where they are on."""
         self.insights_settings: dict[str | None, InsightsSetting] = {}
-        self.latencies: dict[str, dict[int, int]] = {}
-        """Of requests, by operation that was seen: how often each was counted this minute
-        (OperationMeter.recent)."""
+        self.latencies: dict[str, list[int]] = {}
+        """Of requests, by operation that was seen: the latest ones (OperationMeter.recent)."""
         self.recorder: Recorder | None = None
         """Told of every charge, where traffic is recorded."""
         self.only_counts = not config.enforce
@@ -138,10 +137,17 @@ class TableMeter:
         """Where costs are counted while nothing is enforced (Lane.counts)."""
 
     def succeeded(self, operation: str, latency_ns: int) -> None:
-        """A request was answered. Later ones of its kind may be counted in `latencies`."""
-        meter = self.account.requests.meter(self.name, operation)
-        meter.succeeded(latency_ns)
-        self.latencies[operation] = meter.recent
+        """A request was answered."""
+        self.account.requests.meter(self.name, operation).succeeded(latency_ns)
+
+    def meet(self, operation: str) -> list[int]:
+        """Where the latencies of an operation go that is seen for the first time."""
+        recent = self.latencies[operation] = self.account.requests.meter(self.name, operation).recent
+        return recent
+
+    def count_latencies(self, operation: str) -> None:
+        """To be called when there are RECENT_MAX of an operation."""
+        self.account.requests.meter(self.name, operation).count()
 
     def heed_change(self) -> None:
         """To be called after `enforced`, `recorder` or `insights` has changed."""

@@ -35,6 +35,16 @@ class StreamRead:
 
 
 @dataclass(slots=True)
+class Beyond:
+    """What is counted of a request beyond its first table's answer; for the metrics."""
+
+    tables: tuple[Table, ...] = ()
+    """Other tables whose data it asked for, so far."""
+    gives: int | StreamRead | None = None
+    """How many items a Query, a Scan or a SELECT gives, or what a GetRecords does."""
+
+
+@dataclass(slots=True)
 class Call:
     """A request whose JSON types and declared constraints have been checked.
 
@@ -53,10 +63,8 @@ class Call:
     """How the service words refusals of values in this operation; set from the registry."""
     first_table: Table | None = None
     """The first whose data it asked for; for the metrics."""
-    further_tables: tuple[Table, ...] = ()
-    """Other tables whose data it asked for, so far."""
-    gives: int | StreamRead | None = None
-    """How many items a Query, a Scan or a SELECT gives, or what a GetRecords does; for the metrics."""
+    beyond: Beyond | None = None
+    """What most requests have not: one attribute, since every request is asked for it."""
     body_bytes: int | None = None
     """Length of the JSON text it came as, where it did."""
     item_sizes: dict[int, int] = field(default_factory=dict)
@@ -66,7 +74,19 @@ class Call:
     @property
     def tables(self) -> tuple[Table, ...]:
         """All whose data it asked for, so far."""
-        return () if self.first_table is None else (self.first_table, *self.further_tables)
+        further = () if self.beyond is None else self.beyond.tables
+        return further if self.first_table is None else (self.first_table, *further)
+
+    def asks_too(self, table: Table) -> None:
+        """It asks for the data of one more table than the first."""
+        beyond = self.beyond = self.beyond or Beyond()
+        if table not in beyond.tables:
+            beyond.tables = (*beyond.tables, table)
+
+    def gives(self, what: int | StreamRead) -> None:
+        """It gives so many items, or a page of a stream."""
+        beyond = self.beyond = self.beyond or Beyond()
+        beyond.gives = what
 
     def may_exceed(self, size_bytes: int) -> bool:
         """Whether its values may have more bytes than these: they never have more than the text."""
@@ -115,8 +135,9 @@ class Backend:
         table = self.catalog.for_data(name_or_arn, call.region, call.account)
         if call.first_table is None:
             call.first_table = table
-        elif table is not call.first_table and table not in call.further_tables:
-            call.further_tables = (*call.further_tables, table)
+            return table
+        if table is not call.first_table:
+            call.asks_too(table)
         return table
 
     def table_for_control(self, call: Call) -> Table:

@@ -21,7 +21,7 @@ from faradisc.capacity import units
 from faradisc.capacity.admission import Charge, admit, asks_index, settle
 from faradisc.capacity.throttle import Throttle, Throttled
 from faradisc.errors import ValidationException
-from faradisc.limits import STORAGE_OVERHEAD_BYTES
+from faradisc.limits import STORAGE_OVERHEAD_BYTES, WRITE_UNIT_BYTES
 from faradisc.tables.indexes import EntryChange
 from faradisc.tables.noting import note_read, note_refused, note_write, record, record_write
 from faradisc.tables.table import Index, Table
@@ -42,7 +42,10 @@ def try_charge_write(outcome: Outcome) -> Throttle | None:
     meter = table.meter
     if not outcome.entries:
         # One lane, one place, and nobody to be told: the way of most writes.
-        half_units = units.write_units(outcome.old.size_bytes, outcome.new_size) * 2
+        if outcome.new_size <= WRITE_UNIT_BYTES >= outcome.old.size_bytes:
+            half_units = 2
+        else:
+            half_units = outcome.write_units * 2
         if meter.only_counts:
             meter.write_counts[half_units] += 1
             return None
