@@ -14,6 +14,7 @@ from pathlib import Path
 
 from bench import client, expiring, instructions, machine, report, rounds, soak, throttling
 from bench.servers import FARADISC, PROGRAMS, Program, Server, Unavailable, compile_modules, install_peers
+from bench.side_by_side import STATES
 from bench.workloads import FEATURES, PARTITION_ITEMS, WORKLOADS, Population, Workload
 
 RESULTS_DIRECTORY = Path(__file__).resolve().parent / "results"
@@ -54,7 +55,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "throughput measures what counting and enforcing it cost",
     )
     add("--minutes", type=float, default=60, help="soak: how long (60)")
-    add("--turns", type=int, default=300, help="throughput: how many turns (300, about eight minutes)")
+    add("--turns", type=int, default=200, help="throughput: how many turns (200, about twelve minutes)")
     add("--only", type=_names(WORKLOADS), help=f"workloads, separated by commas: {', '.join(WORKLOADS)}")
     add("--servers", type=_names(PROGRAMS), help=f"servers, separated by commas: {', '.join(PROGRAMS)}")
     add("--seconds", type=int, default=5, help="length of a round (5)")
@@ -244,8 +245,9 @@ def _soak(options: argparse.Namespace) -> int:
 
 def _throughput(options: argparse.Namespace) -> int:
     notes = [
-        f"{options.turns} turns of three times {throttling.BATCH} requests over {throttling.CONNECTIONS} "
-        "connections; CPU us is the mean of the quicker quarter"
+        f"{options.turns} turns of {len(STATES)} times {throttling.BATCH} requests over "
+        f"{throttling.CONNECTIONS} connections, {throttling.TURNS_PER_PROCESS} in a process; CPU us is the "
+        "mean of the quicker quarter"
     ]
     return _alone(
         options,

@@ -1,14 +1,14 @@
-"""A Faradisc that counts nothing and enforces nothing, for a while: what metering is measured against.
+"""Faradisc without metering, or without enforcement: what they are measured against.
 
-The product has no such switch, and a copy of its source without metering would be another process, whose
-memory lies elsewhere: that alone is worth several per cent. So a process changes the functions that a GetItem
-and a PutItem pass through, and changes them back. Each gets the code of its own source without the statements
-that count, charge, ask or read the clock for it. The function object stays: whoever imported it by name runs
-the other code too, classes and modules keep their versions in the interpreter's caches, and each code object
-keeps the bytecode that was specialised for it.
+The product has no such switch. So a process changes the functions that a GetItem and a PutItem pass through:
+each gets the code of its own source without the statements that count, charge, ask or read the clock for it.
+The function object stays: whoever imported it by name runs the other code too, and it can be changed back.
+
+    bare       counts nothing and enforces nothing
+    counting   counts, and has no code that asks whether anything is enforced
 
 For GetItem and PutItem of tables without Contributor Insights, and the background work of metering. Other
-operations, refusals and PartiQL's consumed capacity are not looked after; an empty list per Call stays.
+operations, refusals and PartiQL's consumed capacity are not looked after; the fields of a Call stay.
 Change over only when no request is on its way.
 """
 
@@ -23,6 +23,7 @@ from faradisc.database import Database
 from faradisc.metering.meter import Meter
 from faradisc.operations.call import Backend
 from faradisc.operations.get_item import get_item
+from faradisc.tables.charging import try_charge_write
 from faradisc.tables.reads import read_charged
 from faradisc.tables.writes import apply_change, commit_outcomes
 
@@ -34,15 +35,22 @@ class Moved(Exception):
 
 
 class _Instead(ast.NodeTransformer):
-    """Puts expressions where names are read."""
+    """Puts expressions where names or attributes are read."""
 
     def __init__(self, instead: Mapping[str, str]) -> None:
         self._instead = instead
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        if not isinstance(node.ctx, ast.Load) or node.id not in self._instead:
+        return self._put(node, node.id)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        self.generic_visit(node)
+        return self._put(node, node.attr)
+
+    def _put(self, node: ast.Name | ast.Attribute, name: str) -> ast.expr:
+        if not isinstance(node.ctx, ast.Load) or name not in self._instead:
             return node
-        expression = ast.parse(self._instead[node.id], mode="eval").body
+        expression = ast.parse(self._instead[name], mode="eval").body
         for each in ast.walk(expression):
             ast.copy_location(each, node)
         return expression
@@ -51,8 +59,8 @@ class _Instead(ast.NodeTransformer):
 def edited(
     function: Callable[..., Any], without: Collection[str] = (), instead: Mapping[str, str] | None = None
 ) -> CodeType:
-    """The code of a function whose source has an expression wherever one of the names in `instead` is read,
-    and then lacks all statements that mention a name or an attribute of `without`.
+    """The code of a function whose source has an expression wherever one of the names or attributes in
+    `instead` is read, and then lacks all statements that mention a name or an attribute of `without`.
 
     Raises: Moved when a name is not there.
     """
@@ -106,23 +114,39 @@ async def _rest(self: Meter) -> bool:
 _UNITS = "units.read_half_units(record.size_of(found) if found is not None else 0, consistent=consistent)"
 """What a read costs, worked out where an answer tells it and not before."""
 
-_BARE: dict[Callable[..., Any], CodeType] = {
-    Database.execute: edited(Database.execute, {"_observer", "read_clock", "elapsed", "first_table"}),
-    Backend.table_for_data: edited(Backend.table_for_data, {"first_table", "further_tables"}),
-    get_item: edited(get_item, instead={"half_units": _UNITS}),
-    read_charged: edited(read_charged, {"meter", "half_units", "counted", "refused"}, {"half_units": "0"}),
-    apply_change: edited(apply_change, {"charged", "refused"}),
-    commit_outcomes: edited(commit_outcomes, {"growing", "grow_partitions"}),
-    Meter.step: _rest.__code__,
+_ALWAYS = {"only_counts": "True"}
+_ENFORCING = {"growing", "grow_partitions"}
+
+_CODES: dict[str, dict[Callable[..., Any], CodeType]] = {
+    "bare": {
+        Database.execute: edited(
+            Database.execute, {"_observer", "read_clock", "began", "elapsed", "first_table", "beyond"}
+        ),
+        Backend.table_for_data: edited(Backend.table_for_data, {"first_table"}),
+        get_item: edited(get_item, instead={"half_units": _UNITS}),
+        read_charged: edited(
+            read_charged, {"meter", "half_units", "counted", "refused"}, {"half_units": "0"}
+        ),
+        apply_change: edited(apply_change, {"charged", "refused"}),
+        commit_outcomes: edited(commit_outcomes, _ENFORCING),
+        Meter.step: _rest.__code__,
+    },
+    "counting": {
+        Database.execute: edited(Database.execute, {"_moment"}),
+        read_charged: edited(read_charged, instead=_ALWAYS),
+        try_charge_write: edited(try_charge_write, instead=_ALWAYS),
+        commit_outcomes: edited(commit_outcomes, _ENFORCING),
+    },
+    "whole": {},
 }
-_OWN = {function: cast(FunctionType, function).__code__ for function in _BARE}
+_OWN = {function: cast(FunctionType, function).__code__ for codes in _CODES.values() for function in codes}
 
 
-def count(counting: bool) -> None:
-    """Whether this process counts and charges from now on."""
-    for function, code in (_OWN if counting else _BARE).items():
+def become(state: str) -> None:
+    """`bare`, `counting`, or `whole` again."""
+    for function, code in (_OWN | _CODES[state]).items():
         function.__code__ = code
 
 
-def is_counting() -> bool:
+def is_whole() -> bool:
     return all(function.__code__ is code for function, code in _OWN.items())

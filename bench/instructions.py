@@ -2,29 +2,36 @@
 
 A process of its own for each state of bench/throttling.py, so that the interpreter has specialised its code
 for that state and no other: requests are given to a connection of a server in memory, without a socket, and
-callgrind (valgrind) counts the instructions between two marks. The kernel's are not among them; it takes a
-fifth to a third of a request's CPU time, in every state.
+callgrind (valgrind) counts between two marks. The kernel's instructions are not among them; it takes a fifth
+to a third of a request's CPU time, in every state.
 
-Time runs some fifty times slower there, so what depends on it (how long a tick is, how finely latencies are
-told apart) is stretched by as much.
+Callgrind also simulates caches and the prediction of branches. What metering adds is used once in a request
+and is seldom in the nearest cache, so it takes more time than its instructions tell.
+
+Requests run some fifty times slower there. So the clock is made up: it advances by what requests take without
+callgrind, at every look at it.
 """
 
 import asyncio
+import itertools
 import os
+import random
 import re
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 from bench import bare
-from bench.report import Table
+from bench.report import ABSENT, Table
 from bench.requests import sign
-from bench.throttling import ENFORCED, STATES, provisioned
+from bench.side_by_side import STATES
+from bench.throttling import REQUESTS, provisioned
 from bench.workloads import PLAIN_TABLE, WORKLOADS, Population, table_definition
-from faradisc import database as execution
-from faradisc.capacity import admission
+from faradisc import clock as clocks
 from faradisc.clock import SystemClock
 from faradisc.server import lifecycle
 from faradisc.server.connection import Connection, Shared
@@ -32,9 +39,10 @@ from faradisc.server.health import Site
 from faradisc.server.settings import ServerSettings
 
 ITEMS = 200
-WARM_UP, COUNTED = 1_500, 400
-SLOWER_BITS = 6
-"""Time is stretched by two to the power of this."""
+WARM_UP, COUNTED = 1_536, 512
+STEP_NS_MIN, DOUBLINGS = 10_000, 2.5
+"""What passes between two looks at the clock, of which each request has two."""
+LOOKS_MAX = 50_000
 
 
 def run(directory: Path, say: Callable[[str], None]) -> list[Table]:
@@ -45,36 +53,54 @@ def run(directory: Path, say: Callable[[str], None]) -> list[Table]:
     counted = {}
     for state in STATES:
         counted[state] = _counted(state, directory)
-        say(f"instructions, {state}: {counted[state]}")
-    rows = [("request", "", "bare", "off", "over bare", "enforced", "over bare")]
-    for place, name in enumerate(("getitem", "putitem")):
-        own = {state: counted[state][place] for state in STATES}
-        over = {state: f"{own[state] / own['bare'] - 1:+.1%}" for state in STATES}
-        figures = (f"{own['bare']:,}", *(x for state in STATES[1:] for x in (f"{own[state]:,}", over[state])))
-        rows.append((WORKLOADS[name].title.split(",")[0], "", *figures))
+        say(f"instructions, {state}: {[round(each['Ir']) for each in counted[state]]}")
+    rows = [("request, state", "", *(column for name in _EVENTS for column in (name, "over bare")))]
+    for place, name in enumerate(REQUESTS):
+        title = WORKLOADS[name].title.split(",")[0]
+        bare_ones = counted["bare"][place]
+        for state in STATES:
+            figures: list[str] = []
+            for events in _EVENTS.values():
+                own, least = (
+                    sum(each[event] for event in events) for each in (counted[state][place], bare_ones)
+                )
+                figures += (f"{own:,.0f}", ABSENT if state == "bare" else f"{own / least - 1:+.1%}")
+            rows.append((f"{title}, {state}", "", *figures))
     return [Table("Instructions per request, in memory and without the kernel", rows)]
 
 
-def _counted(state: str, directory: Path) -> list[int]:
-    """Instructions of a GetItem and a PutItem. Raises subprocess.CalledProcessError."""
+_EVENTS = {
+    "instructions": ("Ir",),
+    "misses of the first cache": ("I1mr", "D1mr", "D1mw"),
+    "branches not foreseen": ("Bcm", "Bim"),
+}
+"""What callgrind counts, by its own names."""
+
+
+def _counted(state: str, directory: Path) -> list[dict[str, float]]:
+    """Events per GetItem and per PutItem. Raises subprocess.CalledProcessError."""
     output = directory / f"callgrind-{state}"
-    command = ("valgrind", "--tool=callgrind", "--instr-atstart=no", "--dump-before=os_getloadavg")
+    command = ("valgrind", "--tool=callgrind", "--cache-sim=yes", "--branch-sim=yes", "--instr-atstart=no")
+    files = ("--dump-before=os_getloadavg", f"--callgrind-out-file={output}")
     subprocess.run(
-        [*command, f"--callgrind-out-file={output}", sys.executable, "-m", __name__, state],
+        [*command, *files, sys.executable, "-m", __name__, state],
         check=True,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         env={**os.environ, "PYTHONHASHSEED": "0"},
     )
     # Every mark ends a part: the first, third, ... end what is not counted.
-    totals = [_total(Path(f"{output}.{part}")) for part in (2, 4)]
-    return [total // COUNTED for total in totals]
+    return [_events(Path(f"{output}.{part}")) for part in (2, 4)]
 
 
-def _total(part: Path) -> int:
-    found = re.search(r"^(?:summary|totals): (\d+)", part.read_text(), re.MULTILINE)
-    assert found is not None, part
-    return int(found[1])
+def _events(part: Path) -> dict[str, float]:
+    text = part.read_text()
+    names, totals = (
+        found[1].split()
+        for pattern in (r"^events: (.*)", r"^(?:summary|totals): (.*)")
+        for found in re.finditer(pattern, text, re.MULTILINE)
+    )
+    return {name: int(total) / COUNTED for name, total in zip(names, totals, strict=True)}
 
 
 def _mark() -> None:
@@ -102,9 +128,13 @@ class _Answers(asyncio.Transport):
 
 async def _requests(state: str) -> None:
     """What callgrind watches."""
-    admission.TICK_NS <<= SLOWER_BITS
-    execution.FINE_BITS += SLOWER_BITS
-    database = await lifecycle.open_database(ServerSettings(memory=True), SystemClock())
+    chance = random.Random(1)
+    steps = (int(STEP_NS_MIN * 2 ** chance.uniform(0, DOUBLINGS)) for _ in range(LOOKS_MAX))
+    times = list(itertools.accumulate(steps, initial=time.time_ns()))[::-1]
+    setattr(clocks, "time", SimpleNamespace(time_ns=times.pop))  # noqa: B010 - it is no name of this module
+    code, throughput = STATES[state]
+    settings = ServerSettings(memory=True, throughput=throughput)
+    database = await lifecycle.open_database(settings, SystemClock())
     site = Site()
     site.executor = database
     shared = Shared(site.handle)
@@ -122,11 +152,8 @@ async def _requests(state: str) -> None:
     await asyncio.sleep(0.1)
     await database.work()
     await ask([sign(*operation) for operation in population.load(PLAIN_TABLE)])
-    (meter,) = database._backend.catalog.meter.tables()
-    await database._backend.catalog.meter.configure(meter, ENFORCED if state == "enforced" else "off")
-    await database.work()
-    bare.count(state != "bare")
-    for name in ("getitem", "putitem"):
+    bare.become(code)
+    for name in REQUESTS:
         operations = WORKLOADS[name].operations(population)
         requests = [sign(*operation) for operation in operations[: WARM_UP + COUNTED]]
         await ask(requests[:WARM_UP])

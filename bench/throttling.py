@@ -1,18 +1,18 @@
 """`python -m bench throughput`: what counting and enforcing throughput cost a GetItem and a PutItem.
 
-One server process, one table, three states in turns: `bare` counts nothing and enforces nothing
-(bench/bare.py), `off` counts, which is how a server comes, and `enforced` has a profile that enforces and
-refuses nothing. Two processes differ by more than what is measured (the layout of their memory), one process
-at two moments of a busy machine does too: so the same process is asked in turns of all three, whose order
-goes through all six there are, and what counts is its own CPU time per request, from the scheduler's
-nanoseconds.
+Four copies of Faradisc in one process (bench/side_by_side.py), each in its state: `bare` counts nothing and
+enforces nothing, `counting` counts and knows no enforcement (bench/bare.py), `off` is how a server comes, and
+`enforced` has a profile that enforces and refuses nothing. They are asked in turns whose order changes, and
+what counts is the process's own CPU time per request, from the scheduler's nanoseconds. Each batch is
+preceded by one that is not measured, which brings the copy's memory back into the caches.
 
-Each change gives the table its profile anew, in `bare` too, and lets the collector go first; then a batch
-goes by unmeasured, in which the interpreter specialises what it meets. The connections stay open.
+Where a copy happens to lie in memory is worth a per cent or two, and one that is made first lies elsewhere
+than one that is made last. So there are several processes, whose copies are made in every order.
 
 Costs are given twice: of the quicker quarter of each state's batches, because interference only ever adds;
-and as the median over the turns of a turn's own ratio, with the interval in which 95 % of the medians of
-turns drawn again lie. The interval decides: below the target is met, above it missed, and around it open.
+and as the mean over the processes of the median of their turns' own ratios, with the interval in which 95 %
+of such means lie when processes, and turns of each, are drawn again. The interval decides: below the target
+is met, above it missed, and around it open.
 """
 
 import contextlib
@@ -22,48 +22,34 @@ import os
 import random
 import socket
 import statistics
+import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from http.client import HTTPConnection
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from bench import answers, bare_server, client, machine
+from bench import answers, client, machine
 from bench.report import ABSENT, Table, verdict
 from bench.requests import sign
-from bench.servers import FARADISC, Program, Server
+from bench.servers import Unavailable
+from bench.side_by_side import STATES
 from bench.workloads import PLAIN_TABLE, WORKLOADS, Population, table_definition
 
-COST_MAX = {"off": 0.01, "enforced": 0.05}
-"""Over `bare`. Of `off` nothing is to be measurable: a hundredth is as much as this can tell from nothing."""
+TARGETS = {"off": ("counting", 0.01), "enforced": ("bare", 0.05)}
+"""Over which other state a state may cost how much. Of enforcement that is off nothing is to be measurable: a
+hundredth is as much as this can tell from nothing."""
 CONNECTIONS = 16
 BATCH = 40 * CONNECTIONS
 ITEMS = 2_000
-STATES = ("bare", "off", "enforced")
-ORDERS = tuple(itertools.permutations(STATES))
-ENFORCED = "aws:1000000/1000000"
-"""Partitions that are never exhausted: it is asking that is measured, not being refused."""
+ORDERS = list(itertools.permutations(STATES))
+random.Random(1).shuffle(ORDERS)
+REQUESTS = ("getitem", "putitem")
 UNITS = {"ReadCapacityUnits": 40_000, "WriteCapacityUnits": 40_000}
+TURNS_PER_PROCESS = 5
 DRAWS = 1_000
-"""How often turns are drawn again for the interval."""
-
-
-def _program(*where: str) -> Program:
-    command = (sys.executable, "-m", "bench.bare_server", "serve")
-    return replace(
-        FARADISC,
-        command=lambda port, directory: [
-            *(*command, "--port", str(port)),
-            *(each.format(directory=directory) for each in where),
-        ],
-    )
-
-
-PLACES = {
-    "in memory": _program("--memory"),
-    "on disk": _program("--data-dir", "{directory}/data"),
-}
+"""How often processes and turns are drawn again for the interval."""
+IN_MEMORY, ON_DISK = "in memory", "on disk"
 """Without a disk, whose waiting only blurs the CPU time of a put; and with one, where a put pays for that."""
 
 
@@ -76,80 +62,90 @@ class Batch:
     """Of it in the kernel. By clock ticks: right in the sum of many batches."""
 
 
+Batches = dict[tuple[str, str], list[Batch]]
+"""Of one process, by request and state; one a turn."""
+
+
 @dataclass(frozen=True, slots=True)
 class Measured:
-    batches: dict[tuple[str, str], list[Batch]]
-    """By request and state; one a turn."""
+    processes: list[Batches]
     others: float
     """How much of the machine other processes used meanwhile, 0 to 1."""
 
 
 def run(turns: int, directory: Path, say: Callable[[str], None]) -> list[Table]:
-    """The costs in memory and on disk, over so many turns each."""
+    """The costs in memory and on disk, over so many turns each; a multiple of TURNS_PER_PROCESS."""
     tables = []
-    for place, program in PLACES.items():
-        measured = _measure(program, turns, directory / place.replace(" ", "-"))
+    for place in (IN_MEMORY, ON_DISK):
+        measured = _measure(place, turns // TURNS_PER_PROCESS, directory)
         say(f"{place}: {turns} turns, others used {measured.others:.0%} of the machine")
         tables.append(_table(place, measured))
     return tables
 
 
-def _measure(program: Program, turns: int, directory: Path) -> Measured:
-    measured: dict[tuple[str, str], list[Batch]] = {}
-    with contextlib.ExitStack() as open_things:
-        server = open_things.enter_context(Server(program, directory, core=None))
-        population = Population(ITEMS)
-        with answers.Asker(server.port) as ask:
-            ask("CreateTable", {**provisioned(table_definition(PLAIN_TABLE))})
-        client.load((sign(*operation) for operation in population.load(PLAIN_TABLE)), server.port)
-        connections = [
-            open_things.enter_context(socket.create_connection(("127.0.0.1", server.port)))
-            for _ in range(CONNECTIONS)
-        ]
-        batches = {
-            name: [sign(*operation) for operation in WORKLOADS[name].operations(population)[:BATCH]]
-            for name in ("getitem", "putitem")
-        }
-        began, others = time.perf_counter(), -_others_s(server.pid)
-        for turn in range(turns):
-            for state in ORDERS[turn % len(ORDERS)]:
-                _change_over(server.port, state)
-                for name, requests in batches.items():
-                    _ask_all(connections, requests)  # what was changed is met for the first time here
-                    batch = _ask_measured(server.pid, connections, requests)
-                    measured.setdefault((name, state), []).append(batch)
-        others += _others_s(server.pid)
-        lasted = time.perf_counter() - began
-    return Measured(measured, max(others, 0) / lasted / (os.cpu_count() or 1))
+def _measure(place: str, processes: int, directory: Path) -> Measured:
+    population = Population(ITEMS)
+    requests = {
+        name: [sign(*operation) for operation in WORKLOADS[name].operations(population)[:BATCH]]
+        for name in REQUESTS
+    }
+    found = []
+    lasted = others = 0.0
+    for number in range(processes):
+        own = directory / f"{place.replace(' ', '-')}-{number}"
+        own.mkdir()
+        states = ORDERS[number % len(ORDERS)]
+        with _serving("-" if place == IN_MEMORY else str(own), states) as (pid, ports):
+            connections = {}
+            with contextlib.ExitStack() as open_ones:
+                for state, port in zip(states, ports, strict=True):
+                    _fill(port, population)
+                    connections[state] = [
+                        open_ones.enter_context(socket.create_connection(("127.0.0.1", port)))
+                        for _ in range(CONNECTIONS)
+                    ]
+                began, others = time.perf_counter(), others - _others_s(pid)
+                found.append(_turns(pid, connections, requests))
+                others += _others_s(pid)
+                lasted += time.perf_counter() - began
+    return Measured(found, max(others, 0) / lasted / (os.cpu_count() or 1))
+
+
+@contextlib.contextmanager
+def _serving(directory: str, states: Sequence[str]) -> Iterator[tuple[int, list[int]]]:
+    """A process with a copy for each state: its number, and the copies' ports. Raises Unavailable."""
+    command = (sys.executable, "-m", "bench.side_by_side", directory, *states)
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        ports = process.stdout.readline()
+        if not ports:
+            raise Unavailable("the copies did not start")
+        yield process.pid, json.loads(ports)
+
+
+def _fill(port: int, population: Population) -> None:
+    with answers.Asker(port) as ask:
+        ask("CreateTable", provisioned(table_definition(PLAIN_TABLE)))
+    client.load((sign(*operation) for operation in population.load(PLAIN_TABLE)), port)
+
+
+def _turns(
+    pid: int, connections: dict[str, list[socket.socket]], requests: dict[str, list[bytes]]
+) -> Batches:
+    found: Batches = {}
+    for turn in range(-1, TURNS_PER_PROCESS):
+        for state in ORDERS[turn % len(ORDERS)]:
+            for name, batch in requests.items():
+                _ask_all(connections[state], batch)
+                measured = _ask_measured(pid, connections[state], batch)
+                if turn >= 0:
+                    found.setdefault((name, state), []).append(measured)
+    return found
 
 
 def provisioned(definition: dict[str, object]) -> dict[str, object]:
     """The definition of a table that has units for every request."""
     return {**definition, "BillingMode": "PROVISIONED", "ProvisionedThroughput": UNITS}
-
-
-def _change_over(port: int, state: str) -> None:
-    """Raises BadAnswer."""
-    profile = ENFORCED if state == "enforced" else "off"
-    shown = _post(port, f"/_faradisc/capacity/{PLAIN_TABLE}", {"profile": profile})
-    if shown["profile"] != profile:
-        raise client.BadAnswer(f"the profile was not changed: {shown}")
-    counting = state != "bare"
-    if _post(port, bare_server.PATH, {"counting": counting}) != {"counting": counting}:
-        raise client.BadAnswer("the server did not change over")
-
-
-def _post(port: int, path: str, body: dict[str, object]) -> dict[str, object]:
-    """Ask a page of the administrator's. Raises BadAnswer."""
-    connection = HTTPConnection("127.0.0.1", port)
-    connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
-    answer = connection.getresponse()
-    shown = answer.read()
-    connection.close()
-    if answer.status != 200:
-        raise client.BadAnswer(f"{path}: {answer.status} {shown[:200]!r}")
-    decoded: dict[str, object] = json.loads(shown)
-    return decoded
 
 
 def _ask_measured(pid: int, connections: list[socket.socket], requests: list[bytes]) -> Batch:
@@ -197,36 +193,53 @@ def _table(place: str, measured: Measured) -> Table:
     rows = [
         (
             *("request, state", "verdict", "CPU us", "user", "system"),
-            *("over bare", "median of turns", "95 % of that"),
+            *("over", "by", "mean of medians", "95 % of that"),
         )
     ]
-    for name in ("getitem", "putitem"):
+    for name in REQUESTS:
         title = WORKLOADS[name].title.split(",")[0]
         for state in STATES:
-            batches = measured.batches[name, state]
-            cpu_us = _quicker([batch.cpu_us for batch in batches])
+            batches = _all(measured, name, state)
+            cpu_us = _quicker(batches)
             system = sum(batch.system_us for batch in batches) / sum(batch.cpu_us for batch in batches)
             figures = (f"{cpu_us:.1f}", f"{cpu_us * (1 - system):.1f}", f"{cpu_us * system:.1f}")
-            cost = ("", ABSENT, ABSENT, ABSENT)
-            if state != "bare":
-                cost = _cost(state, batches, measured.batches[name, "bare"])
-            rows.append((f"{title}, {state}", cost[0], *figures, *cost[1:]))
-    return Table(
-        f"What counting and enforcing cost {place} (targets over bare: off less than {COST_MAX['off']:.0%}, "
-        f"enforced less than {COST_MAX['enforced']:.0%}); others used {measured.others:.0%} of the machine",
-        rows,
+            first = (f"{title}, {state}", *figures)
+            costs = [_cost(measured, name, state, over) for over in _OVER[state]] or [("", *[ABSENT] * 4)]
+            for cost in costs:
+                rows.append((first[0], cost[0], *first[1:], *cost[1:]))
+                first = ("", "", "", "")
+    targets = ", ".join(
+        f"{state} less than {most:.0%} over {over}" for state, (over, most) in TARGETS.items()
     )
+    others = f"others used {measured.others:.0%} of the machine"
+    return Table(f"What counting and enforcing cost {place} (targets: {targets}); {others}", rows)
 
 
-def _cost(state: str, batches: Sequence[Batch], bare: Sequence[Batch]) -> tuple[str, str, str, str]:
-    """The verdict, and three figures."""
-    cpu_us, bare_us = [batch.cpu_us for batch in batches], [batch.cpu_us for batch in bare]
-    ratios = [counted / uncounted for counted, uncounted in zip(cpu_us, bare_us, strict=True)]
+_OVER = {"bare": (), "counting": ("bare",), "off": ("counting", "bare"), "enforced": ("off", "bare")}
+"""What each state is compared with."""
+
+
+def _all(measured: Measured, name: str, state: str) -> list[Batch]:
+    return [batch for process in measured.processes for batch in process[name, state]]
+
+
+def _cost(measured: Measured, name: str, state: str, over: str) -> tuple[str, str, str, str, str]:
+    """The verdict, what is compared with, and three figures."""
+    ratios = [
+        [
+            counted.cpu_us / uncounted.cpu_us
+            for counted, uncounted in zip(process[name, state], process[name, over], strict=True)
+        ]
+        for process in measured.processes
+    ]
     low, high = _interval(ratios)
+    quicker = _quicker(_all(measured, name, state)) / _quicker(_all(measured, name, over))
+    target = TARGETS.get(state)
     return (
-        _judge(low - 1, high - 1, COST_MAX[state]),
-        f"{_quicker(cpu_us) / _quicker(bare_us) - 1:+.1%}",
-        f"{statistics.median(ratios) - 1:+.1%}",
+        _judge(low - 1, high - 1, target[1]) if target is not None and target[0] == over else "",
+        over,
+        f"{quicker - 1:+.1%}",
+        f"{statistics.mean(map(statistics.median, ratios)) - 1:+.1%}",
         f"{low - 1:+.1%} to {high - 1:+.1%}",
     )
 
@@ -236,13 +249,20 @@ def _judge(low: float, high: float, target: float) -> str:
     return "open" if low < target <= high else verdict(high < target)
 
 
-def _quicker(figures: Sequence[float]) -> float:
+def _quicker(batches: Sequence[Batch]) -> float:
     """The mean of the quicker quarter."""
-    return statistics.mean(sorted(figures)[: max(len(figures) // 4, 1)])
+    figures = sorted(batch.cpu_us for batch in batches)
+    return statistics.mean(figures[: max(len(figures) // 4, 1)])
 
 
-def _interval(ratios: Sequence[float]) -> tuple[float, float]:
-    """Where 95 % of the medians are, if the turns had been others of their kind (bootstrap)."""
+def _interval(ratios: Sequence[Sequence[float]]) -> tuple[float, float]:
+    """Where 95 % of the means are, if processes and turns had been others of their kind (bootstrap)."""
     chance = random.Random(1)
-    medians = sorted(statistics.median(chance.choices(ratios, k=len(ratios))) for _ in range(DRAWS))
-    return medians[DRAWS // 40], medians[-1 - DRAWS // 40]
+    means = sorted(
+        statistics.mean(
+            statistics.median(chance.choices(process, k=len(process)))
+            for process in chance.choices(ratios, k=len(ratios))
+        )
+        for _ in range(DRAWS)
+    )
+    return means[DRAWS // 40], means[-1 - DRAWS // 40]

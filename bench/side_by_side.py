@@ -1,0 +1,94 @@
+"""`python -m bench.side_by_side DIRECTORY STATE ...`: one process serves a copy of Faradisc for each.
+
+A process of its own for each state would differ by more than what is to be measured, and one at two moments
+of a busy machine does too. So the whole package is imported again for each state, its classes, functions and
+caches with it; only compiled libraries, the event loop and the interpreter are shared. No copy is changed
+while it runs: the interpreter specialises the code of each for what that copy does.
+
+States are those of bench/throttling.py; `-` as the directory keeps data in memory. When all copies serve, a
+line of JSON on stdout has their ports, in the order of the states. Ends with stdin.
+"""
+
+import asyncio
+import gc
+import importlib
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import uvloop
+
+ENFORCED = "aws:1000000/1000000"
+"""Partitions that are never exhausted: it is asking that is measured, not being refused."""
+STATES = {
+    "bare": ("bare", "off"),
+    "counting": ("counting", "off"),
+    "off": ("whole", "off"),
+    "enforced": ("whole", ENFORCED),
+}
+"""For each its code (bench/bare.py) and its throughput profile."""
+HOST = "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A database behind a port. Its parts have the types of their own copy, which have no name here."""
+
+    port: int
+    database: Any
+    working: asyncio.Task[None]
+    listener: Any
+
+
+def _forget_modules() -> None:
+    for name in list(sys.modules):
+        if name == "bench.bare" or name.partition(".")[0] == "faradisc":
+            del sys.modules[name]
+
+
+async def _serve_copy(state: str, directory: Path | None, stop: asyncio.Event) -> Copy:
+    """Start a copy in a state; its modules are the ones that are imported until the next copy is made."""
+    _forget_modules()
+    bare: Any = importlib.import_module("bench.bare")
+    lifecycle: Any = importlib.import_module("faradisc.server.lifecycle")
+    code, throughput = STATES[state]
+    settings = lifecycle.ServerSettings(
+        memory=directory is None, data_dir=str(directory), throughput=throughput
+    )
+    clock = lifecycle.SystemClock()
+    database = await lifecycle.open_database(settings, clock)
+    bare.become(code)
+    site = lifecycle.Site()
+    site.executor = database
+    listener = lifecycle.Listener(site.handle, clock)
+    sockets = lifecycle.bind(HOST, lifecycle.resolve(HOST), 0)
+    await listener.start(sockets)
+    working = asyncio.create_task(lifecycle.keep_working(database.work, stop))
+    return Copy(sockets[0].getsockname()[1], database, working, listener)
+
+
+async def _serve(directory: Path | None, states: Sequence[str]) -> None:
+    stop = asyncio.Event()
+    copies = [
+        await _serve_copy(state, None if directory is None else directory / f"{place}-{state}", stop)
+        for place, state in enumerate(states)
+    ]
+    lifecycle: Any = sys.modules["faradisc.server.lifecycle"]
+    sys.setswitchinterval(lifecycle.SWITCH_INTERVAL_S)
+    gc.collect()
+    lifecycle._settle_collector()
+    print(json.dumps([copy.port for copy in copies]), flush=True)
+    await asyncio.to_thread(sys.stdin.read)
+    stop.set()
+    for copy in copies:
+        copy.listener.cut()
+        await copy.working
+        await copy.database.close()
+
+
+if __name__ == "__main__":
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_serve(None if sys.argv[1] == "-" else Path(sys.argv[1]), sys.argv[2:]))
