@@ -47,9 +47,11 @@ if TYPE_CHECKING:
 _TURNS_MAX = 60
 _CLOSE = 1e-5
 _GATES_MANY = 40
+_TURNS_OF_MANY = 8
 _CLOSE_OF_MANY = 1e-3
-"""Of many gates each ratio is good enough within this part of itself: what passes too much is debt, what
-passes too little is there in the next second, and ratios begin where they were."""
+"""Of many gates each ratio is good enough within this part of itself, or if a better one changes what passes
+by less than half a request, or after so many turns: what passes too much is debt, what passes too little is
+there in the next second, and ratios begin where they were."""
 _LOOKS_MAX = 4
 _SAME = 0.1
 """Gates in step are looked at again if what they let through together has changed by more."""
@@ -460,16 +462,14 @@ def balance(demands: list[Demand], lasting_ns: int) -> Balanced:
 
 def _solve(demands: list[Demand], groups: list[list[Gate]], gates: list[Gate]) -> None:
     many = len(gates) > _GATES_MANY
-    for _ in range(_TURNS_MAX):
+    for _ in range(_TURNS_OF_MANY if many else _TURNS_MAX):
         settled = True
         for group in groups:
             _load(demands, gates)
             for gate in group:
                 before = gate.ratio
                 gate.ratio = ratio = _fitting(gate)
-                close = ratio * _CLOSE_OF_MANY if many else _CLOSE
-                if abs(ratio - before) > close:
-                    settled = False
+                settled = settled and abs(ratio - before) <= (_near(gate) if many else _CLOSE)
         if settled:
             break
 
@@ -545,6 +545,12 @@ def _sort_out(gate: Gate, into: dict[int, Gate]) -> None:
         gate.cost = 0
     else:
         gate.ratio = 1.0
+
+
+def _near(gate: Gate) -> float:
+    """How far from its present ratio a gate's ratio may be, if it is one of many."""
+    half = gate.cost / (2 * gate.available) if gate.available and gate.cost > 0 else 0.0
+    return gate.ratio * max(_CLOSE_OF_MANY, half)
 
 
 def _fitting(gate: Gate) -> float:

@@ -29,6 +29,9 @@ _APART = 2 * 31_415_926_535
 """Keeps streams from being rounded in step."""
 LOTS_MAX = 12
 """Partitions of indexes that would make more lots share one with the rest."""
+_PLACES_MAX = 120
+"""Lots, times the partitions of the table that each is divided over, are no more than this: where many of
+those refuse, it matters little which partition of an index others are for (a few tenths of a percent)."""
 
 Parts = list[tuple[Share, float]]
 """Partitions of an index, and what part of a lot's requests is for each; they add up to 1."""
@@ -176,14 +179,17 @@ class StreamState:
         if not self.retries.waits or not self._shares:
             return
         own: list[list[Cell]] = []
+        most = min(max(_PLACES_MAX // self.division.places, 1), LOTS_MAX)
         for position, shares in enumerate(self._shares):
             lately = {share.cell for share in shares if share.gate.refuses} | self._left_behind(position)
             cells = {lot.cells[position]: None for lot in self._lots.values()}
             own.append([cell for cell in cells if cell in lately and cell is not None])
             refusing = sorted((share for share in shares if share.gate.ratio < 1), key=_ratio)
             for share in refusing:
-                if share.cell not in own[position] and prod(len(mine) + 1 for mine in own) < LOTS_MAX:
+                if share.cell not in own[position] and prod(len(mine) + 1 for mine in own) < most:
                     own[position].append(share.cell)
+        while prod(len(mine) + 1 for mine in own) > most:
+            max(own, key=len).pop()
         keys = list(product(*([None, *cells] for cells in own)))
         before = self._lots
         if keys == list(before):

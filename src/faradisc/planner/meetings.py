@@ -16,34 +16,42 @@ from faradisc.planner.gates import Gate, Grid
 from faradisc.planner.instep import meets, open_too
 
 _CLOSE = 1e-5
-_STEPS = 8
+_STEPS = 4
 """Steps between a ratio and twice of it: gates of a flock have the same."""
-_FINE_STEPS = 64
+_PHASES = 32
+"""Gates of a flock open within such a part of the period."""
+_FINE_STEPS = 16
 """The same of what flocks let through together, which is worked out once for every step."""
 
 
 class Flock:
     """Gates of the same grid, or any single one."""
 
-    __slots__ = ("gates", "grid", "ratio", "rough")
+    __slots__ = ("gates", "grid", "near", "ratio", "rough")
 
-    def __init__(self, gates: list[Gate], *, rough: bool = False) -> None:
+    def __init__(self, gates: list[Gate], grid: Grid | None, *, rough: bool = False) -> None:
         self.gates = gates
         self.rough = rough
         """Whether it is one of many."""
-        self.grid = gates[0].grid
+        self.grid = grid
         self.ratio = 1.0
         """Their mean one, when it was last looked at."""
+        self.near = 1.0
+        """About that: of many flocks, few different ones."""
 
     def look(self) -> None:
         gates = self.gates
-        self.ratio = gates[0].ratio if len(gates) == 1 else sum([gate.ratio for gate in gates]) / len(gates)
+        ratio = gates[0].ratio if len(gates) == 1 else sum([gate.ratio for gate in gates]) / len(gates)
+        self.ratio = self.near = ratio
+        if self.rough:
+            mantissa, exponent = frexp(ratio)
+            self.near = ldexp(round(mantissa * 2 * _FINE_STEPS), exponent) / (2 * _FINE_STEPS)
 
 
 class Meeting:
     """Two flocks that open in step, and so let a request through more or less often than by chance."""
 
-    __slots__ = ("_seen", "more", "offset", "one", "other", "periods", "weight")
+    __slots__ = ("_seen", "_times", "more", "offset", "one", "other", "periods", "weight")
 
     def __init__(self, one: Flock, other: Flock, periods: Fraction, offset: float, weight: float) -> None:
         self.one = one
@@ -56,28 +64,25 @@ class Meeting:
         self.weight = weight
         """What part of the requests that meet the one meet the other."""
         self._seen = (-1.0, -1.0)
+        self._times = 1.0
+        """How many times as often as by chance the other lets those through who pass the one."""
         self.more = 0.0
         """The part of those who pass the one that passes the other, beyond those who would by chance."""
 
     def look(self) -> float:
         """Set `more` by the ratios of both, and return it."""
-        one, other = self.one.ratio, self.other.ratio
+        one, other = self.one.near, self.other.near
         before = self._seen
         if abs(one - before[0]) > _CLOSE * one or abs(other - before[1]) > _CLOSE * other:
             self._seen = (one, other)
+            periods = self.periods
             if self.one.rough:
-                near = _rounded(other)
-                periods = self.periods
-                both = _open_too(_rounded(one), near, periods.numerator, periods.denominator, self.offset)
-                self.more = other * (both / near - 1.0) if near else 0.0
+                both = _open_too(one, other, periods.numerator, periods.denominator, self.offset)
             else:
-                self.more = open_too(one, other, self.periods, self.offset) - other
+                both = open_too(one, other, periods, self.offset)
+            self._times = both / other if other else 1.0
+        self.more = self.other.ratio * (self._times - 1.0)
         return self.more
-
-
-def _rounded(ratio: float) -> float:
-    mantissa, exponent = frexp(ratio)
-    return ldexp(round(mantissa * 2 * _FINE_STEPS), exponent) / (2 * _FINE_STEPS)
 
 
 @lru_cache(maxsize=1 << 14)
@@ -87,14 +92,16 @@ def _open_too(part: float, other: float, numerator: int, denominator: int, offse
 
 def flocks(gates: Iterable[Gate], many: bool) -> list[Flock]:
     """Those that have a grid. `many`: in flocks, else one by one."""
-    with_grid = [gate for gate in gates if gate.grid is not None]
     if not many:
-        return [Flock([gate]) for gate in with_grid]
-    groups: dict[tuple[Grid | None, int, int], list[Gate]] = {}
-    for gate in with_grid:
-        mantissa, exponent = frexp(gate.ratio)
-        groups.setdefault((gate.grid, exponent, int(mantissa * 2 * _STEPS)), []).append(gate)
-    return [Flock(group, rough=True) for group in groups.values()]
+        return [Flock([gate], gate.grid) for gate in gates if gate.grid is not None]
+    groups: dict[tuple[Grid, int, int], list[Gate]] = {}
+    for gate in gates:
+        if gate.grid is not None:
+            cost, rate, earned = gate.grid
+            mantissa, exponent = frexp(gate.ratio)
+            about = cost, rate, earned * _PHASES // cost * cost // _PHASES
+            groups.setdefault((about, exponent, int(mantissa * 2 * _STEPS)), []).append(gate)
+    return [Flock(group, key[0], rough=True) for key, group in groups.items()]
 
 
 def meet(one: Flock, other: Flock, weight: float) -> Meeting | None:
@@ -109,7 +116,8 @@ def meet(one: Flock, other: Flock, weight: float) -> Meeting | None:
         return None
     # Since when each has been earning what its next request costs, in periods.
     since, before = earned / cost, gained / price
-    offset = (since * ratio.numerator - before * ratio.denominator) % 1
+    # It stays the same for as long as both refuse, but for the last digits.
+    offset = round((since * ratio.numerator - before * ratio.denominator) % 1, 6)
     return Meeting(one, other, ratio, offset, weight)
 
 

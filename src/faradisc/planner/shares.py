@@ -287,6 +287,11 @@ class Division:
             self._upto = list(accumulate([self._crowd.weight, *(share.weight for share in self._apart)]))
         return self._crowd
 
+    @property
+    def places(self) -> int:
+        """Partitions that are asked one by one, and the crowd."""
+        return len(self._apart) + 1
+
     def stranger(self, cell: Cell, gates: Gates) -> Share:
         """A partition to which these keys send nothing, and earlier ones did. Requires: there is a shape."""
         share = self._strangers.get(cell)
