@@ -396,7 +396,7 @@ def divide(count: int, upto: list[int], phase: int) -> tuple[list[int], int]:
     return counts, phase
 
 
-_LITTLE = 0.02
+_LITTLE = 0.05
 """A bank here and there that runs out is made good by what it owes then."""
 
 

@@ -29,7 +29,7 @@ _MUCH = 10
 step is long."""
 _SAME = 0.01
 _OF_ALL = 0.002
-_DRIFTED = 2.0
+_DRIFTED = 5.0
 """A long step may differ by so many times as much."""
 
 Counts = tuple[int, ...]
