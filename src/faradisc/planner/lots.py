@@ -3,14 +3,16 @@
 A retry has the keys of the attempt before it. Where one partition of a global index refuses and the others
 do not, those who come back are for that one, and another round must not scatter them over all. So a
 partition of an index that refuses gets a *lot* of its own: the stream's requests for it, with
-turnstiles of their own. The rest is one lot. With several indexes there is a lot for each combination.
+turnstiles of their own. Partitions that are asked about equally much of what they earn refuse equally often,
+and have one together, named after the one that led the way. The rest is one lot. With several indexes there
+is a lot for each combination.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from itertools import accumulate, pairwise, product
-from math import prod
+from math import frexp, prod
 from typing import TYPE_CHECKING
 
 from faradisc.capacity.config import HALF_UNIT
@@ -29,9 +31,11 @@ _APART = 2 * 31_415_926_535
 """Keeps streams from being rounded in step."""
 LOTS_MAX = 12
 """Partitions of indexes that would make more lots share one with the rest."""
-_PLACES_MAX = 120
-"""Lots, times the partitions of the table that each is divided over, are no more than this: where many of
-those refuse, it matters little which partition of an index others are for (a few tenths of a percent)."""
+_PLACES_FEW = 120
+"""Lots are few if they are no more than this, times the partitions of the table that each is divided over."""
+_STEPS = (4, 2, 1)
+"""Steps between a burden and twice of it: partitions of the same are in one lot. Larger steps, if lots were
+not few."""
 
 Parts = list[tuple[Share, float]]
 """Partitions of an index, and what part of a lot's requests is for each; they add up to 1."""
@@ -45,7 +49,8 @@ class Lot:
 
     def __init__(self, cells: tuple[Cell | None, ...], retries: Retries) -> None:
         self.cells = cells
-        """Per index the partition that these requests are for; None: any that has no lot of its own."""
+        """Per index the partition that leads those which these requests are for; None: any that has no lot of
+        its own."""
         self.turnstiles: dict[Cell | None, Turnstile] = {}
         """By partition of the table. Those that have refused nothing lately, its crowd (shares.py), have one
         in common: None."""
@@ -78,8 +83,8 @@ class StreamState:
     """One stream under way."""
 
     __slots__ = (
-        "_gates", "_lots", "_parts", "_phase", "_shares", "_upto", "among", "asked", "division", "first",
-        "flow", "gate", "indexes", "number", "retries", "shape", "stream",
+        "_gates", "_leads", "_lots", "_parts", "_phase", "_shares", "_upto", "among", "asked", "division",
+        "first", "flow", "gate", "indexes", "number", "retries", "shape", "stream",
     )  # fmt: skip
 
     def __init__(self, stream: Stream, flow: FlowNote, retries: Retries, number: int, gates: Gates) -> None:
@@ -104,6 +109,8 @@ class StreamState:
         for indexes whose keys follow one another."""
         rest: tuple[Cell | None, ...] = (None,) * len(stream.indexes)
         self._lots = {rest: Lot(rest, retries)}
+        self._leads: list[dict[Cell, Cell]] = [{} for _ in stream.indexes]
+        """Per index: by partition, after which one its lot is named."""
         self._shares: list[list[Share]] = []
         self._parts: list[dict[Cell | None, Parts]] = []
         self._upto: list[int] = [ONE]
@@ -145,10 +152,10 @@ class StreamState:
         weights: list[dict[Cell | None, float]] = []
         for position, shares in enumerate(self._shares):
             own = {lot.cells[position] for lot in self._lots.values()}
+            leads = self._leads[position]
             parts: dict[Cell | None, Parts] = {cell: [] for cell in own}
             for share in shares:
-                key = share.cell if share.cell in own else None
-                parts[key].append((share, share.weight / ONE))
+                parts[leads.get(share.cell)].append((share, share.weight / ONE))
             weighed = {cell: sum(weight for _, weight in some) for cell, some in parts.items()}
             for cell, some in parts.items():
                 whole = weighed[cell]
@@ -178,21 +185,22 @@ class StreamState:
         """Give lots to partitions of indexes that refuse, and take them from those that have not lately."""
         if not self.retries.waits or not self._shares:
             return
-        own: list[list[Cell]] = []
-        most = min(max(_PLACES_MAX // self.division.places, 1), LOTS_MAX)
-        for position, shares in enumerate(self._shares):
-            lately = {share.cell for share in shares if share.gate.refuses} | self._left_behind(position)
-            cells = {lot.cells[position]: None for lot in self._lots.values()}
-            own.append([cell for cell in cells if cell in lately and cell is not None])
-            refusing = sorted((share for share in shares if share.gate.ratio < 1), key=_ratio)
-            for share in refusing:
-                if share.cell not in own[position] and prod(len(mine) + 1 for mine in own) < most:
-                    own[position].append(share.cell)
-        while prod(len(mine) + 1 for mine in own) > most:
-            max(own, key=len).pop()
+        few = min(max(_PLACES_FEW // self.division.places, 1), LOTS_MAX)
+        for steps in _STEPS:
+            leads = [self._lead(position, steps) for position in range(len(self._shares))]
+            own = [list(dict.fromkeys(mine.values())) for mine in leads]
+            if prod(len(mine) + 1 for mine in own) <= few:
+                break
+        while prod(len(mine) + 1 for mine in own) > LOTS_MAX:
+            last = max(own, key=len).pop()
+            leads = [{cell: leader for cell, leader in mine.items() if leader is not last} for mine in leads]
+        if leads == self._leads:
+            return
+        self._leads = leads
         keys = list(product(*([None, *cells] for cells in own)))
         before = self._lots
         if keys == list(before):
+            self._weigh()
             return
         self._lots = {key: Lot(key, self.retries) for key in keys}
         self._weigh()
@@ -201,9 +209,28 @@ class StreamState:
             heirs = [
                 (lot, weight)
                 for lot, weight in zip(self._lots.values(), of_lots, strict=True)
-                if all(map(_succeeds, lot.cells, old.cells, self._known(before), own))
+                if all(map(_succeeds, lot.cells, old.cells, self._known(before), leads))
             ]
             old.bequeath(heirs)
+
+    def _lead(self, position: int, steps: int) -> dict[Cell, Cell]:
+        """The partitions of an index that refuse, or did lately, and after which of them the lot of each is
+        named: those that name one now come first, then those that refuse most."""
+        left_behind = self._left_behind(position)
+        known = [cell for cell in {lot.cells[position]: None for lot in self._lots.values()} if cell]
+        found = {cell: cell for cell in known if cell in left_behind}
+        before = self._leads[position]
+        refusing = {
+            share.cell: share
+            for share in self._shares[position]
+            if share.gate.ratio < 1 or (share.gate.refuses and share.cell in before)
+        }
+        first = [refusing[cell] for cell in known if cell in refusing]
+        rest = sorted((share for cell, share in refusing.items() if cell not in known), key=_ratio)
+        leaders: dict[tuple[int, int], Cell] = {}
+        for share in first + rest:
+            found[share.cell] = leaders.setdefault(_burden(share, steps), share.cell)
+        return found
 
     def _left_behind(self, position: int) -> set[Cell]:
         """Partitions of an index that the present keys have left, and to which requests still come back."""
@@ -259,15 +286,22 @@ class StreamState:
             division.tell(index.note)
 
 
-def _succeeds(cell: Cell | None, old: Cell | None, known: set[Cell | None], own: list[Cell]) -> bool:
-    """Whether requests for the partition `old` may now be in a lot of the partition `cell`."""
-    if old in own:
-        return cell is old
+def _succeeds(cell: Cell | None, old: Cell | None, known: set[Cell | None], leads: dict[Cell, Cell]) -> bool:
+    """Whether requests of the lot that was named after `old` may now be in one that is named after `cell`."""
+    if old in leads:
+        return cell is leads[old]
     return cell is None or cell not in known
 
 
 def _is(one: object, other: object) -> bool:
     return one is other
+
+
+def _burden(share: Share, steps: int) -> tuple[int, int]:
+    """How much a partition is asked for of what it earns: equal for those that are about alike."""
+    bucket = share.cell.share or share.cell
+    mantissa, exponent = frexp(share.weight * bucket.scale / max(bucket.rate, 1))
+    return exponent, int(mantissa * 2 * steps)
 
 
 def _ratio(share: Share) -> float:
