@@ -421,15 +421,10 @@ class Gates:
             gate = self._cells[cell] = CellGate(cell)
         return gate
 
-    def rates(self) -> tuple[int, ...]:
-        """What all of them earn, in an order of their own: another one when anything has changed."""
-        found: list[int] = []
-        for lane in self._lanes.values():
-            bucket = lane.bucket
-            found.append(bucket.rate if bucket is not None else 0)
-        for cell in self._cells:
-            found.append(cell.share.rate if cell.share is not None else cell.rate)
-        return tuple(found)
+    def rates(self) -> list[float]:
+        """What all of them earn, in an order of their own."""
+        buckets = [gate.bucket or gate.debtor for gate in chain(self._lanes.values(), self._cells.values())]
+        return [0.0 if bucket is None else bucket.rate / bucket.scale for bucket in buckets]
 
     def run_out(self, step: Step, now: int, lasting_ns: int) -> bool:
         """Whether gates that let everything through in a step, a good part of them all, will not in the time

@@ -18,7 +18,7 @@ partitions, or where many have lots (planner/lots.py).
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 
 from faradisc.planner.retries import Retries
 
@@ -42,7 +42,7 @@ class Steadiness:
         self._recent: deque[Counts] = deque(maxlen=self._settles_s)
         self._settled: list[float] = []
         """Attempts by stream and second when seconds were last found to be alike."""
-        self._rates: Hashable = None
+        self._rates: list[float] = []
         self.holds = False
         """Whether the next step may be long."""
 
@@ -51,9 +51,10 @@ class Steadiness:
         self._settles_s = max(self._settles_s, retries.passing_s + 2)
         self._recent = deque(maxlen=self._settles_s)
 
-    def look(self, rates: Hashable) -> None:
-        """The core may have changed the rates of buckets."""
-        if rates != self._rates:
+    def look(self, rates: list[float]) -> None:
+        """The core may have changed the rates of buckets. A few of them among many do not matter."""
+        before = self._rates
+        if len(rates) != len(before) or not _alike_in_all(before, rates):
             self._rates = rates
             self.forget()
 
@@ -86,6 +87,11 @@ class Steadiness:
 
 def _means(rows: Sequence[Counts]) -> list[float]:
     return [sum(column) / len(rows) for column in zip(*rows, strict=True)]
+
+
+def _alike_in_all(one: list[float], other: list[float]) -> bool:
+    """Whether all together differ by a little only."""
+    return sum([abs(mine - theirs) for mine, theirs in zip(one, other, strict=True)]) <= _SAME * sum(one)
 
 
 def _alike(one: list[float], other: list[float], times: float) -> bool:
