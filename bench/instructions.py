@@ -96,9 +96,7 @@ def _counted(state: str, directory: Path) -> list[dict[str, float]]:
 def _events(part: Path) -> dict[str, float]:
     text = part.read_text()
     names, totals = (
-        found[1].split()
-        for pattern in (r"^events: (.*)", r"^(?:summary|totals): (.*)")
-        for found in re.finditer(pattern, text, re.MULTILINE)
+        re.findall(pattern, text, re.MULTILINE)[0].split() for pattern in (r"^events: (.*)", r"^totals: (.*)")
     )
     return {name: int(total) / COUNTED for name, total in zip(names, totals, strict=True)}
 
