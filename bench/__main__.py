@@ -246,8 +246,7 @@ def _soak(options: argparse.Namespace) -> int:
 def _throughput(options: argparse.Namespace) -> int:
     notes = [
         f"{options.turns} turns of {len(STATES)} times {throttling.BATCH} requests over "
-        f"{throttling.CONNECTIONS} connections, {throttling.TURNS_PER_PROCESS} in a process; CPU us is the "
-        "mean of the quicker quarter"
+        f"{throttling.CONNECTIONS} connections, {throttling.TURNS_PER_PROCESS} in a process"
     ]
     return _alone(
         options,
