@@ -73,21 +73,17 @@ class Turnstile:
         are admitted where each is with the probability `ratio`, but no more than `most` now: what is beyond
         that stays at the turnstile."""
         part = min(int(ratio * RATIO), RATIO)
-        left, served = self._left, self._served
         attempts = admitted = self._refused = 0
-        last = len(left) - 1
+        last = len(self._left) - 1
         again = first
         for number in range(last + 1):
             count = again if back is None else again + back[number]
             again = 0
             if not count:
                 continue
-            owed = left[number] + count * part
-            through = max(min(owed >> RATIO_BITS, count, most - admitted), 0)
-            left[number] = min(owed - (through << RATIO_BITS), _KEPT_MOST)
+            through = self._let_through(number, count, part, most - admitted)
             attempts += count
             admitted += through
-            served[number] += through
             if through == count:
                 continue
             if number == last:
@@ -101,21 +97,25 @@ class Turnstile:
     def push_through(self, first: int, ratio: float, most: int = ANY) -> tuple[int, int]:
         """The same of a step in which everybody is tried until he is through or gives up."""
         part = min(int(ratio * RATIO), RATIO)
-        left, served = self._left, self._served
         attempts = admitted = 0
         count = first
-        for number in range(len(left)):
+        for number in range(len(self._left)):
             if not count:
                 break
-            owed = left[number] + count * part
-            through = max(min(owed >> RATIO_BITS, count, most - admitted), 0)
-            left[number] = min(owed - (through << RATIO_BITS), _KEPT_MOST)
+            through = self._let_through(number, count, part, most - admitted)
             attempts += count
             admitted += through
-            served[number] += through
             count -= through
         self._lost += count
         return attempts, admitted
+
+    def _let_through(self, number: int, count: int, part: int, most: int) -> int:
+        """So many of those who try for this time, and what is left of one more for the next second."""
+        owed = self._left[number] + count * part
+        through = max(min(owed >> RATIO_BITS, count, most), 0)
+        self._left[number] = min(owed - (through << RATIO_BITS), _KEPT_MOST)
+        self._served[number] += through
+        return through
 
     def _send_round(self, number: int, refused: int, second: int) -> int:
         """Refused requests wait; returns those that come back within this second."""
