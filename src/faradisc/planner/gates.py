@@ -3,6 +3,7 @@ asked for, and what part of it is let through (planner/balance.py sets that)."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from faradisc.capacity.config import SECOND_NS
@@ -27,7 +28,7 @@ Grid = tuple[int, int, int]
 the next request, in units of its bucket."""
 
 
-class Gate:
+class Gate(ABC):
     """What a bucket is to the requests of one step."""
 
     __slots__ = (
@@ -60,14 +61,14 @@ class Gate:
         """Whether so many do pass, if it is this gate that stops requests (planner/filling.py)."""
 
     @property
+    @abstractmethod
     def bucket(self) -> Bucket | None:
         """The bank that decides when the gate opens; None: there is none worth the name."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def debtor(self) -> Bucket | None:
         """The bucket whose debt decides what is forgiven."""
-        raise NotImplementedError
 
     @property
     def short(self) -> bool:
@@ -96,9 +97,9 @@ class Gate:
             return 0
         return max(self.taken * lasting_ns // step.lasting_ns - self._find(now, lasting_ns), 0)
 
+    @abstractmethod
     def _find(self, now: int, lasting_ns: int) -> int:
         """Nano-units in the step that begins now; negative is debt."""
-        raise NotImplementedError
 
 
 WATCH_ROOM = 64

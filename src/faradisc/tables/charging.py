@@ -43,7 +43,7 @@ def try_charge_write(outcome: Outcome) -> Throttle | None:
     if not outcome.entries:
         # One lane, one place, and nobody to be told: the way of most writes.
         if outcome.new_size <= WRITE_UNIT_BYTES >= outcome.old.size_bytes:
-            half_units = 2
+            half_units = 2  # one unit, as most items are: nothing is worked out
         else:
             half_units = outcome.write_units * 2
         if meter.only_counts:
