@@ -252,6 +252,16 @@ class Resource:
             due = min(due, self.splitting.pending[0].ready_ns)
         return due if self.warm.target is None else min(due, self.warm.ready_ns)
 
+    @property
+    def same_until(self) -> int:
+        """Until when `advance` only counts: before that it neither changes rates nor finishes splits. What it
+        may begin meanwhile takes a minute at least."""
+        if self.config.heat_split:
+            return self.due
+        minute = -(-self._next_step // MINUTE_NS) * MINUTE_NS
+        moments = [minute, *(pending.ready_ns for pending in self.splitting.pending[:1])]
+        return min(moments) if self.warm.target is None else min(*moments, self.warm.ready_ns)
+
     def advance(self, now: int) -> list[Event]:
         """Let time pass until `now`: finish splits, take heat, end minutes. In order of time."""
         events: list[Event] = []

@@ -20,6 +20,7 @@ Source: capacity.md section 3.2.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import pairwise
 from operator import add
 
@@ -34,7 +35,7 @@ from faradisc.planner.lots import Back, StreamState
 from faradisc.planner.observe import FlowNote, LaneNote, Observer
 from faradisc.planner.retries import Retries
 from faradisc.planner.shares import Crowd, Division, Gates, Share
-from faradisc.planner.steady import LONGEST_S, Steadiness
+from faradisc.planner.steady import CHARGED_S, LONGEST_S, Steadiness
 from faradisc.planner.steps import Batch, FlowSource, Guest, Source, Step
 from faradisc.planner.streams import Flow, Stream
 from faradisc.planner.turnstile import RATIO
@@ -81,13 +82,7 @@ class FluidEngine:
         second = 0
         while second < duration_s:
             now = world.start_ns + second * SECOND_NS
-            if now >= world.due:
-                self._tell()
-                world.advance(now)
-                self._gates.tidy(now)
-                self._steadiness.look(self._gates.rates())
-                for state in self._states:
-                    state.forget_retired()
+            self._let_pass(now)
             seconds = self._alike(second, now, duration_s)
             if seconds > 1:
                 self._long_step(Step(second, now, seconds * SECOND_NS, seconds=seconds))
@@ -102,6 +97,16 @@ class FluidEngine:
             guest.finish()
         world.advance(world.start_ns + duration_s * SECOND_NS - 1)
         return duration_s
+
+    def _let_pass(self, now: int) -> None:
+        """Let time pass in the core, if anything is due there."""
+        if now >= self._world.due:
+            self._tell()
+            self._world.advance(now)
+            self._gates.tidy(now)
+            self._steadiness.look(self._gates.rates())
+            for state in self._states:
+                state.forget_retired()
 
     def _end_second(self, second: int) -> None:
         for guest in self._guests:
@@ -122,14 +127,15 @@ class FluidEngine:
         if not self._steadiness.holds or latest is None:
             return 1
         step_s = self._observer.step_s
-        until_due_s = -((now - self._world.due) // SECOND_NS)
-        seconds = min(until_due_s, step_s - second % step_s, duration_s - second, LONGEST_S)
-        if (
-            seconds > 1
-            and all(source.alike(second - 1, seconds + 1) for source in self._sources)
-            and not self._gates.run_out(latest, now, seconds * SECOND_NS)
-        ):
-            return seconds
+        most = min(step_s - second % step_s, duration_s - second, LONGEST_S)
+        same_s = min(_seconds(self._world.same_until - now), most)
+        for seconds in dict.fromkeys((same_s, min(same_s, _seconds(self._world.due - now)))):
+            if (
+                seconds > 1
+                and all(source.alike(second - 1, seconds + 1) for source in self._sources)
+                and not self._gates.run_out(latest, now, seconds * SECOND_NS)
+            ):
+                return seconds
         return 1
 
     def _long_step(self, step: Step) -> None:
@@ -144,15 +150,37 @@ class FluidEngine:
             (state, sum(batches[position][1] for batches in seconds), shape)
             for position, (state, _, shape) in enumerate(seconds[0])
         ]
-        self._run(step, together)
+        states = self._run(step, together)
         parts = [(lane, lane.parts(step.seconds)) for lane in self._observer.lanes]
+        charged = 0
         for passed, batches in enumerate(seconds):
+            if passed == charged:
+                charged = self._charge_some(step, states, passed)
             for lane, of_lane in parts:
                 lane.take_over(of_lane[passed])
             for state, count, _ in batches:
                 if count:
                     _offer_all(state, count)
             self._end_second(step.second + passed)
+
+    def _charge_some(self, step: Step, states: Iterable[StreamState], begin: int) -> int:
+        """Charge the seconds of a long step from `begin` on, as far as the core stays as it is. Returns: how
+        far that is.
+
+        The last of them takes its part when it begins, and those before take theirs together when the first
+        begins: as much flows in before, and overflows where a bucket is full, as if each took its own.
+        """
+        now = step.now + begin * SECOND_NS
+        if begin:
+            self._let_pass(now)
+        end = min(begin + CHARGED_S, begin + _seconds(self._world.due - now), step.seconds)
+        last = max(end - 1, begin + 1)
+        for state in states:
+            state.charge(step, begin, last)
+        if last < end:
+            for state in states:
+                state.charge(step, last, end)
+        return end
 
     # --- One second ---------------------------------------------------------------------------
 
@@ -192,7 +220,8 @@ class FluidEngine:
             return []
         return sorted(cuts)
 
-    def _run(self, step: Step, batches: list[Batch]) -> None:
+    def _run(self, step: Step, batches: list[Batch]) -> list[StreamState]:
+        """Let requests through. Returns: the streams that take part, charged, except in a long step."""
         for state in self._states:
             state.asked = state.first = 0
         demands = self._demands(step, batches)
@@ -211,23 +240,18 @@ class FluidEngine:
         else:
             for demand in demands:
                 self._serve_all(demand)
-        states = {demand.state.number: demand.state for demand in demands}.values()
+        states = list({demand.state.number: demand.state for demand in demands}.values())
         for state in states:
             state.settle()
-        # In a long step the last second takes its part when it begins, and the seconds before take theirs
-        # when the step begins: as much flows in before, and overflows where a bucket is full, as if each took
-        # its own.
-        before = max(step.seconds - 1, 1)
-        for state in states:
-            state.charge(step, 0, before)
-        if step.is_long:
+        if not step.is_long:
             for state in states:
-                state.charge(step, before, step.seconds)
+                state.charge(step, 0, 1)
         if short:
             for state in states:
                 state.separate()
         self._latest = step
         self._note_steadiness(step, demands, forgives)
+        return states
 
     def _let_some_through(self, step: Step, demands: list[Demand]) -> bool:
         """Where something is short. Returns: whether debts may be forgiven."""
@@ -458,6 +482,11 @@ class FluidEngine:
             refused = round(attempts * index.gate.ratio * weight * (1 - ratio))
             _refuse_at(note, share.cell, refused)
             share.denied += refused
+
+
+def _seconds(lasting_ns: int) -> int:
+    """Whole seconds that begin in this time."""
+    return -(-lasting_ns // SECOND_NS)
 
 
 def _least(lane: Lane) -> float:

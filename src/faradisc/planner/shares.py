@@ -339,7 +339,7 @@ class Division:
         def between(count: int) -> int:
             return count * end // step.seconds - count * begin // step.seconds
 
-        now = step.now if not begin else step.last_ns
+        now = step.now + begin * SECOND_NS
         lane = gate.note.lane
         cells: list[tuple[Cell, int]] = []
         for mine, count in self._charges:

@@ -22,8 +22,11 @@ from collections.abc import Sequence
 
 from faradisc.planner.retries import Retries
 
-LONGEST_S = 10
-"""No step is longer: the core looks at heat as often, and no bucket owes more than it earns meanwhile."""
+LONGEST_S = 60
+"""No step is longer: rates may change every minute."""
+CHARGED_S = 10
+"""Longer ones are charged bit by bit, so that no bucket owes more than it earns meanwhile. As often the core
+looks at heat: where that may matter, no step is longer either (`World.same_until`)."""
 _MUCH = 10
 """Partitions and crowds that one second's requests are divided over, lot by lot: where there are fewer, no
 step is long."""
@@ -91,7 +94,8 @@ def _means(rows: Sequence[Counts]) -> list[float]:
 
 def _alike_in_all(one: list[float], other: list[float]) -> bool:
     """Whether all together differ by a little only."""
-    return sum([abs(mine - theirs) for mine, theirs in zip(one, other, strict=True)]) <= _SAME * sum(one)
+    differ = sum([abs(mine - theirs) for mine, theirs in zip(one, other, strict=True)])
+    return differ <= _SAME * sum(one)
 
 
 def _alike(one: list[float], other: list[float], times: float) -> bool:

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from faradisc.capacity.config import SECOND_NS
 from faradisc.planner.keys import ONE, Shape
 from faradisc.planner.lots import StreamState
 from faradisc.planner.streams import Flow
@@ -33,11 +32,6 @@ class Step:
     @property
     def is_long(self) -> bool:
         return self.seconds > 1
-
-    @property
-    def last_ns(self) -> int:
-        """When its last second begins."""
-        return self.now + (self.seconds - 1) * SECOND_NS
 
     @property
     def rest(self) -> float:

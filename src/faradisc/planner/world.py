@@ -133,6 +133,12 @@ class World:
         heappush(self._timers, (moment_ns, self._timers_set, action))
         self.due = min(self.due, moment_ns)
 
+    @property
+    def same_until(self) -> int:
+        """Until when `advance` only counts, what others may do to the world left out."""
+        timers = [at_ns for at_ns, _, _ in self._timers[:1]]
+        return min([*timers, *(member.resource.same_until for member in self.members)])
+
     def advance(self, now: int) -> None:
         """Let time pass until `now`, everything in order of time; resources before timers."""
         while self.due <= now:

@@ -44,6 +44,21 @@ CLASSIC = """
 """
 
 
+BOOSTED = """
+    profile: classic-2017
+    duration: 45m
+    retries: {retries}
+    tables:
+      T:
+        write: 200
+        partitions: 20
+        sort_key: true
+        indexes: {{a: {{write: 100, partitions: 10, keys: {{zipf: {{keys: 2000, exponent: 1.0}}}}}}}}
+    traffic:
+      - {{operation: PutItem, rate: 200, keys: {{zipf: {{keys: 10000, exponent: 1.0}}}}, item_size: 900}}
+"""
+
+
 @pytest.fixture
 def long_seconds(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How long the long steps were."""
@@ -105,6 +120,30 @@ def test_plans_that_are_much_work_agree_with_events(
     one, other = both(plan.format(retries=retries))
     assert max(differences(one, other).values()) <= 1
     assert sum(long_seconds) > 100
+
+
+@pytest.mark.parametrize("retries", RETRIES)
+@pytest.mark.parametrize("plan", [TWO_INDEXES, CLASSIC])
+def test_steps_of_a_minute(
+    plan: str, retries: str, monkeypatch: pytest.MonkeyPatch, long_seconds: list[int]
+) -> None:
+    """The core looks at heat every ten seconds; where nothing splits for it, a step may last for longer."""
+    text = plan.format(retries=retries)
+    assert_same(text, monkeypatch, 0.1)
+    assert max(long_seconds) == 60
+    long_seconds.clear()
+    with_long_steps_from(0, text.replace("pessimistic", "aws").replace("classic-2017", "aws"), monkeypatch)
+    assert max(long_seconds) == 10
+
+
+@pytest.mark.parametrize("retries", ["none", "standard"])
+def test_steps_of_a_minute_while_shares_are_boosted(
+    retries: str, monkeypatch: pytest.MonkeyPatch, long_seconds: list[int]
+) -> None:
+    text = BOOSTED.format(retries=retries)
+    assert_same(text, monkeypatch, 0.1)
+    assert len(with_long_steps_from(0, text, monkeypatch).events) > 3
+    assert max(long_seconds) == 60
 
 
 def test_forgiven_debts_take_short_steps(monkeypatch: pytest.MonkeyPatch, long_seconds: list[int]) -> None:
