@@ -11,6 +11,9 @@ part of what all streams ask together. Long steps are held against the seconds t
 drifts away from them has to settle anew. And no step is long in which banks run out that have let everything
 through so far (`Gates.run_out`): that happens in one of its seconds.
 
+Rates of buckets may change meanwhile, as adaptive capacity does every minute. What the new ones let through
+is worked out anew, and those who wait are nearly as many as before, for otherwise attempts would be others.
+
 Short steps are the exact ones. Only where a second is much work are there long ones: of tables with many
 partitions, or where many have lots (planner/lots.py).
 """
@@ -32,6 +35,8 @@ _MUCH = 10
 step is long."""
 _SAME = 0.01
 _OF_ALL = 0.002
+_RATES_SAME = 0.3
+"""Rates may change by as much in all, if attempts do not."""
 _DRIFTED = 5.0
 """A long step may differ by so many times as much."""
 
@@ -55,7 +60,8 @@ class Steadiness:
         self._recent = deque(maxlen=self._settles_s)
 
     def look(self, rates: list[float]) -> None:
-        """The core may have changed the rates of buckets. A few of them among many do not matter."""
+        """The core may have changed the rates of buckets. A few of them among many do not matter, but
+        add up."""
         before = self._rates
         if len(rates) != len(before) or not _alike_in_all(before, rates):
             self._rates = rates
@@ -95,7 +101,7 @@ def _means(rows: Sequence[Counts]) -> list[float]:
 def _alike_in_all(one: list[float], other: list[float]) -> bool:
     """Whether all together differ by a little only."""
     differ = sum([abs(mine - theirs) for mine, theirs in zip(one, other, strict=True)])
-    return differ <= _SAME * sum(one)
+    return differ <= _RATES_SAME * sum(one)
 
 
 def _alike(one: list[float], other: list[float], times: float) -> bool:

@@ -146,6 +146,20 @@ def test_steps_of_a_minute_while_shares_are_boosted(
     assert max(long_seconds) == 60
 
 
+def test_rates_that_change_a_little_do_not_end_long_steps() -> None:
+    """But what they have changed since seconds were last seen to be alike adds up."""
+    steadiness = steady.Steadiness()
+    rates = [10.0] * 100
+    steadiness.look(rates)
+    for _ in range(2):
+        steadiness.note_second((500,), 50)
+    assert steadiness.holds
+    steadiness.look([15.0] * 40 + rates[40:])
+    assert steadiness.holds
+    steadiness.look([15.0] * 70 + rates[70:])
+    assert not steadiness.holds
+
+
 def test_forgiven_debts_take_short_steps(monkeypatch: pytest.MonkeyPatch, long_seconds: list[int]) -> None:
     """How often that happens depends on when, within a second or ten, a bucket opens. (As if there were too
     many requests for them to be run one by one: test_singly.py.)"""
