@@ -10,6 +10,7 @@ the core can tell: a minute in which a throttled table used less than its rate l
 
 from __future__ import annotations
 
+from heapq import heapify, heappop, heapreplace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -41,32 +42,34 @@ class Passage:
 
 def fill(demands: list[Demand]) -> None:
     """Let some through after all where a gate that stops requests has room left: those who are owed most."""
-    waiting: list[tuple[Demand, Passage, list[Gate]]] = []
+    waiting: list[tuple[int, int, Passage, list[Gate]]] = []
     for demand in demands:
         for passage in demand.passages:
             gates: list[Gate] = [demand.gate, *demand.beyond()]
             if passage.share is not None:
                 gates.append(passage.share.gate)
             if any(_has_room(gate) for gate in gates):
-                waiting.append((demand, passage, gates))
-    if not waiting:
-        return
-    for _ in range(_FILL_MOST):
-        best = None
-        most = 0
-        for each in waiting:
-            owed = each[1].turnstile.owes
-            if owed is None or (best is not None and owed <= most):
-                continue
-            if min(gate.most for gate in each[2]) > 0 and any(_has_room(gate) for gate in each[2]):
-                best, most = each, owed
-        if best is None:
-            return
-        demand, passage, gates = best
+                owed = passage.turnstile.owes
+                if owed is not None:
+                    waiting.append((-owed, len(waiting), passage, gates))
+    heapify(waiting)
+    filled = 0
+    while waiting and filled < _FILL_MOST:
+        _, position, passage, gates = waiting[0]
+        # Gates have less and less: who finds no room finds none later.
+        if min([gate.most for gate in gates]) <= 0 or not any(map(_has_room, gates)):
+            heappop(waiting)
+            continue
+        filled += 1
         passage.turnstile.relent()
         passage.admitted += 1
         for gate in gates:
             gate.most -= 1
+        owed = passage.turnstile.owes
+        if owed is None:
+            heappop(waiting)
+        else:
+            heapreplace(waiting, (-owed, position, passage, gates))
 
 
 def _has_room(gate: Gate) -> bool:

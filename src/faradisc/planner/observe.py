@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import Counter as Tally
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from faradisc.capacity.admission import Lane
 from faradisc.capacity.config import GIB, SECOND_NS
@@ -254,10 +255,14 @@ class ResourceNote:
 
 
 def _limit(cell: Cell) -> Number:
-    limit = cell.exact_rate()
-    if cell.share is not None:
-        limit = min(limit, cell.share.exact_rate())
-    return number(float(limit))
+    share = cell.share
+    own = _exact(cell.rate, cell.scale)
+    return own if share is None else min(own, _exact(share.rate, share.scale))
+
+
+@lru_cache(maxsize=4096)
+def _exact(rate: int, scale: int) -> Number:
+    return number(rate / scale)
 
 
 class Observer:

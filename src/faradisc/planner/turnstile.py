@@ -112,8 +112,11 @@ class Turnstile:
     def _let_through(self, number: int, count: int, part: int, most: int) -> int:
         """So many of those who try for this time, and what is left of one more for the next second."""
         owed = self._left[number] + count * part
-        through = max(min(owed >> RATIO_BITS, count, most), 0)
-        self._left[number] = min(owed - (through << RATIO_BITS), _KEPT_MOST)
+        through = owed >> RATIO_BITS
+        if through > count or through > most or through < 0:
+            through = max(min(through, count, most), 0)
+        left = owed - (through << RATIO_BITS)
+        self._left[number] = left if left < _KEPT_MOST else _KEPT_MOST
         self._served[number] += through
         return through
 
@@ -165,10 +168,12 @@ class Turnstile:
         heirs[0]._served = list(map(add, heirs[0]._served, self._served))
         whole = upto[-1]
         for position, row in enumerate(self._rows):
+            if row is None:
+                continue
             given = [0] * len(self._left)
             for heir, limit in zip(heirs, upto, strict=True):
-                reached = [count * limit // whole if whole else count for count in row or ()]
-                if row is not None and reached != given:
+                reached = [count * limit // whole if whole else count for count in row]
+                if reached != given:
                     heir._receive(position, list(map(sub, reached, given)))
                     given = reached
 
