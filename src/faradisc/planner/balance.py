@@ -35,7 +35,15 @@ from faradisc.planner.gates import (
     learn_grid,
 )
 from faradisc.planner.meetings import Flock, Meeting, flocks, meet
-from faradisc.planner.portions import Bound, BoundInStep, Polynomial, attempts_of, value_of
+from faradisc.planner.portions import (
+    Bound,
+    BoundInStep,
+    Polynomial,
+    admitted_at_last,
+    admitted_at_once,
+    attempts_of,
+    value_of,
+)
 from faradisc.planner.turnstile import ANY
 
 if TYPE_CHECKING:
@@ -121,9 +129,9 @@ class Demand:
     """What one lot of a stream asks for in one second."""
 
     __slots__ = (
-        "back", "bound", "chains", "crowd", "crowd_back", "crowd_first", "flocks", "free", "gate",
+        "admitted", "back", "bound", "chains", "crowd", "crowd_back", "crowd_first", "flocks", "free", "gate",
         "in_flocks", "indexes", "lift", "lot", "met", "nano", "partition_nano", "passages", "portions",
-        "powers", "quiet_weight", "state",
+        "powers", "quiet_weight", "state", "tries",
     )  # fmt: skip
 
     def __init__(self, state: StreamState, lot: Lot, portions: list[tuple[Share, int]]) -> None:
@@ -146,7 +154,11 @@ class Demand:
         self.indexes: list[IndexDemand] = []
         self.bound: list[Bound] = []
         self.powers: list[tuple[float, ...]] = []
-        """The coefficients of their polynomials, power by power."""
+        """The coefficients of their polynomials, power by power; if all of them are the same, once."""
+        self.admitted: list[float] = []
+        """How many of each come through, when that was last worked out (`admit`)."""
+        self.tries = 0
+        """If they are, since each request is tried until it is through or gives up: how often at most."""
         self.in_flocks: list[BoundInStep] = []
         """Those that open in step with partitions of indexes."""
         self.flocks: list[Flock] = []
@@ -224,14 +236,14 @@ class Demand:
                 counts = [count * part for count in whole]
                 rest = list(map(sub, rest, counts))
                 weight -= share.weight
-                self.bound.append(Bound(share.gate, attempts_of(counts, chains)))
+                self.bound.append(Bound(share.gate, self._attempts_of(counts)))
         for position, (share, count) in enumerate(self.portions):
             back = self.back.get(position)
             if share.gate.tight:
                 counts = [float(count), *repeat(0.0, len(chains) - 1)]
                 if back is not None:
                     counts = list(map(add, counts, back))
-                self.bound.append(Bound(share.gate, attempts_of(counts, chains)))
+                self.bound.append(Bound(share.gate, self._attempts_of(counts)))
             else:
                 rest[0] += count
                 if back is not None:
@@ -242,6 +254,9 @@ class Demand:
         self.free = attempts_of(rest, chains)
         for index in self.indexes:
             index.bound = [(share.gate, weight) for share, weight in index.parts if share.gate.tight]
+
+    def _attempts_of(self, counts: list[float]) -> Polynomial:
+        return counts[:1] if self.tries else attempts_of(counts, self.chains)
 
     def tell_costs(self) -> None:
         """Tell tight gates what one request takes."""
@@ -309,9 +324,10 @@ class Demand:
             each.look()
         if self.in_flocks:
             total = self.admit(self.gate.ratio * self.index_ratio())
+            through = dict(zip(self.bound, self.admitted, strict=True))
             met: dict[IndexDemand, list[tuple[float, list[Meeting]]]] = {}
             for each in self.in_flocks:
-                admitted = sum([bound.admitted for bound in each.bounds])
+                admitted = sum([through[bound] for bound in each.bounds])
                 for index, meetings in each.met:
                     met.setdefault(index, []).append((admitted, meetings))
             for index, pairs in met.items():
@@ -332,19 +348,13 @@ class Demand:
         bounds = self.bound
         ratios = [base * bound.gate.ratio * bound.lift for bound in bounds]
         ratios = [ratio if ratio < 1.0 else 1.0 for ratio in ratios]
-        refused = [1.0 - ratio for ratio in ratios]
-        values = [0.0] * len(ratios)
-        # As `value_of`, of all at once: this is where the time goes.
-        for coefficients in self.powers:
-            values = [
-                value * rest + coefficient
-                for value, rest, coefficient in zip(values, refused, coefficients, strict=True)
-            ]
-        total = base * value_of(self.free, 1.0 - base)
-        for bound, ratio, value in zip(bounds, ratios, values, strict=True):
-            bound.admitted = admitted = ratio * value
-            total += admitted
-        return total
+        if not bounds:
+            self.admitted = []
+        elif self.tries:
+            self.admitted = admitted_at_last(self.powers[0], ratios, self.tries)
+        else:
+            self.admitted = admitted_at_once(self.powers, ratios)
+        return sum(self.admitted, base * value_of(self.free, 1.0 - base))
 
     @property
     def most(self) -> int:
@@ -573,8 +583,8 @@ def _load(demands: list[Demand], gates: list[Gate]) -> None:
             base *= index.lane_ratio * part
         total = demand.admit(base)
         nano = demand.partition_nano
-        for bound in demand.bound:
-            bound.gate.load += bound.admitted * nano
+        for bound, admitted in zip(demand.bound, demand.admitted, strict=True):
+            bound.gate.load += admitted * nano
         demand.gate.load += total * demand.nano
         for index, part in zip(demand.indexes, passing, strict=True):
             charged = total * index.nano

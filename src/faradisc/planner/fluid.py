@@ -314,6 +314,7 @@ class FluidEngine:
             demand = Demand(state, lot, portions)
             if step.is_long:
                 demand.chains = state.retries.whole_chains
+                demand.tries = state.retries.attempts
             together = back.pop(None, None)
             if crowd.shares:
                 demand.crowd, demand.crowd_first, demand.crowd_back = crowd, first, together

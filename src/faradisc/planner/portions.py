@@ -18,15 +18,13 @@ coefficients from the highest power down. The constant is those who come anyway,
 class Bound:
     """A portion whose partition is tight."""
 
-    __slots__ = ("admitted", "attempts", "gate", "lift")
+    __slots__ = ("attempts", "gate", "lift")
 
     def __init__(self, gate: CellGate, attempts: Polynomial) -> None:
         self.gate = gate
         self.attempts = attempts
         self.lift = 1.0
         """How many times as many requests come through as if nothing were in step."""
-        self.admitted = 0.0
-        """How many come through, when that was last worked out (`Demand.admit`)."""
 
 
 class BoundInStep:
@@ -59,6 +57,36 @@ def attempts_of(counts: list[float], chains: tuple[tuple[float, ...], ...]) -> P
             for power, part in enumerate(chain):
                 found[last - power] += count * part
     return found
+
+
+# Of all portions at once, for this is where the time goes.
+
+
+def admitted_at_once(powers: list[tuple[float, ...]], ratios: list[float]) -> list[float]:
+    """How many of each portion come through. `powers` are the coefficients of their polynomials, power by
+    power."""
+    refused = [1.0 - ratio for ratio in ratios]
+    values = [0.0] * len(ratios)
+    for coefficients in powers:
+        values = [
+            value * rest + coefficient
+            for value, rest, coefficient in zip(values, refused, coefficients, strict=True)
+        ]
+    return [ratio * value for ratio, value in zip(ratios, values, strict=True)]
+
+
+def admitted_at_last(counts: tuple[float, ...], ratios: list[float], tries: int) -> list[float]:
+    """The same where all `tries` are made."""
+    values = [1.0 - ratio for ratio in ratios]
+    left = [1.0] * len(ratios)
+    # A power by multiplication alone, so that it is the same on every machine.
+    while tries:
+        if tries & 1:
+            left = [one * other for one, other in zip(left, values, strict=True)]
+        tries >>= 1
+        if tries:
+            values = [value * value for value in values]
+    return [count * (1.0 - part) for count, part in zip(counts, left, strict=True)]
 
 
 def value_of(polynomial: Polynomial, refused: float) -> float:

@@ -167,6 +167,11 @@ class Turnstile:
         heirs[0]._lost += self._lost
         heirs[0]._served = list(map(add, heirs[0]._served, self._served))
         whole = upto[-1]
+        if len(heirs) == 1:
+            for position, row in enumerate(self._rows):
+                if row is not None and any(row):
+                    heirs[0]._receive(position, row)
+            return
         for position, row in enumerate(self._rows):
             if row is None:
                 continue
