@@ -91,12 +91,11 @@ def step(part: Partition, used: tuple[int, int], config: CapacityConfig) -> bool
     hot = False
     for cell, nano in ((part.reads, used[0]), (part.writes, used[1])):
         cell.heat = (cell.heat * _KEPT + nano // HEAT_STEP_S * _ADDED) // _OF
-        cell_hot = cell.throttled > 0 or utilisation_percent(cell) >= config.heat_percent
-        cell.minute_throttled += cell.throttled
-        cell.throttled = 0
+        throttled, cell.throttled = cell.throttled, 0
+        cell.minute_throttled += throttled
         if not config.heat_split:
             continue
-        if cell_hot:
+        if throttled or utilisation_percent(cell) >= config.heat_percent:
             hot = True
             if cell.watch is None:
                 cell.watch = Watch(config)

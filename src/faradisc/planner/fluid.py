@@ -55,6 +55,7 @@ class FluidEngine:
         self._states: list[StreamState] = []
         self._guests: list[Guest] = []
         self._steadiness = Steadiness()
+        self._charged_s = CHARGED_S if world.limits_debt else LONGEST_S
         self._latest: Step | None = None
         self._ticks = 0
         """Steps in which those who were refused came back: long ones pass without."""
@@ -154,33 +155,17 @@ class FluidEngine:
         parts = [(lane, lane.parts(step.seconds)) for lane in self._observer.lanes]
         charged = 0
         for passed, batches in enumerate(seconds):
+            if passed:
+                self._let_pass(step.now + passed * SECOND_NS)
             if passed == charged:
-                charged = self._charge_some(step, states, passed)
+                charged = min(passed + self._charged_s, step.seconds)
+                _charge(step, states, passed, charged)
             for lane, of_lane in parts:
                 lane.take_over(of_lane[passed])
             for state, count, _ in batches:
                 if count:
                     _offer_all(state, count)
             self._end_second(step.second + passed)
-
-    def _charge_some(self, step: Step, states: Iterable[StreamState], begin: int) -> int:
-        """Charge the seconds of a long step from `begin` on, as far as the core stays as it is. Returns: how
-        far that is.
-
-        The last of them takes its part when it begins, and those before take theirs together when the first
-        begins: as much flows in before, and overflows where a bucket is full, as if each took its own.
-        """
-        now = step.now + begin * SECOND_NS
-        if begin:
-            self._let_pass(now)
-        end = min(begin + CHARGED_S, begin + _seconds(self._world.due - now), step.seconds)
-        last = max(end - 1, begin + 1)
-        for state in states:
-            state.charge(step, begin, last)
-        if last < end:
-            for state in states:
-                state.charge(step, last, end)
-        return end
 
     # --- One second ---------------------------------------------------------------------------
 
@@ -244,8 +229,7 @@ class FluidEngine:
         for state in states:
             state.settle()
         if not step.is_long:
-            for state in states:
-                state.charge(step, 0, 1)
+            _charge(step, states, 0, 1)
         if short:
             for state in states:
                 state.separate()
@@ -483,6 +467,20 @@ class FluidEngine:
             refused = round(attempts * index.gate.ratio * weight * (1 - ratio))
             _refuse_at(note, share.cell, refused)
             share.denied += refused
+
+
+def _charge(step: Step, states: Iterable[StreamState], begin: int, end: int) -> None:
+    """Charge what was let through in some seconds of a step.
+
+    The last of them takes its part when it begins, and those before take theirs together when the first
+    begins: as much flows in before, and overflows where a bucket is full, as if each took its own.
+    """
+    last = max(end - 1, begin + 1)
+    for state in states:
+        state.charge(step, begin, last)
+    if last < end:
+        for state in states:
+            state.charge(step, last, end)
 
 
 def _seconds(lasting_ns: int) -> int:

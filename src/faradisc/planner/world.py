@@ -70,6 +70,11 @@ class World:
 
     # --- What there is ------------------------------------------------------------------------
 
+    @property
+    def limits_debt(self) -> bool:
+        """Whether there are buckets that may owe no more than so much."""
+        return any(table.config.max_debt_s is not None for table in self.plan.tables)
+
     def member(self, table: str, index: str | None = None) -> Member:
         """Raises: KeyError."""
         for member in self.members:
