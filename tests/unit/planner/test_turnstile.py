@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import accumulate
 
 import pytest
 
@@ -66,6 +67,25 @@ def test_some_are_admitted_after_all(mode: retries.Retries) -> None:
     assert turnstile.waiting == 0
     assert admitted == 0 and flow.lost == 10 - more
     assert sum(flow.at_attempt.values()) == sum(flow.waits.values()) == more
+
+
+@pytest.mark.parametrize("weights", [[5], [1, 1], [1, 0, 3]])
+def test_heirs_have_what_waited(weights: list[int]) -> None:
+    """Each its part of it, at the seconds in which it would have come back."""
+    mode = retries.standard()
+    before, plain = Turnstile(mode), Turnstile(mode)
+    heirs = [Turnstile(mode) for _ in weights]
+    for turnstile in (before, plain):
+        for second in range(3):
+            turnstile.push(4000, turnstile.back(second), 0.5, second)
+    before.bequeath(heirs, list(accumulate(weights)))
+    assert [heir.waiting for heir in heirs] == pytest.approx(
+        [plain.waiting * weight / sum(weights) for weight in weights], abs=10
+    )
+    for second in range(3, 3 + mode.horizon_s + 1):
+        rows = [row for heir in heirs if (row := heir.back(second)) is not None]
+        assert [sum(column) for column in zip(*rows, strict=True)] == (plain.back(second) or [])
+    assert not any(heir.waiting for heir in heirs)
 
 
 def test_a_fixed_wait_keeps_requests_together() -> None:
