@@ -347,7 +347,6 @@ class Demand:
         them meet."""
         bounds = self.bound
         ratios = [base * bound.gate.ratio * bound.lift for bound in bounds]
-        ratios = [ratio if ratio < 1.0 else 1.0 for ratio in ratios]
         if not bounds:
             self.admitted = []
         elif self.tries:
@@ -590,5 +589,7 @@ def _load(demands: list[Demand], gates: list[Gate]) -> None:
             charged = total * index.nano
             index.gate.load += charged
             if part:
+                tilts = index.tilts
+                others = tilts.get(None, 1.0)
                 for gate, weight in index.bound:
-                    gate.load += charged * weight * gate.ratio / part * index.tilt(gate)
+                    gate.load += charged * weight * gate.ratio / part * tilts.get(gate, others)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import mul
 from typing import TYPE_CHECKING
 
 from faradisc.planner.gates import CellGate
@@ -63,8 +64,9 @@ def attempts_of(counts: list[float], chains: tuple[tuple[float, ...], ...]) -> P
 
 
 def admitted_at_once(powers: list[tuple[float, ...]], ratios: list[float]) -> list[float]:
-    """How many of each portion come through. `powers` are the coefficients of their polynomials, power by
-    power."""
+    """How many of each portion come through; ratios above 1 are 1. `powers` are the coefficients of their
+    polynomials, power by power."""
+    ratios = [ratio if ratio < 1.0 else 1.0 for ratio in ratios]
     refused = [1.0 - ratio for ratio in ratios]
     values = [0.0] * len(ratios)
     for coefficients in powers:
@@ -77,12 +79,12 @@ def admitted_at_once(powers: list[tuple[float, ...]], ratios: list[float]) -> li
 
 def admitted_at_last(counts: tuple[float, ...], ratios: list[float], tries: int) -> list[float]:
     """The same where all `tries` are made."""
-    values = [1.0 - ratio for ratio in ratios]
+    values = [1.0 - ratio if ratio < 1.0 else 0.0 for ratio in ratios]
     left = [1.0] * len(ratios)
     # A power by multiplication alone, so that it is the same on every machine.
     while tries:
         if tries & 1:
-            left = [one * other for one, other in zip(left, values, strict=True)]
+            left = list(map(mul, left, values))
         tries >>= 1
         if tries:
             values = [value * value for value in values]
