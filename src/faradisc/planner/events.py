@@ -19,15 +19,13 @@ from random import Random
 from faradisc.capacity.admission import Charge, admit, settle
 from faradisc.capacity.config import HALF_UNIT, SECOND_NS
 from faradisc.capacity.throttle import Cause, Throttle
-from faradisc.planner.keys import GOLDEN, ONE, Shape
+from faradisc.planner.keys import GOLDEN, ONE, SILVER, Shape
 from faradisc.planner.observe import FlowNote, LaneNote, Observer
 from faradisc.planner.plan import Plan
 from faradisc.planner.retries import Retries
 from faradisc.planner.streams import Flow
 from faradisc.planner.world import World
 
-_SILVER = 455_432_628_211
-"""ONE times the fractional part of the square root of 2, odd, for what must not move in step with keys."""
 MILLI_NS = 1_000_000
 
 
@@ -70,17 +68,13 @@ class EventEngine:
         self._order = 0
         self._second = 0
         self._second_ends = world.start_ns + SECOND_NS
-        self._ahead: Request | None = None
 
-    def run_second(self, requests: Iterator[Request], end_ns: int) -> None:
-        """The requests until then, as a guest of an engine that lets seconds end itself."""
+    def run_second(self, requests: Iterable[Request], end_ns: int) -> None:
+        """A second's requests, as a guest of an engine that lets seconds end itself."""
         self._second_ends = end_ns
-        request = self._ahead or next(requests, None)
-        while request is not None and request.at_ns < end_ns:
+        for request in requests:
             self._retry_until(request.at_ns)
             self._attempt(request, request.at_ns)
-            request = next(requests, None)
-        self._ahead = request
         self._retry_until(end_ns - 1)
 
     def finish(self) -> None:
@@ -219,13 +213,11 @@ class EventEngine:
 
 
 def requests_of(
-    plan: Plan, flows: list[Flow], world: World, seed: int, tables: Container[str] | None = None
-) -> Iterator[Request]:
-    """The requests of a plan's streams, in order of time; those of some tables, or of all."""
+    plan: Plan, flows: list[Flow], world: World, seed: int, among: Container[Flow] | None = None
+) -> Iterator[list[Request]]:
+    """The requests of each second of a plan, in order of time; those of some flows, or of all."""
     makers = [
-        _Maker(flow, seed, number)
-        for number, flow in enumerate(flows)
-        if tables is None or flow.plan.table in tables
+        _Maker(flow, seed, number) for number, flow in enumerate(flows) if among is None or flow in among
     ]
     for second in range(plan.duration_s):
         begin = world.start_ns + second * SECOND_NS
@@ -233,7 +225,7 @@ def requests_of(
         for maker in makers:
             maker.fill(batch, second, begin)
         batch.sort(key=_at)
-        yield from batch
+        yield batch
 
 
 def _at(request: Request) -> int:
@@ -287,7 +279,7 @@ class _Maker:
         self._flow = flow
         self._random = Random(f"{seed}/{number}")
         self._points = Points(self._random, GOLDEN)
-        self._sort_points = Points(self._random, _SILVER)
+        self._sort_points = Points(self._random, SILVER)
         # Each index takes steps of its own, lest its keys follow the table's.
         self._index_points = [
             [Points(self._random, even_step(at + 2)) for at in range(len(stream.indexes))]

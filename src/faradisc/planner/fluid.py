@@ -164,7 +164,7 @@ class FluidEngine:
                 lane.take_over(of_lane[passed])
             for state, count, _ in batches:
                 if count:
-                    _offer_all(state, count)
+                    offer_all(state, count)
             self._end_second(step.second + passed)
 
     # --- One second ---------------------------------------------------------------------------
@@ -287,7 +287,7 @@ class FluidEngine:
             of_indexes.append(division.of(index_shape, index.note, self._gates))
         state.follow(of_indexes)
         if count and not step.is_long:
-            _offer_all(state, count)
+            offer_all(state, count)
         crowd = state.division.crowd(self._gates.refusals)
         demands: list[Demand] = []
         back_at = None if step.is_long else self._ticks
@@ -354,7 +354,7 @@ class FluidEngine:
         last = len(parts) - 1
         for position, ((share, _), part) in enumerate(zip(index.parts, parts, strict=True)):
             owed = share.owed + admitted * int(part / total * RATIO)
-            count = rest if position == last else min(owed // RATIO, rest)
+            count = rest if position == last else max(min(owed // RATIO, rest), 0)
             share.owed = owed - count * RATIO
             rest -= count
             share.taken += count
@@ -423,7 +423,7 @@ class FluidEngine:
             admitted_total += admitted
             if base < 1:
                 refused = round(attempts * (1 - base)) if demand.indexes else attempts - admitted
-                _refuse_whole(stream.note, demand.gate.cause, refused)
+                refuse_whole(stream.note, demand.gate.cause, refused)
             crowd.denied += attempts - admitted
         self._take(state, charged, admitted_total)
         state.asked += attempts_total
@@ -447,8 +447,8 @@ class FluidEngine:
             whole = 0.0 if base >= 1 else (1 - demand.gate.ratio) / (1 - base)
             first, share.refused_left[0] = divmod(share.refused_left[0] + refused * int(whole * RATIO), RATIO)
             first = min(first, refused)
-            _refuse_whole(note, demand.gate.cause, first)
-            _refuse_at(note, share.cell, refused - first)
+            refuse_whole(note, demand.gate.cause, first)
+            refuse_at(note, share.cell, refused - first)
         share.denied += attempts - admitted
 
     @staticmethod
@@ -459,13 +459,13 @@ class FluidEngine:
         ratio = index.lane_ratio
         if index.gate.binds:
             ratio = min(ratio, through_all)
-        _refuse_whole(note, index.gate.cause, round(attempts * (1 - ratio)))
+        refuse_whole(note, index.gate.cause, round(attempts * (1 - ratio)))
         for share, weight in index.parts:
             ratio = share.gate.ratio
             if ratio >= 1:
                 continue
             refused = round(attempts * index.gate.ratio * weight * (1 - ratio))
-            _refuse_at(note, share.cell, refused)
+            refuse_at(note, share.cell, refused)
             share.denied += refused
 
 
@@ -496,14 +496,14 @@ def _least(lane: Lane) -> float:
     )
 
 
-def _refuse_whole(note: LaneNote, cause: Cause, count: int) -> None:
+def refuse_whole(note: LaneNote, cause: Cause, count: int) -> None:
     """A table or an index has refused so many requests."""
     if count:
         note.refuse(cause, count)
         note.lane.events[cause] += count
 
 
-def _refuse_at(note: LaneNote, cell: Cell, count: int) -> None:
+def refuse_at(note: LaneNote, cell: Cell, count: int) -> None:
     """A partition has refused so many requests."""
     if not count:
         return
@@ -513,7 +513,7 @@ def _refuse_at(note: LaneNote, cell: Cell, count: int) -> None:
     cell.throttled_total += count
 
 
-def _offer_all(state: StreamState, count: int) -> None:
+def offer_all(state: StreamState, count: int) -> None:
     """First attempts of one second, in the books of keys."""
     stream = state.stream
     _offer(stream.note, state.division, stream.half_units, count, stream.eventual)

@@ -11,11 +11,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from faradisc.capacity.config import SECOND_NS
+from faradisc.planner.events import Request
 from faradisc.planner.fluid import FluidEngine
 from faradisc.planner.keys import ONE, Key, Shape
 from faradisc.planner.lots import StreamState
 from faradisc.planner.observe import FlowNote, LaneNote, Observer
-from faradisc.planner.replay import Replayed, replay
+from faradisc.planner.replay import Replayed, replay, request_of
 from faradisc.planner.retries import Retries
 from faradisc.planner.steps import Batch
 from faradisc.planner.streams import BILLION, IndexCharge, Stream
@@ -91,14 +92,24 @@ class TraceSource:
     """The recorded requests, a second at a time."""
 
     def __init__(
-        self, trace: Trace, engine: FluidEngine, world: World, observer: Observer, retries: Retries
+        self,
+        trace: Trace,
+        engine: FluidEngine,
+        world: World,
+        observer: Observer,
+        retries: Retries,
+        *,
+        singly: frozenset[str],
     ) -> None:
+        """`singly`: tables whose requests are left to the engine of events."""
         self._engine = engine
         self._start_ns = world.start_ns
         self._retries = retries
         self._replayed = replay(trace, world, observer)
         self._next = next(self._replayed, None)
         self._groups: dict[Signature, _Group] = {}
+        self._singly = singly
+        self._singles: list[Request] = []
 
     def alike(self, second: int, seconds: int) -> bool:
         return False
@@ -107,9 +118,17 @@ class TraceSource:
         end_ns = self._start_ns + (second + 1) * SECOND_NS
         touched: dict[int, _Group] = {}
         while self._next is not None and self._next.at_ns < end_ns:
-            self._add(self._next, touched)
+            if self._next.recorded.table in self._singly:
+                self._singles.append(request_of(self._next, self._retries))
+            else:
+                self._add(self._next, touched)
             self._next = next(self._replayed, None)
         return [group.batch() for group in touched.values()]
+
+    def singles(self) -> list[Request]:
+        """The requests to those tables, of the second that was taken last."""
+        found, self._singles = self._singles, []
+        return found
 
     def _add(self, replayed: Replayed, touched: dict[int, _Group]) -> None:
         recorded = replayed.recorded

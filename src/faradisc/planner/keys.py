@@ -33,6 +33,8 @@ ONE = 1 << BITS
 """The sum of a shape's weights."""
 GOLDEN = 679_535_556_991
 """ONE divided by the golden ratio, odd: its multiples fill 0..ONE more evenly than any other's."""
+SILVER = 455_432_628_211
+"""ONE times the fractional part of the square root of 2, odd, for what must not move in step with keys."""
 NAMED_KEYS_MAX = 1000
 """More keys than this are not named one by one: the lighter ones become the tail."""
 Sort = Literal["one", "spread", "rising"]
@@ -158,6 +160,16 @@ class Shape:
             for index in range(count)
             if end > begin
         ]
+
+    def place_between(self, key: Key, low: bytes, high: bytes | None, point: int, number: int) -> bytes:
+        """The place of a key's item between bounds: at a point of 0..ONE-1 of these, or, where sort keys
+        rise, of that number."""
+        if self.sort == "one":
+            return key.prefix
+        if self.sort == "rising":
+            return key.prefix + number.to_bytes(SORT_BYTES, "big")
+        begin, end = _sort_position(low, key.prefix), _sort_position(high, key.prefix)
+        return key.prefix + (begin + (end - begin) * point // ONE).to_bytes(SORT_BYTES, "big")
 
 
 def place_in_tail(part: Fraction) -> bytes:

@@ -10,7 +10,7 @@ from faradisc.capacity.config import CapacityConfig
 from faradisc.capacity.schedules import Schedule
 from faradisc.planner.keys import KeyModel, Sort
 from faradisc.planner.prices import US_EAST_1, Prices
-from faradisc.planner.rates import Rate
+from faradisc.planner.rates import MICRO, Rate
 from faradisc.planner.retries import NO_RETRIES, Retries
 
 READS = ("GetItem", "Query", "Scan")
@@ -146,6 +146,11 @@ class FlowPlan:
     @property
     def writes(self) -> bool:
         return self.operation in WRITES
+
+    @property
+    def most(self) -> float:
+        """No second has more requests than this."""
+        return float(self.rate.most * self.share / MICRO)
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,20 +57,19 @@ def _named(missing: tuple[str, str | None]) -> str:
     return f"table {table!r}" if index is None else f"index {index!r} of table {table!r}"
 
 
-def requests_of_trace(trace: Trace, world: World, observer: Observer, retries: Retries) -> Iterator[Request]:
-    """The recorded requests for the engine of events."""
-    for replayed in replay(trace, world, observer):
-        recorded = replayed.recorded
-        parts = [
-            Part(
-                note,
-                Charge(note.lane, charge.place, charge.half_units, charge.eventual),
-                replayed.key_of(charge),
-                0,
-                0,
-            )
-            for note, charge in zip(replayed.notes, recorded.charges, strict=True)
-        ]
-        parts[0].grows, parts[0].items = recorded.grows_bytes, recorded.grows_items
-        replayed.flow.offered += 1
-        yield Request(replayed.at_ns, replayed.flow, retries, parts)
+def request_of(replayed: Replayed, retries: Retries) -> Request:
+    """A recorded request for the engine of events."""
+    recorded = replayed.recorded
+    parts = [
+        Part(
+            note,
+            Charge(note.lane, charge.place, charge.half_units, charge.eventual),
+            replayed.key_of(charge),
+            0,
+            0,
+        )
+        for note, charge in zip(replayed.notes, recorded.charges, strict=True)
+    ]
+    parts[0].grows, parts[0].items = recorded.grows_bytes, recorded.grows_items
+    replayed.flow.offered += 1
+    return Request(replayed.at_ns, replayed.flow, retries, parts)

@@ -6,9 +6,10 @@ Source: capacity.md sections 3.2 (drive), 3.4 (outputs).
 from __future__ import annotations
 
 from collections import Counter as Tally
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Literal
 
 from faradisc.capacity.config import UNIT
@@ -17,6 +18,7 @@ from faradisc.planner.events import EventEngine, requests_of
 from faradisc.planner.fluid import FluidEngine
 from faradisc.planner.fluid_replay import TraceSource
 from faradisc.planner.observe import FlowNote, LaneNote, Observer, PartitionTrack, ResourceNote
+from faradisc.planner.openings import Openings
 from faradisc.planner.outcome import (
     CAUSES,
     AlarmState,
@@ -34,9 +36,9 @@ from faradisc.planner.outcome import (
     number,
 )
 from faradisc.planner.plan import Plan
-from faradisc.planner.replay import requests_of_trace
+from faradisc.planner.replay import replay, request_of
 from faradisc.planner.scaling import Scaler, scalers
-from faradisc.planner.singly import Singles, tables_run_singly
+from faradisc.planner.singly import Parted, Singles, part, tables_of_trace
 from faradisc.planner.story import event_rows
 from faradisc.planner.streams import Flow
 from faradisc.planner.trace import Trace
@@ -51,8 +53,8 @@ EVENTS_ENGINE_MAX = 1_000_000
 
 def choose_engine(plan: Plan) -> Engine:
     """Events where they are affordable, which is where they show the most."""
-    most = sum(flow.rate.most * flow.share for flow in plan.traffic) * plan.duration_s / 1_000_000
-    return "events" if most <= EVENTS_ENGINE_MAX else "fluid"
+    most = sum(flow.most for flow in plan.traffic)
+    return "events" if most * plan.duration_s <= EVENTS_ENGINE_MAX else "fluid"
 
 
 @dataclass
@@ -91,33 +93,46 @@ def run(
     if progress is not None:
         observer.on_sample.append(lambda: progress(observer.samples * step_s))
     flows = [_flow(plan, position, observer) for position in range(len(plan.traffic))]
-    singly: frozenset[str] = frozenset()
+    parted = Parted()
     if chosen == "events":
         seed = plan.seed if arrivals is None else arrivals
         requests = (
-            requests_of(plan, flows, world, seed)
+            chain.from_iterable(requests_of(plan, flows, world, seed))
             if trace is None
-            else requests_of_trace(trace, world, observer, plan.retries)
+            else (request_of(each, plan.retries) for each in replay(trace, world, observer))
         )
         duration_s = EventEngine(world, observer, seed).run(requests, plan.duration_s)
     else:
-        fluid = FluidEngine(world, observer)
-        if trace is None:
-            singly = tables_run_singly(plan, flows)
-        for flow in flows:
-            if flow.plan.table not in singly:
-                fluid.add_flow(flow)
-        if singly:
-            requests = requests_of(plan, flows, world, plan.seed, singly)
-            fluid.add_guest(Singles(EventEngine(world, observer, plan.seed), requests))
-        if trace is not None:
-            fluid.add_source(TraceSource(trace, fluid, world, observer, plan.retries))
+        fluid, parted = _fluid(plan, flows, world, observer, trace)
         duration_s = fluid.run(plan.duration_s)
     if duration_s % step_s:
         observer.end_sample(duration_s)
     for load in loads.values():
         load.finish()
-    return _outcome(_Finished(plan, chosen, observer, loads, watched, flows, duration_s, singly, trace))
+    return _outcome(_Finished(plan, chosen, observer, loads, watched, flows, duration_s, parted, trace))
+
+
+def _fluid(
+    plan: Plan, flows: list[Flow], world: World, observer: Observer, trace: Trace | None
+) -> tuple[FluidEngine, Parted]:
+    """The fluid engine with its work, and with the guests that some of it is left to."""
+    fluid = FluidEngine(world, observer)
+    if trace is None:
+        parted = part(plan, flows)
+        for flow in flows:
+            if flow in parted.fluid or flow in parted.roughly:
+                fluid.add_flow(flow)
+        singles = requests_of(plan, flows, world, plan.seed, parted.singly).__next__
+    else:
+        parted = Parted(tables=tables_of_trace(plan, trace, observer))
+        source = TraceSource(trace, fluid, world, observer, plan.retries, singly=parted.tables)
+        fluid.add_source(source)
+        singles = source.singles
+    if parted.singly or parted.tables:
+        fluid.add_guest(Singles(EventEngine(world, observer, plan.seed), singles))
+    if parted.by_openings:
+        fluid.add_guest(Openings(parted.by_openings, world, observer, plan.seed, parted.packet_s))
+    return fluid, parted
 
 
 def _flow(plan: Plan, position: int, observer: Observer) -> Flow:
@@ -149,8 +164,7 @@ class _Finished:
     watched: list[_Watched]
     flows: list[Flow]
     duration_s: int
-    singly: frozenset[str]
-    """Tables whose requests a fluid run has left to the engine of events."""
+    parted: Parted
     trace: Trace | None
 
 
@@ -174,7 +188,7 @@ def _outcome(done: _Finished) -> Outcome:
         duration_s=duration_s,
         step_s=observer.step_s,
         samples=observer.samples,
-        assumptions=_assumptions(plan, done.engine, done.singly, done.trace),
+        assumptions=_assumptions(plan, done.engine, done.parted, done.trace),
         totals=totals,
         flows=tuple(parts),
         resources=resources,
@@ -359,7 +373,7 @@ def _waits(waits: Tally[int], at_attempt: Tally[int]) -> Waits:
 # --- What the reader must know --------------------------------------------------------------------------
 
 
-def _assumptions(plan: Plan, engine: Engine, singly: frozenset[str], trace: Trace | None) -> tuple[str, ...]:
+def _assumptions(plan: Plan, engine: Engine, parted: Parted, trace: Trace | None) -> tuple[str, ...]:
     said = [
         f"Capacity follows the profile {plan.profile!r}; heat, splits and delays are models of what AWS does "
         "not publish.",
@@ -374,9 +388,7 @@ def _assumptions(plan: Plan, engine: Engine, singly: frozenset[str], trace: Trac
     ]
     if engine == "fluid":
         said.append("Fluid: requests of one second are one quantity; waits are means per attempt.")
-        if singly:
-            names = ", ".join(sorted(singly))
-            said.append(f"Requests to {names} are run one by one: they may leave debts that are forgiven.")
+        said += _in_order(parted)
     elif trace is None:
         said.append("Requests of a stream come at random moments of each second.")
     if trace is not None:
@@ -384,3 +396,20 @@ def _assumptions(plan: Plan, engine: Engine, singly: frozenset[str], trace: Trac
     if trace is None:
         said += [f"{flow.name}: {flow.keys.words}." for flow in plan.traffic]
     return (*said, *plan.assumptions)
+
+
+def _in_order(parted: Parted) -> Iterator[str]:
+    """What is done about requests so large that it matters who comes first."""
+    found = (
+        (_tables(parted.singly) | parted.tables, "are run one by one"),
+        (_tables(parted.by_openings), "are run from one admission to the next"),
+        (_tables(parted.roughly), "meet too many partitions to run each, and may be some percent off"),
+    )
+    for tables, words in found:
+        if tables:
+            names = ", ".join(sorted(tables))
+            yield f"Requests to {names} {words}: some are so large that it matters who comes first."
+
+
+def _tables(flows: list[Flow]) -> frozenset[str]:
+    return frozenset(flow.plan.table for flow in flows)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, chain
+from random import Random
 from typing import TYPE_CHECKING
 
 from faradisc.capacity.admission import Lane
@@ -86,6 +87,19 @@ class Share:
                 for place, count in self._places_of(self.unseen, turn):
                     watch.add(place, nano * count)
         self.denied = self.calm = self.unseen = 0
+
+    def place(self, random: Random) -> bytes:
+        """The place of one of its requests."""
+        self.gate.places += 1
+        part = self.cell.partition
+        point = random.randrange(self.weight) if self.weight else 0
+        for key, weight in self._heavy:
+            point -= weight
+            if point < 0:
+                sort_point = random.randrange(ONE)
+                return self._shape.place_between(key, part.low, part.high, sort_point, self.gate.places)
+        low, high = self.gate.bounds
+        return random.randrange(low, high).to_bytes(16, "big") if low < high else part.low
 
     def _places_of(self, count: int, turn: int) -> list[tuple[bytes, int]]:
         """Places that stand for `count` requests while the partition's keys are being watched: its heavy keys

@@ -239,3 +239,40 @@ def heavy_plan(seed: int, retries: str) -> str:
             f"    sort: {pick(['spread', 'rising'])}",
         ]
     return "\n".join(lines) + "\n"
+
+
+def forgiving_plan(seed: int, retries: str, times: int = 1) -> str:
+    """A plan in which a request may cost more than a bucket may owe: large items among small ones, on little
+    throughput, small partition caps, low maxima. So many times twenty or forty minutes."""
+    random = Random(f"forgiving {seed}")
+    pick = random.choice
+    lines = [f"profile: {pick(['aws', 'aws', 'classic-2017'])}", f"duration: {times * pick([20, 40])}m"]
+    kind = pick(["provisioned", "provisioned", "caps", "maximum"])
+    if kind == "caps":
+        lines.append(f"partition_caps: {pick(['30/10', '60/20'])}")
+    lines += [f"retries: {retries}", "tables:", "  T:", "    sort_key: true"]
+    if kind == "provisioned":
+        lines += [f"    read: {pick([2, 10])}", f"    write: {pick([2, 5, 20, 50])}"]
+        if random.random() < 0.3:
+            lines.append("    auto_scaling: {write: {min: 5, max: 40}}")
+    else:
+        lines += ["    mode: on-demand", f"    partitions: {pick([1, 2, 4])}"]
+    if kind == "maximum":
+        lines += ["    max_read: 5", f"    max_write: {pick([5, 20])}"]
+    if random.random() < 0.4:
+        write = f"write: {pick([5, 20, 80])}, " if kind == "provisioned" else ""
+        share = pick(["100%", "50%", "10%"])
+        lines.append(f"    indexes: {{g: {{{write}share: {share}, keys: {pick(KEYS[:3])}, partitions: 2}}}}")
+    lines.append("traffic:")
+    for number in range(pick([1, 2, 3])):
+        rate = pick([0.05, 0.3, 1, 5, 20] if number else [0.05, 0.3, 2])
+        size = pick([300, 1500, "20 KB"] if number else ["60 KB", "150 KB", "390 KB"])
+        lines += [
+            f"  - name: stream {number}",
+            f"    operation: {pick(['PutItem', 'PutItem', 'UpdateItem', 'GetItem'])}",
+            f"    rate: {pick(RATES[:1] + RATES[2:]).format(a=rate, b=rate / 4)}",
+            f"    keys: {pick(KEYS)}",
+            f"    item_size: {size}",
+            f"    sort: {pick(['spread', 'rising', 'one'])}",
+        ]
+    return "\n".join(lines) + "\n"

@@ -1,4 +1,4 @@
-"""Tables with buckets that forgive debts: the fluid engine leaves their requests to the engine of events."""
+"""Flows for which it matters who comes first: what the fluid engine leaves to other engines."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from faradisc.planner import singly
 from faradisc.planner.observe import Observer
-from faradisc.planner.singly import tables_run_singly
+from faradisc.planner.singly import Parted, part
 from faradisc.planner.streams import Flow
 from faradisc.planner.world import World
 from unit.planner.agreement import both
@@ -38,7 +38,7 @@ TINY_CAPS = """
 def test_large_requests_among_small_ones(text: str) -> None:
     """Fluid cannot know which of them find a bucket open: it was 2 % off, and 50 % with tiny caps. The same
     requests at the same moments are served, whatever else the world has."""
-    one, other = both(text.format(retries="none"))
+    one, other = both(text.format(retries="none"), purely=False)
     assert resource(one, "T").write == resource(other, "T").write
     assert one.flows[:2] == other.flows[:2]
     assert any(line.startswith("Requests to T are run one by one") for line in other.assumptions)
@@ -46,26 +46,32 @@ def test_large_requests_among_small_ones(text: str) -> None:
 
 
 def test_requests_that_still_wait_at_the_end_are_lost() -> None:
-    for found in both(TINY_CAPS.format(retries="standard")):
+    for found in both(TINY_CAPS.format(retries="standard"), purely=False):
         assert found.totals.offered == found.totals.admitted + found.totals.lost
         assert found.totals.attempts == found.totals.admitted + found.totals.throttled
 
 
-def concerned(text: str) -> set[str]:
+def parted(text: str) -> Parted:
     plan = planned(text)
     observer = Observer(World(plan), 60)
     flows = [
         Flow(flow, next(table for table in plan.tables if table.name == flow.table), observer)
         for flow in plan.traffic
     ]
-    return set(tables_run_singly(plan, flows))
+    return part(plan, flows)
 
 
-def table(settings: str, kib: int = 60, operation: str = "PutItem") -> str:
+def names(flows: list[Flow]) -> list[str]:
+    return [flow.plan.name for flow in flows]
+
+
+def table(settings: str, kib: int = 60, operation: str = "PutItem", profile: str = "aws") -> str:
     return f"""
+        profile: {profile}
         duration: 10m
         tables: {{T: {settings}}}
-        traffic: [{{operation: {operation}, rate: 1, item_size: {kib} KB, keys: {{uniform: 1000}}}}]
+        traffic:
+          - {{name: a, operation: {operation}, rate: 1, item_size: {kib} KB, keys: {{uniform: 1000}}}}
     """
 
 
@@ -82,16 +88,70 @@ def table(settings: str, kib: int = 60, operation: str = "PutItem") -> str:
         ("{mode: on-demand}", False),
     ],
 )
-def test_which_tables_are_concerned(settings: str, *, may: bool) -> None:
-    """Those where a write of 60 units costs more than half of what may be owed: ten seconds of a rate."""
-    assert concerned(table(settings)) == ({"T"} if may else set())
-    assert not concerned(table(settings, operation="GetItem", kib=1))
-    assert not concerned("profile: documented\n" + table(settings).replace("\n        ", "\n"))
+def test_debts_that_may_be_forgiven(settings: str, *, may: bool) -> None:
+    """A write of 60 units costs more than half of what may be owed: ten seconds of a rate."""
+    assert names(parted(table(settings)).singly) == ["a"] * may
+    assert not parted(table(settings, operation="GetItem", kib=1)).singly
+    assert not parted(table(settings, profile="documented")).singly
 
 
-def test_too_many_requests_stay_fluid(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("kib", "may"), [(200, False), (201, True)])
+def test_a_bucket_that_saves_no_more_than_a_few_requests(kib: int, *, may: bool) -> None:
+    """A partition saves a second of its 1,000 units."""
+    assert names(parted(table("{mode: on-demand}", kib)).singly) == ["a"] * may
+
+
+@pytest.mark.parametrize(("small", "may"), [(7, True), (8, True), (9, False), (16, False)])
+def test_requests_of_different_costs(small: int, *, may: bool) -> None:
+    """One of 16 units costs a sixteenth of 255, but not of 256; and others cost half as much, or more."""
+    text = f"""
+        profile: documented
+        duration: 10m
+        tables: {{T: {{read: 5, write: 255}}}}
+        traffic:
+          - {{name: a, operation: PutItem, rate: 1, item_size: 16 KB, keys: {{uniform: 1000}}}}
+          - {{name: b, operation: PutItem, rate: 1, item_size: {small} KB, keys: {{uniform: 1000}}}}
+          - {{name: c, operation: GetItem, rate: 1, item_size: 1 KB, keys: {{uniform: 1000}}}}
+    """
+    assert names(parted(text).singly) == ["a", "b"] * may
+    assert not parted(text.replace("255", "256")).singly
+
+
+def test_too_many_requests_are_run_by_admissions(monkeypatch: pytest.MonkeyPatch) -> None:
     text = table("{read: 5, write: 5}")
     monkeypatch.setattr(singly, "SINGLE_MAX", 600)
-    assert concerned(text) == {"T"}
+    assert names(parted(text).singly) == ["a"]
     monkeypatch.setattr(singly, "SINGLE_MAX", 599)
-    assert not concerned(text)
+    found = parted(text)
+    assert names(found.by_openings) == ["a"]
+    assert found.packet_s == singly.PACKET_S[0]
+
+
+def test_small_requests_come_together_where_partitions_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that no more admissions than this are run; beyond a tenth of a second it would be too rough."""
+    monkeypatch.setattr(singly, "SINGLE_MAX", 0)
+    text = table("{mode: on-demand, partitions: 5}", 300)
+    monkeypatch.setattr(singly, "ADMISSIONS_MAX", 60_000)
+    assert parted(text).packet_s == 5 * 600 / 60_000
+    monkeypatch.setattr(singly, "ADMISSIONS_MAX", 29_999)
+    assert names(parted(text).roughly) == ["a"]
+    monkeypatch.undo()
+    monkeypatch.setattr(singly, "SINGLE_MAX", 0)
+    monkeypatch.setattr(singly, "GROUPS_MAX", 2_999)
+    assert names(parted(text).roughly) == ["a"]
+
+
+def test_only_what_charges_the_same_lanes_goes_together() -> None:
+    found = parted("""
+        duration: 10m
+        tables:
+          T: {read: 500, write: 500, indexes: {g: {read: 500, write: 5, share: 10%}}}
+          U: {mode: on-demand}
+        traffic:
+          - {name: large, table: T, operation: PutItem, rate: 1, item_size: 60 KB, keys: {uniform: 1000}}
+          - {name: small, table: T, operation: UpdateItem, rate: 1, item_size: 1 KB, keys: {uniform: 1000}}
+          - {name: reads, table: T, operation: GetItem, rate: 1, item_size: 1 KB, keys: {uniform: 1000}}
+          - {name: other, table: U, operation: PutItem, rate: 1, item_size: 1 KB, keys: {uniform: 1000}}
+    """)
+    assert names(found.singly) == ["large", "small"]
+    assert names(found.fluid) == ["reads", "other"]

@@ -1,0 +1,198 @@
+"""Requests by the buckets they meet (planner/openings.py).
+
+The requests of a stream for one partition of the table and one of each index are a *group*: they meet the
+same buckets, its *doors*, and are admitted while all of these are open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import prod
+from random import Random
+
+from faradisc.capacity.admission import Lane
+from faradisc.capacity.buckets import Bucket
+from faradisc.capacity.config import HALF_UNIT
+from faradisc.capacity.partitions import Cell
+from faradisc.planner.lots import StreamState
+from faradisc.planner.observe import LaneNote
+from faradisc.planner.returns import Returns
+from faradisc.planner.shares import Share
+from faradisc.planner.streams import Stream
+
+_DRAWN_KEPT = 64
+Places = tuple[bytes, ...]
+"""Where a request is for, in the table and in each index."""
+
+
+class Door:
+    """A bucket: when it opens, and how long it has been shut in this second."""
+
+    __slots__ = ("asked", "bucket", "groups", "opens_ns", "shut_ns")
+
+    def __init__(self, bucket: Bucket) -> None:
+        self.bucket = bucket
+        self.groups: list[Group] = []
+        self.opens_ns = 0
+        self.shut_ns = 0
+        self.asked = 0
+        """Nano-units that would be charged, if all of a second's requests were admitted."""
+        self.look()
+
+    def look(self) -> None:
+        """See when it opens: a bucket admits while its balance is positive."""
+        self.opens_ns = self.bucket.used // self.bucket.rate + 1
+
+
+class Passage:
+    """What the requests of a group ask of one lane."""
+
+    __slots__ = ("cell", "eventual", "half_units", "inner", "lane", "nano", "note", "outer", "share")
+
+    def __init__(self, note: LaneNote, share: Share, half_units: int, *, eventual: bool) -> None:
+        self.note = note
+        self.lane: Lane = note.lane
+        self.share = share
+        self.cell: Cell = share.cell
+        self.half_units = half_units
+        """0: the index is asked, and charged nothing."""
+        self.eventual = eventual
+        self.nano = half_units * (self.lane.eventual_half if eventual else HALF_UNIT)
+        """What a request takes from the partition."""
+        self.outer: list[Door] = []
+        """Of the lane as a whole."""
+        self.inner: list[Door] = []
+        """Of the partition."""
+
+    def charge(self, count: int, now: int) -> None:
+        """So many requests are admitted."""
+        self.lane.settle_whole(self.half_units, count, now)
+        self.lane.settle_cells(((self.cell, count),), self.half_units, now, eventual=self.eventual)
+
+
+class Group:
+    """The requests of a stream that meet the same doors."""
+
+    __slots__ = (
+        "admitted", "closed_ns", "doors", "drawn", "held", "left", "opens_ns", "packet", "passages", "pool",
+        "returns", "second_admitted", "second_asked", "state", "weight",
+    )  # fmt: skip
+
+    def __init__(self, state: StreamState, passages: list[Passage], returns: Returns) -> None:
+        self.state = state
+        self.passages = passages
+        self.returns = returns
+        self.weight = 0
+        """Of the stream's requests, of `ONE`. 0: its keys have moved on."""
+        self.packet = 1
+        """So many come together, being small."""
+        self.doors: list[Door] = []
+        self.second_asked = 0
+        """Attempts in this second,"""
+        self.second_admitted = 0
+        """and how many of them were admitted."""
+        self.drawn: list[Places] = []
+        """Where requests are for that have been drawn by their keys: of those that may still be admitted."""
+        self.held = 0
+        """Those who wait until they are a packet."""
+        # Of this slice.
+        self.pool: list[int] = []
+        """Requests, by the number of attempts before."""
+        self.left = 0
+        """Those of which nothing has been decided: they come between `closed_ns` and the slice's end if the
+        group is shut out, and between now and then if it is not."""
+        self.admitted = 0
+        self.opens_ns = 0
+        self.closed_ns = 0
+
+    def draw(self, places: Places) -> None:
+        """A request by its keys."""
+        self.drawn.append(places)
+        if len(self.drawn) > _DRAWN_KEPT:
+            del self.drawn[0]
+
+    def admit(self, now: int, end: int, random: Random) -> None:
+        """Charge the next ones, and see which doors that has shut, in a second that ends then."""
+        count = min(self.packet, self.left)
+        self.left -= count
+        self.admitted += count
+        places = None
+        if self.drawn:
+            places = self.drawn.pop(random.randrange(len(self.drawn)))
+        for number, passage in enumerate(self.passages):
+            if passage.half_units:
+                passage.charge(count, now)
+                watch = passage.cell.watch
+                if watch is not None:
+                    place = passage.share.place(random) if places is None else places[number]
+                    watch.add(place, passage.nano * count)
+        for door in self.doors:
+            door.look()
+            opens_ns = door.opens_ns
+            if opens_ns > now:
+                door.shut_ns += min(opens_ns, end) - now
+                for group in door.groups:
+                    if group.opens_ns <= now:
+                        group.closed_ns = now
+                    group.opens_ns = max(group.opens_ns, opens_ns)
+
+
+def count_groups(streams: Iterable[Stream]) -> int:
+    """How many groups the requests of streams make."""
+    return sum(
+        [
+            prod([len(note.lane.cells) for note in (stream.note, *(index.note for index in stream.indexes))])
+            for stream in streams
+        ]
+    )
+
+
+def find_doors(groups: Iterable[Group], packet_s: float) -> list[list[Group]]:
+    """See which buckets groups meet. Returns: the clusters of those that have any in common, directly or by
+    way of others. Requests come together if that many cost no more than any bucket earns in `packet_s`."""
+    doors: dict[Bucket, Door] = {}
+    groups = list(groups)
+
+    def doors_of(*buckets: Bucket | None) -> list[Door]:
+        found = []
+        for bucket in buckets:
+            if bucket is not None:
+                door = doors.get(bucket)
+                if door is None:
+                    door = doors[bucket] = Door(bucket)
+                found.append(door)
+        return found
+
+    for group in groups:
+        most = float("inf")
+        for passage in group.passages:
+            lane, cell = passage.lane, passage.cell
+            passage.outer = doors_of(*lane.quotas, lane.maximum, lane.bucket)
+            passage.inner = doors_of(cell, cell.share)
+            buckets = [door.bucket for door in (*passage.outer, *passage.inner)]
+            earned = min([bucket.rate / bucket.scale for bucket in buckets])
+            if passage.nano:
+                most = min(most, earned * 1e9 * packet_s / passage.nano)
+        group.packet = group.returns.packet = max(int(most), 1)
+        group.doors = [door for passage in group.passages for door in (*passage.outer, *passage.inner)]
+        for door in group.doors:
+            door.groups.append(group)
+    for group in groups:
+        group.opens_ns = max([door.opens_ns for door in group.doors])
+    return _clusters(groups)
+
+
+def _clusters(groups: list[Group]) -> list[list[Group]]:
+    found: list[list[Group]] = []
+    seen: set[Group] = set()
+    for group in groups:
+        if group in seen:
+            continue
+        seen.add(group)
+        cluster = [group]
+        for member in cluster:
+            for door in member.doors:
+                new = [near for near in door.groups if near not in seen]
+                seen.update(new)
+                cluster += new
+        found.append(cluster)
+    return found
