@@ -245,9 +245,12 @@ class Openings:
                 shape.draw(point, flow.sort_points.next())[1]
                 for shape, point in zip(stream.shapes, points, strict=True)
             ]
-            cells = map(_cell_of, stream.notes, places)
-            group = stream.groups.get(tuple(cells)) or max(stream.groups.values(), key=_weight)
-            group.draw(tuple(places))
+            group = stream.groups.get(tuple(map(_cell_of, stream.notes, places)))
+            if group is None:
+                # So small a part of the keys is there that it counts as none.
+                group = max(stream.groups.values(), key=_weight)
+            else:
+                group.draw(tuple(places))
             found[group] = found.get(group, 0) + 1
         return found
 
@@ -397,9 +400,7 @@ def _serve_all(cluster: list[Group], counts: dict[Group, int], now: int) -> bool
         for passage in group.passages:
             if count and passage.cell.watch is not None:
                 return False
-            for door in passage.outer:
-                door.asked += count * passage.half_units * HALF_UNIT
-            for door in passage.inner:
+            for door in (*passage.outer, *passage.inner):
                 door.asked += count * passage.half_units * HALF_UNIT
     if any(door.asked >= door.bucket.balance(now) for door in doors):
         return False
