@@ -14,7 +14,7 @@ from heapq import heapify, heappop, heapreplace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from faradisc.planner.balance import Demand
+    from faradisc.planner.demands import Demand
     from faradisc.planner.gates import Gate
     from faradisc.planner.shares import Share
     from faradisc.planner.turnstile import Turnstile

@@ -28,7 +28,8 @@ from faradisc.capacity.admission import Lane
 from faradisc.capacity.config import HALF_UNIT, SECOND_NS, UNIT
 from faradisc.capacity.partitions import Cell, Partition
 from faradisc.capacity.throttle import Cause
-from faradisc.planner.balance import Demand, IndexDemand, balance, crowds_of, overdraw
+from faradisc.planner.balance import balance, crowds_of, overdraw
+from faradisc.planner.demands import Demand, IndexDemand
 from faradisc.planner.filling import Passage, fill
 from faradisc.planner.keys import BITS, ONE, Shape
 from faradisc.planner.lots import Back, StreamState

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from faradisc.planner.gates import CellGate
 
 if TYPE_CHECKING:
-    from faradisc.planner.balance import IndexDemand
+    from faradisc.planner.demands import IndexDemand
     from faradisc.planner.meetings import Meeting
 
 Polynomial = list[float]

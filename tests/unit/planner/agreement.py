@@ -61,6 +61,14 @@ def assert_agreement(text: str, *, purely: bool = True) -> None:
         assert off <= LIMIT_PERCENT, f"{name}: {value:.2f}, by events {values}\n{text}"
 
 
+def assert_accounted(outcome: Outcome) -> None:
+    """Every request is admitted or lost, every attempt admitted or throttled."""
+    for total in (*outcome.flows, outcome.totals):
+        assert total.offered == total.admitted + total.lost
+        assert total.attempts == total.admitted + total.throttled
+        assert sum(total.waits.attempts) == total.admitted
+
+
 def _figures(outcome: Outcome) -> Figures:
     """What is compared."""
     totals = outcome.totals

@@ -13,7 +13,7 @@ from faradisc.planner.outcome import Outcome
 from faradisc.planner.retries import Retries, Wait, legacy, standard
 from faradisc.planner.returns import Returns, packets_of, some_of
 from faradisc.planner.run import run
-from unit.planner.agreement import LIMIT_PERCENT, assert_agreement, both, differences
+from unit.planner.agreement import LIMIT_PERCENT, assert_accounted, assert_agreement, both, differences
 from unit.planner.planned import planned, resource
 from unit.planner.random_plans import forgiving_plan
 
@@ -111,10 +111,7 @@ def test_many_more_random_plans(seed: int, retries: str) -> None:
 @pytest.mark.parametrize("seed", range(12))
 def test_every_request_is_accounted_for(seed: int, retries: str) -> None:
     found = run(load_plan(forgiving_plan(seed, retries), "plan.yaml"), engine="fluid")
-    for total in (*found.flows, found.totals):
-        assert total.offered == total.admitted + total.lost
-        assert total.attempts == total.admitted + total.throttled
-        assert sum(total.waits.attempts) == total.admitted
+    assert_accounted(found)
 
 
 def test_refusals_are_told_by_what_refused() -> None:
