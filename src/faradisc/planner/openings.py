@@ -239,7 +239,9 @@ class Openings:
             for each in stream.index_points:
                 each.lay_out(count)
         flow.sort_points.lay_out(sum([len(stream.shapes) for stream in streams]))
-        for stream, first in zip(streams, flow.points.take(total), strict=True):
+        ordered = streams[0].shapes[0].ordered
+        firsts = [at * ONE // total for at in range(total)] if ordered else flow.points.take(total)
+        for stream, first in zip(streams, firsts, strict=True):
             points = [first, *(each.next() for each in stream.index_points)]
             places = [
                 shape.draw(point, flow.sort_points.next())[1]

@@ -48,7 +48,7 @@ def assert_agreement(text: str, *, purely: bool = True) -> None:
     if max(found.values()) <= LIMIT_PERCENT:
         return
     asked, theirs = _asked(events), _figures(fluid)
-    plan = load_plan(text, "plan.yaml")
+    plan = load_plan(dedent(text), "plan.yaml")
     runs = [_figures(events)]
     runs += [_figures(run(plan, engine="events", arrivals=seed)) for seed in _OTHER_ARRIVALS]
     for name, units in asked.items():
