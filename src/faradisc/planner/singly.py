@@ -41,7 +41,7 @@ ADMISSIONS_MAX = 4_000_000
 """Each admission is run, several small requests being one, if there are no more than this."""
 PACKET_S = (0.02, 0.1)
 """So much of what a bucket earns is one admission, at least and at most (measured: with the most it is up to
-0.9 % off, with the least 0.3 %)."""
+3 % off, where a bucket is now and then short by a little; with the least 0.7 %)."""
 GROUPS_MAX = 5_000_000
 """And no more groups (planner/doors.py) than this are looked at, each in each second."""
 
