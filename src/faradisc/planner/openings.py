@@ -25,7 +25,6 @@ from random import Random
 
 from faradisc.capacity.config import HALF_UNIT, SECOND_NS
 from faradisc.capacity.partitions import Cell
-from faradisc.capacity.throttle import Cause
 from faradisc.planner.doors import Door, Group, Passage, count_groups, find_doors
 from faradisc.planner.events import Points, even_step
 from faradisc.planner.fluid import offer_all, refuse_at, refuse_whole
@@ -372,8 +371,7 @@ class Openings:
             return
         here = refused if len(group.passages) == 1 else min(int(total * shut + random()), refused)
         by_whole = min(int(here * outer / shut + random()), here)
-        cause = Cause.PROVISIONED if passage.lane.bucket is not None else Cause.MAX_ON_DEMAND
-        refuse_whole(passage.note, cause, by_whole)
+        refuse_whole(passage.note, self._gates.lane(passage.note).cause, by_whole)
         refuse_at(passage.note, passage.cell, here - by_whole)
         passage.share.denied += here
 
