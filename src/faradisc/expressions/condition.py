@@ -1,9 +1,8 @@
 """Condition and filter expressions: a parsed tree and a request's placeholders become a test of items.
 
 Binding resolves names and values, runs the checks that need them, and builds closures
-(predicates.py). Every predicate is checked as a whole, in the order the service checks it: undefined
-names and values, operand counts, distinct operands, operand types. The first predicate with a fault
-wins, left to right.
+(predicates.py). The checks have an order over the whole expression: undefined names and values, operand
+counts, distinct operands, operand types. Of one kind the first fault of the text is told.
 
 What does not depend on values is done once per text and names (kept.py): a predicate without values is
 a test then, and of one with values only the values are looked up, checked and put in. A text with any
@@ -81,7 +80,11 @@ def bind_condition(text: str, kind: ConditionKind, placeholders: Placeholders) -
             shape = _shape_of(parsed, placeholders)
             if shape is not None:
                 _shapes.put(key, shape)
-        test = _bind_program(shape or parsed.program, placeholders)
+        try:
+            test = _bind_program(shape or parsed.program, placeholders)
+        except ExpressionError:
+            check_condition(parsed, placeholders)
+            raise
         return Condition(test, parsed.paths, placeholders)
     except ExpressionError as fault:
         raise fault.within(kind) from None
@@ -93,10 +96,32 @@ def condition_of_tree(root: ConditionTree, paths: tuple[Path, ...]) -> Condition
 
 
 def check_condition(parsed: ParsedCondition, placeholders: Placeholders) -> None:
-    """Every check of `bind_condition` without building the test."""
+    """Every check of `bind_condition` without building the test.
+
+    Raises: ExpressionError, of several faults the one the service tells.
+    """
+    told: ExpressionError | None = None
     for node in parsed.program:
         if type(node) is Predicate:
-            check_predicate(node, placeholders)
+            try:
+                check_predicate(node, placeholders)
+            except ExpressionError as fault:
+                if told is None or _rank(fault) < _rank(told):
+                    told = fault
+    if told is not None:
+        raise told
+
+
+_KINDS_IN_ORDER: tuple[tuple[type[ExpressionError], ...], ...] = (
+    (faults.UndefinedName, faults.UndefinedValue),
+    (faults.OperandCount,),
+    (faults.OperandsNotDistinct,),
+    (ExpressionError,),
+)
+
+
+def _rank(fault: ExpressionError) -> int:
+    return next(rank for rank, kinds in enumerate(_KINDS_IN_ORDER) if isinstance(fault, kinds))
 
 
 def _bind_program(program: Sequence[Node], placeholders: Placeholders) -> Test:

@@ -231,6 +231,11 @@ FAULTS: list[tuple[str, str, str]] = [
     ("a count before distinctness", "contains(a, a, a)", count("contains", 3)),
     ("syntax before everything", "((foo(name = :x", syntax("=", "name = :x")),
     ("the first of two undefined values", "a = :y OR b = :x", no_value(":y")),
+    ("an undefined value behind a type", "begins_with(a, :n) AND b = :x", no_value(":x")),
+    ("an undefined name behind a count", "attribute_exists(a, b) OR #x = :s", no_name("#x")),
+    ("a count behind distinctness", "a = a AND NOT attribute_exists(a, b)", count("attribute_exists", 2)),
+    ("distinctness behind a type", "begins_with(a, :n) OR b = b", not_distinct("=", "[b]")),
+    ("the first of two types", "begins_with(a, :n) OR a < :o", operand("begins_with", "N")),
 ]
 
 

@@ -118,12 +118,15 @@ def test_updates(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
             assert known == new
 
 
-def test_the_first_fault_from_the_left_is_told_whatever_was_kept() -> None:
-    text = "a < :a AND b = b"
-    with pytest.raises(ExpressionError, match="must be distinct"):
-        bind_condition(text, "ConditionExpression", Placeholders(None, {":a": {"N": "1"}}))
+def test_the_same_fault_is_told_whatever_was_kept() -> None:
+    text = "a < :a AND b < :a"
+    bind_condition(text, "ConditionExpression", Placeholders(None, {":a": {"N": "1"}}))
     with pytest.raises(ExpressionError, match="Incorrect operand type"):
         bind_condition(text, "ConditionExpression", Placeholders(None, {":a": {"NULL": True}}))
+    text = "a < :a AND b = b"
+    for value in ({"N": "1"}, {"NULL": True}):
+        with pytest.raises(ExpressionError, match="must be distinct"):
+            bind_condition(text, "ConditionExpression", Placeholders(None, {":a": value}))
     with pytest.raises(ExpressionError, match=":a"):
         bind_condition(text, "ConditionExpression", Placeholders(None, {}))
 
