@@ -298,7 +298,9 @@ def _local_index(
             "Index KeySchema does not have the same leading hash key as table KeySchema for index: "
             f"{name}. index hash key: {elements[0][0]}, table hash key: {table_key[0][0]}"
         )
-    return _index_definition(index, elements, names)
+    definition = _index_definition(index, elements)
+    _take_name(definition.name, names)
+    return definition
 
 
 def global_index(
@@ -308,7 +310,7 @@ def global_index(
     elements = _elements(index["KeySchema"])
     _check_index_defined(elements, types)
     _check_global_key(elements)
-    definition = _index_definition(index, elements, names)
+    definition = _index_definition(index, elements)
     throughput = index.get("ProvisionedThroughput")
     if billing_mode == "PAY_PER_REQUEST":
         if throughput is not None:
@@ -320,18 +322,21 @@ def global_index(
         raise invalid(f"ProvisionedThroughput must be specified for index: {definition.name}")
     else:
         definition.units = checked_units(throughput, definition.name)
+    _take_name(definition.name, names)
     definition.maximum = checked_maximum(index.get("OnDemandThroughput"), billing_mode, None, definition.name)
     definition.warm = warm_of_definition(index, billing_mode, definition.units, definition.name)
     return definition
 
 
-def _index_definition(index: Mapping[str, Any], elements: Elements, names: set[str]) -> IndexDefinition:
+def _index_definition(index: Mapping[str, Any], elements: Elements) -> IndexDefinition:
     kind, attributes = checked_projection(index["Projection"])
-    name = index["IndexName"]
+    return IndexDefinition(index["IndexName"], elements, kind, attributes)
+
+
+def _take_name(name: str, names: set[str]) -> None:
     if name in names:
         raise invalid(f"Duplicate index name: {name}")
     names.add(name)
-    return IndexDefinition(name, elements, kind, attributes)
 
 
 def checked_projection(projection: Mapping[str, Any]) -> tuple[str, list[str]]:

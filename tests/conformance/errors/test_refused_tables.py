@@ -175,6 +175,12 @@ CREATIONS: list[tuple[str, dict[str, Any], str]] = [
         INVALID + "Duplicate index name: index",
     ),
     (
+        "units of an index on demand before its name",
+        global_(index("g:HASH"), index("p:HASH", ProvisionedThroughput=UNITS)),
+        INVALID + "ProvisionedThroughput should not be specified for index: index when BillingMode is "
+        "PAY_PER_REQUEST",
+    ),
+    (
         "one name for a local and a global index",
         {**local(index("p:HASH l:RANGE")), "GlobalSecondaryIndexes": [index("l:HASH")]},
         INVALID + "Duplicate index name: index",
