@@ -86,8 +86,12 @@ class _Plan:
         touched: tuple[paths.Path, ...],
         computes: list[Compute],
         checks: list[Check],
+        mentioned: Sequence[paths.Path],
     ) -> None:
-        """`touched` are the paths the actions write. Raises PathsOverlap or PathsConflict."""
+        """`touched` are the paths the actions write, `mentioned` these and those they read.
+
+        Raises PathsOverlap or PathsConflict.
+        """
         self.actions = actions
         self.touched = touched
         self.computes = computes
@@ -96,7 +100,7 @@ class _Plan:
         """Holds the paths, or is None when all are top-level."""
         self.names = [str(path[0]) for path in touched]
         self.top_level = frozenset(self.names)
-        self.nested = frozenset(str(path[0]) for path in touched if len(path) > 1)
+        self.nested = frozenset(str(path[0]) for path in mentioned if len(path) > 1)
 
 
 class Update:
@@ -113,7 +117,7 @@ class Update:
         self.top_level_written = plan.top_level
         """The top-level attributes that are written, wholly or in part."""
         self.nested = plan.nested
-        """Those that are written in part."""
+        """Those into which the update reaches with `.` or `[]`, to read or to write."""
 
     def apply(self, old: Item) -> UpdateOutcome:
         """The item after the update; {} stands for an absent item.
@@ -164,7 +168,7 @@ def bind_update(text: str, placeholders: Placeholders) -> Update:
         assert key is not None
         plan = _plans.get(key)
         if plan is None:
-            plan = _plan_of(parsed.actions, placeholders)
+            plan = _plan_of(parsed, placeholders)
             _plans.put(key, plan)
         return Update(plan, placeholders.values)
     except ExpressionError as fault:
@@ -176,23 +180,25 @@ def update_of_actions(actions: Sequence[Action], mismatch: type[UpdateError]) ->
     compiler = _Compiler(NO_PLACEHOLDERS, mismatch)
     touched = tuple([NO_PLACEHOLDERS.path(action.path) for action in actions])
     computes = list(map(compiler.compute, actions))
-    return Update(_Plan(actions, touched, computes, compiler.checks), NO_PLACEHOLDERS.values)
+    return Update(_Plan(actions, touched, computes, compiler.checks, touched), NO_PLACEHOLDERS.values)
 
 
 _plans: Kept[_Plan] = Kept()
 
 
-def _plan_of(actions: Sequence[Action], placeholders: Placeholders) -> _Plan:
+def _plan_of(parsed: ParsedUpdate, placeholders: Placeholders) -> _Plan:
     """Checks in the service's order: (names, values,) overlap, conflict, section operands, functions.
 
     Raises PathsOverlap or PathsConflict; whatever else is wrong is found by the plan's checks.
     """
+    actions = parsed.actions
     touched = tuple([placeholders.path(action.path) for action in actions])
+    mentioned = [placeholders.path(path) for path in parsed.paths]
     compiler = _Compiler(placeholders, faults.IncorrectOperand)
     for action in actions:
         if action.verb in ("ADD", "DELETE"):
             compiler.check_section_operand(action)
-    return _Plan(actions, touched, list(map(compiler.compute, actions)), compiler.checks)
+    return _Plan(actions, touched, list(map(compiler.compute, actions)), compiler.checks, mentioned)
 
 
 def _check_defined(parsed: ParsedUpdate, placeholders: Placeholders) -> None:

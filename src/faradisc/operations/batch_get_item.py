@@ -18,7 +18,7 @@ from faradisc.limits import BATCH_GET_BYTES_MAX, BATCH_GET_KEYS_MAX
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.clauses import bind_read_projection
 from faradisc.tables.charging import try_charge_read
-from faradisc.tables.keys import check_key
+from faradisc.tables.keys import check_key, check_paths_into_keys
 from faradisc.tables.reads import read_records
 from faradisc.values.attribute import Item
 
@@ -39,6 +39,9 @@ async def batch_get_item(backend: Backend, call: Call) -> dict[str, Any]:
     for name, part in wanted.items():
         for key in part["Keys"]:
             check_key(key, tables[name].key)
+        reading = projections[name]
+        if reading is not None:
+            check_paths_into_keys(reading.nested, tables[name].schema)
 
     responses: dict[str, list[Any]] = {}
     unprocessed: dict[str, Any] = {}

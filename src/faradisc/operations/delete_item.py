@@ -11,7 +11,7 @@ from faradisc.codec import record
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.clauses import bind_write_condition, check_return_values
 from faradisc.operations.item_writes import add_report, write_item
-from faradisc.tables.keys import check_key
+from faradisc.tables.keys import check_key, check_paths_into_keys
 from faradisc.tables.writes import Change
 
 
@@ -23,6 +23,8 @@ async def delete_item(backend: Backend, call: Call) -> dict[str, Any]:
     condition = bind_write_condition(call)
     table = backend.table_for_data(call, request["TableName"])
     check_key(key, table.key)
+    if condition is not None:
+        check_paths_into_keys(condition.nested, table.schema)
     outcome = await write_item(backend, call, Change(table, key, lambda _: None, condition))
     result: dict[str, Any] = {}
     if request.get("ReturnValues") == "ALL_OLD" and outcome.old.record is not None:

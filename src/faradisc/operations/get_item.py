@@ -11,7 +11,7 @@ from faradisc.capacity import units
 from faradisc.codec import record
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.clauses import bind_read_projection
-from faradisc.tables.keys import check_key
+from faradisc.tables.keys import check_key, check_paths_into_keys
 from faradisc.tables.reads import read_charged
 
 
@@ -22,6 +22,8 @@ async def get_item(backend: Backend, call: Call) -> dict[str, Any]:
     call.check_values(key)
     table = backend.table_for_data(call, request["TableName"])
     check_key(key, table.key)
+    if projection is not None:
+        check_paths_into_keys(projection.nested, table.schema)
     consistent = request.get("ConsistentRead", False)
     found, half_units = await read_charged(backend.store, table, key, consistent=consistent)
     result: dict[str, Any] = {}

@@ -14,7 +14,7 @@ from faradisc.limits import ITEM_SIZE_BYTES_MAX
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.clauses import bind_write_condition, check_return_values
 from faradisc.operations.item_writes import add_report, write_item
-from faradisc.tables.keys import check_index_keys, check_item_keys
+from faradisc.tables.keys import check_index_keys, check_item_keys, check_paths_into_keys
 from faradisc.tables.table import Table
 from faradisc.tables.writes import PUT_TOO_LARGE, Change
 from faradisc.values.attribute import Item
@@ -28,6 +28,8 @@ async def put_item(backend: Backend, call: Call) -> dict[str, Any]:
     condition = bind_write_condition(call)
     table = backend.table_for_data(call, request["TableName"])
     check_item(item, table)
+    if condition is not None:
+        check_paths_into_keys(condition.nested, table.schema)
     size = call.size_of(item)
     if size > ITEM_SIZE_BYTES_MAX:
         raise ValidationException(PUT_TOO_LARGE)

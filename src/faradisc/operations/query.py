@@ -22,6 +22,7 @@ from faradisc.operations.clauses import (
 )
 from faradisc.operations.search import (
     Search,
+    check_paths_of_search,
     check_select,
     find_index,
     needs_items,
@@ -62,6 +63,7 @@ async def query(backend: Backend, call: Call) -> dict[str, Any]:
                 raise ValidationException(
                     f"{parameter} can only contain non-primary key attributes: Primary key attribute: {name}"
                 )
+    check_paths_of_search(table, condition, projection)
     placement = index.placement if index is not None else table.placement
     stretch = key_stretch(placement, key_condition)
     reverse = not request.get("ScanIndexForward", True)

@@ -15,6 +15,7 @@ from faradisc.operations.clauses import bind_filter, bind_search_projection, pla
 from faradisc.operations.search import (
     INVALID_START,
     Search,
+    check_paths_of_search,
     check_select,
     find_index,
     needs_items,
@@ -42,6 +43,7 @@ async def scan(backend: Backend, call: Call) -> dict[str, Any]:
     placeholders.check_all_used()
     table = backend.table_for_data(call, request["TableName"])
     index = find_index(table, request, call.operation)
+    check_paths_of_search(table, condition, projection)
     placement = index.placement if index is not None else table.placement
     stretches = [Stretch(*bounds) for bounds in placement.hash_ranges(segment, total)]
     fetches_items = needs_items(request, index, projection, condition)

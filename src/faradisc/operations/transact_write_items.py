@@ -23,7 +23,7 @@ from faradisc.operations.put_item import check_item
 from faradisc.operations.transact_get_items import report_reads
 from faradisc.operations.update_item import UpdateStep
 from faradisc.tables.charging import ItemRead, charge_reads
-from faradisc.tables.keys import check_key, has_empty_key
+from faradisc.tables.keys import check_key, check_paths_into_keys, has_empty_key
 from faradisc.tables.table import Table
 from faradisc.tables.writes import PUT_TOO_LARGE, UPDATE_TOO_LARGE, Change, Outcome, keep
 from faradisc.transactions.tokens import Token
@@ -123,12 +123,16 @@ def _action(call: Call, bound: _Bound, table: Table) -> Action:
     try:
         if kind == "Put":
             check_item(subject, table)
+        else:
+            check_key(subject, table.key)
+        if condition is not None:
+            check_paths_into_keys(condition.nested, table.schema)
+        if kind == "Put":
             size = call.size_of(subject)
             if size > ITEM_SIZE_BYTES_MAX:
                 raise _Refused(PUT_TOO_LARGE)
             change = Change(table, subject, lambda _: subject, condition, size=size)
             return Action(name, change, returns_item)
-        check_key(subject, table.key)
         if kind == "Update":
             step = UpdateStep(table, subject, bound.update)
             change = Change(table, subject, step, condition, too_large=UPDATE_TOO_LARGE, written=step.written)

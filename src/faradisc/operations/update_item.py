@@ -9,14 +9,13 @@ from __future__ import annotations
 from typing import Any
 
 from faradisc.codec import record
-from faradisc.errors import ValidationException
 from faradisc.expressions import Update, UpdateOutcome
 from faradisc.limits import EXPRESSION_BYTES_MAX, EXPRESSION_OPERATORS_MAX, ITEM_SIZE_BYTES_MAX
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.clauses import bind_update_clauses
 from faradisc.operations.item_writes import add_report, write_item
 from faradisc.tables.definition import invalid
-from faradisc.tables.keys import check_key, check_updated_index_keys
+from faradisc.tables.keys import check_key, check_paths_into_keys, check_updated_index_keys
 from faradisc.tables.table import Table
 from faradisc.tables.writes import UPDATE_TOO_LARGE, Change, Image, Outcome
 from faradisc.values.attribute import Item
@@ -30,6 +29,8 @@ async def update_item(backend: Backend, call: Call) -> dict[str, Any]:
     update, condition = bind_update_clauses(call)
     table = backend.table_for_data(call, request["TableName"])
     check_key(key, table.key)
+    if condition is not None:
+        check_paths_into_keys(condition.nested, table.schema)
     step = UpdateStep(table, key, update)
     change = Change(
         table, key, step, condition, UPDATE_TOO_LARGE, measured=step.measured, written=step.written
@@ -58,12 +59,8 @@ class UpdateStep:
         self.written = update.top_level_written if update is not None else frozenset[str]()
         """The attributes that may change."""
         if update is not None:
+            check_paths_into_keys(update.nested, table.schema)
             for name in table.key.names:
-                if name in update.nested:
-                    raise ValidationException(
-                        "Key attributes must be scalars; list random access '[]' and map lookup '.' "
-                        f"are not allowed: Key: {name}"
-                    )
                 if name in update.top_level_written:
                     raise invalid(f"Cannot update attribute {name}. This attribute is part of the key")
 

@@ -76,6 +76,25 @@ def check_key(key: Item, schema: KeySchema) -> None:
     _check_sizes(key, schema)
 
 
+def check_paths_into_keys(nested: frozenset[str], schema: TableSchema) -> None:
+    """Expressions may not reach into key attributes with `.` or `[]`, not into those of indexes either.
+
+    `nested` are the attributes into which they reach. Raises ValidationException.
+    """
+    if not nested:
+        return
+    for name in schema.key.names:
+        if name in nested:
+            raise ValidationException(f"{_NOT_SCALAR}: Key: {name}")
+    for index in schema.local_indexes + schema.global_indexes:
+        for name in index.key.names:
+            if name in nested:
+                raise ValidationException(f"{_NOT_SCALAR}: IndexKey: {name}")
+
+
+_NOT_SCALAR = "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed"
+
+
 def check_searched_key(values: Sequence[AttributeValue], schema: KeySchema) -> None:
     """The partition key values that a Query asks for. Raises ValidationException.
 

@@ -14,7 +14,7 @@ from faradisc.errors import ValidationException
 from faradisc.limits import TRANSACTION_BYTES_MAX
 from faradisc.storage.api import ReadOnlyStore
 from faradisc.tables.charging import ItemRead, charge_reads
-from faradisc.tables.keys import check_key, has_empty_key
+from faradisc.tables.keys import check_key, check_paths_into_keys, has_empty_key
 from faradisc.tables.table import Table
 from faradisc.transactions.conflicts import ConflictDial
 from faradisc.transactions.writing import (
@@ -34,13 +34,14 @@ async def read_items(
     conflicts: ConflictDial | None,
     *,
     insightful: bool,
+    nested: Sequence[frozenset[str]] | None = None,
 ) -> list[tuple[record.Record | None, int]]:
     """The record of each item, or None, and the half units its read has cost, in order.
 
-    insightful: counted by Contributor Insights. Raises: ValidationException, TransactionCanceledException,
-    and what the shortage of a whole table is told.
+    insightful: counted by Contributor Insights. nested: into which attributes each projection reaches.
+    Raises: ValidationException, TransactionCanceledException, and what the shortage of a whole table is told.
     """
-    row_keys = _checked_row_keys(targets)
+    row_keys = _checked_row_keys(targets, nested or [frozenset()] * len(targets))
     places = [
         (table.placement.part_of(row_key), row_key)
         for (table, _), row_key in zip(targets, row_keys, strict=True)
@@ -64,7 +65,7 @@ async def read_items(
     return list(zip(records, costs, strict=True))
 
 
-def _checked_row_keys(targets: Sequence[tuple[Table, Item]]) -> list[bytes]:
+def _checked_row_keys(targets: Sequence[tuple[Table, Item]], nested: Sequence[frozenset[str]]) -> list[bytes]:
     """Where the items lie. Of keys that do not fit only the first is told, and an item named twice before it.
 
     Raises: ValidationException, TransactionCanceledException.
@@ -75,6 +76,7 @@ def _checked_row_keys(targets: Sequence[tuple[Table, Item]]) -> list[bytes]:
     for position, (table, key) in enumerate(targets):
         try:
             check_key(key, table.key)
+            check_paths_into_keys(nested[position], table.schema)
         except ValidationException as refusal:
             if has_empty_key(key, table.schema):
                 raise

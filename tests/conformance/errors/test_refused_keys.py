@@ -247,3 +247,98 @@ def test_a_key_that_the_table_does_not_have_cancels_a_transaction(world: World, 
         assert body["message"] == MISMATCH
     else:
         assert body["CancellationReasons"] == [{"Code": "ValidationError", "Message": case.text}]
+
+
+NOT_SCALAR = "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed"
+INTO_KEYS = [
+    ("p.x", "Key: p"),
+    ("#r[0]", "Key: r"),
+    ("l.x", "IndexKey: l"),
+    ("#h[1].y", "IndexKey: h"),
+    ("d.x", "IndexKey: d"),
+]
+"""Paths into key attributes of table `pair`, the last one of a key of several attributes."""
+
+CONDITION = "attribute_not_exists({})"
+READERS: list[tuple[str, str, str, dict[str, Any]]] = [
+    ("GetItem", "ProjectionExpression", "s, {}", {"Key": PAIR}),
+    ("PutItem", "ConditionExpression", CONDITION, {"Item": PAIR}),
+    ("DeleteItem", "ConditionExpression", CONDITION, {"Key": PAIR}),
+    ("UpdateItem", "ConditionExpression", CONDITION, {"Key": PAIR}),
+    ("UpdateItem", "UpdateExpression", "REMOVE {}", {"Key": PAIR}),
+    ("UpdateItem", "UpdateExpression", "SET s = {}", {"Key": PAIR}),
+    ("Scan", "FilterExpression", CONDITION, {}),
+    ("Scan", "ProjectionExpression", "{}", {}),
+    ("Scan", "ProjectionExpression", "{}", {"IndexName": "multi"}),
+    (
+        "Query",
+        "ProjectionExpression",
+        "{}",
+        {
+            "KeyConditions": {
+                "p": {"ComparisonOperator": "EQ", "AttributeValueList": [{"S": "x"}]},
+            }
+        },
+    ),
+]
+
+
+def reaching(path: str, parameter: str, expression: str) -> dict[str, Any]:
+    names = {step: step[1:] for step in ("#r", "#h") if path.startswith(step)}
+    return {parameter: expression.format(path), **({"ExpressionAttributeNames": names} if names else {})}
+
+
+@named(
+    Case(
+        f"{parameter} {expression.format(path)}",
+        operation,
+        {"TableName": "pair", **more, **reaching(path, parameter, expression)},
+        f"{NOT_SCALAR}: {told}",
+        SOURCE,
+    )
+    for operation, parameter, expression, more in READERS
+    for path, told in INTO_KEYS
+)
+def test_no_expression_reaches_into_a_key(world: World, case: Case) -> None:
+    world.refuses(case)
+
+
+@named(
+    Case(
+        path,
+        "BatchGetItem",
+        {"RequestItems": {"pair": {"Keys": [PAIR], **reaching(path, "ProjectionExpression", "{}")}}},
+        f"{NOT_SCALAR}: {told}",
+        SOURCE,
+    )
+    for path, told in INTO_KEYS
+)
+def test_no_projection_of_a_batch_reaches_into_a_key(world: World, case: Case) -> None:
+    world.refuses(case)
+
+
+ACTIONS: list[tuple[str, str, str, dict[str, Any]]] = [
+    ("Get", "ProjectionExpression", "{}", {"Key": PAIR}),
+    ("Put", "ConditionExpression", CONDITION, {"Item": PAIR}),
+    ("Delete", "ConditionExpression", CONDITION, {"Key": PAIR}),
+    ("ConditionCheck", "ConditionExpression", CONDITION, {"Key": PAIR}),
+    ("Update", "UpdateExpression", "REMOVE {}", {"Key": PAIR}),
+]
+
+
+@named(
+    Case(
+        path,
+        kind,
+        {kind: {"TableName": "pair", **more, **reaching(path, parameter, expression)}},
+        f"{NOT_SCALAR}: {told}",
+        SOURCE,
+    )
+    for kind, parameter, expression, more in ACTIONS
+    for path, told in INTO_KEYS
+)
+def test_an_action_that_reaches_into_a_key_cancels_its_transaction(world: World, case: Case) -> None:
+    operation = "TransactGetItems" if case.operation == "Get" else "TransactWriteItems"
+    status, body = world.answer(operation, {"TransactItems": [case.request]})
+    assert status == 400
+    assert body["CancellationReasons"] == [{"Code": "ValidationError", "Message": case.text}]
