@@ -81,8 +81,22 @@ def test_lengths_of_tags_count_characters(dynamodb: Any, arn: str) -> None:
         dynamodb.tag_resource(ResourceArn=arn, Tags=tags(key="ü" * 257))
 
 
+def test_characters_that_tags_may_hold(dynamodb: Any, arn: str) -> None:
+    """Source: limits.md section 1."""
+    odd = {"Größe 7 +-=._:/@": "大 小 +-=._:/@"}
+    dynamodb.tag_resource(ResourceArn=arn, Tags=tags(**odd))
+    assert listed(dynamodb, arn) == odd
+
+
 @pytest.mark.parametrize(
-    "bad", [tags(**{"aws:owner": "x"}), tags(a="1") + tags(a="2")], ids=["aws:", "twice"]
+    "bad",
+    [
+        tags(**{"aws:owner": "x"}),
+        tags(a="1") + tags(a="2"),
+        tags(**{"a!": "x"}),
+        tags(a="x\ty"),
+    ],
+    ids=["aws:", "twice", "character of a key", "character of a value"],
 )
 def test_tag_keys_that_are_refused(dynamodb: Any, arn: str, bad: list[dict[str, str]]) -> None:
     with invalid():

@@ -5,6 +5,7 @@ Source: errors.md section 6.1; new-features.md section 10 for keys of several at
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -385,6 +386,8 @@ def checked_tags(tags: Sequence[Mapping[str, str]], present: Mapping[str, str]) 
     given: dict[str, str] = {}
     for tag in tags:
         key = tag["Key"]
+        if not all(map(_may_stand_in_tag, key + tag["Value"])):
+            raise invalid("Tags may hold letters, digits, spaces and + - = . _ : / @ only")
         if key.startswith("aws:"):
             raise invalid("Tag keys cannot start with 'aws:'")
         if key in given:
@@ -394,6 +397,11 @@ def checked_tags(tags: Sequence[Mapping[str, str]], present: Mapping[str, str]) 
     if len(merged) > TAGS_PER_RESOURCE_MAX:
         raise invalid(f"The number of tags exceeds the limit of {TAGS_PER_RESOURCE_MAX} per resource")
     return merged
+
+
+def _may_stand_in_tag(character: str) -> bool:
+    """Source: limits.md section 1. Letters, digits and spaces of any script."""
+    return character in "+-=._:/@" or unicodedata.category(character)[0] in "LNZ"
 
 
 def stored_index(definition: IndexDefinition, resource: int | None) -> dict[str, Any]:
