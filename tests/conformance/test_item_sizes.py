@@ -54,6 +54,38 @@ def test_an_oversized_put_in_a_batch_stops_the_whole_batch(dynamodb: Any, table:
     assert dynamodb.scan(TableName=table)["Count"] == 0
 
 
+def test_entries_in_local_indexes_count(dynamodb: Any, create: Callable[..., str]) -> None:
+    """Documented (limits.md section 2, capacity.md 1.9); that the text is that of an item is assumed."""
+    table = create("p:S", "r:S", lsi={"all": ("l:S", "ALL"), "keys": ("k:S", "KEYS_ONLY")})
+
+    def with_value(size: int, **keys: str) -> dict[str, Any]:
+        return item(p="1", r="1", v="x" * size, **keys)
+
+    half = LIMIT // 2 - 7  # without four names and three keys
+    fitting = with_value(half, l="1")
+    larger = with_value(half + 1, l="1")
+    no_entry = with_value(LIMIT - 5)
+    dynamodb.put_item(TableName=table, Item=no_entry)
+    dynamodb.put_item(TableName=table, Item=fitting)
+    with invalid(PUT_TOO_LARGE):
+        dynamodb.put_item(TableName=table, Item=larger)
+    with invalid(PUT_TOO_LARGE):
+        dynamodb.put_item(TableName=table, Item=with_value(half, l="1", k="1"))
+    with invalid(PUT_TOO_LARGE):
+        dynamodb.batch_write_item(RequestItems={table: [{"PutRequest": {"Item": larger}}]})
+    with invalid(PUT_TOO_LARGE):
+        dynamodb.transact_write_items(TransactItems=[{"Put": {"TableName": table, "Item": larger}}])
+    with invalid(UPDATE_TOO_LARGE):
+        dynamodb.update_item(
+            TableName=table,
+            Key=item(p="1", r="1"),
+            UpdateExpression="SET k = :k",
+            ExpressionAttributeValues={":k": {"S": "1"}},
+        )
+    found = dynamodb.get_item(TableName=table, Key=item(p="1", r="1"))
+    assert found["Item"] == fitting
+
+
 NAMES_COUNT: dict[str, dict[str, Any]] = {
     "a long name": item(p="1", **{"n" * 60_000: "x" * (LIMIT - 60_002)}),
     "characters of two bytes": item(p="1", v="é" * ((LIMIT - 3) // 2) + "x"),

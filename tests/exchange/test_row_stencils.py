@@ -32,6 +32,7 @@ from fixtures.schemas import schema
 TABLES = {
     "plain": schema("p:S"),
     "sorted": schema("p:S", "r:S", gsi={"all": ("g:S", "n:N", "ALL"), "keys": ("r:S", "", "KEYS_ONLY")}),
+    "local": schema("p:S", "r:S", lsi={"all": ("n:N", "ALL")}),
     "numbers": schema("n:N", "b:B", gsi={"some": ("g:S", "b:B", ["s", "m", "l"]), "all": ("b:B", "", "ALL")}),
     "several": schema("p:S", gsi={"wide": ("g:S n:N", "r:S b:B", "ALL")}),
 }
@@ -411,6 +412,16 @@ def test_blocks_of_lines_of_several_forms(tables: dict[str, Table], data: st.Dat
         shortcut = RowShortcut(tables[name])
         for _ in range(2):  # the second time with all that was learned
             both_ways(tables[name], pieces, shortcut)
+
+
+def test_an_item_too_large_with_its_local_entry_is_left(tables: dict[str, Table]) -> None:
+    keys = {"p": {"S": "a"}, "r": {"S": "b"}, "n": {"N": "1"}}
+    small, large = (line_of({**keys, "s": {"S": "x" * size}}) for size in (5, 250_000))
+    shortcut = RowShortcut(tables["local"])
+    short_way(shortcut, small)  # is cut
+    assert short_way(shortcut, small) is not None
+    assert short_way(shortcut, large) is None
+    assert careful(large, tables["local"]) is None
 
 
 def test_lines_keep_their_order(tables: dict[str, Table]) -> None:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from faradisc.errors import ValidationException
-from faradisc.limits import ATTRIBUTE_NAME_BYTES_MAX, ITEM_SIZE_BYTES_MAX
+from faradisc.limits import ATTRIBUTE_NAME_BYTES_MAX
 from faradisc.tables.keys import check_index_keys, check_item_keys
 from faradisc.tables.table import Table
-from faradisc.tables.writes import PUT_TOO_LARGE
+from faradisc.tables.writes import PUT_TOO_LARGE, is_too_large
 from faradisc.values.attribute import Item
 from faradisc.values.checks import (
     EMPTY_VALUE,
@@ -39,7 +39,7 @@ def checked_item(item: object, table: Table) -> int:
     size = canonical_size(item) if type(item) is dict else -1
     if size < 0:
         raise ValidationException(fault_of(item))
-    if size > ITEM_SIZE_BYTES_MAX:
+    if is_too_large(table, item, size):  # type: ignore[arg-type]
         raise ValidationException(PUT_TOO_LARGE)
     checked: Item = item  # type: ignore[assignment]
     check_item_keys(checked, table.key)

@@ -255,6 +255,8 @@ class RowStencil:
         self._layout = _Layout(form, first_of, first_of)
         hole_of = {name: firsts[0] + 1 for name, firsts in first_of.items()}
         self._row_key = _RowKey(table.placement, hole_of, dict(table.key.types))
+        self._fitting_bytes = ITEM_SIZE_BYTES_MAX // (1 + len(table.local_indexes))
+        """Of an item that is not too large, whatever its entries in local indexes are."""
         optional = {hole_of[slot.name] for slot in form.slots if slot.optional}
         self._entries: list[_Entries] = []
         for position, index in enumerate(table.indexes):
@@ -282,10 +284,10 @@ class RowStencil:
         if length != len(block):  # nothing of a line may be lost or there twice, whatever the pattern says
             return _lines(block)
         sizes = self._layout.sizes(columns, bodies, lengths, escaped)
-        if max(sizes) > ITEM_SIZE_BYTES_MAX:
+        if max(sizes) > self._fitting_bytes:
             counted = iter(sizes)
             return self._without(
-                block, [bool(each[there]) and next(counted) > ITEM_SIZE_BYTES_MAX for each in found]
+                block, [bool(each[there]) and next(counted) > self._fitting_bytes for each in found]
             )
         self.hits += len(fitting)
         rows = self._rows(columns, bodies, sizes, escaped)

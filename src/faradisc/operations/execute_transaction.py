@@ -14,7 +14,7 @@ from typing import Any
 
 from faradisc.errors import ValidationException
 from faradisc.expressions import Condition
-from faradisc.limits import ITEM_SIZE_BYTES_MAX, TRANSACTION_BYTES_MAX
+from faradisc.limits import TRANSACTION_BYTES_MAX
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.statements import Prepared, prepare, write_of
 from faradisc.operations.transact_get_items import report_reads
@@ -23,7 +23,7 @@ from faradisc.partiql import faults
 from faradisc.partiql.syntax import Delete, Exists, Insert, Update
 from faradisc.tables.keys import has_empty_key
 from faradisc.tables.reads import shape_items
-from faradisc.tables.writes import PUT_TOO_LARGE
+from faradisc.tables.writes import PUT_TOO_LARGE, is_too_large
 from faradisc.transactions.reading import read_items
 from faradisc.transactions.writing import (
     DUPLICATE_TARGET,
@@ -110,8 +110,10 @@ def _action(at: int, prepared: Prepared, request: dict[str, Any]) -> Action:
     name, body = prepared.table_name, prepared.statement.body
     if isinstance(body, Exists):
         _check_exists(at, prepared)
-    if isinstance(body, Insert) and item_size(prepared.item or {}) > ITEM_SIZE_BYTES_MAX:
-        raise ValidationException(PUT_TOO_LARGE)
+    if isinstance(body, Insert):
+        item = prepared.item or {}
+        if is_too_large(prepared.table, item, item_size(item)):
+            raise ValidationException(PUT_TOO_LARGE)
     try:
         write = write_of(prepared)
     except ValidationException as refusal:

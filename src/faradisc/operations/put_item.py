@@ -10,13 +10,12 @@ from typing import Any
 
 from faradisc.codec import record
 from faradisc.errors import ValidationException
-from faradisc.limits import ITEM_SIZE_BYTES_MAX
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.clauses import bind_write_condition, check_return_values
 from faradisc.operations.item_writes import add_report, write_item
 from faradisc.tables.keys import check_index_keys, check_item_keys, check_paths_into_keys
 from faradisc.tables.table import Table
-from faradisc.tables.writes import PUT_TOO_LARGE, Change
+from faradisc.tables.writes import PUT_TOO_LARGE, Change, is_too_large
 from faradisc.values.attribute import Item
 
 
@@ -31,7 +30,7 @@ async def put_item(backend: Backend, call: Call) -> dict[str, Any]:
     if condition is not None:
         check_paths_into_keys(condition.nested, table.schema)
     size = call.size_of(item)
-    if size > ITEM_SIZE_BYTES_MAX:
+    if is_too_large(table, item, size):
         raise ValidationException(PUT_TOO_LARGE)
     change = Change(table, item, lambda _: item, condition, size=size)
     outcome = await write_item(backend, call, change)

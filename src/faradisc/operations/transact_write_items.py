@@ -15,7 +15,7 @@ from typing import Any
 from faradisc.capacity import units
 from faradisc.errors import ValidationException
 from faradisc.expressions import Condition, Update
-from faradisc.limits import ITEM_SIZE_BYTES_MAX, TRANSACTION_BYTES_MAX
+from faradisc.limits import TRANSACTION_BYTES_MAX
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.clauses import bind_action
 from faradisc.operations.item_writes import add_collection_metrics
@@ -25,7 +25,7 @@ from faradisc.operations.update_item import UpdateStep
 from faradisc.tables.charging import ItemRead, charge_reads
 from faradisc.tables.keys import check_key, check_paths_into_keys, has_empty_key
 from faradisc.tables.table import Table
-from faradisc.tables.writes import PUT_TOO_LARGE, UPDATE_TOO_LARGE, Change, Outcome, keep
+from faradisc.tables.writes import PUT_TOO_LARGE, UPDATE_TOO_LARGE, Change, Outcome, is_too_large, keep
 from faradisc.transactions.tokens import Token
 from faradisc.transactions.writing import (
     DUPLICATE_TARGET,
@@ -129,7 +129,7 @@ def _action(call: Call, bound: _Bound, table: Table) -> Action:
             check_paths_into_keys(condition.nested, table.schema)
         if kind == "Put":
             size = call.size_of(subject)
-            if size > ITEM_SIZE_BYTES_MAX:
+            if is_too_large(table, subject, size):
                 raise _Refused(PUT_TOO_LARGE)
             change = Change(table, subject, lambda _: subject, condition, size=size)
             return Action(name, change, returns_item)
