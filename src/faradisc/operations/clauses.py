@@ -22,11 +22,13 @@ from faradisc.expressions import (
     bind_projection,
     bind_update,
     check_mixed,
+    check_placeholder_bytes,
     check_placeholders,
     check_placeholders_wanted,
     legacy,
 )
 from faradisc.expressions.key_condition import INDEX_CLAUSES_MAX
+from faradisc.limits import PLACEHOLDERS_BYTES_MAX
 from faradisc.operations.call import Call
 from faradisc.values.checks import Wording, check_value
 
@@ -48,6 +50,8 @@ def placeholders_of(call: Call, request: Mapping[str, Any], expressions: tuple[s
         check_placeholders(names, values)
         if values is not None and not call.values_ok:
             _check_placeholder_values(call, values)
+        if call.may_exceed(PLACEHOLDERS_BYTES_MAX):
+            check_placeholder_bytes(names, values)
     return Placeholders(names, values)
 
 

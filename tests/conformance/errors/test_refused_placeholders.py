@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
+
 from fixtures.refusals import KEY, ONE, Case, World, named
 
 S = {"S": "x"}
@@ -214,3 +216,35 @@ def test_a_placeholder_used_in_any_of_the_expressions_counts_as_used(world: Worl
         },
     )
     assert found["Items"] == [{"s": {"S": "text"}}]
+
+
+TOO_MANY_BYTES = (
+    "One or more parameter values were invalid: The total size of all substitution variables "
+    "in the expression exceeds the limit of 2 MB"
+)
+TWO_MB = 2 * 1024 * 1024
+
+
+def with_values(operation: str, size: int) -> dict[str, Any]:
+    """A request whose values have so many bytes in sum, and its name one more."""
+    base, parameter, expression, _ = BASES[operation]
+    filtering = "FilterExpression" if operation in ("Query", "Scan") else "ConditionExpression"
+    half = size // 2
+    return {
+        **base,
+        **({parameter: expression} if operation == "Query" else {}),
+        filtering: "a = :v AND #x = :w",
+        NAMES: {"#x": "y"},
+        VALUES: {":v": {"S": "x"}, ":w": {"L": [{"S": "y" * half}, {"S": "z" * (size - half - 6)}]}},
+    }
+
+
+@pytest.mark.parametrize("operation", ["PutItem", "DeleteItem", "UpdateItem", "Scan", "Query"])
+def test_names_and_values_have_up_to_2_mb(world: World, operation: str) -> None:
+    """Source: limits.md section 3; the text is assumed."""
+    envelope = ONE if BASES[operation][3] else ""
+    world.refuses(
+        Case("2 MB", operation, with_values(operation, TWO_MB), envelope + TOO_MANY_BYTES, "limits.md 3")
+    )
+    status, body = world.answer(operation, with_values(operation, TWO_MB - 1))
+    assert status == 200 or TOO_MANY_BYTES not in body["message"]
