@@ -245,6 +245,14 @@ class InvalidRestoreTimeException(ModelledError):
     pass
 
 
+class PolicyNotFoundException(ModelledError):
+    default_text = "The operation tried to access a nonexistent resource-based policy."
+
+
+class GlobalTableNotFoundException(ModelledError):
+    default_text = "The specified global table does not exist."
+
+
 class ProvisionedThroughputExceededException(ModelledError):
     pass
 

@@ -65,6 +65,11 @@ _LIST = (
     Operation("DescribeContributorInsights", file="contributor_insights"),
     Operation("ListContributorInsights", file="contributor_insights"),
     Operation("DescribeEndpoints"),
+    Operation("GetResourcePolicy", file="resource_policies"),
+    Operation("DeleteResourcePolicy", file="resource_policies"),
+    Operation("ListGlobalTables", file="global_tables"),
+    Operation("DescribeGlobalTable", file="global_tables"),
+    Operation("DescribeGlobalTableSettings", file="global_tables"),
     # Items
     Operation("PutItem", wording=Wording.NEW, enveloped=True),
     Operation("GetItem", wording=Wording.NEW),

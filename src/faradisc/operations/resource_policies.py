@@ -1,0 +1,35 @@
+"""GetResourcePolicy and DeleteResourcePolicy: no table and no stream has a policy, as none can be put.
+
+Checks: the resource exists. Source: new-features.md section 4 and the service model.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from faradisc.errors import PolicyNotFoundException, ValidationException
+from faradisc.operations.call import Backend, Call
+
+
+async def get_resource_policy(backend: Backend, call: Call) -> dict[str, Any]:
+    _check_resource(backend, call)
+    raise PolicyNotFoundException
+
+
+async def delete_resource_policy(backend: Backend, call: Call) -> dict[str, Any]:
+    """Without a policy it does nothing, unless it was to be a certain one."""
+    _check_resource(backend, call)
+    if "ExpectedRevisionId" in call.request:
+        raise PolicyNotFoundException
+    return {}
+
+
+def _check_resource(backend: Backend, call: Call) -> None:
+    """A table or a stream. Raises ResourceNotFoundException, ValidationException."""
+    arn = call.request["ResourceArn"]
+    if not arn.startswith("arn:"):
+        raise ValidationException(f"Invalid TableArn: Invalid ResourceArn provided as input {arn}")
+    if "/stream/" in arn:
+        backend.catalog.stream(arn)
+    else:
+        backend.catalog.for_control(arn, call.region, call.account)
