@@ -19,9 +19,8 @@ NO_GLOBAL_TABLE = "The specified global table does not exist."
 @pytest.fixture
 def described(dynamodb: Any, create: Callable[..., str]) -> dict[str, Any]:
     stream = {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}
-    table: dict[str, Any] = dynamodb.describe_table(TableName=create("p:S", StreamSpecification=stream))[
-        "Table"
-    ]
+    name = create("p:S", StreamSpecification=stream)
+    table: dict[str, Any] = dynamodb.describe_table(TableName=name)["Table"]
     return table
 
 
