@@ -1,6 +1,6 @@
 """GetItem: one item by its key.
 
-Checks: parameters and projection -> key values -> table -> key.
+Checks: key values -> parameters and projection -> table -> key.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from faradisc.tables.reads import read_charged
 
 async def get_item(backend: Backend, call: Call) -> dict[str, Any]:
     request = call.request
-    projection = bind_read_projection(call)
     key = request["Key"]
     call.check_values(key)
+    projection = bind_read_projection(call)
     table = backend.table_for_data(call, request["TableName"])
     check_key(key, table.key)
     if projection is not None:

@@ -304,3 +304,55 @@ def nesting_cases() -> Iterator[Case]:
 @named(nesting_cases())
 def test_a_value_that_is_nested_too_deep_is_refused(world: World, case: Case) -> None:
     world.refuses(case)
+
+
+BAD_KEY: dict[str, Any] = {"p": {"N": "abc"}}
+BEFORE: list[tuple[str, dict[str, Any]]] = [
+    ("GetItem", {"Key": BAD_KEY, "ProjectionExpression": "a,"}),
+    ("GetItem", {"Key": BAD_KEY, "ProjectionExpression": "a", "ExpressionAttributeNames": {"#x": "b"}}),
+    ("GetItem", {"Key": BAD_KEY, "AttributesToGet": ["a", "a"]}),
+    ("DeleteItem", {"Key": BAD_KEY, "ConditionExpression": "a ="}),
+    ("UpdateItem", {"Key": BAD_KEY, "UpdateExpression": "SET"}),
+    ("PutItem", {"Item": BAD_KEY, "ConditionExpression": "a ="}),
+]
+
+
+@named(
+    Case(
+        f"key before {' '.join(request)}",
+        operation,
+        {"TableName": "number", **request},
+        ("" if operation == "GetItem" else ONE) + NOT_A_NUMBER + ": abc",
+        "errors.md section 4: rules that need no table come in the order of section 6",
+    )
+    for operation, request in BEFORE
+)
+def test_values_of_a_key_are_told_before_expressions(world: World, case: Case) -> None:
+    world.refuses(case)
+
+
+@named(
+    Case(
+        "key before projection",
+        operation,
+        request,
+        NOT_A_NUMBER + ": abc",
+        "errors.md section 4: rules that need no table come in the order of section 6",
+    )
+    for operation, request in (
+        (
+            "BatchGetItem",
+            {"RequestItems": {"number": {"Keys": [BAD_KEY], "ProjectionExpression": "a,"}}},
+        ),
+        (
+            "TransactGetItems",
+            {
+                "TransactItems": [
+                    {"Get": {"TableName": "number", "Key": BAD_KEY, "ProjectionExpression": "a,"}}
+                ]
+            },
+        ),
+    )
+)
+def test_values_of_several_keys_are_told_before_projections(world: World, case: Case) -> None:
+    world.refuses(case)
