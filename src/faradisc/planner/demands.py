@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _SAME = 0.1
 """Gates in step are looked at again if what they let through together has changed by more."""
 _ALL = 0.999
+_CROWD = 10
+"""So many partitions of a crowd are as much work as one that is by itself."""
 
 
 class IndexDemand:
@@ -137,8 +139,9 @@ class Demand:
 
     @property
     def places(self) -> int:
-        """How many partitions its requests are divided over, the crowd being one."""
-        return 1 + len(self.portions) + sum([len(index.parts) for index in self.indexes])
+        """How many partitions its requests are divided over, those of the crowd being little work."""
+        crowd = 0 if self.crowd is None else len(self.crowd.shares) // _CROWD
+        return 1 + crowd + len(self.portions) + sum([len(index.parts) for index in self.indexes])
 
     @property
     def returning(self) -> bool:
