@@ -6,6 +6,7 @@ same buckets, its *doors*, and are admitted while all of these are open."""
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from math import prod
 from random import Random
 
@@ -13,11 +14,13 @@ from faradisc.capacity.admission import Lane
 from faradisc.capacity.buckets import Bucket
 from faradisc.capacity.config import HALF_UNIT
 from faradisc.capacity.partitions import Cell
+from faradisc.planner.events import Points
+from faradisc.planner.keys import Shape
 from faradisc.planner.lots import StreamState
 from faradisc.planner.observe import LaneNote
 from faradisc.planner.returns import Returns
 from faradisc.planner.shares import Share
-from faradisc.planner.streams import Stream
+from faradisc.planner.streams import Flow, Stream
 
 _DRAWN_KEPT = 64
 Places = tuple[bytes, ...]
@@ -27,7 +30,7 @@ Places = tuple[bytes, ...]
 class Door:
     """A bucket: when it opens, and how long it has been shut in this second."""
 
-    __slots__ = ("asked", "bucket", "groups", "opens_ns", "shut_ns")
+    __slots__ = ("asked", "bucket", "groups", "most", "opens_ns", "shut_ns")
 
     def __init__(self, bucket: Bucket) -> None:
         self.bucket = bucket
@@ -36,6 +39,8 @@ class Door:
         self.shut_ns = 0
         self.asked = 0
         """Nano-units that would be charged, if all of a second's requests were admitted."""
+        self.most = 0
+        """Nano-units that an admission takes, at most."""
         self.look()
 
     def look(self) -> None:
@@ -46,7 +51,10 @@ class Door:
 class Passage:
     """What the requests of a group ask of one lane."""
 
-    __slots__ = ("cell", "eventual", "half_units", "inner", "lane", "nano", "note", "outer", "share")
+    __slots__ = (
+        "cell", "eventual", "half_units", "inner", "lane", "nano", "note", "outer", "refused_here",
+        "refused_whole", "share",
+    )  # fmt: skip
 
     def __init__(self, note: LaneNote, share: Share, half_units: int, *, eventual: bool) -> None:
         self.note = note
@@ -62,11 +70,20 @@ class Passage:
         """Of the lane as a whole."""
         self.inner: list[Door] = []
         """Of the partition."""
+        # Of this stretch (planner/repeats.py).
+        self.refused_whole = 0
+        self.refused_here = 0
 
     def charge(self, count: int, now: int) -> None:
         """So many requests are admitted."""
         self.lane.settle_whole(self.half_units, count, now)
         self.lane.settle_cells(((self.cell, count),), self.half_units, now, eventual=self.eventual)
+
+    def count(self, count: int) -> None:
+        """So many requests have been admitted, and buckets know already."""
+        self.lane.counts[self.half_units] += count
+        self.cell.spent += self.half_units * count
+        self.cell.charged += count
 
 
 class Group:
@@ -74,7 +91,7 @@ class Group:
 
     __slots__ = (
         "admitted", "closed_ns", "doors", "drawn", "held", "left", "opens_ns", "packet", "passages", "pool",
-        "returns", "second_admitted", "second_asked", "state", "weight",
+        "returns", "second_admitted", "second_asked", "state", "stretch_admitted", "stretch_asked", "weight",
     )  # fmt: skip
 
     def __init__(self, state: StreamState, passages: list[Passage], returns: Returns) -> None:
@@ -94,6 +111,9 @@ class Group:
         """Where requests are for that have been drawn by their keys: of those that may still be admitted."""
         self.held = 0
         """Those who wait until they are a packet."""
+        # Of this stretch (planner/repeats.py).
+        self.stretch_asked = 0
+        self.stretch_admitted = 0
         # Of this slice.
         self.pool: list[int] = []
         """Requests, by the number of attempts before."""
@@ -136,6 +156,40 @@ class Group:
                     group.opens_ns = max(group.opens_ns, opens_ns)
 
 
+@dataclass
+class GroupedStream:
+    """A stream under way, and its requests by the doors they meet."""
+
+    state: StreamState
+    notes: list[LaneNote]
+    """Of the table and of each index."""
+    index_points: list[Points]
+    shapes: list[Shape] = field(default_factory=list)
+    """Of the present second: the table's keys, and those of each index."""
+    shares: list[list[Share]] = field(default_factory=list)
+    groups: dict[tuple[Cell, ...], Group] = field(default_factory=dict)
+    upto: list[int] = field(default_factory=list)
+    """The weights of the groups, summed up."""
+    phase: int = 0
+    surplus: int = 0
+    """Requests that came while others were repeated (planner/repeats.py), less those that were."""
+
+    @property
+    def on_their_way(self) -> int:
+        """Requests of which nothing is decided."""
+        return sum([group.returns.waiting + group.held for group in self.groups.values()])
+
+
+@dataclass
+class GroupedFlow:
+    """A flow under way."""
+
+    flow: Flow
+    points: Points
+    sort_points: Points
+    streams: list[GroupedStream]
+
+
 def count_groups(streams: Iterable[Stream]) -> int:
     """How many groups the requests of streams make."""
     return sum(
@@ -144,6 +198,24 @@ def count_groups(streams: Iterable[Stream]) -> int:
             for stream in streams
         ]
     )
+
+
+def earned_by(groups: Iterable[Group]) -> dict[Bucket, float]:
+    """All buckets that groups meet, and what each earns: units per second."""
+    lanes = dict.fromkeys([passage.lane for group in groups for passage in group.passages])
+    found: list[Bucket | None] = []
+    for lane in lanes:
+        cells = lane.cells
+        found += (*lane.quotas, lane.maximum, lane.bucket, *cells, *[cell.share for cell in cells])
+    return {bucket: bucket.rate / bucket.scale for bucket in found if bucket is not None}
+
+
+def look_again(groups: Iterable[Group]) -> None:
+    """See when groups are let in, after buckets have been charged by others."""
+    for door in dict.fromkeys([door for group in groups for door in group.doors]):
+        door.look()
+    for group in groups:
+        group.opens_ns = max([door.opens_ns for door in group.doors])
 
 
 def find_doors(groups: Iterable[Group], packet_s: float) -> list[list[Group]]:
@@ -174,8 +246,10 @@ def find_doors(groups: Iterable[Group], packet_s: float) -> list[list[Group]]:
                 most = min(most, earned * 1e9 * packet_s / passage.nano)
         group.packet = group.returns.packet = max(int(most), 1)
         group.doors = [door for passage in group.passages for door in (*passage.outer, *passage.inner)]
-        for door in group.doors:
-            door.groups.append(group)
+        for passage in group.passages:
+            for door in (*passage.outer, *passage.inner):
+                door.groups.append(group)
+                door.most = max(door.most, passage.nano * group.packet)
     for group in groups:
         group.opens_ns = max([door.opens_ns for door in group.doors])
     return _clusters(groups)

@@ -11,132 +11,152 @@ request is refused as often as it would be by itself. Between two admissions not
 engine of events without what it throws away.
 
 What differs from it: refused requests come back in later slices; small ones come several together, as many
-as cost what a bucket earns in a few hundredths of a second; seconds that have enough of everything pass at
-once; and which of its doors refused a request is told by how long each was shut.
+as cost what a bucket earns in a few thousandths of a second, or hundredths; seconds that have enough of
+everything pass at once; which of its doors refused a request is told by how long each was shut; and of long
+runs some time is run, and repeated (planner/repeats.py).
 Source: docs/decisions/0015.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import accumulate, product
 from random import Random
 
+from faradisc.capacity.buckets import Bucket
 from faradisc.capacity.config import HALF_UNIT, SECOND_NS
 from faradisc.capacity.partitions import Cell
-from faradisc.planner.doors import Door, Group, Passage, count_groups, find_doors
+from faradisc.planner.doors import (
+    Door,
+    Group,
+    GroupedFlow,
+    GroupedStream,
+    Passage,
+    earned_by,
+    find_doors,
+    look_again,
+)
 from faradisc.planner.events import Points, even_step
 from faradisc.planner.fluid import offer_all, refuse_at, refuse_whole
 from faradisc.planner.keys import BITS, GOLDEN, ONE, SILVER, Shape
 from faradisc.planner.lots import StreamState
 from faradisc.planner.observe import LaneNote, Observer
+from faradisc.planner.pace import STRETCH_S, Pace
+from faradisc.planner.repeats import Repeats, note_attempts
 from faradisc.planner.returns import Returns, packets_of, some_of
 from faradisc.planner.shares import Gates, Share, divide
 from faradisc.planner.streams import Flow
 from faradisc.planner.world import World
 
-_SLICES = 20
-"""Per second; fewer where groups are asked for much and the run is long, for there is little to tell then:"""
-_MUCH = 100
-"""more requests a second than this, and"""
-_SLICES_MAX = 1_000_000
-"""more slices of all groups together."""
 _CLEAR = 3
 """Of more packets than this, how many miss a stretch of time is hardly chance."""
 _DRAWN_MAX = 10
 """So few requests of a flow are divided over groups one by one, by their keys."""
-
-
-@dataclass
-class _Stream:
-    """A stream under way, and its requests by the doors they meet."""
-
-    state: StreamState
-    notes: list[LaneNote]
-    """Of the table and of each index."""
-    index_points: list[Points]
-    shapes: list[Shape] = field(default_factory=list)
-    """Of the present second: the table's keys, and those of each index."""
-    shares: list[list[Share]] = field(default_factory=list)
-    groups: dict[tuple[Cell, ...], Group] = field(default_factory=dict)
-    upto: list[int] = field(default_factory=list)
-    """The weights of the groups, summed up."""
-    phase: int = 0
-
-
-@dataclass
-class _Flow:
-    flow: Flow
-    points: Points
-    sort_points: Points
-    streams: list[_Stream]
+Batch = tuple[GroupedFlow, list[int], Shape]
+"""A flow's requests of one second: how many of each stream, and their keys."""
 
 
 class Openings:
     """Some flows of a plan, as a guest of the fluid engine."""
 
     def __init__(
-        self, flows: Sequence[Flow], world: World, observer: Observer, seed: int, packet_s: float
+        self,
+        flows: Sequence[Flow],
+        world: World,
+        observer: Observer,
+        seed: int,
+        pace: Pace,
     ) -> None:
         self._world = world
         self._observer = observer
-        self._packet_s = packet_s
+        self._packet_s = pace.packet_s
         self._random = Random(f"{seed}/openings")
         self._gates = Gates()
         self._flows = [self._begin(flow) for flow in flows]
         self._streams = [stream for flow in self._flows for stream in flow.streams]
         self._clusters: list[list[Group]] = []
-        self._slices = _slices(flows, world.plan.duration_s)
+        self._slices = pace.slices
+        self._repeats = Repeats(pace, self._flows, Random(f"{seed}/repeats"))
+        self._earned: dict[Bucket, float] = {}
         self._tick = 0
         self._second = 0
         self._due = -1
 
-    def _begin(self, flow: Flow) -> _Flow:
+    def _begin(self, flow: Flow) -> GroupedFlow:
         random = self._random
         streams = [
-            _Stream(
+            GroupedStream(
                 StreamState(stream, flow.note, flow.plan.retries, number, self._gates),
                 [stream.note, *(index.note for index in stream.indexes)],
                 [Points(random, even_step(at + 2)) for at in range(len(stream.indexes))],
             )
             for number, stream in enumerate(flow.streams)
         ]
-        return _Flow(flow, Points(random, GOLDEN), Points(random, SILVER), streams)
+        return GroupedFlow(flow, Points(random, GOLDEN), Points(random, SILVER), streams)
 
     # --- Seconds ------------------------------------------------------------------------------
 
     def run_second(self, end_ns: int) -> None:
-        begin_ns = end_ns - SECOND_NS
-        counts: dict[Group, int] = {}
-        moved = self._due != self._world.due
-        for flow in self._flows:
-            first = flow.flow.sequence
-            total, of_streams, shape = flow.flow.take(self._second)
-            for stream in flow.streams:
-                if total:
-                    stream.state.among = (first, total)
-                moved = self._follow(stream, shape) or moved
-            counts.update(self._divide(flow, total, of_streams))
-        if moved:
-            self._due = self._world.due
-            self._gates.tidy(begin_ns)
-            groups = [group for stream in self._streams for group in stream.groups.values()]
-            self._clusters = find_doors(groups, self._packet_s)
-        for cluster in self._clusters:
-            if not _serve_all(cluster, counts, begin_ns):
-                self._run_slices(cluster, counts, begin_ns)
-        self._tick += self._slices
+        begin_ns, second = end_ns - SECOND_NS, self._second
+        repeats = self._repeats
+        batches = [self._take(flow) for flow in self._flows]
+        if not repeats.playing or second % STRETCH_S == 0:
+            self._look(batches, begin_ns)
+        if repeats.plays(second, begin_ns):
+            repeats.play_second(second, [count for _, of_streams, _ in batches for count in of_streams])
+        else:
+            repeats.begin(second, self._clusters)
+            counts: dict[Group, int] = {}
+            asked: list[int] = []
+            for flow, of_streams, _ in batches:
+                mine = list(map(repeats.catch_up, flow.streams, of_streams))
+                counts.update(self._divide(flow, mine))
+                asked += mine
+            for cluster in self._clusters:
+                if not _serve_all(cluster, counts, begin_ns):
+                    self._run_slices(cluster, counts, begin_ns)
+            self._tick += self._slices
+            repeats.end(second, asked, self._gates)
         self._second += 1
         if end_ns >= self._world.due or self._second % self._observer.step_s == 0:
             self._tell()
+
+    def _take(self, flow: GroupedFlow) -> Batch:
+        """The requests of this second."""
+        first = flow.flow.sequence
+        total, of_streams, shape = flow.flow.take(self._second)
+        for stream, count in zip(flow.streams, of_streams, strict=True):
+            if total:
+                stream.state.among = (first, total)
+            if count:
+                offer_all(stream.state, count)
+        return flow, of_streams, shape
+
+    def _look(self, batches: Iterable[Batch], now: int) -> None:
+        """See which buckets this second's requests meet."""
+        moved = False
+        for flow, _, shape in batches:
+            for stream in flow.streams:
+                moved = self._follow(stream, shape) or moved
+        if not moved and self._due == self._world.due and not self._repeats.playing:
+            return
+        self._due = self._world.due
+        self._gates.tidy(now)
+        groups = [group for stream in self._streams for group in stream.groups.values()]
+        earned = earned_by(groups)
+        if moved or earned != self._earned:
+            self._clusters = find_doors(groups, self._packet_s)
+            self._repeats.look(self._second, earned, moved=moved)
+            self._earned = earned
+        else:
+            look_again(groups)
 
     def finish(self) -> None:
         """The run is over: whoever still waits is lost."""
         self._tell()
         for stream in self._streams:
-            waiting = [group.returns.waiting + group.held for group in stream.groups.values()]
-            stream.state.flow.lost += sum(waiting)
+            stream.state.flow.lost += stream.on_their_way
+        self._repeats.finish()
 
     def _tell(self) -> None:
         for stream in self._streams:
@@ -144,7 +164,7 @@ class Openings:
 
     # --- Groups -------------------------------------------------------------------------------
 
-    def _follow(self, stream: _Stream, shape: Shape) -> bool:
+    def _follow(self, stream: GroupedStream, shape: Shape) -> bool:
         """Learn how a stream's requests are divided over partitions. Returns: whether there are other groups
         than before."""
         state = stream.state
@@ -163,7 +183,7 @@ class Openings:
         stream.shares = shares
         return self._regroup(stream)
 
-    def _regroup(self, stream: _Stream) -> bool:
+    def _regroup(self, stream: GroupedStream) -> bool:
         """Returns: whether there are other groups than before."""
         groups = stream.groups
         changed = False
@@ -214,11 +234,9 @@ class Openings:
             known = next((share for share in division.shares if share.cell is passage.cell), None)
             passage.share = known or division.stranger(passage.cell, self._gates)
 
-    def _divide(self, flow: _Flow, total: int, of_streams: list[int]) -> Iterator[tuple[Group, int]]:
+    def _divide(self, flow: GroupedFlow, of_streams: list[int]) -> Iterator[tuple[Group, int]]:
         """A flow's requests of this second, by group."""
-        for stream, count in zip(flow.streams, of_streams, strict=True):
-            if count:
-                offer_all(stream.state, count)
+        total = sum(of_streams)
         if 0 < total <= _DRAWN_MAX:
             yield from self._draw(flow, total, of_streams).items()
             return
@@ -228,7 +246,7 @@ class Openings:
                 pairs = zip(stream.groups.values(), divided, strict=True)
                 yield from [(group, mine) for group, mine in pairs if mine]
 
-    def _draw(self, flow: _Flow, total: int, of_streams: list[int]) -> dict[Group, int]:
+    def _draw(self, flow: GroupedFlow, total: int, of_streams: list[int]) -> dict[Group, int]:
         """A few requests, by keys that are drawn as the engine of events draws them."""
         found: dict[Group, int] = {}
         counted = list(zip(flow.streams, of_streams, strict=True))
@@ -354,7 +372,7 @@ class Openings:
         """A second is over."""
         total, admitted = group.second_asked, group.second_admitted
         group.second_asked = group.second_admitted = 0
-        _note(group, total, admitted)
+        note_attempts(group, total, admitted)
         if admitted < total:
             for passage in group.passages:
                 self._blame(group, passage, total, total - admitted)
@@ -373,6 +391,8 @@ class Openings:
         by_whole = min(int(here * outer / shut + random()), here)
         refuse_whole(passage.note, self._gates.lane(passage.note).cause, by_whole)
         refuse_at(passage.note, passage.cell, here - by_whole)
+        passage.refused_whole += by_whole
+        passage.refused_here += here - by_whole
         passage.share.denied += here
 
 
@@ -413,33 +433,10 @@ def _serve_all(cluster: list[Group], counts: dict[Group, int], now: int) -> bool
             flow = group.state.flow
             flow.at_attempt[1] += count
             flow.waits[0] += count
-            _note(group, count, count)
+            note_attempts(group, count, count)
     for door in doors:
         door.look()
     return True
-
-
-def _note(group: Group, total: int, admitted: int) -> None:
-    """Count attempts, and what those that were admitted took and left there."""
-    stream, flow = group.state.stream, group.state.flow
-    flow.attempts += total
-    flow.admitted += admitted
-    flow.throttled += total - admitted
-    grows = (stream.grows, *(index.grows for index in stream.indexes))
-    for passage, bytes_each in zip(group.passages, grows, strict=True):
-        half_units = admitted * passage.half_units
-        note, part = passage.note, passage.cell.partition
-        note.second_offered += total * passage.half_units
-        if half_units:
-            note.second_consumed += half_units
-            note.cell(passage.cell).half_units += half_units
-        if note.writes:
-            flow.write_half += half_units
-        else:
-            flow.read_half += half_units
-        part.bytes = max(part.bytes + admitted * bytes_each, 0)
-    held = group.passages[0].cell.partition
-    held.items = max(held.items + admitted * stream.items, 0)
 
 
 def _cell_of(note: LaneNote, place: bytes) -> Cell:
@@ -448,13 +445,6 @@ def _cell_of(note: LaneNote, place: bytes) -> Cell:
 
 def _shut(doors: list[Door]) -> int:
     return max([door.shut_ns for door in doors], default=0)
-
-
-def _slices(flows: Sequence[Flow], duration_s: int) -> int:
-    groups = count_groups([stream for flow in flows for stream in flow.streams])
-    if sum(flow.plan.most for flow in flows) <= _MUCH * groups:
-        return _SLICES
-    return max(min(_SLICES_MAX // (groups * duration_s), _SLICES), 1)
 
 
 def _weight(group: Group) -> int:

@@ -35,6 +35,7 @@ from faradisc.planner.outcome import (
     Waits,
     number,
 )
+from faradisc.planner.pace import Pace
 from faradisc.planner.plan import Plan
 from faradisc.planner.replay import replay, request_of
 from faradisc.planner.scaling import Scaler, scalers
@@ -131,7 +132,7 @@ def _fluid(
     if parted.singly or parted.tables:
         fluid.add_guest(Singles(EventEngine(world, observer, plan.seed), singles))
     if parted.by_openings:
-        fluid.add_guest(Openings(parted.by_openings, world, observer, plan.seed, parted.packet_s))
+        fluid.add_guest(Openings(parted.by_openings, world, observer, plan.seed, parted.pace))
     return fluid, parted
 
 
@@ -402,13 +403,18 @@ def _in_order(parted: Parted) -> Iterator[str]:
     """What is done about requests so large that it matters who comes first."""
     found = (
         (_tables(parted.singly) | parted.tables, "are run one by one"),
-        (_tables(parted.by_openings), "are run from one admission to the next"),
+        (_tables(parted.by_openings), f"are run from one admission to the next{_in_part(parted.pace)}"),
         (_tables(parted.roughly), "meet too many partitions to run each, and may be some percent off"),
     )
     for tables, words in found:
         if tables:
             names = ", ".join(sorted(tables))
             yield f"Requests to {names} {words}: some are so large that it matters who comes first."
+
+
+def _in_part(pace: Pace) -> str:
+    """What part of the time that is."""
+    return f" ({pace.block_s} s, then these up to {pace.times} times again)" if pace.times else ""
 
 
 def _tables(flows: list[Flow]) -> frozenset[str]:

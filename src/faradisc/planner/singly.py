@@ -8,8 +8,8 @@ large ones happen to come together, and spills what flows in while none comes. A
 beyond so many seconds of its rate it forgives (`max_debt_s`): how much that is hangs on who comes first.
 
 Where requests cost so much that this matters and there are not too many of them, the engine of events runs
-them one by one; where there are, every admission is run (planner/openings.py). With very many partitions that
-would be too much, and they stay fluid, as all others do.
+them one by one; where there are, every admission is run (planner/openings.py), or those of a part of the time
+(planner/pace.py). With very many partitions that would be too much, and they stay fluid, as all others do.
 
 What does not charge the same lanes is independent of each other, so that several engines can run in one
 world, second by second.
@@ -22,9 +22,9 @@ from dataclasses import dataclass, field
 
 from faradisc.capacity.admission import Lane
 from faradisc.capacity.config import HALF_UNIT, UNIT
-from faradisc.planner.doors import count_groups
 from faradisc.planner.events import EventEngine, Request
 from faradisc.planner.observe import LaneNote, Observer
+from faradisc.planner.pace import Pace, find_pace
 from faradisc.planner.plan import Plan, TablePlan
 from faradisc.planner.streams import Flow, Stream
 from faradisc.planner.trace import Trace
@@ -37,13 +37,6 @@ is 0.3 % off where as much is asked for as flows in, with three 1.3 %)."""
 MIXED_MIN = 16
 """Where requests of different costs meet, so many of the largest in a second are many (measured: with five,
 fluid is 2 % off at worst, with two 6 %)."""
-ADMISSIONS_MAX = 4_000_000
-"""Each admission is run, several small requests being one, if there are no more than this."""
-PACKET_S = (0.02, 0.1)
-"""So much of what a bucket earns is one admission, at least and at most (measured: with the most it is up to
-3 % off, where a bucket is now and then short by a little; with the least 0.7 %)."""
-GROUPS_MAX = 5_000_000
-"""And no more groups (planner/doors.py) than this are looked at, each in each second."""
 
 
 class Singles:
@@ -72,8 +65,8 @@ class Parted:
     roughly: list[Flow] = field(default_factory=list)
     """Fluid, though it matters who comes first."""
     fluid: list[Flow] = field(default_factory=list)
-    packet_s: float = PACKET_S[0]
-    """So much of what a bucket earns is one admission."""
+    pace: Pace = field(default_factory=Pace)
+    """Of the engine that does."""
 
 
 def part(plan: Plan, flows: Sequence[Flow]) -> Parted:
@@ -89,12 +82,12 @@ def part(plan: Plan, flows: Sequence[Flow]) -> Parted:
         if sum(flow.plan.most for flow in together) * plan.duration_s <= SINGLE_MAX:
             parted.singly += together
             continue
-        packet_s = _partitions(streams) * plan.duration_s / ADMISSIONS_MAX
-        if packet_s <= PACKET_S[1] and count_groups(streams) * plan.duration_s <= GROUPS_MAX:
-            parted.by_openings += together
-            parted.packet_s = max(parted.packet_s, packet_s)
-        else:
+        pace = find_pace(parted.by_openings + together, plan.duration_s)
+        if pace is None:
             parted.roughly += together
+        else:
+            parted.by_openings += together
+            parted.pace = pace
     return parted
 
 
@@ -117,7 +110,7 @@ def _together(flows: Iterable[Flow]) -> list[list[Flow]]:
     """Flows that charge the same lanes, directly or by way of others. They are of one table."""
     found: list[tuple[set[Lane], list[Flow]]] = []
     for flow in flows:
-        lanes = {note.lane for stream in flow.streams for note, _ in _charges(stream)}
+        lanes = {note.lane for stream in flow.streams for note, _ in stream.charges}
         mine = [flow]
         apart = []
         for theirs, others in found:
@@ -130,19 +123,10 @@ def _together(flows: Iterable[Flow]) -> list[list[Flow]]:
     return [mine for _, mine in found]
 
 
-def _charges(stream: Stream) -> list[tuple[LaneNote, int]]:
-    """The lanes that a request asks, and what it costs each in half units."""
-    return [(stream.note, stream.half_units), *((each.note, each.half_units) for each in stream.indexes)]
-
-
-def _partitions(streams: Iterable[Stream]) -> int:
-    return max(len(note.lane.cells) for stream in streams for note, _ in _charges(stream))
-
-
 def _hangs_on_order(streams: Iterable[Stream], table: TablePlan) -> bool:
     costs: dict[LaneNote, list[int]] = {}
     for stream in streams:
-        for note, half_units in _charges(stream):
+        for note, half_units in stream.charges:
             if half_units:
                 costs.setdefault(note, []).append(half_units * HALF_UNIT)
     return any(_meets_little(note, max(nano), min(nano), table) for note, nano in costs.items())

@@ -60,6 +60,11 @@ class Stream:
     items: int
     """Items gained per request: 1, 0 or -1."""
 
+    @property
+    def charges(self) -> list[tuple[LaneNote, int]]:
+        """The lanes that a request asks, and what it costs each in half units."""
+        return [(self.note, self.half_units), *((each.note, each.half_units) for each in self.indexes)]
+
 
 class Flow:
     """The streams of one flow of the plan, and its count of requests."""
@@ -81,11 +86,18 @@ class Flow:
     def alike(self, second: int, seconds: int) -> bool:
         """Whether so many seconds have the same keys, and rates within a percent."""
         last = second + seconds - 1
+        return self.has_same_keys(second, last) and all(
+            self.is_like(second, later) for later in range(second + 1, last + 1)
+        )
+
+    def has_same_keys(self, second: int, later: int) -> bool:
+        return all(model.shape(second, 0, 1) is model.shape(later, 0, 1) for model in self._models)
+
+    def is_like(self, second: int, later: int, percent: int = 1) -> bool:
+        """Whether the rate of another second is the same, within so many percent."""
         rate = self.plan.rate
         first = rate.micro(second)
-        return all(model.shape(second, 0, 1) is model.shape(last, 0, 1) for model in self._models) and all(
-            100 * abs(rate.micro(later) - first) <= first for later in range(second + 1, last + 1)
-        )
+        return 100 * abs(rate.micro(later) - first) <= percent * first
 
     def take(self, second: int) -> tuple[int, list[int], Shape]:
         """The requests of a second: how many reach the database, of each stream, and their keys."""

@@ -7,7 +7,7 @@ from textwrap import dedent
 
 import pytest
 
-from faradisc.planner import singly
+from faradisc.planner import pace, singly
 from faradisc.planner.loading import load_plan
 from faradisc.planner.run import run
 from unit.planner.agreement import assert_accounted, assert_agreement, both, differences
@@ -94,7 +94,7 @@ def test_requests_that_cost_more_than_a_bucket_may_owe(
     that is forgiven, and one is served every ten seconds. Fluid used to serve half as many. (As if there
     were too many of them to be run one by one: test_singly.py.)"""
     monkeypatch.setattr(singly, "SINGLE_MAX", 0)
-    monkeypatch.setattr(singly, "ADMISSIONS_MAX", 1)
+    monkeypatch.setattr(pace, "ADMISSIONS_MAX", 1)
     one, other = both(f"""
         duration: 20m
         retries: {retries}

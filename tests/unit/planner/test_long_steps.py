@@ -6,7 +6,7 @@ from textwrap import dedent
 
 import pytest
 
-from faradisc.planner import singly, steady
+from faradisc.planner import pace, singly, steady
 from faradisc.planner.loading import load_plan
 from faradisc.planner.outcome import Outcome
 from faradisc.planner.run import run
@@ -164,7 +164,7 @@ def test_forgiven_debts_take_short_steps(monkeypatch: pytest.MonkeyPatch, long_s
     """How often that happens depends on when, within a second or ten, a bucket opens. (As if there were too
     many requests for them to be run one by one: test_singly.py.)"""
     monkeypatch.setattr(singly, "SINGLE_MAX", 0)
-    monkeypatch.setattr(singly, "ADMISSIONS_MAX", 1)
+    monkeypatch.setattr(pace, "ADMISSIONS_MAX", 1)
     text = """
         duration: 10m
         tables: {T: {read: 5, write: 5}}

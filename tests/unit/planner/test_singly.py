@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from faradisc.planner import singly
+from faradisc.planner import pace, singly
 from faradisc.planner.observe import Observer
 from faradisc.planner.singly import Parted, part
 from faradisc.planner.streams import Flow
@@ -122,22 +122,8 @@ def test_too_many_requests_are_run_by_admissions(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(singly, "SINGLE_MAX", 600)
     assert names(parted(text).singly) == ["a"]
     monkeypatch.setattr(singly, "SINGLE_MAX", 599)
-    found = parted(text)
-    assert names(found.by_openings) == ["a"]
-    assert found.packet_s == singly.PACKET_S[0]
-
-
-def test_small_requests_come_together_where_partitions_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that no more admissions than this are run; beyond a tenth of a second it would be too rough."""
-    monkeypatch.setattr(singly, "SINGLE_MAX", 0)
-    text = table("{mode: on-demand, partitions: 5}", 300)
-    monkeypatch.setattr(singly, "ADMISSIONS_MAX", 60_000)
-    assert parted(text).packet_s == 5 * 600 / 60_000
-    monkeypatch.setattr(singly, "ADMISSIONS_MAX", 29_999)
-    assert names(parted(text).roughly) == ["a"]
-    monkeypatch.undo()
-    monkeypatch.setattr(singly, "SINGLE_MAX", 0)
-    monkeypatch.setattr(singly, "GROUPS_MAX", 2_999)
+    assert names(parted(text).by_openings) == ["a"]
+    monkeypatch.setattr(pace, "ADMISSIONS_MAX", 1)
     assert names(parted(text).roughly) == ["a"]
 
 

@@ -1,0 +1,382 @@
+"""Time that repeats itself: what happens in it is run once (planner/openings.py).
+
+A table that large and small requests compete for all day does the same minute after minute, as far as counts
+go. So with many partitions, or for long, a *block* of some minutes is run, then repeated so many times, and
+the next block begins where the one that was run has ended: requests that wait go on waiting, and buckets
+that are nearly empty are as they were. What is run is then the same process, seen for a part of the time.
+
+Banks are not: they fill, or drain, as they did in each *stretch* of the block, and before one runs out,
+seconds are run again. So they are when rates, keys or partitions change, and until all requests that are
+under way then have come to an end; and, if there is time, while a partition is about to split for heat.
+
+Arrivals are not repeated either: of each stream as many come as the plan says, and what the repeated seconds
+did not account for is asked for in those that are run next, a little at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+from faradisc.capacity.buckets import Bucket
+from faradisc.capacity.config import SECOND_NS
+from faradisc.capacity.throttle import Cause
+from faradisc.planner.doors import Door, Group, GroupedFlow, GroupedStream, Passage
+from faradisc.planner.fluid import refuse_at, refuse_whole
+from faradisc.planner.observe import FlowNote, LaneNote, SecondPart
+from faradisc.planner.pace import RATE_PERCENT, STRETCH_S, Pace
+from faradisc.planner.shares import Gates
+
+_EARNED_SAME = 0.005
+"""Buckets may earn so much more or less, of what all earn."""
+_BANK_NS = 5 * SECOND_NS
+"""A bucket that saves more than it earns in so much time is a bank,"""
+_MARGIN = 2
+"""as long as it has more than so many of the largest admissions."""
+_CATCH_UP = 0.1
+"""What was left over is asked for together with ten times as many."""
+_PLACES = 8
+"""Of a group, in a stretch, as far as the watch of a hot partition is told."""
+
+
+@dataclass(slots=True)
+class _GroupPart:
+    """What a group did in a stretch."""
+
+    group: Group
+    asked: int
+    admitted: int
+    refused: list[tuple[int, Cause, int]]
+    """Per passage: by the whole and for what cause, by the partition."""
+
+
+@dataclass(slots=True)
+class _FlowPart:
+    note: FlowNote
+    at_attempt: dict[int, int]
+    waits: dict[int, int]
+    lost: int
+
+
+@dataclass(slots=True)
+class _BucketPart:
+    """What a bucket gave in a stretch, and gives for an admission at most: in its own nano-units."""
+
+    bucket: Bucket
+    taken: int
+    most: int
+
+    def is_bank(self, now: int) -> bool:
+        bucket = self.bucket
+        saves = bucket.cap > bucket.rate * _BANK_NS
+        return saves and bucket.scaled_balance(now) > _MARGIN * self.most
+
+    def runs_out(self, now: int) -> bool:
+        """Whether it is a bank, and would be none any more if it gave as much."""
+        bucket = self.bucket
+        left = bucket.scaled_balance(now) + bucket.rate * STRETCH_S * SECOND_NS - self.taken
+        return left <= _MARGIN * self.most and self.is_bank(now)
+
+    def give_again(self, now: int) -> None:
+        if self.is_bank(now):
+            self.bucket.take(now, self.taken // self.bucket.scale)
+        else:
+            self.bucket.hold(STRETCH_S * SECOND_NS)
+
+
+@dataclass(slots=True)
+class _Stretch:
+    """What happened in ten seconds."""
+
+    second: int
+    """When they began."""
+    groups: list[_GroupPart]
+    flows: list[_FlowPart]
+    done: list[int]
+    """Per stream: requests that were admitted or lost."""
+    lanes: list[tuple[LaneNote, list[SecondPart]]]
+    buckets: list[_BucketPart]
+
+    def runs_out(self, now: int) -> bool:
+        """Whether there is a bank that would be none any more."""
+        return any(part.runs_out(now) for part in self.buckets)
+
+    def heats_up(self) -> bool:
+        """Whether there is a partition that may soon split for heat: it takes some minutes, which are not to
+        be the same one."""
+        parts = [passage.cell.partition for part in self.groups for passage in part.group.passages]
+        return any(part.hot_s and part.refused is None for part in parts)
+
+
+@dataclass
+class _Before:
+    """How everything was when a stretch began."""
+
+    second: int
+    groups: list[Group]
+    doors: list[Door]
+    used: list[int]
+    flows: list[_FlowPart]
+    on_their_way: list[int]
+    came: list[int]
+    """Requests per stream, since."""
+    lanes: dict[LaneNote, list[SecondPart]] = field(default_factory=dict)
+
+
+class Repeats:
+    def __init__(self, pace: Pace, flows: Sequence[GroupedFlow], random: Random) -> None:
+        self._pace = pace
+        self._flows = flows
+        self._streams = [stream for flow in flows for stream in flow.streams]
+        self._random = random
+        self._settles_s = max([flow.flow.plan.retries.passing_s for flow in flows], default=0)
+        self._earned: dict[Bucket, float] = {}
+        self._settled = 0
+        """The second in which a block may begin."""
+        self._block: list[_Stretch] = []
+        self._before: _Before | None = None
+        self._spare_s = pace.spare_s
+        self._left = 0
+        """Stretches that are still to be repeated."""
+        self._next = 0
+        self._playing: _Stretch | None = None
+
+    @property
+    def playing(self) -> bool:
+        """Whether the latest second was a repeated one."""
+        return self._playing is not None
+
+    def look(self, second: int, earned: dict[Bucket, float], *, moved: bool) -> None:
+        """Buckets may earn something else than they did, or be others (`moved`)."""
+        before = self._earned
+        if not moved and earned.keys() == before.keys():
+            changed = sum([abs(earned[bucket] - rate) for bucket, rate in before.items()])
+            if changed <= _EARNED_SAME * sum(before.values()):
+                return
+        self._earned = earned
+        self._forget(second + self._settles_s)
+
+    def _forget(self, settled: int) -> None:
+        """Things are no more as they were. They will have settled in such a second."""
+        self._block = []
+        self._before = None
+        self._left = self._next = 0
+        self._settled = settled
+
+    # --- Seconds that are run -----------------------------------------------------------------
+
+    def begin(self, second: int, clusters: Iterable[list[Group]]) -> None:
+        """A second is about to be run."""
+        if second % STRETCH_S or not self._pace.times or second < self._settled:
+            return
+        groups = [group for cluster in clusters for group in cluster]
+        doors = list(dict.fromkeys([door for group in groups for door in group.doors]))
+        for group in groups:
+            group.stretch_asked = group.stretch_admitted = 0
+            for passage in group.passages:
+                passage.refused_here = passage.refused_whole = 0
+        self._before = _Before(
+            second,
+            groups,
+            doors,
+            [door.bucket.used for door in doors],
+            [_state_of(flow.flow.note) for flow in self._flows],
+            [stream.on_their_way for stream in self._streams],
+            [0] * len(self._streams),
+            {passage.note: [] for group in groups for passage in group.passages},
+        )
+
+    def end(self, second: int, came: Sequence[int], gates: Gates) -> None:
+        """A second has been run in which so many requests came, by stream."""
+        before = self._before
+        if before is None:
+            return
+        before.came = [count + more for count, more in zip(before.came, came, strict=True)]
+        for note, parts in before.lanes.items():
+            parts.append((note.second_offered, note.second_consumed, dict(note.refused)))
+        if (second + 1) % STRETCH_S:
+            return
+        self._before = None
+        self._block.append(
+            _Stretch(
+                before.second,
+                [_part_of(group, gates) for group in before.groups],
+                [_less(_state_of(flow.note), flow) for flow in before.flows],
+                [
+                    count + waited - stream.on_their_way
+                    for stream, count, waited in zip(
+                        self._streams, before.came, before.on_their_way, strict=True
+                    )
+                ],
+                list(before.lanes.items()),
+                [
+                    _BucketPart(door.bucket, door.bucket.used - used, door.most * door.bucket.scale)
+                    for door, used in zip(before.doors, before.used, strict=True)
+                ],
+            )
+        )
+        if len(self._block) * STRETCH_S >= self._pace.block_s:
+            self._left = len(self._block) * self._pace.times
+            self._next = 0
+
+    # --- Seconds that are repeated ------------------------------------------------------------
+
+    def plays(self, second: int, now: int) -> bool:
+        """Whether a second that is about to begin is repeated instead of run."""
+        if second % STRETCH_S:
+            return self.playing
+        was_playing = self.playing
+        self._playing = None
+        if not self._left:
+            if was_playing:
+                self._block = []
+            return False
+        stretch = self._block[self._next]
+        if not self._alike(stretch, second) or stretch.runs_out(now) or self._heats_up(stretch):
+            self._forget(second)
+            return False
+        self._next = (self._next + 1) % len(self._block)
+        self._left -= 1
+        self._playing = stretch
+        self._begin_again(stretch, now)
+        return True
+
+    def _heats_up(self, stretch: _Stretch) -> bool:
+        """Whether time is to be spared for what may split."""
+        if self._spare_s < STRETCH_S or not stretch.heats_up():
+            return False
+        self._spare_s -= STRETCH_S
+        return True
+
+    def _alike(self, stretch: _Stretch, second: int) -> bool:
+        return all(
+            flow.flow.alike(second, STRETCH_S)
+            and flow.flow.has_same_keys(stretch.second, second)
+            and flow.flow.is_like(stretch.second, second, RATE_PERCENT)
+            for flow in self._flows
+        )
+
+    def _begin_again(self, stretch: _Stretch, now: int) -> None:
+        """All that ten seconds did, but for what lanes see second by second."""
+        for bucket in stretch.buckets:
+            bucket.give_again(now)
+        for part in stretch.groups:
+            self._do_again(part)
+        for flow in stretch.flows:
+            flow.note.at_attempt.update(flow.at_attempt)
+            flow.note.waits.update(flow.waits)
+            flow.note.lost += flow.lost
+        for stream, done in zip(self._streams, stretch.done, strict=True):
+            stream.surplus -= done
+
+    def _do_again(self, part: _GroupPart) -> None:
+        group = part.group
+        if not part.asked:
+            return
+        note_attempts(group, part.asked, part.admitted)
+        for passage, (whole, cause, here) in zip(group.passages, part.refused, strict=True):
+            refuse_whole(passage.note, cause, whole)
+            refuse_at(passage.note, passage.cell, here)
+            passage.share.denied += whole + here
+            if part.admitted and passage.half_units:
+                passage.count(part.admitted)
+                self._tell_watch(passage, part.admitted)
+
+    def _tell_watch(self, passage: Passage, admitted: int) -> None:
+        watch = passage.cell.watch
+        if watch is not None:
+            places = min(admitted, _PLACES)
+            for _ in range(places):
+                watch.add(passage.share.place(self._random), passage.nano * admitted // places)
+
+    def play_second(self, second: int, came: Sequence[int]) -> None:
+        """A second is repeated, in which so many requests came, by stream."""
+        stretch = self._playing
+        assert stretch is not None
+        for note, parts in stretch.lanes:
+            offered, consumed, refused = parts[second % STRETCH_S]
+            note.take_over((offered, consumed, dict(refused)))
+        for stream, count in zip(self._streams, came, strict=True):
+            stream.surplus += count
+
+    # --- What was left over -------------------------------------------------------------------
+
+    def catch_up(self, stream: GroupedStream, count: int) -> int:
+        """How many requests are to be run in a second in which so many come."""
+        if not stream.surplus or not count:
+            return count
+        most = int(count * _CATCH_UP + self._random.random())
+        more = max(min(stream.surplus, most), -most)
+        stream.surplus -= more
+        return count + more
+
+    def finish(self) -> None:
+        """The run is over. Those who were repeated and never came have not been admitted; those who came
+        and were not run are lost."""
+        for stream in self._streams:
+            flow = stream.state.flow
+            flow.lost += stream.surplus
+        for each in self._flows:
+            flow = each.flow.note
+            if flow.lost < 0:
+                flow.admitted += flow.lost
+                flow.attempts += flow.lost
+                flow.at_attempt[1] += flow.lost
+                flow.waits[0] += flow.lost
+                flow.lost = 0
+
+
+def _state_of(note: FlowNote) -> _FlowPart:
+    return _FlowPart(note, dict(note.at_attempt), dict(note.waits), note.lost)
+
+
+def _less(now: _FlowPart, before: _FlowPart) -> _FlowPart:
+    """What has come to pass between."""
+    return _FlowPart(
+        now.note,
+        {key: count - before.at_attempt.get(key, 0) for key, count in now.at_attempt.items()},
+        {key: count - before.waits.get(key, 0) for key, count in now.waits.items()},
+        now.lost - before.lost,
+    )
+
+
+def _part_of(group: Group, gates: Gates) -> _GroupPart:
+    return _GroupPart(
+        group,
+        group.stretch_asked,
+        group.stretch_admitted,
+        [
+            (
+                passage.refused_whole,
+                gates.lane(passage.note).cause,
+                passage.refused_here,
+            )
+            for passage in group.passages
+        ],
+    )
+
+
+def note_attempts(group: Group, total: int, admitted: int) -> None:
+    """Count attempts, and what those that were admitted took and left there."""
+    stream, flow = group.state.stream, group.state.flow
+    group.stretch_asked += total
+    group.stretch_admitted += admitted
+    flow.attempts += total
+    flow.admitted += admitted
+    flow.throttled += total - admitted
+    grows = (stream.grows, *(index.grows for index in stream.indexes))
+    for passage, bytes_each in zip(group.passages, grows, strict=True):
+        half_units = admitted * passage.half_units
+        note, part = passage.note, passage.cell.partition
+        note.second_offered += total * passage.half_units
+        if half_units:
+            note.second_consumed += half_units
+            note.cell(passage.cell).half_units += half_units
+        if note.writes:
+            flow.write_half += half_units
+        else:
+            flow.read_half += half_units
+        part.bytes = max(part.bytes + admitted * bytes_each, 0)
+    held = group.passages[0].cell.partition
+    held.items = max(held.items + admitted * stream.items, 0)

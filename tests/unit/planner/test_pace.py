@@ -1,0 +1,107 @@
+"""How finely admissions are run, and how much of the time: what a plan's size and traffic allow."""
+
+from __future__ import annotations
+
+import pytest
+
+from faradisc.planner import pace
+from faradisc.planner.observe import Observer
+from faradisc.planner.pace import Pace, find_pace
+from faradisc.planner.streams import Flow
+from faradisc.planner.world import World
+from unit.planner.planned import planned
+
+FINEST = pace.PACKET_S[0]
+
+
+def pace_of(
+    duration: str = "24h",
+    *,
+    partitions: int = 4,
+    large: str = "100",
+    keys: str = "{uniform: 100000}",
+    retries: str = "standard",
+) -> Pace | None:
+    plan = planned(f"""
+        duration: {duration}
+        retries: {retries}
+        tables: {{T: {{mode: on-demand, partitions: {partitions}, sort_key: true}}}}
+        traffic:
+          - {{name: large, operation: PutItem, rate: {large}, item_size: 100 KB, keys: {{uniform: 100000}}}}
+          - {{name: small, operation: PutItem, rate: 1000, item_size: 1 KB, keys: {keys}}}
+    """)
+    observer = Observer(World(plan), 60)
+    return find_pace([Flow(flow, plan.tables[0], observer) for flow in plan.traffic], plan.duration_s)
+
+
+def times_of(**settings: object) -> int:
+    found = pace_of(**settings)  # type: ignore[arg-type]
+    assert found is not None
+    return found.times
+
+
+def test_a_small_plan_is_run_as_finely_as_can_be() -> None:
+    assert pace_of("30m", partitions=1) == Pace(FINEST, pace.SLICES[1], 60, 0, 1800)
+
+
+def test_a_long_one_is_run_in_part() -> None:
+    """A day of four partitions, each with 200 admissions a second, or 8 groups in 20 slices of each."""
+    found = pace_of()
+    assert found is not None
+    assert found.packet_s == FINEST
+    times = 4 * 86_400 / FINEST / pace.ADMISSIONS_MAX
+    assert times - 1 <= found.times <= times
+
+
+@pytest.mark.parametrize("partitions", [16, 100, 200])
+def test_more_partitions_are_run_for_less_time_and_more_coarsely(partitions: int) -> None:
+    found = pace_of(partitions=partitions)
+    assert found is not None
+    run = 86_400 / (found.times + 1)
+    assert partitions * run / found.packet_s <= pace.ADMISSIONS_MAX * 1.01
+    assert 2 * partitions * run * found.slices <= pace.SLICES_MAX * 1.01
+
+
+def test_too_many_are_too_much() -> None:
+    assert pace_of(partitions=3000) is None
+
+
+@pytest.mark.parametrize(("large", "times"), [("0.5", 29), ("20", 85)])
+def test_so_much_is_run_that_large_ones_are_many(large: str, times: int) -> None:
+    """Whether one of a handful passes tells nothing of others, if they take a good part of what there is."""
+    found = pace_of(large=large, partitions=16)
+    assert found is not None
+    assert found.times == times
+    run = 86_400 / (found.times + 1)
+    assert run * (1000 + 100 * float(large)) >= pace.LARGE_MIN * 100
+
+
+def test_a_block_has_some_of_every_flow() -> None:
+    found = pace_of(large="0.1")
+    assert found is not None
+    assert found.block_s == 240
+
+
+@pytest.mark.parametrize(
+    "rate", ["{daily: {low: 50, high: 100, peak: '14:00'}}", "{ramp: {from: 50, to: 100, over: 24h}}"]
+)
+def test_rates_that_change_slowly_are_repeated_less_often(rate: str) -> None:
+    steady, changing = (times_of(large=each, partitions=32) for each in ("100", rate))
+    assert 0 < changing < steady / 2
+
+
+@pytest.mark.parametrize(
+    ("large", "keys"),
+    [
+        ("{spikes: {base: 50, high: 100, every: 47s, lasting: 10s}}", "{uniform: 100000}"),
+        ("100", "{sequential: {items_per_key: 400}}"),
+    ],
+)
+def test_what_is_never_the_same_is_not_repeated(large: str, keys: str) -> None:
+    assert times_of(large=large, keys=keys, partitions=1) == 0
+
+
+def test_who_does_not_come_back_needs_no_slices() -> None:
+    found = pace_of(retries="none")
+    assert found is not None
+    assert found.slices == 1
