@@ -90,8 +90,9 @@ class Group:
     """The requests of a stream that meet the same doors."""
 
     __slots__ = (
-        "admitted", "closed_ns", "doors", "drawn", "held", "left", "opens_ns", "packet", "passages", "pool",
-        "returns", "second_admitted", "second_asked", "state", "stretch_admitted", "stretch_asked", "weight",
+        "admitted", "closed_ns", "doors", "drawn", "held", "left", "most", "opens_ns", "packet", "passages",
+        "pool", "returns", "second_admitted", "second_asked", "state", "stretch_admitted", "stretch_asked",
+        "weight",
     )  # fmt: skip
 
     def __init__(self, state: StreamState, passages: list[Passage], returns: Returns) -> None:
@@ -100,6 +101,8 @@ class Group:
         self.returns = returns
         self.weight = 0
         """Of the stream's requests, of `ONE`. 0: its keys have moved on."""
+        self.most = 0.0
+        """So many come for the first time in a second, at most."""
         self.packet = 1
         """So many come together, being small."""
         self.doors: list[Door] = []
@@ -164,6 +167,8 @@ class GroupedStream:
     notes: list[LaneNote]
     """Of the table and of each index."""
     index_points: list[Points]
+    most: float
+    """Requests per second, at most."""
     shapes: list[Shape] = field(default_factory=list)
     """Of the present second: the table's keys, and those of each index."""
     shares: list[list[Share]] = field(default_factory=list)
@@ -220,7 +225,8 @@ def look_again(groups: Iterable[Group]) -> None:
 
 def find_doors(groups: Iterable[Group], packet_s: float) -> list[list[Group]]:
     """See which buckets groups meet. Returns: the clusters of those that have any in common, directly or by
-    way of others. Requests come together if that many cost no more than any bucket earns in `packet_s`."""
+    way of others. Requests come together if that many come in `packet_s`, and cost no more than any bucket
+    earns in that time."""
     doors: dict[Bucket, Door] = {}
     groups = list(groups)
 
@@ -235,7 +241,7 @@ def find_doors(groups: Iterable[Group], packet_s: float) -> list[list[Group]]:
         return found
 
     for group in groups:
-        most = float("inf")
+        most = group.most * packet_s
         for passage in group.passages:
             lane, cell = passage.lane, passage.cell
             passage.outer = doors_of(*lane.quotas, lane.maximum, lane.bucket)

@@ -45,7 +45,7 @@ from faradisc.planner.pace import STRETCH_S, Pace
 from faradisc.planner.repeats import Repeats, note_attempts
 from faradisc.planner.returns import Returns, packets_of, some_of
 from faradisc.planner.shares import Gates, Share, divide
-from faradisc.planner.streams import Flow
+from faradisc.planner.streams import BILLION, Flow
 from faradisc.planner.world import World
 
 _CLEAR = 3
@@ -89,6 +89,7 @@ class Openings:
                 StreamState(stream, flow.note, flow.plan.retries, number, self._gates),
                 [stream.note, *(index.note for index in stream.indexes)],
                 [Points(random, even_step(at + 2)) for at in range(len(stream.indexes))],
+                flow.plan.most * stream.share / BILLION,
             )
             for number, stream in enumerate(flow.streams)
         ]
@@ -198,6 +199,7 @@ class Openings:
             for passage, share in zip(group.passages, mine, strict=True):
                 passage.share = share
                 group.weight = group.weight * share.weight >> BITS
+            group.most = stream.most * group.weight / ONE
             present[group] = None
         heaviest = max(present, key=_weight)
         heaviest.weight += ONE - sum([group.weight for group in present])

@@ -136,7 +136,9 @@ class Repeats:
         """The second in which a block may begin."""
         self._block: list[_Stretch] = []
         self._before: _Before | None = None
-        self._spare_s = pace.spare_s
+        self._spare_s = float(pace.spare_s)
+        self._times = 0
+        """A block is repeated so often."""
         self._left = 0
         """Stretches that are still to be repeated."""
         self._next = 0
@@ -168,9 +170,12 @@ class Repeats:
 
     def begin(self, second: int, clusters: Iterable[list[Group]]) -> None:
         """A second is about to be run."""
-        if second % STRETCH_S or not self._pace.times or second < self._settled:
+        if second % STRETCH_S or second < self._settled:
             return
         groups = [group for cluster in clusters for group in cluster]
+        self._times = self._pace.times_with(len(groups))
+        if not self._times:
+            return
         doors = list(dict.fromkeys([door for group in groups for door in group.doors]))
         for group in groups:
             group.stretch_asked = group.stretch_admitted = 0
@@ -217,7 +222,7 @@ class Repeats:
             )
         )
         if len(self._block) * STRETCH_S >= self._pace.block_s:
-            self._left = len(self._block) * self._pace.times
+            self._left = len(self._block) * self._times
             self._next = 0
 
     # --- Seconds that are repeated ------------------------------------------------------------
@@ -244,9 +249,9 @@ class Repeats:
 
     def _heats_up(self, stretch: _Stretch) -> bool:
         """Whether time is to be spared for what may split."""
-        if self._spare_s < STRETCH_S or not stretch.heats_up():
+        if self._spare_s <= 0 or not stretch.heats_up():
             return False
-        self._spare_s -= STRETCH_S
+        self._spare_s -= self._pace.block_s * max(len(stretch.groups) / self._pace.groups, 1.0)
         return True
 
     def _alike(self, stretch: _Stretch, second: int) -> bool:

@@ -41,7 +41,9 @@ def times_of(**settings: object) -> int:
 
 
 def test_a_small_plan_is_run_as_finely_as_can_be() -> None:
-    assert pace_of("30m", partitions=1) == Pace(FINEST, pace.SLICES[1], 60, 0, 1800)
+    found = pace_of("30m", partitions=1)
+    assert found is not None
+    assert (found.packet_s, found.slices, found.times) == (FINEST, pace.SLICES[1], 0)
 
 
 def test_a_long_one_is_run_in_part() -> None:
@@ -51,6 +53,18 @@ def test_a_long_one_is_run_in_part() -> None:
     assert found.packet_s == FINEST
     times = 4 * 86_400 / FINEST / pace.ADMISSIONS_MAX
     assert times - 1 <= found.times <= times
+
+
+def test_where_partitions_have_split_blocks_are_repeated_more_often() -> None:
+    found, grown = pace_of(), pace_of(partitions=40)
+    assert found is not None
+    assert grown is not None
+    assert found.times_with(8) == found.times
+    assert found.times_with(80) == grown.times == pace.REPEATS_MAX
+    small = pace_of("30m", partitions=1)
+    assert small is not None
+    assert small.times_with(2) == 0
+    assert 0 < small.times_with(200) <= small.most_times
 
 
 @pytest.mark.parametrize("partitions", [16, 100, 200])
@@ -66,7 +80,7 @@ def test_too_many_are_too_much() -> None:
     assert pace_of(partitions=3000) is None
 
 
-@pytest.mark.parametrize(("large", "times"), [("0.5", 29), ("20", 85)])
+@pytest.mark.parametrize(("large", "times"), [("0.5", 14), ("20", 42)])
 def test_so_much_is_run_that_large_ones_are_many(large: str, times: int) -> None:
     """Whether one of a handful passes tells nothing of others, if they take a good part of what there is."""
     found = pace_of(large=large, partitions=16)
