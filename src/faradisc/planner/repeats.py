@@ -257,6 +257,7 @@ class Repeats:
     def _alike(self, stretch: _Stretch, second: int) -> bool:
         return all(
             flow.flow.alike(second, STRETCH_S)
+            and not flow.flow.warms_up(second)
             and flow.flow.has_same_keys(stretch.second, second)
             and flow.flow.is_like(stretch.second, second, RATE_PERCENT)
             for flow in self._flows

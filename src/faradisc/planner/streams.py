@@ -99,6 +99,11 @@ class Flow:
         first = rate.micro(second)
         return 100 * abs(rate.micro(later) - first) <= percent * first
 
+    def warms_up(self, second: int) -> bool:
+        """Whether its cache answers more requests with every second."""
+        cache = self.plan.cache
+        return cache is not None and second < cache.warm_up_s
+
     def take(self, second: int) -> tuple[int, list[int], Shape]:
         """The requests of a second: how many reach the database, of each stream, and their keys."""
         count = self._counter.take(second, self._share)

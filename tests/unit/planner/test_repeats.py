@@ -146,6 +146,26 @@ def test_keys_that_follow_one_another_are_not_repeated(repeated: Repeated) -> No
     assert not repeated.seconds
 
 
+def test_a_cache_that_warms_up_is_not_repeated(repeated: Repeated) -> None:
+    one, other = repeated.both("""
+        duration: 20m
+        retries: none
+        partition_caps: 300/100
+        tables: {T: {mode: on-demand, partitions: 2}}
+        traffic:
+          - {name: large, operation: Scan, rate: 4, keys: {uniform: 1000}}
+          - name: small
+            operation: GetItem
+            rate: 600
+            keys: {uniform: 100000}
+            cache: {hits: 90%, warm_up: 10m}
+    """)
+    assert repeated.seconds
+    assert repeated.seconds[0] >= 600
+    assert max(differences(one, other).values()) <= LIMIT_PERCENT
+    assert other.totals.cached == one.totals.cached
+
+
 def test_stretches_are_whole(repeated: Repeated) -> None:
     repeated.run(CAPS.format(duration="20m", retries="standard", large=3, small=100), 4)
     starts = [second for second in repeated.seconds if second - 1 not in repeated.seconds]
