@@ -91,7 +91,7 @@ def test_where_nothing_is_short_all_are_admitted(repeated: Repeated) -> None:
 
 def test_a_bank_runs_out_when_it_would(repeated: Repeated) -> None:
     """It has 300 seconds of the rate, and a tenth more than the rate is asked for."""
-    one, other = repeated.both(RATE.format(profile="aws", duration="3h", settings="", large=4, small=140))
+    one, other = repeated.both(RATE.format(profile="aws", duration="70m", settings="", large=4, small=140))
     first, theirs = (resource(each, "T").throttle_summary.first_s for each in (one, other))
     assert first is not None
     assert theirs is not None
