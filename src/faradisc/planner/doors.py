@@ -79,11 +79,11 @@ class Passage:
         self.lane.settle_whole(self.half_units, count, now)
         self.lane.settle_cells(((self.cell, count),), self.half_units, now, eventual=self.eventual)
 
-    def count(self, count: int) -> None:
+    def count(self, admitted: int) -> None:
         """So many requests have been admitted, and buckets know already."""
-        self.lane.counts[self.half_units] += count
-        self.cell.spent += self.half_units * count
-        self.cell.charged += count
+        self.lane.counts[self.half_units] += admitted
+        self.cell.spent += self.half_units * admitted
+        self.cell.charged += admitted
 
 
 class Group:
@@ -157,6 +157,30 @@ class Group:
                     if group.opens_ns <= now:
                         group.closed_ns = now
                     group.opens_ns = max(group.opens_ns, opens_ns)
+
+    def note(self, asked: int, admitted: int) -> None:
+        """Count attempts, and what those that were admitted took and left there."""
+        stream, flow = self.state.stream, self.state.flow
+        self.stretch_asked += asked
+        self.stretch_admitted += admitted
+        flow.attempts += asked
+        flow.admitted += admitted
+        flow.throttled += asked - admitted
+        grows = (stream.grows, *(index.grows for index in stream.indexes))
+        for passage, bytes_each in zip(self.passages, grows, strict=True):
+            half_units = admitted * passage.half_units
+            note, part = passage.note, passage.cell.partition
+            note.second_offered += asked * passage.half_units
+            if half_units:
+                note.second_consumed += half_units
+                note.cell(passage.cell).half_units += half_units
+            if note.writes:
+                flow.write_half += half_units
+            else:
+                flow.read_half += half_units
+            part.bytes = max(part.bytes + admitted * bytes_each, 0)
+        held = self.passages[0].cell.partition
+        held.items = max(held.items + admitted * stream.items, 0)
 
 
 @dataclass

@@ -42,7 +42,7 @@ from faradisc.planner.keys import BITS, GOLDEN, ONE, SILVER, Shape
 from faradisc.planner.lots import StreamState
 from faradisc.planner.observe import LaneNote, Observer
 from faradisc.planner.pace import STRETCH_S, Pace
-from faradisc.planner.repeats import Repeats, note_attempts
+from faradisc.planner.repeats import Repeats
 from faradisc.planner.returns import Returns, packets_of, some_of
 from faradisc.planner.shares import Gates, Share, divide
 from faradisc.planner.streams import BILLION, Flow
@@ -374,7 +374,7 @@ class Openings:
         """A second is over."""
         total, admitted = group.second_asked, group.second_admitted
         group.second_asked = group.second_admitted = 0
-        note_attempts(group, total, admitted)
+        group.note(total, admitted)
         if admitted < total:
             for passage in group.passages:
                 self._blame(group, passage, total, total - admitted)
@@ -435,7 +435,7 @@ def _serve_all(cluster: list[Group], counts: dict[Group, int], now: int) -> bool
             flow = group.state.flow
             flow.at_attempt[1] += count
             flow.waits[0] += count
-            note_attempts(group, count, count)
+            group.note(count, count)
     for door in doors:
         door.look()
     return True

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil
 
+from faradisc.capacity.heat import HEAT_STEP_S
 from faradisc.planner.doors import count_groups
 from faradisc.planner.observe import LaneNote
 from faradisc.planner.rates import MICRO
@@ -24,7 +25,7 @@ BUSY = 100
 """One is, where each group of requests has more than so many a second, for there is little to tell then."""
 SLICES_MAX = 2_000_000
 """No more slices of groups than this are run."""
-STRETCH_S = 10
+STRETCH_S = HEAT_STEP_S
 """The core looks at heat as often, and samples are taken at the end of such a stretch."""
 GROUPS_MAX = 5_000_000
 """No more groups than this are looked at, each in each stretch."""

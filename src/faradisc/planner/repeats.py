@@ -16,7 +16,7 @@ did not account for is asked for in those that are run next, a little at a time.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 
 from faradisc.capacity.buckets import Bucket
@@ -53,6 +53,8 @@ class _GroupPart:
 
 @dataclass(slots=True)
 class _FlowPart:
+    """What has become of a flow's requests: since the run began, or in a stretch."""
+
     note: FlowNote
     at_attempt: dict[int, int]
     waits: dict[int, int]
@@ -121,7 +123,7 @@ class _Before:
     on_their_way: list[int]
     came: list[int]
     """Requests per stream, since."""
-    lanes: dict[LaneNote, list[SecondPart]] = field(default_factory=dict)
+    lanes: dict[LaneNote, list[SecondPart]]
 
 
 class Repeats:
@@ -280,7 +282,7 @@ class Repeats:
         group = part.group
         if not part.asked:
             return
-        note_attempts(group, part.asked, part.admitted)
+        group.note(part.asked, part.admitted)
         for passage, (whole, cause, here) in zip(group.passages, part.refused, strict=True):
             refuse_whole(passage.note, cause, whole)
             refuse_at(passage.note, passage.cell, here)
@@ -361,28 +363,3 @@ def _part_of(group: Group, gates: Gates) -> _GroupPart:
             for passage in group.passages
         ],
     )
-
-
-def note_attempts(group: Group, total: int, admitted: int) -> None:
-    """Count attempts, and what those that were admitted took and left there."""
-    stream, flow = group.state.stream, group.state.flow
-    group.stretch_asked += total
-    group.stretch_admitted += admitted
-    flow.attempts += total
-    flow.admitted += admitted
-    flow.throttled += total - admitted
-    grows = (stream.grows, *(index.grows for index in stream.indexes))
-    for passage, bytes_each in zip(group.passages, grows, strict=True):
-        half_units = admitted * passage.half_units
-        note, part = passage.note, passage.cell.partition
-        note.second_offered += total * passage.half_units
-        if half_units:
-            note.second_consumed += half_units
-            note.cell(passage.cell).half_units += half_units
-        if note.writes:
-            flow.write_half += half_units
-        else:
-            flow.read_half += half_units
-        part.bytes = max(part.bytes + admitted * bytes_each, 0)
-    held = group.passages[0].cell.partition
-    held.items = max(held.items + admitted * stream.items, 0)
