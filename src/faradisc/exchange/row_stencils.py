@@ -50,9 +50,10 @@ from faradisc.exchange.row_forms import (
     merged,
     pattern_of,
 )
-from faradisc.limits import ITEM_SIZE_BYTES_MAX, PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX
+from faradisc.limits import PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX
 from faradisc.tables.loading import Entry, LoadedRow, Rows, row_of
 from faradisc.tables.table import Table
+from faradisc.tables.writes import fitting_bytes
 from faradisc.values.schema import KeySchema
 
 STENCILS_MAX = 32
@@ -255,8 +256,7 @@ class RowStencil:
         self._layout = _Layout(form, first_of, first_of)
         hole_of = {name: firsts[0] + 1 for name, firsts in first_of.items()}
         self._row_key = _RowKey(table.placement, hole_of, dict(table.key.types))
-        self._fitting_bytes = ITEM_SIZE_BYTES_MAX // (1 + len(table.local_indexes))
-        """Of an item that is not too large, whatever its entries in local indexes are."""
+        self._fitting_bytes = fitting_bytes(table)
         optional = {hole_of[slot.name] for slot in form.slots if slot.optional}
         self._entries: list[_Entries] = []
         for position, index in enumerate(table.indexes):
