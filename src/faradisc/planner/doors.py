@@ -19,7 +19,7 @@ from faradisc.planner.keys import Shape
 from faradisc.planner.lots import StreamState
 from faradisc.planner.observe import LaneNote
 from faradisc.planner.returns import Returns
-from faradisc.planner.shares import Share
+from faradisc.planner.shares import Share, Spans
 from faradisc.planner.streams import Flow, Stream
 
 _DRAWN_KEPT = 64
@@ -197,6 +197,8 @@ class GroupedStream:
     """Of the present second: the table's keys, and those of each index."""
     shares: list[list[Share]] = field(default_factory=list)
     groups: dict[tuple[Cell, ...], Group] = field(default_factory=dict)
+    spans: list[Spans] = field(default_factory=list)
+    """Of the table and of each index, as far as needed (planner/placing.py)."""
     upto: list[int] = field(default_factory=list)
     """The weights of the groups, summed up."""
     phase: int = 0

@@ -257,11 +257,15 @@ class Points:
 
     def take(self, count: int) -> list[int]:
         """The points of a second."""
-        first, step = self._last + self._step, self._step
-        points = [(first + number * step) % ONE for number in range(count)]
-        self._last = (self._last + count * step) % ONE
+        points = self.in_order(count)
         self._random.shuffle(points)
         return points
+
+    def in_order(self, count: int) -> list[int]:
+        """The points of a second, for those who only count them."""
+        first, step = self._last + self._step, self._step
+        self._last = (self._last + count * step) % ONE
+        return [(first + number * step) % ONE for number in range(count)]
 
     def lay_out(self, count: int) -> None:
         """Have them ready to be asked for one by one."""

@@ -19,13 +19,12 @@ Source: docs/decisions/0015.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import accumulate, product
 from random import Random
 
 from faradisc.capacity.buckets import Bucket
 from faradisc.capacity.config import HALF_UNIT, SECOND_NS
-from faradisc.capacity.partitions import Cell
 from faradisc.planner.doors import (
     Door,
     Group,
@@ -40,18 +39,17 @@ from faradisc.planner.events import Points, even_step
 from faradisc.planner.fluid import offer_all, refuse_at, refuse_whole
 from faradisc.planner.keys import BITS, GOLDEN, ONE, SILVER, Shape
 from faradisc.planner.lots import StreamState
-from faradisc.planner.observe import LaneNote, Observer
+from faradisc.planner.observe import Observer
 from faradisc.planner.pace import STRETCH_S, Pace
+from faradisc.planner.placing import heaviness, place
 from faradisc.planner.repeats import Repeats
 from faradisc.planner.returns import Returns, packets_of, some_of
-from faradisc.planner.shares import Gates, Share, divide
+from faradisc.planner.shares import Gates, Share
 from faradisc.planner.streams import BILLION, Flow
 from faradisc.planner.world import World
 
 _CLEAR = 3
 """Of more packets than this, how many miss a stretch of time is hardly chance."""
-_DRAWN_MAX = 10
-"""So few requests of a flow are divided over groups one by one, by their keys."""
 Batch = tuple[GroupedFlow, list[int], Shape]
 """A flow's requests of one second: how many of each stream, and their keys."""
 
@@ -111,7 +109,7 @@ class Openings:
             asked: list[int] = []
             for flow, of_streams, _ in batches:
                 mine = list(map(repeats.catch_up, flow.streams, of_streams))
-                counts.update(self._divide(flow, mine))
+                counts.update(place(flow, mine, self._random))
                 asked += mine
             for cluster in self._clusters:
                 if not _serve_all(cluster, counts, begin_ns):
@@ -182,6 +180,7 @@ class Openings:
         if known and all(old is new for old, new in zip(known, shares, strict=True)):
             return False
         stream.shares = shares
+        stream.spans = []
         return self._regroup(stream)
 
     def _regroup(self, stream: GroupedStream) -> bool:
@@ -201,7 +200,7 @@ class Openings:
                 group.weight = group.weight * share.weight >> BITS
             group.most = stream.most * group.weight / ONE
             present[group] = None
-        heaviest = max(present, key=_weight)
+        heaviest = max(present, key=heaviness)
         heaviest.weight += ONE - sum([group.weight for group in present])
         for cells, group in list(groups.items()):
             if group in present:
@@ -235,45 +234,6 @@ class Openings:
         for division, passage in zip((state.division, *state.indexes), group.passages, strict=True):
             known = next((share for share in division.shares if share.cell is passage.cell), None)
             passage.share = known or division.stranger(passage.cell, self._gates)
-
-    def _divide(self, flow: GroupedFlow, of_streams: list[int]) -> Iterator[tuple[Group, int]]:
-        """A flow's requests of this second, by group."""
-        total = sum(of_streams)
-        if 0 < total <= _DRAWN_MAX:
-            yield from self._draw(flow, total, of_streams).items()
-            return
-        for stream, count in zip(flow.streams, of_streams, strict=True):
-            if count:
-                divided, stream.phase = divide(count, stream.upto, stream.phase)
-                pairs = zip(stream.groups.values(), divided, strict=True)
-                yield from [(group, mine) for group, mine in pairs if mine]
-
-    def _draw(self, flow: GroupedFlow, total: int, of_streams: list[int]) -> dict[Group, int]:
-        """A few requests, by keys that are drawn as the engine of events draws them."""
-        found: dict[Group, int] = {}
-        counted = list(zip(flow.streams, of_streams, strict=True))
-        streams = [stream for stream, count in counted for _ in range(count)]
-        self._random.shuffle(streams)
-        for stream, count in counted:
-            for each in stream.index_points:
-                each.lay_out(count)
-        flow.sort_points.lay_out(sum([len(stream.shapes) for stream in streams]))
-        ordered = streams[0].shapes[0].ordered
-        firsts = [at * ONE // total for at in range(total)] if ordered else flow.points.take(total)
-        for stream, first in zip(streams, firsts, strict=True):
-            points = [first, *(each.next() for each in stream.index_points)]
-            places = [
-                shape.draw(point, flow.sort_points.next())[1]
-                for shape, point in zip(stream.shapes, points, strict=True)
-            ]
-            group = stream.groups.get(tuple(map(_cell_of, stream.notes, places)))
-            if group is None:
-                # So small a part of the keys is there that it counts as none.
-                group = max(stream.groups.values(), key=_weight)
-            else:
-                group.draw(tuple(places))
-            found[group] = found.get(group, 0) + 1
-        return found
 
     # --- Slices -------------------------------------------------------------------------------
 
@@ -441,13 +401,5 @@ def _serve_all(cluster: list[Group], counts: dict[Group, int], now: int) -> bool
     return True
 
 
-def _cell_of(note: LaneNote, place: bytes) -> Cell:
-    return note.lane.cell_of(place)
-
-
 def _shut(doors: list[Door]) -> int:
     return max([door.shut_ns for door in doors], default=0)
-
-
-def _weight(group: Group) -> int:
-    return group.weight

@@ -396,6 +396,38 @@ def _cells_of(shape: Shape, lane: Lane) -> Sequence[Cell]:
     return [lane.cells[position] for position in sorted(found)]
 
 
+class Spans:
+    """Where in 0..ONE the keys of each partition lie."""
+
+    def __init__(self, shape: Shape, shares: Sequence[Share]) -> None:
+        held: dict[str, list[tuple[int, int]]] = {}
+        for number, share in enumerate(shares):
+            part = share.cell.partition
+            for key, weight in shape.keys_between(part.low, part.high):
+                held.setdefault(key.name, []).append((number, weight))
+        weights = [pair for key in shape.keys for pair in held.get(key.name, ())]
+        for number, share in enumerate(shares):
+            part = share.cell.partition
+            weights.append((number, shape.tail_between(part.low, part.high)))
+        self._upto: list[int] = []
+        self._owners: list[int] = []
+        reached = 0
+        for number, weight in weights:
+            reached += weight
+            if self._owners and self._owners[-1] == number:
+                self._upto[-1] = reached
+            elif weight:
+                self._upto.append(reached)
+                self._owners.append(number)
+        # What rounding has left over lies behind the last end.
+        self._owners.append(self._owners[-1])
+
+    def owners(self, points: Iterable[int]) -> list[int]:
+        """Whose each point is: a position among the shares."""
+        upto, owners = self._upto, self._owners
+        return [owners[bisect_right(upto, point)] for point in points]
+
+
 def divide(count: int, upto: list[int], phase: int) -> tuple[list[int], int]:
     """Requests by weights that are summed up to `ONE`, and the phase for the next time. They add up to
     `count`, and where rounding falls moves from time to time, so that in a while each has what its weight
