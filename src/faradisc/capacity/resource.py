@@ -298,7 +298,8 @@ class Resource:
             lane.events.clear()
         events: list[Event] = []
         for part in list(self.partitions.partitions):
-            used = (_fold(part.reads), _fold(part.writes))
+            reads, writes = part.reads, part.writes
+            used = (_fold(reads) if reads.charged else 0, _fold(writes) if writes.charged else 0)
             if self.config.enforce:
                 hot = heat.step(part, used, self.config)
                 if part.state == "active" and at >= part.cooldown_until_ns:
@@ -417,8 +418,6 @@ def _add(counts: Mapping[Counted, int], into: dict[Counted, int]) -> None:
 
 def _fold(cell: Cell) -> int:
     """Take a cell's counts since the last step; returns nano-units."""
-    if not cell.charged:
-        return 0
     cell.minute_count += cell.charged
     nano = cell.spent * HALF_UNIT
     cell.minute_nano += nano

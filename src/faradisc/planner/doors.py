@@ -90,9 +90,9 @@ class Group:
     """The requests of a stream that meet the same doors."""
 
     __slots__ = (
-        "admitted", "closed_ns", "doors", "drawn", "held", "left", "most", "opens_ns", "packet", "passages",
-        "pool", "returns", "second_admitted", "second_asked", "state", "stretch_admitted", "stretch_asked",
-        "weight",
+        "admitted", "closed_ns", "doors", "drawn", "fresh", "held", "left", "most", "opens_ns", "packet",
+        "passages", "pool", "returns", "second_admitted", "second_asked", "state", "stretch_admitted",
+        "stretch_asked", "weight",
     )  # fmt: skip
 
     def __init__(self, state: StreamState, passages: list[Passage], returns: Returns) -> None:
@@ -112,6 +112,8 @@ class Group:
         """and how many of them were admitted."""
         self.drawn: list[Places] = []
         """Where requests are for that have been drawn by their keys: of those that may still be admitted."""
+        self.fresh = 0
+        """How many of the last ones came in the latest second that had any."""
         self.held = 0
         """Those who wait until they are a packet."""
         # Of this stretch (planner/repeats.py).
@@ -127,26 +129,41 @@ class Group:
         self.opens_ns = 0
         self.closed_ns = 0
 
+    def begin_second(self) -> None:
+        """Of the requests drawn in earlier seconds no more may be admitted than still wait."""
+        del self.drawn[: max(len(self.drawn) - self.returns.waiting, 0)]
+        self.fresh = 0
+
     def draw(self, places: Places) -> None:
-        """A request by its keys."""
+        """A request of this second by its keys."""
         self.drawn.append(places)
+        self.fresh += 1
         if len(self.drawn) > _DRAWN_KEPT:
             del self.drawn[0]
+
+    def _next_drawn(self, random: Random) -> Places | None:
+        """Where the next request to be admitted is for: one of those who come back, or the next new one."""
+        if not self.drawn:
+            return None
+        older = max(len(self.drawn) - self.fresh, 0)
+        again = sum(self.pool[1:])
+        if older and (not self.fresh or random.random() * sum(self.pool) < again):
+            return self.drawn.pop(random.randrange(older))
+        self.fresh -= 1
+        return self.drawn.pop(older)
 
     def admit(self, now: int, end: int, random: Random) -> None:
         """Charge the next ones, and see which doors that has shut, in a second that ends then."""
         count = min(self.packet, self.left)
         self.left -= count
         self.admitted += count
-        places = None
-        if self.drawn:
-            places = self.drawn.pop(random.randrange(len(self.drawn)))
+        places = self._next_drawn(random)
         for number, passage in enumerate(self.passages):
             if passage.half_units:
                 passage.charge(count, now)
                 watch = passage.cell.watch
                 if watch is not None:
-                    place = passage.share.place(random) if places is None else places[number]
+                    place = passage.share.place(random, now) if places is None else places[number]
                     watch.add(place, passage.nano * count)
         for door in self.doors:
             door.look()

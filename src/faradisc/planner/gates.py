@@ -149,7 +149,7 @@ class LaneGate(Gate):
 class CellGate(Gate):
     """One direction of one partition."""
 
-    __slots__ = ("_room", "bounds", "calm_below", "cell", "places", "refused_ns", "refuses", "unseen")
+    __slots__ = ("_room", "bounds", "calm_below", "cell", "refused_ns", "refuses", "unseen")
 
     def __init__(self, cell: Cell) -> None:
         super().__init__()
@@ -160,8 +160,6 @@ class CellGate(Gate):
         self.refused_ns = 0
         self.unseen = 0
         """Admitted requests of which the watch of the partition has not been told."""
-        self.places = 0
-        """Requests that there were places for, one by one (planner/openings.py)."""
         self._room = WATCH_ROOM
         self.calm_below = -1
         """A load up to this leaves the partition as it is: its bucket is full, and what is taken flows in

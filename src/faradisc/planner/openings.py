@@ -109,7 +109,7 @@ class Openings:
             asked: list[int] = []
             for flow, of_streams, _ in batches:
                 mine = list(map(repeats.catch_up, flow.streams, of_streams))
-                counts.update(place(flow, mine, self._random))
+                counts.update(place(flow, mine, self._random, begin_ns))
                 asked += mine
             for cluster in self._clusters:
                 if not _serve_all(cluster, counts, begin_ns):

@@ -48,6 +48,25 @@ _LOOKS_ALIKE = 0.9
 
 
 @dataclass(frozen=True, slots=True)
+class Work:
+    """How much there is to run, in multiples of what can be."""
+
+    admissions: float = 0.0
+    """Of packets,"""
+    most_admissions: float = 0.0
+    """but no more than there are requests."""
+    slices: float = 0.0
+    """Of groups,"""
+    most_slices: float = 0.0
+    """but no more than there are attempts."""
+
+    def of(self, grown: float = 1.0) -> float:
+        """If there are so many times as many partitions."""
+        admissions = min(self.admissions * grown, self.most_admissions)
+        return max(admissions, min(self.slices * grown, self.most_slices))
+
+
+@dataclass(frozen=True, slots=True)
 class Pace:
     """How finely time is run, and how much of it."""
 
@@ -62,16 +81,15 @@ class Pace:
     spare_s: int = 0
     """So many seconds more may be run."""
     groups: int = 1
-    """Of requests, that this was worked out for,"""
-    work: float = 0.0
-    """which is so many times what can be run."""
+    """Of requests, that this was worked out for."""
+    work: Work = Work()
     most_times: int = 0
     """A block is repeated no more often than this, be groups as many as they will."""
 
     def times_with(self, groups: int) -> int:
         """How often a block is repeated once there are so many groups: partitions split."""
-        grown = min(ceil(self.work * groups / self.groups) - 1, self.most_times)
-        return max(grown, self.times)
+        work = self.work.of(groups / self.groups)
+        return max(min(ceil(work) - 1, self.most_times), self.times)
 
 
 def find_pace(flows: Sequence[Flow], duration_s: int) -> Pace | None:
@@ -84,20 +102,40 @@ def find_pace(flows: Sequence[Flow], duration_s: int) -> Pace | None:
         most_slices = least_slices
     elif sum(flow.plan.most for flow in flows) > BUSY * groups:
         least_slices = 1
-    most_admissions = _partitions(streams) * duration_s / least_packet_s
-    most_looks = groups * duration_s * most_slices
+    requests, attempts = _asked(flows, duration_s)
+    work = Work(
+        _partitions(streams) * duration_s / least_packet_s / ADMISSIONS_MAX,
+        requests / ADMISSIONS_MAX,
+        groups * duration_s * most_slices / SLICES_MAX,
+        attempts / SLICES_MAX,
+    )
     block_s, most_times = _block(flows, duration_s)
-    work = max(most_admissions / ADMISSIONS_MAX, most_looks / SLICES_MAX)
-    times = max(min(ceil(work) - 1, most_times), 0)
+    times = max(min(ceil(work.of()) - 1, most_times), 0)
     while times and not _repeat(flows, duration_s, block_s * (times + 1)):
         times //= 2
-    part = 1 / (times + 1)
-    packet_s = max(least_packet_s * most_admissions * part / ADMISSIONS_MAX, least_packet_s)
-    slices = min(int(most_slices * SLICES_MAX / (most_looks * part)), most_slices)
+    run = 1 / (times + 1)
+    packet_s, slices = least_packet_s, most_slices
+    if work.most_admissions * run > 1.0:
+        packet_s = max(packet_s * work.admissions * run, packet_s)
+    if work.most_slices * run > 1.0:
+        slices = min(int(slices / (work.slices * run)), slices)
     if packet_s > most_packet_s or slices < least_slices or groups * duration_s > GROUPS_MAX * STRETCH_S:
         return None
-    spare_s = int(duration_s * part * SPARE)
-    return Pace(packet_s, slices, block_s, times, spare_s, groups, work, max(most_times, 0))
+    return Pace(
+        packet_s, slices, block_s, times, int(duration_s * run * SPARE), groups, work, max(most_times, 0)
+    )
+
+
+def _asked(flows: Iterable[Flow], duration_s: int) -> tuple[float, float]:
+    """How many requests there are, and how many attempts at most."""
+    looks = _looks(duration_s)
+    requests = attempts = 0.0
+    for flow in flows:
+        rates = [flow.plan.rate.micro(second) for second in looks]
+        mine = sum(rates) * float(flow.plan.share) / MICRO / len(looks) * duration_s
+        requests += mine
+        attempts += mine * flow.plan.retries.attempts
+    return requests, attempts
 
 
 def _block(flows: Sequence[Flow], duration_s: int) -> tuple[int, int]:

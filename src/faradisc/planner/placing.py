@@ -19,22 +19,24 @@ from faradisc.planner.observe import LaneNote
 from faradisc.planner.shares import Spans, divide
 
 DRAWN_MAX = 10
-"""So few requests of a flow are told the watches of hot partitions by their keys."""
-PLACED_MAX = 40
-"""Of so many per group each one has a key: of more, a second has about as many as the next."""
+"""So few requests of a flow are told the watches of hot partitions by their keys,"""
+DRAWN_PER_GROUP = 3
+"""and so few per group."""
+PLACED_PER_GROUP = 40
+"""Of so many each one has a key: of more, a second has about as many as the next."""
 
 
-def place(flow: GroupedFlow, of_streams: Sequence[int], random: Random) -> dict[Group, int]:
-    """So many requests of each stream of a flow, by group."""
+def place(flow: GroupedFlow, of_streams: Sequence[int], random: Random, now: int) -> dict[Group, int]:
+    """So many requests of each stream of a flow in the second that begins now, by group."""
     total = sum(of_streams)
     if not total:
         return {}
-    if total <= DRAWN_MAX:
-        return _draw(flow, of_streams, random)
+    groups = sum([len(stream.groups) for stream in flow.streams])
+    if total <= max(DRAWN_MAX, DRAWN_PER_GROUP * groups):
+        return _draw(flow, of_streams, random, now)
     shapes = flow.streams[0].shapes
     even = len(flow.streams) == len(shapes) == 1 and not shapes[0].keys
-    groups = sum([len(stream.groups) for stream in flow.streams])
-    if even or shapes[0].ordered or total > PLACED_MAX * groups:
+    if even or shapes[0].ordered or total > PLACED_PER_GROUP * groups:
         return _divide(flow, of_streams)
     return _place_each(flow, of_streams)
 
@@ -70,8 +72,9 @@ def _place_each(flow: GroupedFlow, of_streams: Sequence[int]) -> dict[Group, int
     return found
 
 
-def _draw(flow: GroupedFlow, of_streams: Sequence[int], random: Random) -> dict[Group, int]:
-    """A few requests, by keys that are drawn as the engine of events draws them."""
+def _draw(flow: GroupedFlow, of_streams: Sequence[int], random: Random, now: int) -> dict[Group, int]:
+    """A few requests, by keys that are drawn as the engine of events draws them. Rising sort keys are the
+    time."""
     found: dict[Group, int] = {}
     total = sum(of_streams)
     counted = list(zip(flow.streams, of_streams, strict=True))
@@ -83,10 +86,10 @@ def _draw(flow: GroupedFlow, of_streams: Sequence[int], random: Random) -> dict[
     flow.sort_points.lay_out(sum([len(stream.shapes) for stream in streams]))
     ordered = streams[0].shapes[0].ordered
     firsts = [at * ONE // total for at in range(total)] if ordered else flow.points.take(total)
-    for stream, first in zip(streams, firsts, strict=True):
+    for at, (stream, first) in enumerate(zip(streams, firsts, strict=True)):
         points = [first, *(each.next() for each in stream.index_points)]
         places = [
-            shape.draw(point, flow.sort_points.next())[1]
+            shape.draw(point, now + at if shape.sort == "rising" else flow.sort_points.next())[1]
             for shape, point in zip(stream.shapes, points, strict=True)
         ]
         group = stream.groups.get(tuple(map(_cell_of, stream.notes, places)))
@@ -94,6 +97,8 @@ def _draw(flow: GroupedFlow, of_streams: Sequence[int], random: Random) -> dict[
             # So small a part of the keys is there that it counts as none.
             group = max(stream.groups.values(), key=heaviness)
         else:
+            if group not in found:
+                group.begin_second()
             group.draw(tuple(places))
         found[group] = found.get(group, 0) + 1
     return found

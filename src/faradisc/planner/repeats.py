@@ -270,7 +270,7 @@ class Repeats:
         for bucket in stretch.buckets:
             bucket.give_again(now)
         for part in stretch.groups:
-            self._do_again(part)
+            self._do_again(part, now)
         for flow in stretch.flows:
             flow.note.at_attempt.update(flow.at_attempt)
             flow.note.waits.update(flow.waits)
@@ -278,7 +278,7 @@ class Repeats:
         for stream, done in zip(self._streams, stretch.done, strict=True):
             stream.surplus -= done
 
-    def _do_again(self, part: _GroupPart) -> None:
+    def _do_again(self, part: _GroupPart, now: int) -> None:
         group = part.group
         if not part.asked:
             return
@@ -289,14 +289,14 @@ class Repeats:
             passage.share.denied += whole + here
             if part.admitted and passage.half_units:
                 passage.count(part.admitted)
-                self._tell_watch(passage, part.admitted)
+                self._tell_watch(passage, part.admitted, now)
 
-    def _tell_watch(self, passage: Passage, admitted: int) -> None:
+    def _tell_watch(self, passage: Passage, admitted: int, now: int) -> None:
         watch = passage.cell.watch
         if watch is not None:
             places = min(admitted, _PLACES)
-            for _ in range(places):
-                watch.add(passage.share.place(self._random), passage.nano * admitted // places)
+            for number in range(places):
+                watch.add(passage.share.place(self._random, now + number), passage.nano * admitted // places)
 
     def play_second(self, second: int, came: Sequence[int]) -> None:
         """A second is repeated, in which so many requests came, by stream."""

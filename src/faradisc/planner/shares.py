@@ -88,16 +88,15 @@ class Share:
                     watch.add(place, nano * count)
         self.denied = self.calm = self.unseen = 0
 
-    def place(self, random: Random) -> bytes:
-        """The place of one of its requests."""
-        self.gate.places += 1
+    def place(self, random: Random, now: int) -> bytes:
+        """The place of one of its requests. Where sort keys rise they are the time."""
         part = self.cell.partition
         point = random.randrange(self.weight) if self.weight else 0
         for key, weight in self._heavy:
             point -= weight
             if point < 0:
                 sort_point = random.randrange(ONE)
-                return self._shape.place_between(key, part.low, part.high, sort_point, self.gate.places)
+                return self._shape.place_between(key, part.low, part.high, sort_point, now)
         low, high = self.gate.bounds
         return random.randrange(low, high).to_bytes(16, "big") if low < high else part.low
 

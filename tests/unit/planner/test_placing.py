@@ -10,7 +10,7 @@ import pytest
 from faradisc.planner import openings, singly
 from faradisc.planner.doors import Group, GroupedFlow
 from faradisc.planner.keys import ONE
-from faradisc.planner.placing import DRAWN_MAX, PLACED_MAX, place
+from faradisc.planner.placing import DRAWN_MAX, PLACED_PER_GROUP, place
 from faradisc.planner.run import run
 from faradisc.planner.shares import Spans
 from unit.planner.planned import planned
@@ -34,8 +34,8 @@ def placed(monkeypatch: pytest.MonkeyPatch) -> list[Placed]:
     """The requests of each second of a run."""
     seconds: list[Placed] = []
 
-    def told(flow: GroupedFlow, of_streams: list[int], random: Random) -> dict[Group, int]:
-        found = place(flow, of_streams, random)
+    def told(flow: GroupedFlow, of_streams: list[int], random: Random, now: int) -> dict[Group, int]:
+        found = place(flow, of_streams, random, now)
         seconds.append((flow, of_streams, found))
         return found
 
@@ -49,7 +49,7 @@ def place_all(text: str) -> None:
 
 
 @pytest.mark.parametrize("index", ["", INDEX])
-@pytest.mark.parametrize("rate", [DRAWN_MAX, DRAWN_MAX + 1, 16.3, 4 * PLACED_MAX, 24 * PLACED_MAX + 1])
+@pytest.mark.parametrize("rate", [DRAWN_MAX, 16.3, 43, 4 * PLACED_PER_GROUP, 24 * PLACED_PER_GROUP + 1])
 @pytest.mark.parametrize(
     "keys", [ZIPF, "{uniform: 100000}", "{uniform: 20}", "{sequential: {items_per_key: 7}}"]
 )
