@@ -14,7 +14,7 @@ from faradisc.capacity.admission import Lane
 from faradisc.capacity.buckets import Bucket
 from faradisc.capacity.config import HALF_UNIT
 from faradisc.capacity.partitions import Cell
-from faradisc.planner.events import Points
+from faradisc.planner.events import MILLI_NS, Points
 from faradisc.planner.keys import Shape
 from faradisc.planner.lots import StreamState
 from faradisc.planner.observe import LaneNote
@@ -141,30 +141,18 @@ class Group:
         if len(self.drawn) > _DRAWN_KEPT:
             del self.drawn[0]
 
-    def _next_drawn(self, random: Random) -> Places | None:
-        """Where the next request to be admitted is for: one of those who come back, or the next new one."""
-        if not self.drawn:
-            return None
-        older = max(len(self.drawn) - self.fresh, 0)
-        again = sum(self.pool[1:])
-        if older and (not self.fresh or random.random() * sum(self.pool) < again):
-            return self.drawn.pop(random.randrange(older))
-        self.fresh -= 1
-        return self.drawn.pop(older)
-
     def admit(self, now: int, end: int, random: Random) -> None:
         """Charge the next ones, and see which doors that has shut, in a second that ends then."""
         count = min(self.packet, self.left)
         self.left -= count
         self.admitted += count
-        places = self._next_drawn(random)
-        for number, passage in enumerate(self.passages):
+        watched = False
+        for passage in self.passages:
             if passage.half_units:
                 passage.charge(count, now)
-                watch = passage.cell.watch
-                if watch is not None:
-                    place = passage.share.place(random, now) if places is None else places[number]
-                    watch.add(place, passage.nano * count)
+                watched = watched or passage.cell.watch is not None
+        if watched or self.drawn:
+            self._tell_watches(count, now, random)
         for door in self.doors:
             door.look()
             opens_ns = door.opens_ns
@@ -174,6 +162,28 @@ class Group:
                     if group.opens_ns <= now:
                         group.closed_ns = now
                     group.opens_ns = max(group.opens_ns, opens_ns)
+
+    def _tell_watches(self, count: int, now: int, random: Random) -> None:
+        """Tell which keys those are for that are admitted."""
+        again = self.pool[1:]
+        returns = random.random() * sum(self.pool) < sum(again)
+        older = max(len(self.drawn) - self.fresh, 0)
+        places = None
+        if self.drawn and returns and older:
+            places = self.drawn.pop(random.randrange(older))
+        elif self.drawn:
+            places = self.drawn.pop(min(older, len(self.drawn) - 1))
+            self.fresh = max(self.fresh - 1, 0)
+        first_ns = now
+        if returns:
+            (attempt,) = random.choices(range(1, len(self.pool)), again)
+            first_ns -= self.state.retries.mean_waits_ms[attempt] * MILLI_NS
+        for number, passage in enumerate(self.passages):
+            watch = passage.cell.watch
+            if watch is not None and passage.half_units:
+                share = passage.share
+                place = share.place(random) if places is None else places[number]
+                watch.add(share.placed_at(place, first_ns), passage.nano * count)
 
     def note(self, asked: int, admitted: int) -> None:
         """Count attempts, and what those that were admitted took and left there."""

@@ -19,7 +19,7 @@ from random import Random
 from faradisc.capacity.admission import Charge, admit, settle
 from faradisc.capacity.config import HALF_UNIT, SECOND_NS
 from faradisc.capacity.throttle import Cause, Throttle
-from faradisc.planner.keys import GOLDEN, ONE, SILVER, Shape
+from faradisc.planner.keys import GOLDEN, ONE, SILVER, Key, Shape
 from faradisc.planner.observe import FlowNote, LaneNote, Observer
 from faradisc.planner.plan import Plan
 from faradisc.planner.retries import Retries
@@ -307,7 +307,7 @@ class _Maker:
         self._lay_out(counts)
         points = [at * ONE // count for at in range(count)] if shape.ordered else self._points.take(count)
         for at, number, point in zip(times, streams, points, strict=True):
-            parts = self._parts(number, shape, second, point)
+            parts = self._parts(number, shape, second, begin_ns + at, point)
             batch.append(Request(begin_ns + at, flow.note, flow.plan.retries, parts))
 
     def _lay_out(self, counts: list[int]) -> None:
@@ -319,22 +319,29 @@ class _Maker:
                 each.lay_out(mine)
         self._sort_points.lay_out(parts)
 
-    def _parts(self, number: int, shape: Shape, second: int, point: int) -> list[Part]:
+    def _parts(self, number: int, shape: Shape, second: int, now: int, point: int) -> list[Part]:
         stream = self._flow.streams[number]
         self._made += 1
-        parts = [self._part(stream.note, stream.half_units, stream.eventual, shape, point)]
+        drawn = self._draw(shape, now, point)
+        parts = [self._part(stream.note, stream.half_units, drawn, eventual=stream.eventual)]
         parts[0].grows, parts[0].items = stream.grows, stream.items
         for points, index in zip(self._index_points[number], stream.indexes, strict=True):
             index_shape = index.keys.shape(second, self._made - 1, 1)
-            part = self._part(index.note, index.half_units, False, index_shape, points.next())
+            drawn = self._draw(index_shape, now, points.next())
+            part = self._part(index.note, index.half_units, drawn)
             part.grows = index.grows
             parts.append(part)
         return parts
 
-    def _part(self, note: LaneNote, half_units: int, eventual: bool, shape: Shape, point: int) -> Part:
+    def _draw(self, shape: Shape, now: int, point: int) -> tuple[Key | None, bytes]:
+        """A key and its place; rising sort keys are the time."""
         sort_point = self._sort_points.next()
-        if shape.sort == "rising":
-            sort_point = self._made
-        key, place = shape.draw(point, sort_point)
+        return shape.draw(point, now if shape.sort == "rising" else sort_point)
+
+    @staticmethod
+    def _part(
+        note: LaneNote, half_units: int, drawn: tuple[Key | None, bytes], *, eventual: bool = False
+    ) -> Part:
+        key, place = drawn
         charge = Charge(note.lane, place, half_units, eventual)
         return Part(note, charge, key.name if key is not None else None, 0, 0)

@@ -77,8 +77,8 @@ class Shape:
         object.__setattr__(self, "_upto", tuple(accumulate(key.weight for key in self.keys)))
 
     def draw(self, point: int, sort_point: int) -> tuple[Key | None, bytes]:
-        """The key and the place at a point of 0..ONE-1; `sort_point` likewise places the sort key, and for
-        rising sort keys counts the requests."""
+        """The key and the place at a point of 0..ONE-1; `sort_point` likewise places the sort key; rising
+        sort keys are this number."""
         position = bisect_right(self._upto, point)
         if position < len(self.keys):
             key = self.keys[position]
@@ -161,13 +161,12 @@ class Shape:
             if end > begin
         ]
 
-    def place_between(self, key: Key, low: bytes, high: bytes | None, point: int, number: int) -> bytes:
-        """The place of a key's item between bounds: at a point of 0..ONE-1 of these, or, where sort keys
-        rise, of that number."""
+    def place_between(self, key: Key, low: bytes, high: bytes | None, point: int) -> bytes:
+        """The place of a key's item at a point of 0..ONE-1 between bounds; if sort keys rise, the last."""
         if self.sort == "one":
             return key.prefix
         if self.sort == "rising":
-            return key.prefix + number.to_bytes(SORT_BYTES, "big")
+            return key.prefix + BEHIND_ALL
         begin, end = _sort_position(low, key.prefix), _sort_position(high, key.prefix)
         return key.prefix + (begin + (end - begin) * point // ONE).to_bytes(SORT_BYTES, "big")
 

@@ -72,7 +72,7 @@ class LaneNote:
         "bank", "bank_max", "book", "causes", "cells", "consumed", "consumed_peak", "events", "first_s",
         "lane", "longest_s", "member", "offered", "provisioned", "refused", "sample_causes",
         "sample_consumed", "sample_offered", "sample_peak", "second_consumed", "second_offered",
-        "series_consumed", "series_offered", "stretch_s", "worst_events", "worst_s", "writes",
+        "series_consumed", "series_offered", "stretch_s", "turn", "worst_events", "worst_s", "writes",
     )  # fmt: skip
 
     def __init__(self, member: Member, writes: bool) -> None:
@@ -85,6 +85,9 @@ class LaneNote:
         self.second_offered = 0
         self.second_consumed = 0
         self.refused: dict[Cause, int] = {}
+        self.turn = 0
+        """Grows whenever a partition is told what has been served: rising sort keys lie behind those of all
+        turns before."""
         # Of the present sample.
         self.sample_offered = 0
         self.sample_consumed = 0

@@ -73,8 +73,8 @@ def _place_each(flow: GroupedFlow, of_streams: Sequence[int]) -> dict[Group, int
 
 
 def _draw(flow: GroupedFlow, of_streams: Sequence[int], random: Random, now: int) -> dict[Group, int]:
-    """A few requests, by keys that are drawn as the engine of events draws them. Rising sort keys are the
-    time."""
+    """A few requests, by keys that are drawn as the engine of events draws them. Rising sort keys are
+    the time."""
     found: dict[Group, int] = {}
     total = sum(of_streams)
     counted = list(zip(flow.streams, of_streams, strict=True))
@@ -86,10 +86,10 @@ def _draw(flow: GroupedFlow, of_streams: Sequence[int], random: Random, now: int
     flow.sort_points.lay_out(sum([len(stream.shapes) for stream in streams]))
     ordered = streams[0].shapes[0].ordered
     firsts = [at * ONE // total for at in range(total)] if ordered else flow.points.take(total)
-    for at, (stream, first) in enumerate(zip(streams, firsts, strict=True)):
+    for stream, first in zip(streams, firsts, strict=True):
         points = [first, *(each.next() for each in stream.index_points)]
         places = [
-            shape.draw(point, now + at if shape.sort == "rising" else flow.sort_points.next())[1]
+            shape.draw(point, now if shape.sort == "rising" else flow.sort_points.next())[1]
             for shape, point in zip(stream.shapes, points, strict=True)
         ]
         group = stream.groups.get(tuple(map(_cell_of, stream.notes, places)))

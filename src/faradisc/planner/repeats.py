@@ -296,7 +296,8 @@ class Repeats:
         if watch is not None:
             places = min(admitted, _PLACES)
             for number in range(places):
-                watch.add(passage.share.place(self._random, now + number), passage.nano * admitted // places)
+                place = passage.share.placed_at(passage.share.place(self._random), now + number)
+                watch.add(place, passage.nano * admitted // places)
 
     def play_second(self, second: int, came: Sequence[int]) -> None:
         """A second is repeated, in which so many requests came, by stream."""

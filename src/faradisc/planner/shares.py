@@ -12,7 +12,7 @@ from faradisc.capacity.admission import Lane
 from faradisc.capacity.config import HALF_UNIT, SECOND_NS
 from faradisc.capacity.partitions import Cell
 from faradisc.planner.gates import CellGate, Gate, LaneGate
-from faradisc.planner.keys import BEHIND_ALL, BITS, GOLDEN, ONE, Key, Shape
+from faradisc.planner.keys import BEHIND_ALL, BITS, GOLDEN, ONE, SORT_BYTES, Key, Shape
 from faradisc.planner.observe import LaneNote
 
 if TYPE_CHECKING:
@@ -88,17 +88,23 @@ class Share:
                     watch.add(place, nano * count)
         self.denied = self.calm = self.unseen = 0
 
-    def place(self, random: Random, now: int) -> bytes:
-        """The place of one of its requests. Where sort keys rise they are the time."""
+    def place(self, random: Random) -> bytes:
+        """The place of one of its requests."""
         part = self.cell.partition
         point = random.randrange(self.weight) if self.weight else 0
         for key, weight in self._heavy:
             point -= weight
             if point < 0:
-                sort_point = random.randrange(ONE)
-                return self._shape.place_between(key, part.low, part.high, sort_point, now)
+                return self._shape.place_between(key, part.low, part.high, random.randrange(ONE))
         low, high = self.gate.bounds
-        return random.randrange(low, high).to_bytes(16, "big") if low < high else part.low
+        place = random.randrange(low, high).to_bytes(16, "big") if low < high else part.low
+        return place + BEHIND_ALL if self._shape.sort == "rising" else place
+
+    def placed_at(self, place: bytes, first_ns: int) -> bytes:
+        """The place of a request that was first sent then: rising sort keys are times."""
+        if self._shape.sort != "rising":
+            return place
+        return place[:-SORT_BYTES] + first_ns.to_bytes(SORT_BYTES, "big")
 
     def _places_of(self, count: int, turn: int) -> list[tuple[bytes, int]]:
         """Places that stand for `count` requests while the partition's keys are being watched: its heavy keys
@@ -240,14 +246,13 @@ class Division:
 
     __slots__ = (
         "_apart", "_charges", "_crowd", "_half_units", "_phase", "_refusals", "_steady",
-        "_strangers", "_taken", "_turn", "_upto", "few", "nano", "shape", "shares", "version",
+        "_strangers", "_taken", "_upto", "few", "nano", "shape", "shares", "version",
     )  # fmt: skip
 
     def __init__(self, half_units: int, nano: int) -> None:
         """Of requests that cost `half_units`, which are `nano` to a partition."""
         self._half_units = half_units
         self.nano = nano
-        self._turn = 0
         self.shape: Shape | None = None
         self.version = -1
         self.shares: list[Share] = []
@@ -374,8 +379,8 @@ class Division:
         self._crowd.tell()
         for share in (*self.shares, *self._strangers.values()):
             if share.denied or share.calm or share.unseen:
-                self._turn += 1
-                share.tell(note, self._half_units, self.nano, self._turn)
+                note.turn += 1
+                share.tell(note, self._half_units, self.nano, note.turn)
 
     def divide(self, count: int) -> tuple[int, list[tuple[Share, int]]]:
         """A second's requests: how many are for the crowd, and for each of the others. Requires: `crowd`."""
