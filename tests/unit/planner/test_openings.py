@@ -114,6 +114,28 @@ def test_every_request_is_accounted_for(seed: int, retries: str) -> None:
     assert_accounted(found)
 
 
+@pytest.mark.parametrize("rate", [2, 25])
+@pytest.mark.parametrize(("retries", "reason"), [("none", "split-refused"), ("standard", "split-started")])
+def test_rising_sort_keys_rise(retries: str, reason: str, rate: int) -> None:
+    """Those of two flows to one collection too, be they drawn one by one or not: then it is not cut.
+    Where clients come back, old ones come among new ones, and it is."""
+    found = both(
+        f"""
+            duration: 16m
+            retries: {retries}
+            partition_caps: 30/10
+            tables: {{T: {{mode: on-demand, partitions: 2, sort_key: true}}}}
+            traffic:
+              - {{name: a, operation: PutItem, rate: {rate}, item_size: 20 KB, keys: single, sort: rising}}
+              - {{name: b, operation: PutItem, rate: 1, keys: single, sort: rising}}
+        """,
+        purely=False,
+    )
+    one, other = [[(event.kind, event.at_s) for event in each.events] for each in found]
+    assert one == other
+    assert one[0] == (reason, 300)
+
+
 def test_refusals_are_told_by_what_refused() -> None:
     """Without retries and indexes every refusal is either the table's or a partition's."""
     for write, cause in ((20, "W Provisioned"), (400, "W KeyRange")):
