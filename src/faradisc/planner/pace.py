@@ -121,9 +121,8 @@ def find_pace(flows: Sequence[Flow], duration_s: int) -> Pace | None:
         slices = min(int(slices / (work.slices * run)), slices)
     if packet_s > most_packet_s or slices < least_slices or groups * duration_s > GROUPS_MAX * STRETCH_S:
         return None
-    return Pace(
-        packet_s, slices, block_s, times, int(duration_s * run * SPARE), groups, work, max(most_times, 0)
-    )
+    spare_s = int(duration_s * run * SPARE)
+    return Pace(packet_s, slices, block_s, times, spare_s, groups, work, max(most_times, 0))
 
 
 def _asked(flows: Iterable[Flow], duration_s: int) -> tuple[float, float]:
