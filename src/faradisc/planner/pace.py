@@ -25,6 +25,8 @@ BUSY = 100
 """One is, where each group of requests has more than so many a second, for there is little to tell then."""
 SLICES_MAX = 2_000_000
 """No more slices of groups than this are run."""
+OVERRUN = 2.0
+"""So many times as many slices may be run with an attempt in each: few requests need all their attempts."""
 STRETCH_S = HEAT_STEP_S
 """The core looks at heat as often, and samples are taken at the end of such a stretch."""
 GROUPS_MAX = 5_000_000
@@ -119,6 +121,8 @@ def find_pace(flows: Sequence[Flow], duration_s: int) -> Pace | None:
         packet_s = max(packet_s * work.admissions * run, packet_s)
     if work.most_slices * run > 1.0:
         slices = min(int(slices / (work.slices * run)), slices)
+        if work.most_slices * run < OVERRUN:
+            slices = max(slices, least_slices)
     if packet_s > most_packet_s or slices < least_slices or groups * duration_s > GROUPS_MAX * STRETCH_S:
         return None
     spare_s = int(duration_s * run * SPARE)

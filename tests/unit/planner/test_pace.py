@@ -84,6 +84,13 @@ def test_no_more_is_run_than_is_asked_for() -> None:
     assert (found.packet_s, found.slices, found.times) == (FINEST, pace.SLICES[1], 0)
 
 
+def test_some_more_attempts_than_can_be_run_are_no_reason_to_be_rough() -> None:
+    """Ten attempts of each request would be 2.5 million. Told roughly, such a plan was 3.5 % off."""
+    found = pace_of("200m", partitions=20, large="1", small=20, retries="legacy")
+    assert found is not None
+    assert (found.slices, found.times) == (pace.SLICES[0], 0)
+
+
 def test_too_many_are_too_much() -> None:
     assert pace_of(partitions=3000) is None
 
