@@ -5,6 +5,7 @@ same buckets, its *doors*, and are admitted while all of these are open."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import prod
@@ -47,25 +48,35 @@ class Door:
         """See when it opens: a bucket admits while its balance is positive."""
         self.opens_ns = self.bucket.used // self.bucket.rate + 1
 
+    def charge(self, now: int, nano: int) -> int:
+        """Take a cost. Returns: when it opens."""
+        bucket = self.bucket
+        bucket.take(now, nano)
+        self.opens_ns = opens_ns = bucket.used // bucket.rate + 1
+        return opens_ns
+
 
 class Passage:
     """What the requests of a group ask of one lane."""
 
     __slots__ = (
-        "cell", "eventual", "half_units", "inner", "lane", "nano", "note", "outer", "refused_here",
+        "cell", "grows", "half_units", "inner", "lane", "nano", "nano_whole", "note", "outer", "refused_here",
         "refused_whole", "share",
     )  # fmt: skip
 
-    def __init__(self, note: LaneNote, share: Share, half_units: int, *, eventual: bool) -> None:
+    def __init__(self, note: LaneNote, share: Share, half_units: int, grows: int, *, eventual: bool) -> None:
         self.note = note
         self.lane: Lane = note.lane
         self.share = share
         self.cell: Cell = share.cell
         self.half_units = half_units
         """0: the index is asked, and charged nothing."""
-        self.eventual = eventual
+        self.grows = grows
+        """Bytes that an admitted request leaves there."""
+        self.nano_whole = half_units * HALF_UNIT
+        """What a request takes from the lane as a whole, and from the partition's share of its rate,"""
         self.nano = half_units * (self.lane.eventual_half if eventual else HALF_UNIT)
-        """What a request takes from the partition."""
+        """and what from the partition."""
         self.outer: list[Door] = []
         """Of the lane as a whole."""
         self.inner: list[Door] = []
@@ -74,13 +85,13 @@ class Passage:
         self.refused_whole = 0
         self.refused_here = 0
 
-    def charge(self, count: int, now: int) -> None:
-        """So many requests are admitted."""
-        self.lane.settle_whole(self.half_units, count, now)
-        self.lane.settle_cells(((self.cell, count),), self.half_units, now, eventual=self.eventual)
+    def tolls(self) -> list[tuple[Door, int]]:
+        """What a request takes from each bucket."""
+        own = [(door, self.nano if door.bucket is self.cell else self.nano_whole) for door in self.inner]
+        return [(door, self.nano_whole) for door in self.outer] + own
 
     def count(self, admitted: int) -> None:
-        """So many requests have been admitted, and buckets know already."""
+        """So many requests have been admitted: all that buckets do not know."""
         self.lane.counts[self.half_units] += admitted
         self.cell.spent += self.half_units * admitted
         self.cell.charged += admitted
@@ -92,7 +103,7 @@ class Group:
     __slots__ = (
         "admitted", "closed_ns", "doors", "drawn", "fresh", "held", "left", "most", "opens_ns", "packet",
         "passages", "pool", "returns", "second_admitted", "second_asked", "state", "stretch_admitted",
-        "stretch_asked", "weight",
+        "stretch_asked", "tolls", "weight",
     )  # fmt: skip
 
     def __init__(self, state: StreamState, passages: list[Passage], returns: Returns) -> None:
@@ -106,6 +117,8 @@ class Group:
         self.packet = 1
         """So many come together, being small."""
         self.doors: list[Door] = []
+        self.tolls: list[tuple[Door, int]] = []
+        """Nano-units that a request takes from each of them."""
         self.second_asked = 0
         """Attempts in this second,"""
         self.second_admitted = 0
@@ -149,13 +162,12 @@ class Group:
         watched = False
         for passage in self.passages:
             if passage.half_units:
-                passage.charge(count, now)
+                passage.count(count)
                 watched = watched or passage.cell.watch is not None
         if watched or self.drawn:
             self._tell_watches(count, now, random)
-        for door in self.doors:
-            door.look()
-            opens_ns = door.opens_ns
+        for door, nano in self.tolls:
+            opens_ns = door.charge(now, nano * count)
             if opens_ns > now:
                 door.shut_ns += min(opens_ns, end) - now
                 for group in door.groups:
@@ -186,28 +198,37 @@ class Group:
                 watch.add(share.placed_at(place, first_ns), passage.nano * count)
 
     def note(self, asked: int, admitted: int) -> None:
-        """Count attempts, and what those that were admitted took and left there."""
-        stream, flow = self.state.stream, self.state.flow
+        """Count attempts of a second, and what those that were admitted took and left there."""
+        flow = self.state.flow
         self.stretch_asked += asked
         self.stretch_admitted += admitted
         flow.attempts += asked
         flow.admitted += admitted
         flow.throttled += asked - admitted
-        grows = (stream.grows, *(index.grows for index in stream.indexes))
-        for passage, bytes_each in zip(self.passages, grows, strict=True):
+        for passage in self.passages:
             half_units = admitted * passage.half_units
-            note, part = passage.note, passage.cell.partition
+            note = passage.note
             note.second_offered += asked * passage.half_units
-            if half_units:
-                note.second_consumed += half_units
-                note.cell(passage.cell).half_units += half_units
+            note.second_consumed += half_units
             if note.writes:
                 flow.write_half += half_units
             else:
                 flow.read_half += half_units
-            part.bytes = max(part.bytes + admitted * bytes_each, 0)
-        held = self.passages[0].cell.partition
-        held.items = max(held.items + admitted * stream.items, 0)
+        if admitted:
+            self.leave(admitted)
+
+    def leave(self, admitted: int) -> None:
+        """What so many requests have taken from partitions, and left there."""
+        for passage in self.passages:
+            if passage.half_units:
+                passage.note.cell(passage.cell).half_units += admitted * passage.half_units
+            if passage.grows:
+                part = passage.cell.partition
+                part.bytes = max(part.bytes + admitted * passage.grows, 0)
+        items = self.state.stream.items
+        if items:
+            held = self.passages[0].cell.partition
+            held.items = max(held.items + admitted * items, 0)
 
 
 @dataclass
@@ -304,7 +325,10 @@ def find_doors(groups: Iterable[Group], packet_s: float) -> list[list[Group]]:
             if passage.nano:
                 most = min(most, earned * 1e9 * packet_s / passage.nano)
         group.packet = group.returns.packet = max(int(most), 1)
-        group.doors = [door for passage in group.passages for door in (*passage.outer, *passage.inner)]
+        tolls: Counter[Door] = Counter()
+        for passage in group.passages:
+            tolls.update(dict(passage.tolls()))
+        group.doors, group.tolls = list(tolls), list(tolls.items())
         for passage in group.passages:
             for door in (*passage.outer, *passage.inner):
                 door.groups.append(group)

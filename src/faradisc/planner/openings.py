@@ -24,7 +24,7 @@ from itertools import accumulate, product
 from random import Random
 
 from faradisc.capacity.buckets import Bucket
-from faradisc.capacity.config import HALF_UNIT, SECOND_NS
+from faradisc.capacity.config import SECOND_NS
 from faradisc.planner.doors import (
     Door,
     Group,
@@ -218,13 +218,14 @@ class Openings:
         return changed
 
     def _new_group(self, state: StreamState, shares: Iterable[Share]) -> Group:
+        stream = state.stream
         asked = [
-            (state.stream.note, state.stream.half_units, state.stream.eventual),
-            *((index.note, index.half_units, False) for index in state.stream.indexes),
+            (stream.note, stream.half_units, stream.grows, stream.eventual),
+            *((index.note, index.half_units, index.grows, False) for index in stream.indexes),
         ]
         passages = [
-            Passage(note, share, half_units, eventual=eventual)
-            for (note, half_units, eventual), share in zip(asked, shares, strict=True)
+            Passage(note, share, half_units, grows, eventual=eventual)
+            for (note, half_units, grows, eventual), share in zip(asked, shares, strict=True)
         ]
         return Group(state, passages, Returns(state.retries, self._slices, self._random))
 
@@ -379,25 +380,23 @@ def _serve_all(cluster: list[Group], counts: dict[Group, int], now: int) -> bool
             doors[door] = None
     for group in cluster:
         count = counts.get(group, 0)
-        for passage in group.passages:
-            if count and passage.cell.watch is not None:
-                return False
-            for door in (*passage.outer, *passage.inner):
-                door.asked += count * passage.half_units * HALF_UNIT
+        if count and any(passage.cell.watch is not None for passage in group.passages):
+            return False
+        for door, nano in group.tolls:
+            door.asked += count * nano
     if any(door.asked >= door.bucket.balance(now) for door in doors):
         return False
     for group in cluster:
         count = counts.get(group, 0)
         if count:
             for passage in group.passages:
-                if passage.half_units:
-                    passage.charge(count, now)
+                passage.count(count)
             flow = group.state.flow
             flow.at_attempt[1] += count
             flow.waits[0] += count
             group.note(count, count)
     for door in doors:
-        door.look()
+        door.charge(now, door.asked)
     return True
 
 

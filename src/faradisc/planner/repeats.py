@@ -19,11 +19,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from random import Random
 
+from faradisc.capacity.admission import Lane
 from faradisc.capacity.buckets import Bucket
 from faradisc.capacity.config import SECOND_NS
 from faradisc.capacity.throttle import Cause
 from faradisc.planner.doors import Door, Group, GroupedFlow, GroupedStream, Passage
-from faradisc.planner.fluid import refuse_at, refuse_whole
+from faradisc.planner.fluid import refuse_at
 from faradisc.planner.observe import FlowNote, LaneNote, SecondPart
 from faradisc.planner.pace import RATE_PERCENT, STRETCH_S, Pace
 from faradisc.planner.shares import Gates
@@ -36,6 +37,8 @@ _MARGIN = 2
 """as long as it has more than so many of the largest admissions."""
 _CATCH_UP = 0.1
 """What was left over is asked for together with ten times as many."""
+_COUNTS = ("attempts", "admitted", "throttled", "lost", "read_half", "write_half")
+"""What is counted of a flow's requests."""
 _PLACES = 8
 """Of a group, in a stretch, as far as the watch of a hot partition is told."""
 
@@ -45,10 +48,9 @@ class _GroupPart:
     """What a group did in a stretch."""
 
     group: Group
-    asked: int
     admitted: int
-    refused: list[tuple[int, Cause, int]]
-    """Per passage: by the whole and for what cause, by the partition."""
+    refused: list[tuple[int, int]]
+    """Per passage: by the whole, by the partition."""
 
 
 @dataclass(slots=True)
@@ -58,7 +60,28 @@ class _FlowPart:
     note: FlowNote
     at_attempt: dict[int, int]
     waits: dict[int, int]
+    attempts: int
+    admitted: int
+    throttled: int
     lost: int
+    read_half: int
+    write_half: int
+
+    def less(self, before: _FlowPart) -> _FlowPart:
+        """What has come to pass since."""
+        return _FlowPart(
+            self.note,
+            {key: count - before.at_attempt.get(key, 0) for key, count in self.at_attempt.items()},
+            {key: count - before.waits.get(key, 0) for key, count in self.waits.items()},
+            *(getattr(self, name) - getattr(before, name) for name in _COUNTS),
+        )
+
+    def happen_again(self) -> None:
+        note = self.note
+        note.at_attempt.update(self.at_attempt)
+        note.waits.update(self.waits)
+        for name in _COUNTS:
+            setattr(note, name, getattr(note, name) + getattr(self, name))
 
 
 @dataclass(slots=True)
@@ -68,17 +91,18 @@ class _BucketPart:
     bucket: Bucket
     taken: int
     most: int
+    saves: bool
 
     def is_bank(self, now: int) -> bool:
-        bucket = self.bucket
-        saves = bucket.cap > bucket.rate * _BANK_NS
-        return saves and bucket.scaled_balance(now) > _MARGIN * self.most
+        return self.saves and self.bucket.scaled_balance(now) > _MARGIN * self.most
 
     def runs_out(self, now: int) -> bool:
         """Whether it is a bank, and would be none any more if it gave as much."""
+        if not self.is_bank(now):
+            return False
         bucket = self.bucket
         left = bucket.scaled_balance(now) + bucket.rate * STRETCH_S * SECOND_NS - self.taken
-        return left <= _MARGIN * self.most and self.is_bank(now)
+        return left <= _MARGIN * self.most
 
     def give_again(self, now: int) -> None:
         if self.is_bank(now):
@@ -94,6 +118,9 @@ class _Stretch:
     second: int
     """When they began."""
     groups: list[_GroupPart]
+    """But of those nobody asked."""
+    refused: list[tuple[Lane, Cause, int]]
+    """By lanes as a whole."""
     flows: list[_FlowPart]
     done: list[int]
     """Per stream: requests that were admitted or lost."""
@@ -205,11 +232,17 @@ class Repeats:
         if (second + 1) % STRETCH_S:
             return
         self._before = None
+        asked = [group for group in before.groups if group.stretch_asked]
+        passages = [passage for group in asked for passage in group.passages if passage.refused_whole]
         self._block.append(
             _Stretch(
                 before.second,
-                [_part_of(group, gates) for group in before.groups],
-                [_less(_state_of(flow.note), flow) for flow in before.flows],
+                [_part_of(group) for group in asked],
+                [
+                    (passage.lane, gates.lane(passage.note).cause, passage.refused_whole)
+                    for passage in passages
+                ],
+                [_state_of(flow.note).less(flow) for flow in before.flows],
                 [
                     count + waited - stream.on_their_way
                     for stream, count, waited in zip(
@@ -218,7 +251,7 @@ class Repeats:
                 ],
                 list(before.lanes.items()),
                 [
-                    _BucketPart(door.bucket, door.bucket.used - used, door.most * door.bucket.scale)
+                    _bucket_part(door, door.bucket.used - used)
                     for door, used in zip(before.doors, before.used, strict=True)
                 ],
             )
@@ -271,33 +304,30 @@ class Repeats:
             bucket.give_again(now)
         for part in stretch.groups:
             self._do_again(part, now)
+        for lane, cause, count in stretch.refused:
+            lane.events[cause] += count
         for flow in stretch.flows:
-            flow.note.at_attempt.update(flow.at_attempt)
-            flow.note.waits.update(flow.waits)
-            flow.note.lost += flow.lost
+            flow.happen_again()
         for stream, done in zip(self._streams, stretch.done, strict=True):
             stream.surplus -= done
 
     def _do_again(self, part: _GroupPart, now: int) -> None:
-        group = part.group
-        if not part.asked:
-            return
-        group.note(part.asked, part.admitted)
-        for passage, (whole, cause, here) in zip(group.passages, part.refused, strict=True):
-            refuse_whole(passage.note, cause, whole)
+        if part.admitted:
+            part.group.leave(part.admitted)
+        for passage, (whole, here) in zip(part.group.passages, part.refused, strict=True):
             refuse_at(passage.note, passage.cell, here)
             passage.share.denied += whole + here
-            if part.admitted and passage.half_units:
+            if part.admitted:
                 passage.count(part.admitted)
-                self._tell_watch(passage, part.admitted, now)
+                if passage.cell.watch is not None:
+                    self._tell_watch(passage, part.admitted, now)
 
     def _tell_watch(self, passage: Passage, admitted: int, now: int) -> None:
-        watch = passage.cell.watch
-        if watch is not None:
-            places = min(admitted, _PLACES)
-            for number in range(places):
-                place = passage.share.placed_at(passage.share.place(self._random), now + number)
-                watch.add(place, passage.nano * admitted // places)
+        watch, places = passage.cell.watch, min(admitted, _PLACES)
+        assert watch is not None
+        for number in range(places if passage.half_units else 0):
+            place = passage.share.placed_at(passage.share.place(self._random), now + number)
+            watch.add(place, passage.nano * admitted // places)
 
     def play_second(self, second: int, came: Sequence[int]) -> None:
         """A second is repeated, in which so many requests came, by stream."""
@@ -337,30 +367,15 @@ class Repeats:
 
 
 def _state_of(note: FlowNote) -> _FlowPart:
-    return _FlowPart(note, dict(note.at_attempt), dict(note.waits), note.lost)
+    counts = (getattr(note, name) for name in _COUNTS)
+    return _FlowPart(note, dict(note.at_attempt), dict(note.waits), *counts)
 
 
-def _less(now: _FlowPart, before: _FlowPart) -> _FlowPart:
-    """What has come to pass between."""
-    return _FlowPart(
-        now.note,
-        {key: count - before.at_attempt.get(key, 0) for key, count in now.at_attempt.items()},
-        {key: count - before.waits.get(key, 0) for key, count in now.waits.items()},
-        now.lost - before.lost,
-    )
+def _part_of(group: Group) -> _GroupPart:
+    refused = [(passage.refused_whole, passage.refused_here) for passage in group.passages]
+    return _GroupPart(group, group.stretch_admitted, refused)
 
 
-def _part_of(group: Group, gates: Gates) -> _GroupPart:
-    return _GroupPart(
-        group,
-        group.stretch_asked,
-        group.stretch_admitted,
-        [
-            (
-                passage.refused_whole,
-                gates.lane(passage.note).cause,
-                passage.refused_here,
-            )
-            for passage in group.passages
-        ],
-    )
+def _bucket_part(door: Door, taken: int) -> _BucketPart:
+    bucket = door.bucket
+    return _BucketPart(bucket, taken, door.most * bucket.scale, bucket.cap > bucket.rate * _BANK_NS)
