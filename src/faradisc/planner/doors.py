@@ -90,11 +90,18 @@ class Passage:
         own = [(door, self.nano if door.bucket is self.cell else self.nano_whole) for door in self.inner]
         return [(door, self.nano_whole) for door in self.outer] + own
 
-    def count(self, admitted: int) -> None:
-        """So many requests have been admitted: all that buckets do not know."""
-        self.lane.counts[self.half_units] += admitted
-        self.cell.spent += self.half_units * admitted
-        self.cell.charged += admitted
+    def leave(self, admitted: int) -> None:
+        """What so many admitted requests have taken and left there: all that buckets do not know."""
+        cell = self.cell
+        if self.half_units:
+            half_units = self.half_units * admitted
+            self.lane.counts[self.half_units] += admitted
+            cell.spent += half_units
+            cell.charged += admitted
+            self.note.cell(cell).half_units += half_units
+        if self.grows:
+            part = cell.partition
+            part.bytes = max(part.bytes + admitted * self.grows, 0)
 
 
 class Group:
@@ -103,7 +110,7 @@ class Group:
     __slots__ = (
         "admitted", "closed_ns", "doors", "drawn", "fresh", "held", "left", "most", "opens_ns", "packet",
         "passages", "pool", "returns", "second_admitted", "second_asked", "state", "stretch_admitted",
-        "stretch_asked", "tolls", "weight",
+        "stretch_asked", "tolls", "watched", "weight",
     )  # fmt: skip
 
     def __init__(self, state: StreamState, passages: list[Passage], returns: Returns) -> None:
@@ -123,6 +130,8 @@ class Group:
         """Attempts in this second,"""
         self.second_admitted = 0
         """and how many of them were admitted."""
+        self.watched = False
+        """Whether one of its partitions is watched, being hot."""
         self.drawn: list[Places] = []
         """Where requests are for that have been drawn by their keys: of those that may still be admitted."""
         self.fresh = 0
@@ -154,17 +163,16 @@ class Group:
         if len(self.drawn) > _DRAWN_KEPT:
             del self.drawn[0]
 
+    def look(self) -> None:
+        """See whether a partition is watched in this second."""
+        self.watched = any(passage.cell.watch is not None for passage in self.passages)
+
     def admit(self, now: int, end: int, random: Random) -> None:
         """Charge the next ones, and see which doors that has shut, in a second that ends then."""
         count = min(self.packet, self.left)
         self.left -= count
         self.admitted += count
-        watched = False
-        for passage in self.passages:
-            if passage.half_units:
-                passage.count(count)
-                watched = watched or passage.cell.watch is not None
-        if watched or self.drawn:
+        if self.watched or self.drawn:
             self._tell_watches(count, now, random)
         for door, nano in self.tolls:
             opens_ns = door.charge(now, nano * count)
@@ -220,11 +228,7 @@ class Group:
     def leave(self, admitted: int) -> None:
         """What so many requests have taken from partitions, and left there."""
         for passage in self.passages:
-            if passage.half_units:
-                passage.note.cell(passage.cell).half_units += admitted * passage.half_units
-            if passage.grows:
-                part = passage.cell.partition
-                part.bytes = max(part.bytes + admitted * passage.grows, 0)
+            passage.leave(admitted)
         items = self.state.stream.items
         if items:
             held = self.passages[0].cell.partition

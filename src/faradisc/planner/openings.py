@@ -244,6 +244,8 @@ class Openings:
         end_ns = begin_ns + SECOND_NS
         busy = [group for group in cluster if group in counts or group.returns.waiting]
         left = [_packed(group, counts.get(group, 0)) for group in busy]
+        for group in busy:
+            group.look()
         for door in dict.fromkeys([door for group in busy for door in group.doors]):
             door.shut_ns = min(max(door.opens_ns - begin_ns, 0), SECOND_NS)
         for number in range(slices):
@@ -380,7 +382,8 @@ def _serve_all(cluster: list[Group], counts: dict[Group, int], now: int) -> bool
             doors[door] = None
     for group in cluster:
         count = counts.get(group, 0)
-        if count and any(passage.cell.watch is not None for passage in group.passages):
+        group.look()
+        if count and group.watched:
             return False
         for door, nano in group.tolls:
             door.asked += count * nano
@@ -389,8 +392,6 @@ def _serve_all(cluster: list[Group], counts: dict[Group, int], now: int) -> bool
     for group in cluster:
         count = counts.get(group, 0)
         if count:
-            for passage in group.passages:
-                passage.count(count)
             flow = group.state.flow
             flow.at_attempt[1] += count
             flow.waits[0] += count

@@ -317,10 +317,8 @@ class Repeats:
         for passage, (whole, here) in zip(part.group.passages, part.refused, strict=True):
             refuse_at(passage.note, passage.cell, here)
             passage.share.denied += whole + here
-            if part.admitted:
-                passage.count(part.admitted)
-                if passage.cell.watch is not None:
-                    self._tell_watch(passage, part.admitted, now)
+            if part.admitted and passage.cell.watch is not None:
+                self._tell_watch(passage, part.admitted, now)
 
     def _tell_watch(self, passage: Passage, admitted: int, now: int) -> None:
         watch, places = passage.cell.watch, min(admitted, _PLACES)
