@@ -80,8 +80,9 @@ def run(
     """Run a plan, or a trace on a plan's tables.
 
     Equal plans and seeds give equal outcomes, byte for byte. `progress` is told the seconds that have run.
-    `arrivals` is another seed for the moments and keys of single requests (engine of events), everything
-    else as it was: how far two such runs differ is how much of a plan hangs on chance.
+    `arrivals` is another seed for the moments and keys of single requests, everything else as it was: how
+    far two such runs differ is how much of a plan hangs on chance. (Fluid, that is for requests that are run
+    one by one or by admissions.)
     """
     chosen: Engine = engine or ("events" if trace is not None else choose_engine(plan))
     world = World(plan)
@@ -95,8 +96,8 @@ def run(
         observer.on_sample.append(lambda: progress(observer.samples * step_s))
     flows = [_flow(plan, position, observer) for position in range(len(plan.traffic))]
     parted = Parted()
+    seed = plan.seed if arrivals is None else arrivals
     if chosen == "events":
-        seed = plan.seed if arrivals is None else arrivals
         requests = (
             chain.from_iterable(requests_of(plan, flows, world, seed))
             if trace is None
@@ -104,7 +105,7 @@ def run(
         )
         duration_s = EventEngine(world, observer, seed).run(requests, plan.duration_s)
     else:
-        fluid, parted = _fluid(plan, flows, world, observer, trace)
+        fluid, parted = _fluid(flows, world, observer, trace, seed)
         duration_s = fluid.run(plan.duration_s)
     if duration_s % step_s:
         observer.end_sample(duration_s)
@@ -114,25 +115,25 @@ def run(
 
 
 def _fluid(
-    plan: Plan, flows: list[Flow], world: World, observer: Observer, trace: Trace | None
+    flows: list[Flow], world: World, observer: Observer, trace: Trace | None, seed: int
 ) -> tuple[FluidEngine, Parted]:
     """The fluid engine with its work, and with the guests that some of it is left to."""
-    fluid = FluidEngine(world, observer)
+    plan, fluid = world.plan, FluidEngine(world, observer)
     if trace is None:
         parted = part(plan, flows)
         for flow in flows:
             if flow in parted.fluid or flow in parted.roughly:
                 fluid.add_flow(flow)
-        singles = requests_of(plan, flows, world, plan.seed, parted.singly).__next__
+        singles = requests_of(plan, flows, world, seed, parted.singly).__next__
     else:
         parted = Parted(tables=tables_of_trace(plan, trace, observer))
         source = TraceSource(trace, fluid, world, observer, plan.retries, singly=parted.tables)
         fluid.add_source(source)
         singles = source.singles
     if parted.singly or parted.tables:
-        fluid.add_guest(Singles(EventEngine(world, observer, plan.seed), singles))
+        fluid.add_guest(Singles(EventEngine(world, observer, seed), singles))
     if parted.by_openings:
-        fluid.add_guest(Openings(parted.by_openings, world, observer, plan.seed, parted.pace))
+        fluid.add_guest(Openings(parted.by_openings, world, observer, seed, parted.pace))
     return fluid, parted
 
 
