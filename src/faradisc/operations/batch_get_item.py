@@ -39,9 +39,7 @@ async def batch_get_item(backend: Backend, call: Call) -> dict[str, Any]:
     for name, part in wanted.items():
         for key in part["Keys"]:
             check_key(key, tables[name].key)
-        reading = projections[name]
-        if reading is not None:
-            check_paths_into_keys(reading.nested, tables[name].schema)
+        check_paths_into_keys(tables[name].schema, projections[name])
 
     responses: dict[str, list[Any]] = {}
     unprocessed: dict[str, Any] = {}

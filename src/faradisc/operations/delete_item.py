@@ -23,8 +23,7 @@ async def delete_item(backend: Backend, call: Call) -> dict[str, Any]:
     condition = bind_write_condition(call)
     table = backend.table_for_data(call, request["TableName"])
     check_key(key, table.key)
-    if condition is not None:
-        check_paths_into_keys(condition.nested, table.schema)
+    check_paths_into_keys(table.schema, condition)
     outcome = await write_item(backend, call, Change(table, key, lambda _: None, condition))
     result: dict[str, Any] = {}
     if request.get("ReturnValues") == "ALL_OLD" and outcome.old.record is not None:

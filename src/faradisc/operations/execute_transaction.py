@@ -72,7 +72,7 @@ async def _read(backend: Backend, call: Call, statements: list[Prepared]) -> dic
         keys.append(one[0])
         conditions.append(one[1])
     targets = [(prepared.table, key) for prepared, key in zip(statements, keys, strict=True)]
-    found = await read_items(backend.store, targets, backend.conflicts, insightful=False)
+    found = await read_items(backend.store, targets, backend.conflicts, [None] * len(keys), insightful=False)
     responses: list[dict[str, Any]] = []
     for prepared, condition, (item_record, _) in zip(statements, conditions, found, strict=True):
         shown = shape_items([item_record] if item_record is not None else [], condition, prepared.columns)

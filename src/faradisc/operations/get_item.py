@@ -22,8 +22,7 @@ async def get_item(backend: Backend, call: Call) -> dict[str, Any]:
     projection = bind_read_projection(call)
     table = backend.table_for_data(call, request["TableName"])
     check_key(key, table.key)
-    if projection is not None:
-        check_paths_into_keys(projection.nested, table.schema)
+    check_paths_into_keys(table.schema, projection)
     consistent = request.get("ConsistentRead", False)
     found, half_units = await read_charged(backend.store, table, key, consistent=consistent)
     result: dict[str, Any] = {}

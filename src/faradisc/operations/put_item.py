@@ -27,8 +27,7 @@ async def put_item(backend: Backend, call: Call) -> dict[str, Any]:
     condition = bind_write_condition(call)
     table = backend.table_for_data(call, request["TableName"])
     check_item(item, table)
-    if condition is not None:
-        check_paths_into_keys(condition.nested, table.schema)
+    check_paths_into_keys(table.schema, condition)
     size = call.size_of(item)
     if is_too_large(table, item, size):
         raise ValidationException(PUT_TOO_LARGE)

@@ -22,7 +22,6 @@ from faradisc.operations.clauses import (
 )
 from faradisc.operations.search import (
     Search,
-    check_paths_of_search,
     check_select,
     find_index,
     needs_items,
@@ -31,7 +30,7 @@ from faradisc.operations.search import (
     start_key_types,
     start_position,
 )
-from faradisc.tables.keys import check_searched_key
+from faradisc.tables.keys import check_paths_into_keys, check_searched_key
 from faradisc.tables.noting import note_query
 from faradisc.tables.reads import Stretch
 from faradisc.values.attribute import Item
@@ -63,7 +62,7 @@ async def query(backend: Backend, call: Call) -> dict[str, Any]:
                 raise ValidationException(
                     f"{parameter} can only contain non-primary key attributes: Primary key attribute: {name}"
                 )
-    check_paths_of_search(table, condition, projection)
+    check_paths_into_keys(table.schema, condition, projection)
     placement = index.placement if index is not None else table.placement
     stretch = key_stretch(placement, key_condition)
     reverse = not request.get("ScanIndexForward", True)

@@ -15,7 +15,6 @@ from faradisc.operations.clauses import bind_filter, bind_search_projection, pla
 from faradisc.operations.search import (
     INVALID_START,
     Search,
-    check_paths_of_search,
     check_select,
     find_index,
     needs_items,
@@ -24,6 +23,7 @@ from faradisc.operations.search import (
     start_key_types,
     start_position,
 )
+from faradisc.tables.keys import check_paths_into_keys
 from faradisc.tables.reads import Stretch
 
 _EXPRESSIONS = ("ProjectionExpression", "FilterExpression")
@@ -43,7 +43,7 @@ async def scan(backend: Backend, call: Call) -> dict[str, Any]:
     placeholders.check_all_used()
     table = backend.table_for_data(call, request["TableName"])
     index = find_index(table, request, call.operation)
-    check_paths_of_search(table, condition, projection)
+    check_paths_into_keys(table.schema, condition, projection)
     placement = index.placement if index is not None else table.placement
     stretches = [Stretch(*bounds) for bounds in placement.hash_ranges(segment, total)]
     fetches_items = needs_items(request, index, projection, condition)

@@ -16,10 +16,10 @@ from faradisc.capacity import units
 from faradisc.codec import record
 from faradisc.codec.keyspace import Placement
 from faradisc.errors import ValidationException
-from faradisc.expressions import Condition, Projection
+from faradisc.expressions import Condition
 from faradisc.operations.call import Backend, Call
 from faradisc.tables.definition import invalid
-from faradisc.tables.keys import KEY_MISMATCH, check_paths_into_keys
+from faradisc.tables.keys import KEY_MISMATCH
 from faradisc.tables.paging import PageMeter, charge_page, page_meter, scan_minimum
 from faradisc.tables.reads import Page, Stretch, read_page, read_records, shape_items
 from faradisc.tables.table import Index, Table
@@ -110,14 +110,6 @@ def find_index(table: Table, request: Mapping[str, Any], operation: str) -> Inde
     if index.schema.is_global and request.get("ConsistentRead"):
         raise ValidationException("Consistent reads are not supported on global secondary indexes")
     return index
-
-
-def check_paths_of_search(table: Table, condition: Condition | None, projection: Projection | None) -> None:
-    """Filter and projection do not reach into key attributes. Raises ValidationException."""
-    if condition is not None:
-        check_paths_into_keys(condition.nested, table.schema)
-    if projection is not None:
-        check_paths_into_keys(projection.nested, table.schema)
 
 
 def needs_items(

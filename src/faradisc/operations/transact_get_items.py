@@ -24,8 +24,7 @@ async def transact_get_items(backend: Backend, call: Call) -> dict[str, Any]:
         projections.append(bind_read_projection(call, get))
     tables = [backend.table_for_data(call, get["TableName"]) for get in gets]
     targets = [(table, get["Key"]) for table, get in zip(tables, gets, strict=True)]
-    nested = [each.nested if each is not None else frozenset() for each in projections]
-    found = await read_items(backend.store, targets, backend.conflicts, insightful=True, nested=nested)
+    found = await read_items(backend.store, targets, backend.conflicts, projections, insightful=True)
     responses: list[dict[str, Any]] = []
     for projection, (item_record, _) in zip(projections, found, strict=True):
         if item_record is None:

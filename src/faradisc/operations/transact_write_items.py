@@ -125,8 +125,7 @@ def _action(call: Call, bound: _Bound, table: Table) -> Action:
             check_item(subject, table)
         else:
             check_key(subject, table.key)
-        if condition is not None:
-            check_paths_into_keys(condition.nested, table.schema)
+        check_paths_into_keys(table.schema, condition)
         if kind == "Put":
             size = call.size_of(subject)
             if is_too_large(table, subject, size):

@@ -29,8 +29,7 @@ async def update_item(backend: Backend, call: Call) -> dict[str, Any]:
     update, condition = bind_update_clauses(call)
     table = backend.table_for_data(call, request["TableName"])
     check_key(key, table.key)
-    if condition is not None:
-        check_paths_into_keys(condition.nested, table.schema)
+    check_paths_into_keys(table.schema, condition)
     step = UpdateStep(table, key, update)
     change = Change(
         table, key, step, condition, UPDATE_TOO_LARGE, measured=step.measured, written=step.written
@@ -59,7 +58,7 @@ class UpdateStep:
         self.written = update.top_level_written if update is not None else frozenset[str]()
         """The attributes that may change."""
         if update is not None:
-            check_paths_into_keys(update.nested, table.schema)
+            check_paths_into_keys(table.schema, update)
             for name in table.key.names:
                 if name in update.top_level_written:
                     raise invalid(f"Cannot update attribute {name}. This attribute is part of the key")

@@ -6,6 +6,7 @@ Source of the texts: errors.md section 6.3.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from faradisc.codec.sortkey import raw_bytes
 from faradisc.errors import ValidationException
@@ -76,20 +77,30 @@ def check_key(key: Item, schema: KeySchema) -> None:
     _check_sizes(key, schema)
 
 
-def check_paths_into_keys(nested: frozenset[str], schema: TableSchema) -> None:
-    """Expressions may not reach into key attributes with `.` or `[]`, not into those of indexes either.
+class Reaching(Protocol):
+    """A bound expression; see expressions."""
 
-    `nested` are the attributes into which they reach. Raises ValidationException.
+    @property
+    def nested(self) -> frozenset[str]:
+        """The top-level attributes into which it reaches with `.` or `[]`."""
+
+
+def check_paths_into_keys(schema: TableSchema, *expressions: Reaching | None) -> None:
+    """Expressions may not reach into key attributes, not into those of indexes either.
+
+    None is an expression that the request does not have. Raises ValidationException, for the first at fault.
     """
-    if not nested:
-        return
-    for name in schema.key.names:
-        if name in nested:
-            raise ValidationException(f"{_NOT_SCALAR}: Key: {name}")
-    for index in schema.local_indexes + schema.global_indexes:
-        for name in index.key.names:
+    for expression in expressions:
+        nested = expression.nested if expression is not None else None
+        if not nested:
+            continue
+        for name in schema.key.names:
             if name in nested:
-                raise ValidationException(f"{_NOT_SCALAR}: IndexKey: {name}")
+                raise ValidationException(f"{_NOT_SCALAR}: Key: {name}")
+        for index in schema.local_indexes + schema.global_indexes:
+            for name in index.key.names:
+                if name in nested:
+                    raise ValidationException(f"{_NOT_SCALAR}: IndexKey: {name}")
 
 
 _NOT_SCALAR = "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed"

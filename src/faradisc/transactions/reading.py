@@ -14,7 +14,7 @@ from faradisc.errors import ValidationException
 from faradisc.limits import TRANSACTION_BYTES_MAX
 from faradisc.storage.api import ReadOnlyStore
 from faradisc.tables.charging import ItemRead, charge_reads
-from faradisc.tables.keys import check_key, check_paths_into_keys, has_empty_key
+from faradisc.tables.keys import Reaching, check_key, check_paths_into_keys, has_empty_key
 from faradisc.tables.table import Table
 from faradisc.transactions.conflicts import ConflictDial
 from faradisc.transactions.writing import (
@@ -32,16 +32,16 @@ async def read_items(
     store: ReadOnlyStore,
     targets: Sequence[tuple[Table, Item]],
     conflicts: ConflictDial | None,
+    projections: Sequence[Reaching | None],
     *,
     insightful: bool,
-    nested: Sequence[frozenset[str]] | None = None,
 ) -> list[tuple[record.Record | None, int]]:
     """The record of each item, or None, and the half units its read has cost, in order.
 
-    insightful: counted by Contributor Insights. nested: into which attributes each projection reaches.
+    projections: of each item, checked for paths into keys. insightful: counted by Contributor Insights.
     Raises: ValidationException, TransactionCanceledException, and what the shortage of a whole table is told.
     """
-    row_keys = _checked_row_keys(targets, nested or [frozenset()] * len(targets))
+    row_keys = _checked_row_keys(targets, projections)
     places = [
         (table.placement.part_of(row_key), row_key)
         for (table, _), row_key in zip(targets, row_keys, strict=True)
@@ -65,7 +65,9 @@ async def read_items(
     return list(zip(records, costs, strict=True))
 
 
-def _checked_row_keys(targets: Sequence[tuple[Table, Item]], nested: Sequence[frozenset[str]]) -> list[bytes]:
+def _checked_row_keys(
+    targets: Sequence[tuple[Table, Item]], projections: Sequence[Reaching | None]
+) -> list[bytes]:
     """Where the items lie. Of keys that do not fit only the first is told, and an item named twice before it.
 
     Raises: ValidationException, TransactionCanceledException.
@@ -73,10 +75,10 @@ def _checked_row_keys(targets: Sequence[tuple[Table, Item]], nested: Sequence[fr
     row_keys: list[bytes] = []
     misfit: tuple[int, ValidationException] | None = None
     seen: set[tuple[int, bytes]] = set()
-    for position, (table, key) in enumerate(targets):
+    for position, ((table, key), projection) in enumerate(zip(targets, projections, strict=True)):
         try:
             check_key(key, table.key)
-            check_paths_into_keys(nested[position], table.schema)
+            check_paths_into_keys(table.schema, projection)
         except ValidationException as refusal:
             if has_empty_key(key, table.schema):
                 raise
