@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 from click.core import ParameterSource
 
+from faradisc.cli.databases import LOCAL_DIRECTORY
 from faradisc.server.settings import ENVIRONMENT_PREFIX
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def check(
 
         document = check_online(url, _fail)
     else:
-        document = _check_directory(directory or Path("faradisc-data"), repair=repair)
+        document = _check_directory(directory or LOCAL_DIRECTORY, repair=repair)
     if as_json:
         click.echo(json.dumps(document))
     else:

@@ -11,11 +11,16 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 import click
 
 from faradisc.addresses import completed, http_address
-from faradisc.server.settings import ENVIRONMENT_PREFIX
+from faradisc.server.settings import ENVIRONMENT_PREFIX, ServerSettings
 
 if TYPE_CHECKING:
     from faradisc.auth.sigv4 import Credential
 
+HOST, PORT = ServerSettings().host, ServerSettings().port
+LOCAL_URL = f"http://{HOST}:{PORT}"
+"""Where `faradisc serve` listens with no option,"""
+LOCAL_DIRECTORY = Path(ServerSettings().data_dir)
+"""and where it keeps its data."""
 PAUSE_S = 0.1
 """Between looks at what a server is doing."""
 STEPS_BETWEEN_LOOKS = 64
@@ -59,7 +64,7 @@ def which_database(command: Callable[..., None]) -> Callable[..., None]:
         ),
         click.option(
             "--url",
-            default="http://127.0.0.1:8000",
+            default=LOCAL_URL,
             show_default=True,
             envvar=ENVIRONMENT_PREFIX + "URL",
             help="Endpoint of the database.",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from faradisc.cli.databases import LOCAL_DIRECTORY
 from faradisc.server.settings import ENVIRONMENT_PREFIX
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def inspect(
 
     if key_text is not None and table_name is None:
         _fail("--key says which item, --table has to say of which table.")
-    directory = directory or Path("faradisc-data")
+    directory = directory or LOCAL_DIRECTORY
     try:
         version = data_format.found(directory)
         with read_only_rocks(directory) as store:

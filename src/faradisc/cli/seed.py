@@ -8,6 +8,7 @@ from typing import NoReturn
 
 import click
 
+from faradisc.cli.databases import LOCAL_URL
 from faradisc.server.settings import ENVIRONMENT_PREFIX
 
 PAUSE_S = 0.1
@@ -17,7 +18,7 @@ PAUSE_S = 0.1
 @click.argument("directory", type=click.Path(path_type=Path))
 @click.option(
     "--url",
-    default="http://127.0.0.1:8000",
+    default=LOCAL_URL,
     show_default=True,
     envvar=ENVIRONMENT_PREFIX + "URL",
     help="Endpoint of the database.",

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import click
 
-from faradisc.cli.databases import address
+from faradisc.cli.databases import LOCAL_URL, address
 from faradisc.server.settings import ENVIRONMENT_PREFIX
 
 
@@ -24,7 +24,7 @@ def _endpoint(command: Callable[..., None]) -> Callable[..., None]:
     command = click.option("--region", default=None, help="Region; otherwise the environment's.")(command)
     return click.option(
         "--url",
-        default="http://127.0.0.1:8000",
+        default=LOCAL_URL,
         show_default=True,
         envvar=ENVIRONMENT_PREFIX + "URL",
         callback=address,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from faradisc.cli.databases import address
+from faradisc.cli.databases import LOCAL_URL, address
 from faradisc.server.settings import ENVIRONMENT_PREFIX
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from faradisc.transfer.wire import Endpoint
 
 SALT_VARIABLE = ENVIRONMENT_PREFIX + "MASKING_SALT"
-DEFAULT_URL = "http://127.0.0.1:8000"
 SOME_REFUSED = 3
 """Exit code when everything was read and some records were no items."""
 
@@ -47,7 +46,7 @@ def _place(prefix: str, what: str) -> Callable[[Callable[..., None]], Callable[.
             command = click.option(f"--{name}{option}", default=None, help=text)(command)
         return click.option(
             f"--{name}url",
-            default=None if prefix else DEFAULT_URL,
+            default=None if prefix else LOCAL_URL,
             show_default=not prefix,
             envvar=None if prefix else ENVIRONMENT_PREFIX + "URL",
             callback=address,

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from faradisc.addresses import completed, http_address
+from faradisc.cli.databases import HOST, LOCAL_URL, PORT
 from faradisc.clock import Clock, SystemClock
 from faradisc.server.settings import ENVIRONMENT_PREFIX
 
@@ -19,14 +20,12 @@ READY_PATH = "/health/ready"
 
 
 @click.command()
-@click.option(
-    "--url", default="", envvar=ENVIRONMENT_PREFIX + "URL", help="Endpoint, such as http://127.0.0.1:8000."
-)
-@click.option("--host", default="127.0.0.1", show_default=True, help="Host, if no --url is given.")
+@click.option("--url", default="", envvar=ENVIRONMENT_PREFIX + "URL", help=f"Endpoint, such as {LOCAL_URL}.")
+@click.option("--host", default=HOST, show_default=True, help="Host, if no --url is given.")
 @click.option(
     "--port",
     type=click.IntRange(0, 65_535),
-    default=8000,
+    default=PORT,
     show_default=True,
     envvar=ENVIRONMENT_PREFIX + "PORT",
     help="Port, if no --url is given.",

@@ -62,7 +62,6 @@ class Batch:
     def __init__(self, records: Sequence[Record], lanes: int) -> None:
         self.count = len(records)
         self.last_sequence_number = records[-1].sequence_number
-        self.last_created_ns = records[-1].created_ns
         by_lane: dict[int, list[Record]] = {}
         for record in records:
             by_lane.setdefault(record.lane_hash % lanes, []).append(record)
