@@ -12,7 +12,8 @@ from typing import Any
 
 import click
 
-from faradisc.cli.databases import Answer, Database, fail, reached, which_database
+from faradisc.cli.databases import Answer, Database, reached, which_database
+from faradisc.cli.failing import fail
 
 
 @click.group()

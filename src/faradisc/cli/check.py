@@ -11,6 +11,7 @@ import click
 from click.core import ParameterSource
 
 from faradisc.cli.databases import LOCAL_DIRECTORY
+from faradisc.cli.failing import fail
 from faradisc.server.settings import ENVIRONMENT_PREFIX
 
 if TYPE_CHECKING:
@@ -170,5 +171,4 @@ def size_in_words(count: int) -> str:
 
 
 def _fail(sentence: str) -> NoReturn:
-    click.echo(f"faradisc: {sentence}", err=True)
-    raise SystemExit(CANNOT)
+    fail(sentence, CANNOT)

@@ -6,9 +6,11 @@ import re
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any, NoReturn
+from typing import Any
 
 import click
+
+from faradisc.cli.failing import fail
 
 KEY_ID = re.compile(r"[A-Za-z0-9_]{3,128}")
 SECRET_CHARACTERS_MIN = 8
@@ -52,10 +54,10 @@ def add(path: str, access_key_id: str | None, secret_stdin: bool, temporary: int
     now_s = SystemClock().now_ns() // 1_000_000_000
     made = new_key(entropy, expires_s=None if temporary is None else now_s + temporary)
     if access_key_id is not None and not KEY_ID.fullmatch(access_key_id):
-        _fail("An access key id is 3 to 128 letters, digits and underscores.")
+        fail("An access key id is 3 to 128 letters, digits and underscores.")
     secret = sys.stdin.readline().rstrip("\r\n") if secret_stdin else made.secret
     if len(secret) < SECRET_CHARACTERS_MIN:
-        _fail(f"A secret has at least {SECRET_CHARACTERS_MIN} characters.")
+        fail(f"A secret has at least {SECRET_CHARACTERS_MIN} characters.")
     key = AccessKey(access_key_id or made.key_id, secret, made.token, made.expires_s)
     _run(lambda: CredentialsFile(path).add(key, now_s, entropy))
     click.echo(f"AWS_ACCESS_KEY_ID={key.key_id}")
@@ -97,9 +99,4 @@ def _run(action: Callable[[], Any]) -> Any:
     try:
         return action()
     except CredentialsError as mistake:
-        _fail(str(mistake))
-
-
-def _fail(sentence: str) -> NoReturn:
-    click.echo(f"faradisc: {sentence}", err=True)
-    raise SystemExit(1)
+        fail(str(mistake))

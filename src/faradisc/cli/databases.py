@@ -6,11 +6,12 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
 from faradisc.addresses import completed, http_address
+from faradisc.cli.failing import fail
 from faradisc.server.settings import ENVIRONMENT_PREFIX, ServerSettings
 
 if TYPE_CHECKING:
@@ -92,11 +93,6 @@ def reached(url: str, data_dir: Path | None, region: str | None) -> Iterator[Dat
             offline.close()
     except (Refused, Unreachable, StorageError) as error:
         fail(str(error))
-
-
-def fail(sentence: str) -> NoReturn:
-    click.echo(f"faradisc: {sentence}", err=True)
-    raise SystemExit(1)
 
 
 class _Served:

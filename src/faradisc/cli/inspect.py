@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from faradisc.cli.databases import LOCAL_DIRECTORY
+from faradisc.cli.failing import fail
 from faradisc.server.settings import ENVIRONMENT_PREFIX
 
 if TYPE_CHECKING:
@@ -273,5 +274,4 @@ def _value(given: object, kind: str) -> dict[str, Any]:
 
 
 def _fail(sentence: str) -> NoReturn:
-    click.echo(f"faradisc: {sentence}", err=True)
-    raise SystemExit(2)
+    fail(sentence, 2)

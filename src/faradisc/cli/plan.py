@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
+from faradisc.cli.failing import fail
+
 if TYPE_CHECKING:
     from faradisc.planner.outcome import Outcome
 
@@ -130,5 +132,4 @@ def _write(outcomes: list[Outcome], html: Path | None, json_file: Path | None, c
 
 
 def _fail(sentence: str) -> NoReturn:
-    click.echo(f"faradisc: {sentence}", err=True)
-    raise SystemExit(BAD_INPUT)
+    fail(sentence, BAD_INPUT)

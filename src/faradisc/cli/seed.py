@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
-from typing import NoReturn
 
 import click
 
 from faradisc.cli.databases import LOCAL_URL
+from faradisc.cli.failing import fail
 from faradisc.server.settings import ENVIRONMENT_PREFIX
 
 PAUSE_S = 0.1
@@ -45,10 +45,10 @@ def seed(
     from faradisc.storage.immediate import run  # noqa: PLC0415
 
     if not directory.is_dir():
-        _fail(f"There is no directory {directory}.")
+        fail(f"There is no directory {directory}.")
     found = read_seed(directory, _pairs(parameters))
     if not found.tables and not found.faults:
-        _fail(f"{directory} defines no table.")
+        fail(f"{directory} defines no table.")
     pause = threading.Event()
 
     async def wait() -> None:
@@ -57,7 +57,7 @@ def seed(
     try:
         outcome = run(load(found, Requests(url, region).call, wait, replace=replace))
     except Unreachable as error:
-        _fail(str(error))
+        fail(str(error))
     for note in outcome.notes:
         click.echo(f"note: {note}", err=True)
     for what, names in (
@@ -82,8 +82,3 @@ def _pairs(parameters: tuple[str, ...]) -> dict[str, str]:
             raise click.BadParameter(f"{each!r} is no NAME=VALUE", param_hint="--parameter")
         pairs[name] = value
     return pairs
-
-
-def _fail(sentence: str) -> NoReturn:
-    click.echo(f"faradisc: {sentence}", err=True)
-    raise SystemExit(1)

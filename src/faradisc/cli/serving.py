@@ -5,11 +5,12 @@ from __future__ import annotations
 import gc
 import logging
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 import click
 from click.core import ParameterSource
 
+from faradisc.cli.failing import fail
 from faradisc.server.settings import SETTINGS, ServerSettings, Setting, SettingsError
 
 
@@ -50,9 +51,9 @@ def serve(context: click.Context, /, **values: Any) -> None:
         _choose_store(context, values)
         lifecycle.serve(ServerSettings(**values))
     except SettingsError as mistake:
-        _fail(str(mistake), 2)
+        fail(str(mistake), 2)
     except (*lifecycle.STARTUP_ERRORS, StorageError) as mistake:
-        _fail(str(mistake), 1)
+        fail(str(mistake), 1)
 
 
 def _choose_store(context: click.Context, values: dict[str, Any]) -> None:
@@ -67,8 +68,3 @@ def _choose_store(context: click.Context, values: dict[str, Any]) -> None:
         raise SettingsError("Choose one: --memory keeps no data, --data-dir says where to keep it.")
     if directory is ParameterSource.COMMANDLINE:
         values["memory"] = False
-
-
-def _fail(sentence: str, code: int) -> NoReturn:
-    click.echo(f"faradisc: {sentence}", err=True)
-    raise SystemExit(code)

@@ -6,11 +6,12 @@ import json
 import signal
 import sys
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 import click
 
 from faradisc.cli.databases import LOCAL_URL, address
+from faradisc.cli.failing import fail
 from faradisc.server.settings import ENVIRONMENT_PREFIX
 
 
@@ -170,14 +171,9 @@ class _Refusals:
         from botocore.exceptions import BotoCoreError, ClientError, EndpointConnectionError  # noqa: PLC0415
 
         if isinstance(error, ClientError):
-            _fail("{Code}: {Message}".format_map(error.response["Error"]))
+            fail("{Code}: {Message}".format_map(error.response["Error"]))
         if isinstance(error, EndpointConnectionError):
             reason: Exception = error.kwargs["error"]
-            _fail(f"{error.kwargs['endpoint_url']} does not answer: {reason.__cause__ or reason}")
+            fail(f"{error.kwargs['endpoint_url']} does not answer: {reason.__cause__ or reason}")
         if isinstance(error, BotoCoreError | ValueError | TimeoutError):
-            _fail(str(error))
-
-
-def _fail(sentence: str) -> NoReturn:
-    click.echo(f"faradisc: {sentence}", err=True)
-    raise SystemExit(1)
+            fail(str(error))

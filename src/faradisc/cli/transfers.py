@@ -7,11 +7,12 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from faradisc.cli.databases import LOCAL_URL, address
+from faradisc.cli.failing import fail
 from faradisc.server.settings import ENVIRONMENT_PREFIX
 
 if TYPE_CHECKING:
@@ -321,9 +322,4 @@ def _refusals() -> Iterator[None]:
     try:
         yield
     except (*mistakes, Unavailable, Unreachable, OSError, json.JSONDecodeError) as error:
-        _fail(str(error))
-
-
-def _fail(sentence: str) -> NoReturn:
-    click.echo(f"faradisc: {sentence}", err=True)
-    raise SystemExit(1)
+        fail(str(error))

@@ -1,0 +1,13 @@
+"""How a command ends that cannot go on."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+import click
+
+
+def fail(sentence: str, code: int = 1) -> NoReturn:
+    """End the program with one sentence on standard error."""
+    click.echo(f"faradisc: {sentence}", err=True)
+    raise SystemExit(code)
