@@ -1,12 +1,13 @@
 """The house stands: imports go downwards only, the pure parts are pure, one file asks for time and chance.
 
-What it proves: that the order of layers in design.md section 3 is the order of the code. Why from the
-syntax trees: a test that imports would miss what a function imports when it runs.
+What it proves: that the order of layers in ARCHITECTURE.md is the order of the code. Why from the syntax
+trees: a test that imports would miss what a function imports when it runs.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -109,6 +110,13 @@ def packages_imported(file: Path) -> set[str]:
 def test_every_package_has_its_place() -> None:
     packages = {package_of(file) for file in FILES} - {"__init__"}
     assert packages - RANK.keys() == set(), "give it a row in ROWS"
+
+
+def test_the_map_shows_these_rows() -> None:
+    text = (Path(__file__).parents[1] / "ARCHITECTURE.md").read_text()
+    _, _, layers = text.partition("## Layers\n")
+    shown = re.findall(r"^    (.+)$", layers.partition("\n## ")[0], re.MULTILINE)
+    assert [tuple(row.split(", ")) for row in reversed(shown)] == [*ROWS[:-1]]
 
 
 @pytest.mark.parametrize("package", [name for row in ROWS for name in row])
