@@ -315,23 +315,25 @@ class Openings:
         admitted = group.admitted
         group.second_admitted += admitted
         rest = sum(group.pool)
+        last = retries.attempts - 1
         for number, count in enumerate(group.pool):
             if not count:
                 continue
-            # As in a line of all, with the admitted ones anywhere in it.
-            served = admitted if rest == count else min(some_of(admitted, count / rest, self._random), count)
-            served = max(served, admitted - rest + count)
-            admitted -= served
+            refused = count
+            if admitted:
+                # As in a line of all, with the admitted ones anywhere in it.
+                served = admitted if rest == count else some_of(admitted, count / rest, self._random)
+                served = max(min(served, count), admitted - rest + count)
+                admitted -= served
+                refused -= served
+                if served:
+                    flow.at_attempt[number + 1] += served
+                    flow.waits[retries.mean_waits_ms[number]] += served
             rest -= count
-            if served:
-                flow.at_attempt[number + 1] += served
-                flow.waits[retries.mean_waits_ms[number]] += served
-            if served == count:
-                continue
-            if number + 1 < retries.attempts:
-                group.returns.send(number, count - served, tick)
-            else:
-                flow.lost += count - served
+            if number == last:
+                flow.lost += refused
+            elif refused:
+                group.returns.send(number, refused, tick)
 
     def _account(self, group: Group) -> None:
         """A second is over."""

@@ -65,7 +65,7 @@ class Retries:
     waits: tuple[Wait, ...] = ()
     """Before the second attempt, the third, ..."""
 
-    @property
+    @cached_property
     def attempts(self) -> int:
         return len(self.waits) + 1
 
