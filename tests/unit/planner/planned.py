@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from textwrap import dedent
 
+import pytest
+
 from faradisc.planner.loading import load_plan
 from faradisc.planner.outcome import LaneSeries, Outcome, ResourceOutcome
 from faradisc.planner.plan import Plan
 from faradisc.planner.run import Engine, run
+
+RETRIES = ("none", "standard", "legacy")
+MOST_RETRIES = ("none", "standard", pytest.param("legacy", marks=pytest.mark.slow))
+"""Where ten attempts of everybody take long."""
+
 
 ENGINES: tuple[Engine, ...] = ("events", "fluid")
 

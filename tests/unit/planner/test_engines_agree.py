@@ -11,10 +11,8 @@ from faradisc.planner import pace, singly
 from faradisc.planner.loading import load_plan
 from faradisc.planner.run import run
 from unit.planner.agreement import assert_accounted, assert_agreement, both, differences
-from unit.planner.planned import outcome_of
+from unit.planner.planned import MOST_RETRIES, RETRIES, outcome_of
 from unit.planner.random_plans import growing_plan, heavy_plan, random_plan, wide_plan
-
-RETRIES = ("none", "standard", "legacy")
 
 
 @pytest.mark.parametrize("seed", range(24))
@@ -23,7 +21,7 @@ def test_without_retries(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(100, 108))
-@pytest.mark.parametrize("retries", ["standard", "legacy"])
+@pytest.mark.parametrize("retries", MOST_RETRIES[1:])
 def test_with_retries(seed: int, retries: str) -> None:
     assert_agreement(random_plan(seed, retries))
 
@@ -34,13 +32,13 @@ def test_with_retries(seed: int, retries: str) -> None:
         # These differed by 1 to 3 %: what integers could not divide was dropped whenever the keys changed,
         # bursts were drawn out by each wait, and retries forgot their index's partition.
         (1001, "legacy"),
-        (1015, "legacy"),
+        pytest.param(1015, "legacy", marks=pytest.mark.slow),
         (1038, "legacy"),
         # By 4 %: by events, keys of an index came in waves of half a minute.
         (1158, "none"),
         # By 1.6 %: partitions of the table and of its index opened at the same moments (test_in_step.py).
         (1130, "standard"),
-        (1130, "legacy"),
+        pytest.param(1130, "legacy", marks=pytest.mark.slow),
     ],
 )
 def test_plans_that_once_differed(seed: int, retries: str) -> None:
@@ -77,6 +75,7 @@ def test_retries_for_a_partition_of_an_index_that_the_keys_have_left() -> None:
     assert max(differences(one, other).values()) <= 1
 
 
+@pytest.mark.slow
 def test_streams_of_few_requests_in_seconds_that_are_cut() -> None:
     """Keys follow one another, and a stream has a request or two a second: those used to come in the last
     part of it, when the partition had nothing left. An index of those had 15 % less than by events."""
@@ -84,7 +83,7 @@ def test_streams_of_few_requests_in_seconds_that_are_cut() -> None:
     assert max(differences(one, other).values()) <= 1
 
 
-@pytest.mark.parametrize("retries", RETRIES)
+@pytest.mark.parametrize("retries", MOST_RETRIES)
 @pytest.mark.parametrize("kib", [45, 60, 200, 400])
 @pytest.mark.parametrize("rate", [1, 20])
 def test_requests_that_cost_more_than_a_bucket_may_owe(
@@ -128,7 +127,7 @@ def test_retries_for_an_index_of_which_all_partitions_refuse() -> None:
     assert max(differences(one, other).values()) <= 0.3
 
 
-@pytest.mark.parametrize("retries", RETRIES)
+@pytest.mark.parametrize("retries", MOST_RETRIES)
 @pytest.mark.parametrize("seed", range(2))
 def test_wide_plans(seed: int, retries: str) -> None:
     assert_agreement(wide_plan(seed, retries))
@@ -167,7 +166,7 @@ def test_growth_on_demand(seed: int, retries: str) -> None:
     assert_agreement(heavy_plan(seed, retries))
 
 
-@pytest.mark.parametrize("retries", ["none", "standard", "legacy"])
+@pytest.mark.parametrize("retries", RETRIES)
 @pytest.mark.parametrize(("status", "served"), [("{A: 90, B: 10}", 120), ("{A: 70, B: 30}", 160)])
 def test_retries_do_not_change_what_they_are_for(retries: str, status: str, served: int) -> None:
     """200 writes a second, most of them under one key of an index, which takes 100 a second: the retries of

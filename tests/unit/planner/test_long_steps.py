@@ -11,9 +11,8 @@ from faradisc.planner.loading import load_plan
 from faradisc.planner.outcome import Outcome
 from faradisc.planner.run import run
 from unit.planner.agreement import both, differences
+from unit.planner.planned import MOST_RETRIES, RETRIES
 from unit.planner.random_plans import growing_plan, random_plan, wide_plan
-
-RETRIES = ("none", "standard", "legacy")
 
 TWO_INDEXES = """
     profile: pessimistic
@@ -110,7 +109,7 @@ def test_long_steps_with_auto_scaling(monkeypatch: pytest.MonkeyPatch, long_seco
     assert sum(long_seconds) > 1000
 
 
-@pytest.mark.parametrize("retries", RETRIES)
+@pytest.mark.parametrize("retries", MOST_RETRIES)
 @pytest.mark.parametrize("plan", [TWO_INDEXES, CLASSIC])
 def test_plans_that_are_much_work_agree_with_events(
     plan: str, retries: str, monkeypatch: pytest.MonkeyPatch, long_seconds: list[int]

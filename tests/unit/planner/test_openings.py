@@ -14,10 +14,8 @@ from faradisc.planner.retries import Retries, Wait, legacy, standard
 from faradisc.planner.returns import Returns, packets_of, some_of
 from faradisc.planner.run import run
 from unit.planner.agreement import LIMIT_PERCENT, assert_accounted, assert_agreement, both, differences
-from unit.planner.planned import planned, resource
+from unit.planner.planned import MOST_RETRIES, RETRIES, planned, resource
 from unit.planner.random_plans import forgiving_plan
-
-RETRIES = ["none", "standard", "legacy"]
 
 
 @pytest.fixture(autouse=True)
@@ -63,7 +61,7 @@ def test_large_requests_among_small_ones(
     agree(MIXED.format(profile=profile, retries=retries, settings=settings, large=large, small=small))
 
 
-@pytest.mark.parametrize("retries", RETRIES)
+@pytest.mark.parametrize("retries", MOST_RETRIES)
 def test_debts_that_are_forgiven(retries: str) -> None:
     """Ten seconds of five units may be owed, and a large write costs a hundred."""
     events, fluid = agree(f"""
