@@ -271,6 +271,16 @@ class GroupedFlow:
     points: Points
     sort_points: Points
     streams: list[GroupedStream]
+    draws: bool = False
+    """Whether requests are few enough to be drawn by their keys."""
+
+    def draw_no_more(self) -> None:
+        """There are many now: those who still wait are as good as any."""
+        self.draws = False
+        for stream in self.streams:
+            for group in stream.groups.values():
+                group.drawn.clear()
+                group.fresh = 0
 
 
 def count_groups(streams: Iterable[Stream]) -> int:

@@ -33,7 +33,10 @@ def place(flow: GroupedFlow, of_streams: Sequence[int], random: Random, now: int
         return {}
     groups = sum([len(stream.groups) for stream in flow.streams])
     if total <= max(DRAWN_MAX, DRAWN_PER_GROUP * groups):
+        flow.draws = True
         return _draw(flow, of_streams, random, now)
+    if flow.draws:
+        flow.draw_no_more()
     shapes = flow.streams[0].shapes
     even = len(flow.streams) == len(shapes) == 1 and not shapes[0].keys
     if even or shapes[0].ordered or total > PLACED_PER_GROUP * groups:

@@ -126,6 +126,18 @@ def test_only_those_who_may_still_be_admitted_are_known_by_their_keys(
     assert all(drawn <= candidates for drawn, candidates in known)
 
 
+def test_keys_of_a_quiet_time_are_forgotten(placed: list[Placed]) -> None:
+    """Requests that are many are not known by their keys, and whoever is admitted then is none of the few
+    that were."""
+    rates = "{steps: [{at: 0s, rate: 2}, {at: 30s, rate: 200}]}"
+    place_all(
+        PLAN.format(seconds=60, partitions=2, index="", rate=rates, keys=ZIPF).replace("none", "legacy")
+    )
+    drawn = [sum([known for known, _ in second.known]) for second in placed]
+    assert any(drawn[:30])
+    assert not any(drawn[30:])
+
+
 @pytest.mark.parametrize("sort", ["one", "spread"])
 @pytest.mark.parametrize("keys", [ZIPF, "{uniform: 100000}", "{uniform: 30}"])
 def test_a_point_is_where_its_key_lies(keys: str, sort: str, placed: list[Placed]) -> None:
