@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -89,7 +90,8 @@ def test_ordinary_records_go_the_short_way() -> None:
 
 
 def _loaded(json: bytes) -> dict[str, Value]:
-    return record.decode(record.of_json(json, 0))
+    loaded: Value = orjson.loads(json)
+    return loaded
 
 
 def test_records_too_large_to_be_cut_are_written_all_the_same() -> None:

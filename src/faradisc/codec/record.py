@@ -32,13 +32,8 @@ def encode(item: Item, size_bytes: int) -> Record:
     return _HEADER(_FORMAT, size_bytes) + orjson.dumps(item, option=_SORTED)
 
 
-def of_json(canonical: bytes, size_bytes: int) -> Record:
-    """The record of an item whose JSON is canonical already, member names sorted."""
-    return _FORMAT + size_bytes.to_bytes(4, "big") + canonical
-
-
 def of_members(members: Iterable[bytes], sizes_bytes: Sequence[int]) -> list[Record]:
-    """The records of many items whose JSON is canonical already, given without its braces."""
+    """The records of many items whose JSON, given without its braces, is canonical already: names sorted."""
     heads = {size: _FORMAT + size.to_bytes(4, "big") + b"{" for size in set(sizes_bytes)}
     return [heads[size] + each + b"}" for size, each in zip(sizes_bytes, members, strict=True)]
 

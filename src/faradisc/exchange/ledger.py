@@ -117,10 +117,6 @@ class Ledger:
         """Hold a new task; whoever adds it commits `task.batch()`."""
         self._tasks[task.arn] = task
 
-    def drop(self, task: Task) -> None:
-        """Take back a task that was never committed."""
-        self._tasks.pop(task.arn, None)
-
     async def save(self, task: Task) -> None:
         await self._store.commit([task.batch()])
 
