@@ -33,14 +33,14 @@ def replay(trace: Trace, world: World, observer: Observer) -> Iterator[Replayed]
     """The requests of a trace in order of time. Those of unknown tables and indexes are skipped."""
     flows: dict[tuple[str, str], FlowNote] = {}
     now = world.start_ns
-    for number, recorded in enumerate(trace.requests(), 1):
+    for recorded in trace.requests():
         try:
             notes = tuple(
                 observer.lane(recorded.table, charge.index, writes=charge.direction == "W")
                 for charge in recorded.charges
             )
         except KeyError as missing:
-            trace.skip(number, f"{_named(missing.args[0])} is not in the plan")
+            trace.skip(f"{_named(missing.args[0])} is not in the plan")
             trace.lines_read -= 1
             continue
         name = (recorded.table, recorded.operation)

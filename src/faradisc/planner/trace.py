@@ -188,6 +188,8 @@ class Trace:
     """What requests cost a table or an index in a direction, the least and the most, in half units."""
     skipped: int = 0
     lines_read: int = 0
+    line: int = 0
+    """Number of the line read last."""
     mistakes: list[str] = field(default_factory=list)
 
     @classmethod
@@ -215,21 +217,23 @@ class Trace:
         self.skipped = self.lines_read = 0
         self.mistakes = []
         for number, line in enumerate(self.lines(), 1):
+            self.line = number
             if not line.strip():
                 continue
             try:
                 found = self._read(line)
             except TraceLineError as mistake:
-                self.skip(number, str(mistake))
+                self.skip(str(mistake))
                 continue
             self.lines_read += 1
             if found is not None:
                 yield found
 
-    def skip(self, number: int, what: str) -> None:
+    def skip(self, what: str) -> None:
+        """Count the line read last as one that was not used."""
         self.skipped += 1
         if len(self.mistakes) < MISTAKES_SHOWN:
-            self.mistakes.append(f"{self.file}:{number}: {what}")
+            self.mistakes.append(f"{self.file}:{self.line}: {what}")
 
     def _read(self, line: bytes) -> Recorded | None:
         if len(line) > LINE_BYTES_MAX:
@@ -245,7 +249,8 @@ class Trace:
             return None
         if "describe" in document:
             table = read_description(document)
-            self.tables.setdefault(table.name, table)
+            if table.name not in self.mentioned or table.name not in self.tables:
+                self.tables[table.name] = table
             return None
         return read_request(document)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import replace
 from fractions import Fraction
 
@@ -10,6 +11,8 @@ from faradisc.planner.loading import DURATION_MAX_S
 from faradisc.planner.mistakes import PlanError
 from faradisc.planner.plan import IndexPlan, Plan, Rates, TablePlan
 from faradisc.planner.trace import Described, Trace
+
+NAMES_SHOWN = 5
 
 
 def plan_of_trace(trace: Trace, *, seed: int = 1) -> Plan:
@@ -40,11 +43,21 @@ def plan_of_trace(trace: Trace, *, seed: int = 1) -> Plan:
 def with_trace(plan: Plan, trace: Trace) -> Plan:
     """A plan that replays a trace: the trace's start, and its length unless the plan is shorter.
 
-    Raises: PlanError for a trace without requests.
+    Raises: PlanError for a trace without requests of the plan's tables.
     """
     _need_requests(trace)
+    if trace.mentioned.isdisjoint(table.name for table in plan.tables):
+        what = f"it has no request of the plan's tables, but of {_some(trace.mentioned)}"
+        remedy = "Name the tables in the plan as in the trace, or replay it without a plan."
+        raise PlanError(trace.file, None, what, remedy)
     duration_s = trace.duration_s if plan.duration_s == DURATION_MAX_S else plan.duration_s
     return replace(plan, start_s=trace.start_s or plan.start_s, duration_s=duration_s)
+
+
+def _some(names: Set[str]) -> str:
+    shown = sorted(names)[:NAMES_SHOWN]
+    more = len(names) - len(shown)
+    return ", ".join(map(repr, shown)) + (f" and {more} more" if more else "")
 
 
 def _need_requests(trace: Trace) -> None:

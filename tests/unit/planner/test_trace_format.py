@@ -198,6 +198,7 @@ def test_a_trace_without_requests_is_refused() -> None:
 
 def test_requests_of_tables_that_the_plan_lacks_are_skipped() -> None:
     lines = [
+        b'{"faradisc_trace":1,"start":"2026-11-02T00:00:00Z"}',
         b'{"t":0,"op":"PutItem","table":"T","pk":"a","new":500}',
         b'{"t":1,"op":"PutItem","table":"U","pk":"a","new":500}',
         b'{"t":1,"op":"PutItem","table":"T","pk":"a","new":500,"idx":{"g":[null,0,"x",9]}}',
@@ -205,9 +206,33 @@ def test_requests_of_tables_that_the_plan_lacks_are_skipped() -> None:
     trace = scanned(lines)
     found = run(with_trace(load_plan("tables: {T: {mode: on-demand}}", "p", traced=True), trace), trace=trace)
     assert found.skipped is not None and found.skipped.lines == 2
-    assert "table 'U' is not in the plan" in found.skipped.first[0]
-    assert "index 'g' of table 'T' is not in the plan" in found.skipped.first[1]
+    assert found.skipped.first == (
+        "trace.jsonl:3: table 'U' is not in the plan",
+        "trace.jsonl:4: index 'g' of table 'T' is not in the plan",
+    )
     assert found.totals.admitted == 1
+
+
+def test_a_trace_of_other_tables_only_is_refused() -> None:
+    """Nothing would be replayed, and every budget would hold."""
+    request = b'{"t":0,"op":"PutItem","table":"%b","pk":"a","new":500}'
+    trace = scanned([request % b"U", request % b"V"])
+    plan = load_plan("tables: {T: {mode: on-demand}}", "p", traced=True)
+    with pytest.raises(
+        PlanError, match=r"trace\.jsonl: it has no request of the plan's tables, but of 'U', 'V'"
+    ):
+        with_trace(plan, trace)
+
+
+def test_a_table_is_what_it_was_at_its_first_request() -> None:
+    """A server that is started while an update is under way describes both."""
+    describe = b'{"describe":"T","mode":"provisioned","read":%d,"write":5}'
+    request = b'{"t":0,"op":"PutItem","table":"T","pk":"a","new":500}'
+    trace = scanned([describe % 1, describe % 2, request, describe % 3])
+    assert trace.tables["T"].read_units == 2
+    assert [each.table for each in trace.requests()] == ["T"]
+    assert trace.tables["T"].read_units == 2
+    assert scanned([request, describe % 1, describe % 2]).tables["T"].read_units == 1
 
 
 def charges(**members: object) -> list[tuple[str | None, str, int, bool]]:
