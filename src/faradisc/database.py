@@ -198,9 +198,9 @@ class Database:
         """Throughput and metrics by namespace of the catalog."""
         return self._backend.catalog.meter.accounts()
 
-    def record(self, recorder: Recorder | None) -> None:
+    async def record(self, recorder: Recorder | None) -> None:
         """Tell a recorder of every charge; None: nobody any more."""
-        self._backend.catalog.meter.record(recorder)
+        await self._backend.catalog.meter.record(recorder)
 
     @property
     def store(self) -> Store:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import boto3
 import orjson
 
 from faradisc.server.tracing import TraceFile
+from fixtures.served import Server
 
 World = Any
 
@@ -91,3 +94,39 @@ def test_a_transaction_is_a_line_for_each_action(world: World, tmp_path: Path) -
         ("Write", "a", [4]),
         ("Write", "b", [4]),
     ]
+
+
+def test_a_table_is_described_with_what_it_holds(worlds: Callable[..., World], tmp_path: Path) -> None:
+    world = worlds("off")
+    world.create()
+    for n in range(3):
+        world.client.put_item(TableName="Orders", Item={"p": {"S": str(n)}, "z": {"S": "z" * 98}})
+    trace = TraceFile(str(tmp_path / "trace"), world.clock.now_ns())
+    world.database.record(trace)
+    trace.close()
+    (described,) = lines(tmp_path / "trace")[1:]
+    assert (described["items"], described["bytes"], described["partitions"]) == (3, 3 * 101, 1)
+
+
+def test_a_trace_is_there_while_the_server_runs_and_after_it_was_killed(tmp_path: Path) -> None:
+    file = tmp_path / "trace"
+    with Server("--memory", "--record-trace", str(file)) as server:
+        client: Any = boto3.client(
+            "dynamodb",
+            endpoint_url=server.url,
+            region_name="us-east-1",
+            aws_access_key_id="any",
+            aws_secret_access_key="any",
+        )
+        client.create_table(
+            TableName="Orders",
+            KeySchema=[{"AttributeName": "p", "KeyType": "HASH"}],
+            AttributeDefinitions=[{"AttributeName": "p", "AttributeType": "S"}],
+            BillingMode="PAY_PER_REQUEST",
+        )
+        client.put_item(TableName="Orders", Item={"p": {"S": "a"}})
+        until = time.monotonic() + 60
+        while time.monotonic() < until and b"PutItem" not in file.read_bytes():
+            time.sleep(0.1)
+        server.kill()
+    assert [each.get("op") for each in lines(file)][-1] == "PutItem"

@@ -184,7 +184,7 @@ class LocalDatabase:
     def record(self, recorder: Recorder | None) -> None:
         """Tell a recorder of every charge from now on; None: nobody any more."""
         with self._lock:
-            self._open().record(recorder)
+            run(self._open().record(recorder))
 
     def accounts(self) -> list[tuple[str, Account]]:
         """Metrics and throughput of all tables, by namespace; one, ("", account), unless per_region."""

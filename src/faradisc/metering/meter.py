@@ -293,14 +293,17 @@ class Meter:
             if wanted > len(resource.partitions):
                 resource.set_partitions(wanted, now)
                 meter.account.changed(resource)
+        self._introduce(meter)
         await self.save(meter)
 
     # --- Recording ---
 
-    def record(self, recorder: Recorder | None) -> None:
+    async def record(self, recorder: Recorder | None) -> None:
         """Tell a recorder of every charge from now on; None: nobody any more."""
         self._recorder = recorder
         for meter in self.tables():
+            if recorder is not None:
+                await self._measure(meter)
             self._introduce(meter)
 
     def _introduce(self, meter: TableMeter) -> None:
@@ -309,13 +312,16 @@ class Meter:
         if self._recorder is None:
             return
         own = meter.provisions[None]
+        held = meter.resource.partitions.partitions
         self._recorder.describe(
             meter.name,
             read_units=own.read_units,
             write_units=own.write_units,
             on_demand=own.on_demand,
             sort_key=own.composite,
-            partitions=meter.partitions(None),
+            items=sum(part.items for part in held),
+            size_bytes=sum(part.bytes for part in held),
+            partitions=len(held),
             indexes={
                 index: (provision.read_units, provision.write_units)
                 for index, provision in meter.provisions.items()

@@ -20,10 +20,12 @@ class Recorder(Protocol):
         write_units: int,
         on_demand: bool,
         sort_key: bool,
+        items: int,
+        size_bytes: int,
         partitions: int,
         indexes: Mapping[str, tuple[int, int]],
     ) -> None:
-        """A table, before its first request."""
+        """A table, before its first request and whenever it changes."""
 
     def request(
         self,

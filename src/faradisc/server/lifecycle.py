@@ -162,8 +162,8 @@ async def _run(
     data_clock = _data_clock(settings, clock)
     trace = _trace(settings, data_clock)
     database = await open_database(settings, data_clock)
-    database.record(trace)
     try:
+        await database.record(trace)
         if settings.seed:
             await _seed(database, settings.seed)
         site.executor = database
@@ -174,10 +174,13 @@ async def _run(
         working = asyncio.create_task(
             keep_working(database.work, stop, lambda: database.store.failure is not None)
         )
+        flushing = asyncio.create_task(trace.keep_flushing(stop)) if trace is not None else None
         await stop.wait()
         site.draining = True
         await listener.drain(DRAIN_S)
         await working
+        if flushing is not None:
+            await flushing
     finally:
         await database.close()
         if trace is not None:

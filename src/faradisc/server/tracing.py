@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import logging
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,6 +15,8 @@ from faradisc.planner.trace import TraceCharge, TraceWriter
 log = logging.getLogger("faradisc.trace")
 
 BUFFER_BYTES = 1 << 20
+FLUSH_S = 1.0
+"""How old may be what the file lacks: people read it while the server runs, and the server may be killed."""
 
 
 class TraceFile:
@@ -31,8 +35,26 @@ class TraceFile:
         try:
             self._file.write(line)
         except OSError as failure:
-            log.error("recording to %s has ended: %s", self._path, failure)
-            self._file = None
+            self._end(failure)
+
+    def flush(self) -> None:
+        if self._file is None:
+            return
+        try:
+            self._file.flush()
+        except OSError as failure:
+            self._end(failure)
+
+    async def keep_flushing(self, stop: asyncio.Event) -> None:
+        """Until `stop` is set; what is recorded afterwards is written by `close`."""
+        while not stop.is_set():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(stop.wait(), FLUSH_S)
+            self.flush()
+
+    def _end(self, failure: OSError) -> None:
+        log.error("recording to %s has ended: %s", self._path, failure)
+        self._file = None
 
     def describe(self, table: str, **settings: Any) -> None:
         self._writer.describe(table, **settings)
