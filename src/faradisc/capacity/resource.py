@@ -222,9 +222,14 @@ class Resource:
         return events
 
     def set_partitions(self, count: int, now: int) -> list[Event]:
-        """Split until there are so many partitions, at once (admin, planner, tests)."""
+        """Split until there are so many partitions, at once (admin, planner, tests). Splits under way that
+        are in the way end now."""
+        events: list[Event] = []
+        while self.splitting.pending and count > len(self.partitions):
+            self.splitting.hurry(now)
+            events += self._finish_splits(now)
         plan = topology.plan_widest_first(self.partitions, count)
-        events = [
+        events += [
             self.splitting.start(part, cuts, "admin", now) for part, cuts in plan if part.state == "active"
         ]
         return events + self._finish_splits(now)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from faradisc.capacity.config import SECOND_NS, CapacityConfig
@@ -78,6 +78,10 @@ class Splitting:
 
     def refuse(self, event: SplitRefused) -> Event:
         return self.note(event)
+
+    def hurry(self, now: int) -> None:
+        """All that are under way are ready now."""
+        self.pending = [replace(pending, ready_ns=min(pending.ready_ns, now)) for pending in self.pending]
 
     def finish(self, now: int) -> list[tuple[Split, Partition, list[Partition]]]:
         """Replace the parents whose children are ready: (event, parent, children) of each."""

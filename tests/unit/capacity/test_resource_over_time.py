@@ -117,6 +117,18 @@ def test_administration() -> None:
     assert to_json(events[0])["reason"] == "admin"
 
 
+def test_partitions_that_are_split_already_are_as_many_as_are_asked_for() -> None:
+    """A raise has begun to split all of them; more are wanted at once."""
+    resource = table(write_units=2000)
+    resource.set_provisioned(1, 4000, START)
+    assert {part.state for part in resource.partitions.partitions} == {"splitting"}
+    assert resource.set_partitions(2, START + 1) == []
+    resource.set_partitions(9, START + 1)
+    assert [part.state for part in resource.partitions.partitions] == ["active"] * 9
+    assert resource.advance(START + 2 * MINUTE_NS) == []
+    assert len(resource.partitions) == 9
+
+
 def test_growth_of_data_is_kept_where_it_lies() -> None:
     resource = table(write_units=3000, partitions=3)
     resource.grow(place("k"), 500, 1)
