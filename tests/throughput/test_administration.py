@@ -182,6 +182,15 @@ def test_levers_that_cannot_be_pulled(site: Site, document: Any, words: str) -> 
     assert status == 400 and words in sentence
 
 
+def test_partitions_never_get_fewer(site: Site) -> None:
+    for _ in range(2):
+        site.post("/_faradisc/capacity/Orders", {"partitions": 4})
+        assert site.refusal("/_faradisc/capacity/Orders", {"partitions": 3}) == (
+            400,
+            "There are 4 partitions, and none is ever merged.",
+        )
+
+
 def test_a_mistake_in_one_lever_leaves_all_alone(site: Site) -> None:
     before = site.get("/_faradisc/capacity/Orders")
     for mistake in ({"partitions": "many"}, {"balance": {"read": "all"}}, {"previous_peak": 5}):

@@ -155,6 +155,8 @@ def _read(table: Table, wanted: Mapping[str, Any], config: CapacityConfig) -> _L
     partitions = _number(wanted["partitions"], "partitions", 1) if "partitions" in wanted else None
     if partitions is not None and partitions > PARTITIONS_MAX:
         raise AdminError(f"More than {PARTITIONS_MAX:,} partitions are not made.")
+    if partitions is not None and partitions < len(resource.partitions):
+        raise AdminError(f"There are {len(resource.partitions):,} partitions, and none is ever merged.")
     return _Levers(
         index,
         balance,
