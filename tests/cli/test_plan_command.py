@@ -51,7 +51,7 @@ def test_budgets_decide_the_exit_code(good: Path, bad: Path) -> None:
     held = faradisc_plan(good)
     assert (held.exit_code, held.stderr) == (0, "")
     assert "Nothing was throttled" in held.stdout
-    assert "ok     attempts refused, percent of all: 0 of at most 1: holds" in held.stdout
+    assert "ok     attempts refused, percent of all: 0 of at most 1\n" in held.stdout
     broken = faradisc_plan(bad)
     assert broken.exit_code == 1
     assert "BROKEN attempts refused, percent of all: 4" in broken.stdout

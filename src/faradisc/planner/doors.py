@@ -5,9 +5,9 @@ same buckets, its *doors*, and are admitted while all of these are open."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import chain
 from math import prod
 from random import Random
 
@@ -50,10 +50,9 @@ class Door:
 
     def charge(self, now: int, nano: int) -> int:
         """Take a cost. Returns: when it opens."""
-        bucket = self.bucket
-        bucket.take(now, nano)
-        self.opens_ns = opens_ns = bucket.used // bucket.rate + 1
-        return opens_ns
+        self.bucket.take(now, nano)
+        self.look()
+        return self.opens_ns
 
 
 class Passage:
@@ -125,7 +124,7 @@ class Group:
         """So many come together, being small."""
         self.doors: list[Door] = []
         self.tolls: list[tuple[Door, int]] = []
-        """Nano-units that a request takes from each of them."""
+        """Nano-units that a request takes from each."""
         self.second_asked = 0
         """Attempts in this second,"""
         self.second_admitted = 0
@@ -334,19 +333,17 @@ def find_doors(groups: Iterable[Group], packet_s: float) -> list[list[Group]]:
             lane, cell = passage.lane, passage.cell
             passage.outer = doors_of(*lane.quotas, lane.maximum, lane.bucket)
             passage.inner = doors_of(cell, cell.share)
-            buckets = [door.bucket for door in (*passage.outer, *passage.inner)]
-            earned = min([bucket.rate / bucket.scale for bucket in buckets])
-            if passage.nano:
-                most = min(most, earned * 1e9 * packet_s / passage.nano)
+        tolls: dict[Door, int] = {}
+        for door, nano in chain.from_iterable([passage.tolls() for passage in group.passages]):
+            tolls[door] = tolls.get(door, 0) + nano
+            if nano:
+                bucket = door.bucket
+                most = min(most, bucket.rate / bucket.scale * 1e9 * packet_s / nano)
         group.packet = group.returns.packet = max(int(most), 1)
-        tolls: Counter[Door] = Counter()
-        for passage in group.passages:
-            tolls.update(dict(passage.tolls()))
         group.doors, group.tolls = list(tolls), list(tolls.items())
-        for passage in group.passages:
-            for door in (*passage.outer, *passage.inner):
-                door.groups.append(group)
-                door.most = max(door.most, passage.nano * group.packet)
+        for door, nano in group.tolls:
+            door.groups.append(group)
+            door.most = max(door.most, nano * group.packet)
     for group in groups:
         group.opens_ns = max([door.opens_ns for door in group.doors])
     return _clusters(groups)

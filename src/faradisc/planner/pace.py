@@ -24,9 +24,9 @@ one, a plan of two partitions was 1.2 % off, with these 0.7 %."""
 BUSY = 100
 """One is, where each group of requests has more than so many a second, for there is little to tell then."""
 SLICES_MAX = 2_000_000
-"""No more slices of groups than this are run."""
+"""No more slices of groups than this are run,"""
 OVERRUN = 2.0
-"""So many times as many slices may be run with an attempt in each: few requests need all their attempts."""
+"""or so many times as many with an attempt in each: few requests need all their attempts."""
 STRETCH_S = HEAT_STEP_S
 """The core looks at heat as often, and samples are taken at the end of such a stretch."""
 GROUPS_MAX = 5_000_000

@@ -6,7 +6,8 @@ single entries under `prices:`; names there are the names here.
 Source: capacity.md section 3.5: public documents that quote the AWS price list as read on 30 July and
 15 August 2026. `infrequent_*` provisioned rates are Assumed there (1.25 times the standard ones). Prices of
 warm throughput and of reserved capacity were not verified, so none is here: a raise of warm throughput is
-left out of the sums, and reserved capacity appears only where the plan says what it costs.
+left out of the sums, and reserved capacity appears only where the plan says what it costs. Nor is there one
+of stream reads: a plan says nothing of who reads streams.
 """
 
 from __future__ import annotations
@@ -45,8 +46,6 @@ class Prices:
 
     recovery_gb_month: Decimal = Decimal("0.20")
     """Point-in-time recovery."""
-    stream_reads_million: Decimal = Decimal("0.20")
-    stream_reads_free_million: Decimal = Decimal("2.5")
     reserved_read_unit_hour: Decimal | None = None
     """Only from the plan: what an hour of a reserved unit costs, upfront payment spread over the term."""
     reserved_write_unit_hour: Decimal | None = None

@@ -22,6 +22,7 @@ from random import Random
 from faradisc.capacity.admission import Lane
 from faradisc.capacity.buckets import Bucket
 from faradisc.capacity.config import SECOND_NS
+from faradisc.capacity.heat import Watch
 from faradisc.capacity.throttle import Cause
 from faradisc.planner.doors import Door, Group, GroupedFlow, GroupedStream, Passage
 from faradisc.planner.fluid import refuse_at
@@ -37,7 +38,7 @@ _MARGIN = 2
 """as long as it has more than so many of the largest admissions."""
 _CATCH_UP = 0.1
 """What was left over is asked for together with ten times as many."""
-_COUNTS = ("attempts", "admitted", "throttled", "lost", "read_half", "write_half")
+_COUNTED = ("attempts", "admitted", "throttled", "lost", "read_half", "write_half")
 """What is counted of a flow's requests."""
 _PLACES = 8
 """Of a group, in a stretch, as far as the watch of a hot partition is told."""
@@ -60,12 +61,8 @@ class _FlowPart:
     note: FlowNote
     at_attempt: dict[int, int]
     waits: dict[int, int]
-    attempts: int
-    admitted: int
-    throttled: int
-    lost: int
-    read_half: int
-    write_half: int
+    counts: list[int]
+    """As `_COUNTED` says."""
 
     def less(self, before: _FlowPart) -> _FlowPart:
         """What has come to pass since."""
@@ -73,15 +70,15 @@ class _FlowPart:
             self.note,
             {key: count - before.at_attempt.get(key, 0) for key, count in self.at_attempt.items()},
             {key: count - before.waits.get(key, 0) for key, count in self.waits.items()},
-            *(getattr(self, name) - getattr(before, name) for name in _COUNTS),
+            [count - was for count, was in zip(self.counts, before.counts, strict=True)],
         )
 
     def happen_again(self) -> None:
         note = self.note
         note.at_attempt.update(self.at_attempt)
         note.waits.update(self.waits)
-        for name in _COUNTS:
-            setattr(note, name, getattr(note, name) + getattr(self, name))
+        for name, count in zip(_COUNTED, self.counts, strict=True):
+            setattr(note, name, getattr(note, name) + count)
 
 
 @dataclass(slots=True)
@@ -92,6 +89,7 @@ class _BucketPart:
     taken: int
     most: int
     saves: bool
+    """Whether it could be a bank, if it were full."""
 
     def is_bank(self, now: int) -> bool:
         return self.saves and self.bucket.scaled_balance(now) > _MARGIN * self.most
@@ -166,6 +164,7 @@ class Repeats:
         self._block: list[_Stretch] = []
         self._before: _Before | None = None
         self._spare_s = float(pace.spare_s)
+        self._groups = 0
         self._times = 0
         """A block is repeated so often."""
         self._left = 0
@@ -202,7 +201,8 @@ class Repeats:
         if second % STRETCH_S or second < self._settled:
             return
         groups = [group for cluster in clusters for group in cluster]
-        self._times = self._pace.times_with(len(groups))
+        self._groups = len(groups)
+        self._times = self._pace.times_with(self._groups)
         if not self._times:
             return
         doors = list(dict.fromkeys([door for group in groups for door in group.doors]))
@@ -286,7 +286,7 @@ class Repeats:
         """Whether time is to be spared for what may split."""
         if self._spare_s <= 0 or not stretch.heats_up():
             return False
-        self._spare_s -= self._pace.block_s * max(len(stretch.groups) / self._pace.groups, 1.0)
+        self._spare_s -= self._pace.block_s * max(self._groups / self._pace.groups, 1.0)
         return True
 
     def _alike(self, stretch: _Stretch, second: int) -> bool:
@@ -317,13 +317,13 @@ class Repeats:
         for passage, (whole, here) in zip(part.group.passages, part.refused, strict=True):
             refuse_at(passage.note, passage.cell, here)
             passage.share.denied += whole + here
-            if part.admitted and passage.cell.watch is not None:
-                self._tell_watch(passage, part.admitted, now)
+            watch = passage.cell.watch
+            if watch is not None and part.admitted and passage.half_units:
+                self._tell_watch(watch, passage, part.admitted, now)
 
-    def _tell_watch(self, passage: Passage, admitted: int, now: int) -> None:
-        watch, places = passage.cell.watch, min(admitted, _PLACES)
-        assert watch is not None
-        for number in range(places if passage.half_units else 0):
+    def _tell_watch(self, watch: Watch, passage: Passage, admitted: int, now: int) -> None:
+        places = min(admitted, _PLACES)
+        for number in range(places):
             place = passage.share.placed_at(passage.share.place(self._random), now + number)
             watch.add(place, passage.nano * admitted // places)
 
@@ -365,8 +365,8 @@ class Repeats:
 
 
 def _state_of(note: FlowNote) -> _FlowPart:
-    counts = (getattr(note, name) for name in _COUNTS)
-    return _FlowPart(note, dict(note.at_attempt), dict(note.waits), *counts)
+    counts = [getattr(note, name) for name in _COUNTED]
+    return _FlowPart(note, dict(note.at_attempt), dict(note.waits), counts)
 
 
 def _part_of(group: Group) -> _GroupPart:

@@ -81,8 +81,8 @@ def run(
 
     Equal plans and seeds give equal outcomes, byte for byte. `progress` is told the seconds that have run.
     `arrivals` is another seed for the moments and keys of single requests, everything else as it was: how
-    far two such runs differ is how much of a plan hangs on chance. (Fluid, that is for requests that are run
-    one by one or by admissions.)
+    far two such runs differ is how much of a plan hangs on chance. A fluid run differs only where it leaves
+    requests to be run one by one, or by admissions.
     """
     chosen: Engine = engine or ("events" if trace is not None else choose_engine(plan))
     world = World(plan)

@@ -187,7 +187,7 @@ def judge_budgets(
     for budget in budgets:
         value, limit = values[budget.name], number(float(budget.limit))
         holds = value <= limit
-        words = f"{BUDGETS[budget.name]}: {value:,} of at most {limit:,}: {'holds' if holds else 'broken'}"
+        words = f"{BUDGETS[budget.name]}: {value:,} of at most {limit:,}"
         results.append(BudgetResult(budget.name, limit, value, holds, words))
     return tuple(results)
 

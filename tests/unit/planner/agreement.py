@@ -9,7 +9,8 @@ first takes what is left. Where runs by events of one plan that differ in nothin
 single requests are more than 1 % apart, nothing can agree with all of them: the fluid engine is to agree with
 one, or to lie between them. That is measured, plan by plan, where the first comparison fails. Where requests
 are run by admissions, fluid runs hang on chance in the same way, and then several of these are looked at too:
-their range is to meet the other, or, where runs by events are all alike, their mean the other mean.
+their range is to come within 1 % of the other, or, where runs by events are all alike, their mean of the
+other mean.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ Figures = dict[str, float]
 
 
 def both(text: str, *, purely: bool = True) -> tuple[Outcome, Outcome]:
-    """A plan by events, and fluid; `purely`: whether or not requests are large, as long as no debts of theirs
-    are forgiven. (By default few large requests are run one by one: test_singly.py, test_openings.py.)"""
+    """A plan by events, and fluid. `purely`: so are its large requests, as long as no debts of theirs are
+    forgiven; else they are run one by one, or by admissions (test_singly.py, test_openings.py)."""
     plan = load_plan(dedent(text), "plan.yaml")
     if not purely:
         return run(plan, engine="events"), run(plan, engine="fluid")
@@ -46,15 +47,15 @@ def differences(one: Outcome, other: Outcome) -> Figures:
 
 
 def assert_agreement(text: str, *, purely: bool = True) -> None:
-    """A plan's two runs agree; where chance decides, as far as two runs by events do."""
+    """A plan's two runs agree; where chance decides, several of each, as far as runs by events do."""
     events, fluid = both(text, purely=purely)
     if max(differences(events, fluid).values()) <= LIMIT_PERCENT:
         return
     plan = load_plan(dedent(text), "plan.yaml")
-    runs = [_figures(events), *_others(plan, "events")]
-    others = [_figures(fluid), *([] if purely else _others(plan, "fluid"))]
+    by_events = [_figures(events), *_other_runs(plan, "events")]
+    by_fluid = [_figures(fluid), *([] if purely else _other_runs(plan, "fluid"))]
     for name, units in _asked(events).items():
-        mine, theirs = ([100 * figures[name] / units for figures in each] for each in (runs, others))
+        mine, theirs = ([100 * figures[name] / units for figures in each] for each in (by_events, by_fluid))
         if max(mine) - min(mine) > LIMIT_PERCENT:
             off = max(min(mine) - max(theirs), min(theirs) - max(mine))
         else:
@@ -62,7 +63,7 @@ def assert_agreement(text: str, *, purely: bool = True) -> None:
         assert off <= LIMIT_PERCENT, f"{name}: {theirs}, by events {mine}\n{text}"
 
 
-def _others(plan: Plan, engine: Engine) -> list[Figures]:
+def _other_runs(plan: Plan, engine: Engine) -> list[Figures]:
     """What is compared, of runs with other moments and keys."""
     return [_figures(run(plan, engine=engine, arrivals=seed)) for seed in _OTHER_ARRIVALS]
 
