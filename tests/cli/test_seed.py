@@ -202,6 +202,14 @@ def test_a_server_that_seeds_itself(start_server: Any, seed: Path) -> None:
     assert count(client_at(again.port), "plain") == 59
 
 
+def test_the_seed_is_no_traffic(start_server: Any, seed: Path, tmp_path: Path) -> None:
+    server = start_server("--memory", "--seed", "seed", "--record-trace", "trace")
+    server.stop(signal.SIGTERM)
+    _, *lines = map(json.loads, (tmp_path / "trace").read_text().splitlines())
+    assert all("describe" in line for line in lines)
+    assert {line["describe"]: line["items"] for line in lines}["plain"] == 60
+
+
 def test_a_server_with_strict_signatures_seeds_itself(start_server: Any, command: Any, seed: Path) -> None:
     command("credentials", "add", "--credentials-file", "keys")
     server = start_server("--memory", "--seed", "seed", "--auth", "strict", "--credentials-file", "keys")

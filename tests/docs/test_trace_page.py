@@ -49,6 +49,8 @@ def test_the_writer_writes_what_the_page_shows() -> None:
         items=2000,
         size_bytes=2048000,
         partitions=4,
+        profile="aws",
+        partition_caps="30/10",
         indexes=rates,
     )
     place = bytes.fromhex("0123456789abcdef0123456789abcdef7531")

@@ -11,6 +11,9 @@ from typing import Any
 import boto3
 import orjson
 
+from faradisc.metering.settings import parse_config
+from faradisc.planner.trace import Trace
+from faradisc.planner.traced import plan_of_trace
 from faradisc.server.tracing import TraceFile
 from fixtures.served import Server
 
@@ -106,6 +109,34 @@ def test_a_table_is_described_with_what_it_holds(worlds: Callable[..., World], t
     trace.close()
     (described,) = lines(tmp_path / "trace")[1:]
     assert (described["items"], described["bytes"], described["partitions"]) == (3, 3 * 101, 1)
+
+
+def test_a_table_is_replayed_under_the_limits_it_had(worlds: Callable[..., World], tmp_path: Path) -> None:
+    world = worlds("off", "Orders=aws:30/10,Logs=documented,Notes=classic-2017:30/10/64MB")
+    for name in ("Orders", "Logs", "Notes", "Free"):
+        world.create(name)
+    world.clock.advance(10)
+    file = tmp_path / "trace"
+    trace = TraceFile(str(file), world.clock.now_ns())
+    world.database.record(trace)
+    for name in ("Orders", "Logs", "Notes", "Free"):
+        world.client.put_item(TableName=name, Item={"p": {"S": "a"}})
+    trace.close()
+    told = {each["describe"]: (each.get("profile"), each.get("partition_caps")) for each in lines(file)[1:5]}
+    assert told == {
+        "Orders": ("aws", "30/10"),
+        "Logs": ("documented", None),
+        "Notes": ("classic-2017", "30/10/67108864"),
+        "Free": (None, None),
+    }
+    plan = plan_of_trace(Trace.scan("trace", lambda: file.read_bytes().splitlines()))
+    configs = {table.name: table.config for table in plan.tables}
+    assert configs == {
+        "Orders": parse_config("aws:30/10"),
+        "Logs": parse_config("documented"),
+        "Notes": parse_config("classic-2017:30/10/64MB"),
+        "Free": parse_config("aws"),
+    }
 
 
 def test_a_trace_is_there_while_the_server_runs_and_after_it_was_killed(tmp_path: Path) -> None:

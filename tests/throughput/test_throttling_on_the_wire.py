@@ -152,6 +152,20 @@ def test_v112_a_batch_of_writes_and_units_for_a_few(world: World, refused: Refus
     assert answer["Code"] == "ProvisionedThroughputExceededException"
 
 
+def test_v112_a_batch_of_writes_to_a_hot_partition(worlds: Callable[..., World], refused: Refused) -> None:
+    """The table has units enough: then it is ThrottlingException, though not for a single write."""
+    world = worlds("aws:30/10")
+    world.create(units=(5, 5))
+    requests = [{"PutRequest": {"Item": item(f"{n:02}")}} for n in range(25)]
+    left = world.client.batch_write_item(RequestItems={"Orders": requests})["UnprocessedItems"]
+    assert left == {"Orders": requests[10:]}
+    answer = refused(world.client.batch_write_item, RequestItems={"Orders": requests})
+    assert answer["Code"] == "ThrottlingException"
+    assert reasons(answer, "throttlingReasons") == [("TableWriteKeyRangeThroughputExceeded", TABLE)]
+    single = refused(world.client.put_item, TableName="Orders", Item=item("a"))
+    assert single["Code"] == "ProvisionedThroughputExceededException"
+
+
 def test_a_batch_of_reads_returns_what_was_not_read(world: World, refused: Refused) -> None:
     """V131: four refusals are four events and no throttled request."""
     world.create()

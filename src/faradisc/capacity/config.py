@@ -103,6 +103,17 @@ class CapacityConfig:
         """Whether the table's rate is divided among its partitions (classic)."""
         return self.enforce and not self.table_bucket
 
+    @property
+    def partition_caps(self) -> str | None:
+        """As `parse_caps` reads them; None where they are those of the profile."""
+        own = PROFILES[self.profile]
+        units = (self.partition_read_units, self.partition_write_units)
+        if self.partition_bytes_max != own.partition_bytes_max:
+            return f"{units[0]}/{units[1]}/{self.partition_bytes_max}"
+        if units != (own.partition_read_units, own.partition_write_units):
+            return f"{units[0]}/{units[1]}"
+        return None
+
     def with_partition_caps(
         self, read_units: int, write_units: int, size_bytes: int | None = None
     ) -> CapacityConfig:

@@ -9,7 +9,7 @@ Source: capacity.md sections 2.10 and 2.11; vectors V90, V96, V107, V108, V112, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Literal
 
@@ -160,15 +160,18 @@ class Throttled(Exception):
         self.throttle = throttle
 
 
-def batch_error(throttles: Sequence[Throttle]) -> ApiError:
-    """The exception of a batch of which nothing was processed.
+def batch_error(throttles: Sequence[Throttle], *, writes: bool) -> ApiError:
+    """The exception of a batch of which nothing was processed (section 2.11, V112).
 
-    ProvisionedThroughputExceededException when provisioned units ran out, ThrottlingException when only
-    other limits did (section 2.11, V112).
+    Of reads it goes by the mode of the table: of what ran out of provisioned units, else of the first. Of
+    writes it is ProvisionedThroughputExceededException when provisioned units ran out, and
+    ThrottlingException when only other limits did, in whatever mode.
     """
     assert throttles
-    worst = next((t for t in throttles if t.cause is Cause.PROVISIONED), throttles[0])
-    return worst.as_api_error()
+    short = next((throttle for throttle in throttles if throttle.cause is Cause.PROVISIONED), None)
+    if short is None and writes and throttles[0].cause is not Cause.ACCOUNT:
+        return replace(throttles[0], on_demand=True).as_api_error(transaction=True)
+    return (short or throttles[0]).as_api_error()
 
 
 def transaction_refusal(

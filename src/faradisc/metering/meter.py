@@ -322,6 +322,8 @@ class Meter:
             items=sum(part.items for part in held),
             size_bytes=sum(part.bytes for part in held),
             partitions=len(held),
+            profile=meter.config.profile if meter.enforced else None,
+            partition_caps=meter.config.partition_caps,
             indexes={
                 index: (provision.read_units, provision.write_units)
                 for index, provision in meter.provisions.items()

@@ -23,9 +23,12 @@ class Recorder(Protocol):
         items: int,
         size_bytes: int,
         partitions: int,
+        profile: str | None,
+        partition_caps: str | None,
         indexes: Mapping[str, tuple[int, int]],
     ) -> None:
-        """A table, before its first request and whenever it changes."""
+        """A table, before its first request and whenever it changes. `profile`: whose limits are
+        enforced, if any are; `partition_caps`: where they are not the profile's."""
 
     def request(
         self,

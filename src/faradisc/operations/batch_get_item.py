@@ -79,7 +79,7 @@ async def batch_get_item(backend: Backend, call: Call) -> dict[str, Any]:
             unprocessed[name] = {**part, "Keys": refused}
         consumed.append(charge)
     if len(throttles) == sum(len(part["Keys"]) for part in wanted.values()):
-        raise batch_error(throttles)
+        raise batch_error(throttles, writes=False)
     result: dict[str, Any] = {"Responses": responses, "UnprocessedKeys": unprocessed}
     detail = call.request.get("ReturnConsumedCapacity", "NONE")
     if detail != "NONE":

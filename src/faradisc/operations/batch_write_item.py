@@ -48,7 +48,7 @@ async def batch_write_item(backend: Backend, call: Call) -> dict[str, Any]:
     answers = await apply_batch(backend.store, changes)
     throttles = [answer for answer in answers if isinstance(answer, Throttle)]
     if len(throttles) == len(answers):
-        raise batch_error(throttles)
+        raise batch_error(throttles, writes=True)
     unprocessed: dict[str, list[Any]] = {}
     requests_in_order = [request for requests in wanted.values() for request in requests]
     for name, request, answer in zip(names, requests_in_order, answers, strict=True):

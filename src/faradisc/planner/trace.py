@@ -22,7 +22,7 @@ from typing import Any
 import orjson
 
 from faradisc.capacity import units
-from faradisc.capacity.config import SECOND_NS, Direction
+from faradisc.capacity.config import SECOND_NS, CapacityConfig, Direction, parse_caps, profile
 from faradisc.planner.keys import key_prefix
 
 FORMAT = 1
@@ -87,10 +87,12 @@ class TraceWriter:
         items: int = 0,
         size_bytes: int = 0,
         partitions: int | None = None,
+        profile: str | None = None,
+        partition_caps: str | None = None,
         indexes: Mapping[str, tuple[int, int]] | None = None,
     ) -> None:
         """A table as it is now. `indexes`: read and write units of each global index."""
-        more = {} if partitions is None else {"partitions": partitions}
+        more = {"partitions": partitions, "profile": profile, "partition_caps": partition_caps}
         self._line(
             {
                 "describe": table,
@@ -100,7 +102,7 @@ class TraceWriter:
                 "sort_key": sort_key,
                 "items": items,
                 "bytes": size_bytes,
-                **more,
+                **{name: value for name, value in more.items() if value is not None},
                 "indexes": {name: list(rates) for name, rates in (indexes or {}).items()},
             }
         )
@@ -154,6 +156,8 @@ class Described:
     indexes: Mapping[str, tuple[int, int]]
     partitions: int | None = None
     """None: as many as units and size need."""
+    config: CapacityConfig = field(default_factory=CapacityConfig)
+    """Its profile, and partition caps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,7 +310,20 @@ def read_description(document: Mapping[str, Any]) -> Described:
         _count(document, "bytes", TABLE_BYTES_MAX),
         {name: (pair[0], pair[1]) for name, pair in indexes.items()},
         _count(document, "partitions", PARTITIONS_MAX) or None,
+        _config(document),
     )
+
+
+def _config(document: Mapping[str, Any]) -> CapacityConfig:
+    try:
+        config = profile(_text(document, "profile")) if "profile" in document else CapacityConfig()
+        if "partition_caps" in document:
+            config = config.with_partition_caps(*parse_caps(_text(document, "partition_caps")))
+    except ValueError as mistake:
+        raise TraceLineError(str(mistake)) from None
+    if not config.enforce:
+        raise TraceLineError("'profile' should be one that refuses something, or left out")
+    return config
 
 
 def read_request(document: Mapping[str, Any]) -> Recorded:

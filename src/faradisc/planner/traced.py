@@ -33,6 +33,7 @@ def plan_of_trace(trace: Trace, *, seed: int = 1) -> Plan:
         start_s=trace.start_s,
         duration_s=trace.duration_s,
         seed=seed,
+        profile=_profile(trace),
         tables=tuple(
             _table(trace.tables[name]) if name in trace.tables else _on_demand(name) for name in names
         ),
@@ -69,6 +70,12 @@ def _need_requests(trace: Trace) -> None:
         raise PlanError(trace.file, None, what, remedy)
 
 
+def _profile(trace: Trace) -> str:
+    """The one that all tables have, or else the usual one: the report names those that have another."""
+    found = {table.config.profile for table in trace.tables.values()}
+    return found.pop() if len(found) == 1 else CapacityConfig().profile
+
+
 def _on_demand(name: str) -> TablePlan:
     return TablePlan(name, Rates(True), CapacityConfig(), True, (), 0, 1024, None, ())
 
@@ -87,7 +94,7 @@ def _table(described: Described) -> TablePlan:
     return TablePlan(
         described.name,
         rates(described.read_units, described.write_units),
-        CapacityConfig(),
+        described.config,
         described.sort_key,
         indexes,
         described.items,

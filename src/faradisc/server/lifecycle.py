@@ -163,9 +163,9 @@ async def _run(
     trace = _trace(settings, data_clock)
     database = await open_database(settings, data_clock)
     try:
-        await database.record(trace)
         if settings.seed:
             await _seed(database, settings.seed)
+        await database.record(trace)
         site.executor = database
         _settle_collector()
         if port_file is not None:

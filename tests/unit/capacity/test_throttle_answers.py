@@ -110,8 +110,15 @@ def test_v112_nothing_processed() -> None:
     """V112, D: the exception tells provisioned shortage from partition limits."""
     short = refused("Table", "W", Cause.PROVISIONED, on_demand=False)
     hot = refused("Table", "W", Cause.KEY_RANGE, on_demand=True)
-    assert name(batch_error([hot, short])) == PTEE
-    assert name(batch_error([hot, hot])) == THROTTLING
+    for writes in (False, True):
+        assert name(batch_error([hot, short], writes=writes)) == PTEE
+        assert name(batch_error([hot, hot], writes=writes)) == THROTTLING
+    hot = refused("Table", "W", Cause.KEY_RANGE, on_demand=False)
+    assert name(batch_error([hot, short], writes=True)) == PTEE
+    assert name(batch_error([hot, hot], writes=True)) == THROTTLING
+    assert name(batch_error([hot, hot], writes=False)) == PTEE
+    index = refused("Index", "W", Cause.MAX_ON_DEMAND, on_demand=True)
+    assert name(batch_error([index], writes=True)) == THROTTLING
 
 
 def scan_once(resource: Resource, now: int) -> tuple[int, Throttle | None]:

@@ -75,7 +75,7 @@ class Shop:
             self._write(key, size)
             settle(charges, now)
         if len(throttles) == len(puts):
-            raise batch_error(list(throttles.values()))
+            raise batch_error(list(throttles.values()), writes=True)
         return list(throttles)
 
     def transact_write(self, puts: dict[str, int], now: int) -> list[str] | None:
