@@ -110,7 +110,7 @@ class Value:
         text = self.text()
         self._brief(text)
         if not _NUMBER.fullmatch(text):
-            raise self.mistake(f"{text!r} is not {what}", "Write a number, for example 100.")
+            raise self.mistake(f"{text!r} cannot be {what}", "Write a number, for example 100.")
         return Fraction(text.replace("_", ""))
 
     def _brief(self, text: str) -> None:
@@ -141,7 +141,7 @@ class Value:
         digits = text.removesuffix("%").strip()
         self._brief(digits)
         if not _NUMBER.fullmatch(digits):
-            raise self.mistake(f"{text!r} is not {what}", "Write 0 to 1, or a percentage: 0.9 or 90%.")
+            raise self.mistake(f"{text!r} cannot be {what}", "Write 0 to 1, or a percentage: 0.9 or 90%.")
         ratio = Fraction(digits.replace("_", "")) / (100 if percent else 1)
         if not 0 <= ratio <= 1:
             raise self.mistake(f"{what} lies between 0 and 1, not at {text}", "Write 0.9 or 90%.")
@@ -153,7 +153,7 @@ class Value:
         self._brief(text)
         match = _DURATION.fullmatch(text)
         if match is None:
-            raise self.mistake(f"{text!r} is not {what}", "Write seconds, or 90s, 15m, 3h, 1d.")
+            raise self.mistake(f"{text!r} cannot be {what}", "Write seconds, or 90s, 15m, 3h, 1d.")
         seconds = Fraction(match[1]) * _SECONDS[match[2] or "s"]
         if seconds.denominator != 1:
             raise self.mistake(f"{what} is a whole number of seconds, not {text}", "Write 90s, not 1.51m.")
@@ -165,7 +165,7 @@ class Value:
         self._brief(text)
         match = _SIZE.fullmatch(text)
         if match is None:
-            raise self.mistake(f"{text!r} is not {what}", "Write bytes, or 500 B, 1.5 KB, 20 GB.")
+            raise self.mistake(f"{text!r} cannot be {what}", "Write bytes, or 500 B, 1.5 KB, 20 GB.")
         size = -(-Fraction(match[1]) * _BYTES[(match[2] or "B").upper()] // 1)
         size_bytes = -int(-size)
         if most is not None and size_bytes > most:

@@ -72,7 +72,7 @@ def load_plan(text: str, file: str, *, seed: int | None = None, traced: bool = F
     )
     return Plan(
         name=plan.text("name", file.rsplit("/", 1)[-1]),
-        description=" ".join(plan.text("description", "No description.").split()),
+        description=" ".join(plan.text("description", "").split()),
         file=file,
         start_s=start_s,
         duration_s=duration_s,

@@ -16,8 +16,7 @@ def summary(outcome: Outcome) -> str:
     lines = [
         outcome.name,
         "=" * len(outcome.name),
-        outcome.description,
-        "",
+        *((outcome.description, "") if outcome.description else ()),
         f"{_clock(outcome.duration_s)} from {outcome.start}, profile {outcome.profile}, "
         f"engine {outcome.engine}, seed {outcome.seed}",
         "",

@@ -295,6 +295,8 @@ def _throughput(settings: ServerSettings) -> str:
     """Whether anybody will be throttled."""
     if settings.throughput == "off" and not settings.throughput_tables:
         return "counted; nothing is throttled (--throughput aws enforces limits)"
+    if settings.throughput == "off":
+        return f"counted; enforced only for {settings.throughput_tables}"
     enforced = ", ".join(filter(None, (settings.throughput, settings.throughput_tables)))
     return f"counted and enforced: {enforced}"
 
