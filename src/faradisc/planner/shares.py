@@ -276,12 +276,14 @@ class Division:
         version = note.member.resource.partitions.next_number
         if shape is self.shape and version == self.version:
             return self.shares
-        self.tell(note)
+        moved = version != self.version
+        self.tell(note, strangers=moved)
         self._steady = self._steady and self.shape in (None, shape)
         self.shape, self.version = shape, version
         self._crowd, self._refusals = _NOBODY, -1
         self.shares = []
-        self._strangers = {}
+        if moved:
+            self._strangers = {}
         for cell in _cells_of(shape, note.lane):
             part = cell.partition
             weight = shape.weight_between(part.low, part.high)
@@ -369,15 +371,16 @@ class Division:
         lane.settle_whole(self._half_units, between(self._taken), now if begin else gate.at_ns)
         lane.settle_cells(cells, self._half_units, now, eventual=eventual)
 
-    def tell(self, note: LaneNote) -> None:
+    def tell(self, note: LaneNote, *, strangers: bool = True) -> None:
         """Tell whoever looks what has been kept back: before time passes in the core, before a sample is
-        taken, before keys or partitions change, and in the end."""
+        taken, before keys or partitions change (strangers stay what they are if it is but the keys), and in
+        the end."""
         for few in self.few:
             if few.offered:
                 note.book.total(few.name, self._half_units, few.offered)
                 few.offered = 0
         self._crowd.tell()
-        for share in (*self.shares, *self._strangers.values()):
+        for share in (*self.shares, *(self._strangers.values() if strangers else ())):
             if share.denied or share.calm or share.unseen:
                 note.turn += 1
                 share.tell(note, self._half_units, self.nano, note.turn)
