@@ -116,7 +116,7 @@ class _Stretch:
     second: int
     """When they began."""
     groups: list[_GroupPart]
-    """But of those nobody asked."""
+    """All but those that nobody asked."""
     refused: list[tuple[Lane, Cause, int]]
     """By lanes as a whole."""
     flows: list[_FlowPart]
