@@ -8,13 +8,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import boto3
 import orjson
 
 from faradisc.metering.settings import parse_config
 from faradisc.planner.trace import Trace
 from faradisc.planner.traced import plan_of_trace
 from faradisc.server.tracing import TraceFile
+from fixtures.clients import http_client
 from fixtures.served import Server
 
 World = Any
@@ -142,13 +142,7 @@ def test_a_table_is_replayed_under_the_limits_it_had(worlds: Callable[..., World
 def test_a_trace_is_there_while_the_server_runs_and_after_it_was_killed(tmp_path: Path) -> None:
     file = tmp_path / "trace"
     with Server("--memory", "--record-trace", str(file)) as server:
-        client: Any = boto3.client(
-            "dynamodb",
-            endpoint_url=server.url,
-            region_name="us-east-1",
-            aws_access_key_id="any",
-            aws_secret_access_key="any",
-        )
+        client = http_client(server.url)
         client.create_table(
             TableName="Orders",
             KeySchema=[{"AttributeName": "p", "KeyType": "HASH"}],

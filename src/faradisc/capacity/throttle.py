@@ -170,6 +170,7 @@ def batch_error(throttles: Sequence[Throttle], *, writes: bool) -> ApiError:
     assert throttles
     short = next((throttle for throttle in throttles if throttle.cause is Cause.PROVISIONED), None)
     if short is None and writes and throttles[0].cause is not Cause.ACCOUNT:
+        # Assumed: in the words of a table on demand, as a transaction tells an index's maximum.
         return replace(throttles[0], on_demand=True).as_api_error(transaction=True)
     return (short or throttles[0]).as_api_error()
 
