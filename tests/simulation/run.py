@@ -50,7 +50,7 @@ from simulation.throughput import GOVERNOR, SERVICE
 
 DAY_S = 86_400
 REST_S = 65.0
-"""Longer than any transition, and long enough for a minute of metrics to end."""
+"""Longer than any transition that waits for no partitions, and long enough for a minute of metrics to end."""
 IDLE_STEPS = 5
 STEPS_MAX = 2_000_000
 DiskOf = Callable[[random.Random], FaultyDisk]
@@ -399,6 +399,9 @@ class Life:
             run.clock.advance(0.05)
             run.sink.tick()
             is_idle = self._worker.idle_steps > IDLE_STEPS and run.sink.is_idle
+            if is_idle and self._is_updating():
+                run.clock.advance(REST_S)
+                is_idle, self._worker.idle_steps = False, 0
             self._worker.is_stopped = is_idle and self._following.done and self._carrying.done
             assert self._loop.step()
             if run.auditor.faults:
@@ -407,6 +410,11 @@ class Life:
                 run.auditor.fault("the background work does not come to an end")
                 return
         self._loop.run("judge", self._judge())
+
+    def _is_updating(self) -> bool:
+        """Whether a table waits for partitions, and auto scaling perhaps for the table."""
+        now, tables = self._run.clock.now_ns(), self._run.auditor.model.tables.values()
+        return any(state["status"] == "UPDATING" and now < state["status_until_ns"] for state in tables)
 
     async def _judge(self) -> None:
         run, version = self._run, self._store.synced_version

@@ -77,6 +77,7 @@ def test_an_account_has_a_maximum(world: World, refused: Refused) -> None:
     assert raised["Code"] == "LimitExceededException"
     # What is lowered, or deleted, makes room; what stays is not looked at.
     world.client.update_table(TableName="One", DeletionProtectionEnabled=False)
+    world.clock.advance(60)  # Two has its partitions, and is ACTIVE
     world.client.delete_table(TableName="Two")
     world.create("Four", units=(19_999, 1))
 

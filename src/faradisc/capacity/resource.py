@@ -12,7 +12,7 @@ Sources: capacity.md sections 2.3 to 2.8; what survives a restart: section 2.16.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -30,6 +30,8 @@ from faradisc.capacity.throttle import Cause, ResourceKind
 
 STEP_NS = heat.HEAT_STEP_S * SECOND_NS
 Counted = TypeVar("Counted")
+Units = tuple[int, int]
+"""Read and write units per second."""
 UNSEEN_NS = 5 * MINUTE_NS
 """A longer stretch in which an idle resource was not advanced is passed over, up to its last whole minute."""
 
@@ -94,8 +96,10 @@ class Resource:
         self.warm = Warm.of_on_demand() if on_demand else Warm.of_provisioned(read_units, write_units)
         self.highest = (read_units, write_units)
         """The most that was ever provisioned."""
-        self._wanted: SplitReason | None = None
-        """A raise waits for the running splits before it is looked at again."""
+        self.prepared = self.highest
+        """The most that splits were begun for; what was ever provisioned, and what soon will be."""
+        self._wanted: dict[SplitReason, Units] = {}
+        """What partitions are to be made for as soon as the running splits are done; in this order."""
         self._minutes: tuple[dict[int, int], dict[int, int]] = ({}, {})
         self._events: tuple[dict[Cause, int], dict[Cause, int]] = ({}, {})
         self._next_step = now - now % STEP_NS + STEP_NS
@@ -135,16 +139,38 @@ class Resource:
         for growth, units in zip(self.growth, initial, strict=True):
             growth.initial = max(growth.initial, units)
 
+    def ready_for(self, read_units: int, write_units: int, now: int) -> int:
+        """When there would be the partitions that these provisioned units need, were they prepared for now.
+        `now` if they are there, or nothing is enforced."""
+        if not self.config.enforce:
+            return now
+        return self._ready(
+            "raise", (read_units, write_units), now, asks=self._is_raise((read_units, write_units))
+        )
+
+    def prepare(self, read_units: int, write_units: int, now: int) -> list[Event]:
+        """Begin the splits that a raise to these units needs, ahead of it. Where nothing is enforced they
+        begin with the raise."""
+        return self._raise_to((read_units, write_units), now) if self.config.enforce else []
+
     def set_provisioned(self, read_units: int, write_units: int, now: int) -> list[Event]:
         """New provisioned rates take effect (UpdateTable has settled), also after a change of mode."""
-        raised = read_units > self.highest[0] or write_units > self.highest[1]
         self.on_demand = False
         self.read_units, self.write_units = read_units, write_units
         self.max_read = self.max_write = None
         self.highest = (max(read_units, self.highest[0]), max(write_units, self.highest[1]))
         self.warm.reach(*self.highest)
         set_gates(self, now)
-        return self._grow("raise", now) if raised else []
+        return self._raise_to((read_units, write_units), now)
+
+    def _is_raise(self, units: Units) -> bool:
+        return units[0] > self.prepared[0] or units[1] > self.prepared[1]
+
+    def _raise_to(self, units: Units, now: int) -> list[Event]:
+        if not self._is_raise(units):
+            return []
+        self.prepared = (max(units[0], self.prepared[0]), max(units[1], self.prepared[1]))
+        return self._grow("raise", units, now)
 
     def set_on_demand(self, now: int) -> list[Event]:
         """The resource has become an on-demand one (V106)."""
@@ -153,26 +179,30 @@ class Resource:
         self._start_growth()
         self.warm.reach(*(growth.initial for growth in self.growth))
         set_gates(self, now)
-        return self._grow("on-demand", now)
+        return self._grow("on-demand", self.capacity(now), now)
 
     def set_maximum(self, max_read: int | None, max_write: int | None, now: int) -> None:
         """Configured maximum of an on-demand resource; None: no maximum."""
         self.max_read, self.max_write = max_read, max_write
         set_gates(self, now)
 
-    def raise_warm(self, read_units: int, write_units: int, ready_ns: int) -> None:
-        """Begin to raise warm throughput; it is there from `ready_ns` on.
+    def raise_warm(self, read_units: int, write_units: int, now: int, takes_ns: int) -> list[Event]:
+        """Begin to raise warm throughput. It is there `takes_ns` after the partitions it needs, which begin
+        to split now; where nothing is enforced, `takes_ns` from now, and they split then.
 
         Raises: ValueError for less than there is, or is being raised to.
         """
-        self.warm.begin(read_units, write_units, ready_ns)
+        units, enforced = (read_units, write_units), self.config.enforce
+        self.warm.begin(*units, (self._ready("warm", units, now) if enforced else now) + takes_ns)
+        return self._grow("warm", units, now) if enforced else []
 
     def reach_warm(self, read_units: int, write_units: int, now: int) -> list[Event]:
         """Warm throughput has been raised to at least this."""
         self.warm.reach(read_units, write_units)
         for growth, units in zip(self.growth, (read_units, write_units), strict=True):
             growth.initial = max(growth.initial, units)
-        return self._grow("warm", now)
+        reached = self.capacity(now) if self.on_demand else (self.warm.read_units, self.warm.write_units)
+        return self._grow("warm", reached, now)
 
     # --- Topology -----------------------------------------------------------------------------
 
@@ -185,23 +215,50 @@ class Resource:
         """What an on-demand resource serves per second, reads and writes."""
         return self.growth[0].capacity(now), self.growth[1].capacity(now)
 
-    def _grow(self, reason: SplitReason, now: int) -> list[Event]:
+    def _grow(self, reason: SplitReason, units: Units, now: int) -> list[Event]:
         """Split for throughput, as far as it is needed; after the running splits if there are any."""
-        if self.splitting.pending:
-            self._wanted = reason
-            return []
-        self._wanted = None
-        if self.on_demand or reason == "warm":
-            units = self.capacity(now) if self.on_demand else (self.warm.read_units, self.warm.write_units)
-            plan = topology.plan_widest_first(self.partitions, topology.on_demand_partitions(*units))
-        else:
-            plan = topology.plan_doubling(self.partitions, self.read_units, self.write_units, self.config)
-        return [self.splitting.start(part, cuts, reason, now) for part, cuts in plan]
+        self._wanted[reason] = units
+        return self._begin_wanted(now)
+
+    def _begin_wanted(self, now: int) -> list[Event]:
+        events: list[Event] = []
+        while self._wanted and not self.splitting.pending:
+            reason = next(iter(self._wanted))
+            plan = topology.plan_for(reason, self.partitions, self._wanted.pop(reason), self.config)
+            events += [self.splitting.start(part, cuts, reason, now) for part, cuts in plan]
+        return events
+
+    def _ready(self, reason: SplitReason, units: Units, now: int, *, asks: bool = True) -> int:
+        """When partitions for these units would be there; `asks`: if `_grow` were asked for them now."""
+        moments = self._coming(now, {**self._wanted, **({reason: units} if asks else {})})
+        for moment, count in moments:
+            if topology.count_for(reason, count, units, self.config) == count:
+                return moment
+        return moment
+
+    def _coming(self, now: int, wanted: Mapping[SplitReason, Units]) -> Iterator[tuple[int, int]]:
+        """How many partitions there will be, and from when on: now, as splits end, and as those that wait
+        for these end."""
+        count = len(self.partitions)
+        yield now, count
+        for pending in self.splitting.pending:
+            now, count = max(now, pending.ready_ns), count + len(pending.cuts)
+            yield now, count
+        for reason, units in wanted.items():
+            needed = topology.count_for(reason, count, units, self.config)
+            if needed > count:
+                now, count = now + self.splitting.duration_ns(reason), needed
+                yield now, count
+
+    @property
+    def _promised(self) -> bool:
+        """Whether splits are waited for that are to be done at a time which was told: no other begins."""
+        return "raise" in self._wanted or "warm" in self._wanted
 
     def split_by_size(self, identity: str, survey: topology.Survey, now: int) -> list[Event]:
         """Answer a SplitDue: cut the partition at its byte median, or say why that cannot be."""
         part = self.partitions.by_id(identity)
-        if part is None or part.state != "active":
+        if part is None or part.state != "active" or self._promised:
             return []
         plan = topology.plan_size_split(part, survey, inside_collections=not self.local_indexes)
         part.cooldown_until_ns = now + self.config.heat_cooldown_s * SECOND_NS
@@ -217,9 +274,7 @@ class Resource:
             for lane, pick in ((self.reads, _reads_of), (self.writes, _writes_of)):
                 divide_share(pick(parent), [pick(child) for child in children], event.at_ns)
                 lane.cells[:] = [pick(part) for part in self.partitions.partitions]
-        if events and self._wanted is not None:
-            events += self._grow(self._wanted, now)
-        return events
+        return events + self._begin_wanted(events[-1].at_ns) if events else []
 
     def set_partitions(self, count: int, now: int) -> list[Event]:
         """Split until there are so many partitions, at once (admin, planner, tests). Splits under way that
@@ -245,7 +300,7 @@ class Resource:
         for growth, units in zip(self.growth, (read_units, write_units), strict=True):
             growth.previous = units * UNIT
         self.warm.reach(*self.capacity(now))
-        return self._grow("on-demand", now) if self.on_demand else []
+        return self._grow("on-demand", self.capacity(now), now) if self.on_demand else []
 
     # --- Time ---------------------------------------------------------------------------------
 
@@ -307,7 +362,7 @@ class Resource:
             used = (_fold(reads) if reads.charged else 0, _fold(writes) if writes.charged else 0)
             if self.config.enforce:
                 hot = heat.step(part, used, self.config)
-                if part.state == "active" and at >= part.cooldown_until_ns:
+                if part.state == "active" and at >= part.cooldown_until_ns and not self._promised:
                     events += self._look_at(part, hot, at)
         if at % MINUTE_NS == 0:
             events += self._end_minute(at)
@@ -342,7 +397,7 @@ class Resource:
                 events += self._observe(position, lane, usage, at)
             self._take_background(lane, at)
         if self.on_demand and any(isinstance(event, CapacityGrown) for event in events):
-            events += self._grow("on-demand", at)
+            events += self._grow("on-demand", self.capacity(at), at)
         if self.adaptive is not None:
             events += map(self.splitting.note, self.adaptive.end_minute(at))
         for part in self.partitions.partitions:
@@ -392,6 +447,8 @@ class Resource:
             "warm": self.warm.to_json(),
             "map": self.partitions.to_json(),
             "splitting": self.splitting.to_json(),
+            "prepared": list(self.prepared),
+            "wanted": {reason: list(units) for reason, units in self._wanted.items()},
         }
 
     def _restore(self, stored: Mapping[str, Any], now: int) -> None:
@@ -404,8 +461,16 @@ class Resource:
         self._partitions = PartitionMap.from_json(stored["map"], self.config, now)
         self.splitting = Splitting(self.arn, self.config, self._partitions)
         self.splitting.restore(stored["splitting"])
-        if self.splitting.pending:
-            self._wanted = "on-demand" if self.on_demand else "raise"
+        prepared = stored.get("prepared", self.highest)
+        self.prepared = (max(prepared[0], self.highest[0]), max(prepared[1], self.highest[1]))
+        if "wanted" in stored:
+            self._wanted = {reason: (units[0], units[1]) for reason, units in stored["wanted"].items()}
+        elif self.splitting.pending:  # a row of an earlier version, which did not say
+            self._wanted = (
+                {"on-demand": self.capacity(now)}
+                if self.on_demand
+                else {"raise": (self.read_units, self.write_units)}
+            )
 
 
 def _reads_of(part: Partition) -> Cell:

@@ -18,6 +18,7 @@ from heapq import heapify, heappush, heapreplace
 from typing import Protocol
 
 from faradisc.capacity.config import CapacityConfig
+from faradisc.capacity.events import SplitReason
 from faradisc.capacity.partitions import (
     AWS,
     HASH_BYTES,
@@ -139,6 +140,23 @@ def plan_widest_first(partitions: PartitionMap, count: int) -> Plan:
         heappush(widest, (middle - (low - minus_width), middle, index))
     plan = [(part, sorted(filter(part.can_cut, cuts[i]))) for i, part in enumerate(partitions.partitions)]
     return [(part, places) for part, places in plan if places]
+
+
+def plan_for(
+    reason: SplitReason, partitions: PartitionMap, units: tuple[int, int], config: CapacityConfig = AWS
+) -> Plan:
+    """The cuts that make room for read and write units: provisioned ones ("raise"), or else what is served
+    on demand or kept warm."""
+    if reason == "raise":
+        return plan_doubling(partitions, *units, config)
+    return plan_widest_first(partitions, on_demand_partitions(*units))
+
+
+def count_for(reason: SplitReason, count: int, units: tuple[int, int], config: CapacityConfig = AWS) -> int:
+    """How many of `count` partitions `plan_for` makes, where none is too narrow to be cut."""
+    if reason == "raise":
+        return partitions_after_raise(count, *units, config)
+    return max(count, on_demand_partitions(*units))
 
 
 # --- Cuts by size ---------------------------------------------------------------------------------

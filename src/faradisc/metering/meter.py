@@ -265,6 +265,33 @@ class Meter:
     def tables(self) -> list[TableMeter]:
         return list(self._tables.values())
 
+    def ready_for(self, meter: TableMeter, raised: Mapping[str | None, tuple[int, int]]) -> int:
+        """When there would be the partitions that these provisioned units of a table (None) and its global
+        indexes need, were they prepared for now; the present if they are there, or nothing is enforced."""
+        now = meter.now()
+        resources = [(meter.resource_of(index), units) for index, units in raised.items()]
+        return max([now, *(resource.ready_for(*units, now) for resource, units in resources)])
+
+    def prepare(self, meter: TableMeter, raised: Mapping[str | None, tuple[int, int]], since: int) -> None:
+        """Begin the splits that these units need, as of the moment at which they were asked for."""
+        for index, units in raised.items():
+            resource = meter.resource_of(index)
+            self._happened(meter, resource, resource.prepare(*units, since))
+
+    async def raise_warm(
+        self, meter: TableMeter, index: str | None, units: tuple[int, int], takes_ns: int
+    ) -> None:
+        """Begin to raise the warm throughput of a table (None) or global index; it is there `takes_ns` after
+        the partitions for it."""
+        resource = meter.resource_of(index)
+        self._happened(meter, resource, resource.raise_warm(*units, meter.now(), takes_ns))
+        await self.save(meter)
+
+    def _happened(self, meter: TableMeter, resource: Resource, events: list[Event]) -> None:
+        """A resource was changed from outside."""
+        self._clocks_by_account(meter.account).events.extend(events)
+        meter.account.changed(resource)
+
     async def configure(self, meter: TableMeter, profile: str | None) -> None:
         """Give one table a profile of its own ("aws:30/10"); None: that of the server again.
 
@@ -403,10 +430,10 @@ class Meter:
             return
         self._to_split.popleft()
         if found is not None and full.is_there(self._tables):
-            clock = self._clocks_by_account(full.meter.account)
             resource = full.meter.resource_of(full.index)
-            clock.events.extend(resource.split_by_size(full.partition, found, clock.now()))
-            clock.account.changed(resource)
+            self._happened(
+                full.meter, resource, resource.split_by_size(full.partition, found, full.meter.now())
+            )
 
     def _clocks_by_account(self, account: Account) -> AccountClock:
         return next(clock for clock in self._clocks.values() if clock.account is account)

@@ -194,7 +194,9 @@ class Catalog:
         if table.version == 0 or (state.filler is not None and state.status == "CREATING"):
             return table
         now = self._clock.now_ns()
-        if state.status == "ACTIVE" or (not at_once and now < state.status_until_ns):
+        # One that waits for partitions is not short until they are there.
+        soon = state.status != "UPDATING" or now >= state.status_until_ns - self._transition_ns
+        if state.status == "ACTIVE" or (now < state.status_until_ns and not (at_once and soon)):
             return self._without_deleted_indexes(table)
         place = (state.namespace, state.name)
         if state.status == "DELETING":
@@ -352,7 +354,7 @@ class Catalog:
         """Apply a change to a copy of the table's state and commit it, together with `also`.
 
         `change` says whether the table becomes UPDATING: what it put into `pending` then takes
-        effect when that ends. It may raise to refuse.
+        effect when that ends, a transition after the partitions for it are there. It may raise to refuse.
         Raises: ResourceInUseException while the table is not ACTIVE, unless `while_in_use`.
         """
         async with self._changing:
@@ -361,10 +363,13 @@ class Catalog:
                 check_not_in_use(current, for_update=True)
             state = TableState.from_json(current.state.to_json())
             state.left_history = None  # cleared after the change that left it, or at the start
-            until_ns = self._clock.now_ns() + self._transition_ns
+            now = self._clock.now_ns()
+            until_ns = now + self._transition_ns
+            raised: dict[str | None, tuple[int, int]] = {}
             if change(state):
+                raised = state.pending_units()
                 state.status = "UPDATING"
-                state.status_until_ns = until_ns
+                state.status_until_ns = self._transition_ns + self.meter.ready_for(current.meter, raised)
             config = self.meter.account(state.namespace).config
             check_quotas(state, current.state, self._tables.values(), config)
             numbers = iter(range(self._last_resource + 1, 1 << 32))
@@ -374,6 +379,7 @@ class Catalog:
                     index.setdefault("until_ns", until_ns)
             opened = self._open_stream(state, numbers)
             updated = await self._commit_with_stream(current, state, opened, next(numbers) - 1, also)
+            self.meter.prepare(updated.meter, raised, now)
             leaving = updated.changing_index
             if leaving is not None and leaving.status == "DELETING":
                 await clear_parts(self._store, leaving.placement.parts)
@@ -385,12 +391,9 @@ class Catalog:
             return updated
 
     async def raise_warm(self, table: Table, index: str | None, units: tuple[int, int]) -> None:
-        """Begin to raise the warm throughput of a table (None) or global index; it is there when the
-        transition time has passed, and the table is ACTIVE meanwhile."""
-        resource = table.meter.resource_of(index)
-        resource.raise_warm(*units, self._clock.now_ns() + self._transition_ns)
-        table.meter.account.changed(resource)
-        await self.meter.save(table.meter)
+        """Begin to raise the warm throughput of a table (None) or global index; it is there a transition
+        after the partitions for it, and the table is ACTIVE meanwhile."""
+        await self.meter.raise_warm(table.meter, index, units, self._transition_ns)
 
     def _open_stream(self, state: TableState, numbers: Iterator[int]) -> StreamState | None:
         """Give a table that is to have a stream, and has none yet, a new one; the stream's state."""

@@ -133,6 +133,16 @@ class TableState:
             if index["name"] in by_name:
                 index[stored] = by_name[index["name"]]
 
+    def pending_units(self) -> dict[str | None, tuple[int, int]]:
+        """The provisioned units that the table (None) and global indexes will have when UPDATING ends. None
+        where the mode changes: what that needs begins when it has changed."""
+        pending = dict(self.pending.get("index_throughput", {}))
+        if "throughput" in self.pending:
+            pending[None] = self.pending["throughput"]
+        if "billing_mode" in self.pending:
+            pending = {}
+        return {index: (units["read_units"], units["write_units"]) for index, units in pending.items()}
+
     def online_indexes(self) -> list[dict[str, Any]]:
         """The indexes that come and go on a live table: global ones and vector indexes."""
         return self.global_indexes + self.vector_indexes

@@ -14,9 +14,9 @@ from unit.capacity.worlds import START, place, table, write
 
 
 def test_warm_throughput_is_raised_in_the_background() -> None:
-    """Section 2.8, M2: the table stays ACTIVE, the status is UPDATING, then there are more partitions."""
+    """Section 2.8, M2: the table stays ACTIVE, the status is UPDATING until there are more partitions."""
     resource = table(on_demand=True)
-    resource.raise_warm(30_000, 10_000, START + 390 * SECOND_NS)
+    resource.raise_warm(30_000, 10_000, START, 330 * SECOND_NS)
     assert resource.warm.describe()["Status"] == "UPDATING"
     assert resource.warm.describe()["WriteUnitsPerSecond"] == 4_000
     resource.advance(START + 389 * SECOND_NS)
@@ -27,10 +27,9 @@ def test_warm_throughput_is_raised_in_the_background() -> None:
         "WriteUnitsPerSecond": 10_000,
         "Status": "ACTIVE",
     }
-    resource.advance(START + 600 * SECOND_NS)
     assert len(resource.partitions) == 10
     with pytest.raises(ValueError, match="never lowered"):
-        resource.raise_warm(1, 1, START)
+        resource.raise_warm(1, 1, START, 0)
 
 
 def test_warm_throughput_of_a_provisioned_table_is_its_highest_rate() -> None:
@@ -77,7 +76,7 @@ def test_until_when_a_resource_stays_as_it_is() -> None:
     classic.advance(START + 2 * MINUTE_NS)
     assert classic.splitting.pending[0].ready_ns == classic.same_until == START + 125 * SECOND_NS
     classic.advance(START + 125 * SECOND_NS)
-    classic.raise_warm(30_000, 10_000, START + 155 * SECOND_NS)
+    classic.raise_warm(24_000, 8_000, START + 125 * SECOND_NS, 30 * SECOND_NS)
     assert classic.same_until == START + 155 * SECOND_NS
 
 

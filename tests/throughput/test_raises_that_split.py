@@ -1,0 +1,307 @@
+"""A raise that needs more partitions: the table is UPDATING until they are there, serves meanwhile at its old
+units, and has the new ones with ACTIVE. The same for warm throughput, but the table stays ACTIVE.
+
+Source: capacity.md section 2.12. Partitions of 30 read and 10 write units; a split takes a minute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from faradisc.clock import ManualClock
+from faradisc.codec.keyspace import METER_PART
+from faradisc.local import LocalDatabase
+from faradisc.storage.api import Batch
+from faradisc.storage.immediate import run
+from fixtures.neighbours import MIDNIGHT_S, Town
+from throughput.conftest import ONE_ATTEMPT, World
+
+Refused = Callable[..., dict[str, Any]]
+
+
+def units(read: int, write: int) -> dict[str, Any]:
+    return {"ProvisionedThroughput": {"ReadCapacityUnits": read, "WriteCapacityUnits": write}}
+
+
+def seen(world: World) -> tuple[str, int, int]:
+    """Status, read units and partitions."""
+    table = world.client.describe_table(TableName="Orders")["Table"]
+    return table["TableStatus"], table["ProvisionedThroughput"]["ReadCapacityUnits"], partitions(world)
+
+
+def partitions(world: World, index: str = "") -> int:
+    return len(world.see(index=index)["partitions"])
+
+
+@pytest.fixture
+def small(worlds: Callable[..., World]) -> World:
+    """Two partitions; 120/10 units need five."""
+    world = worlds("aws:30/10")
+    world.create(units=(30, 10), index=(30, 10))
+    return world
+
+
+def test_a_raise_is_made_when_its_partitions_are_there(small: World, refused: Refused) -> None:
+    answer = small.client.update_table(TableName="Orders", **units(120, 10))["TableDescription"]
+    assert answer["TableStatus"] == "UPDATING"
+    assert answer["ProvisionedThroughput"]["ReadCapacityUnits"] == 30
+    small.clock.advance(59)
+    assert seen(small) == ("UPDATING", 30, 2)
+    busy = refused(small.client.update_table, TableName="Orders", **units(130, 10))
+    assert (busy["Code"], busy["Text"]) == (
+        "ResourceInUseException",
+        "Attempt to change a resource which is still in use: Table IOPS are currently being updated. "
+        "Table: Orders",
+    )
+    assert small.see()["read"]["rate"] == 30
+    small.clock.advance(1)
+    assert seen(small) == ("ACTIVE", 120, 8)
+    assert small.see()["read"]["rate"] == 120
+
+
+def test_a_table_that_waits_for_partitions_serves_at_its_old_units(small: World, refused: Refused) -> None:
+    small.client.update_table(TableName="Orders", **units(120, 10))
+    for _ in range(2):
+        small.set(balance={"read": 0, "write": 0})
+        small.clock.advance(1)
+        for _ in range(10):
+            small.client.put_item(TableName="Orders", Item={"p": {"S": "a"}})
+            small.client.get_item(TableName="Orders", Key={"p": {"S": "a"}}, ConsistentRead=True)
+        over = refused(small.client.put_item, TableName="Orders", Item={"p": {"S": "a"}})
+        assert over["Code"] == "ProvisionedThroughputExceededException"
+    assert small.see()["read"]["bank"] == 20
+    assert seen(small)[0] == "UPDATING"
+
+
+@pytest.mark.parametrize(
+    "change", [units(31, 9), units(40, 6), units(20, 10), {"BillingMode": "PAY_PER_REQUEST"}]
+)
+def test_what_needs_no_doubling_is_made_at_once(worlds: Callable[..., World], change: dict[str, Any]) -> None:
+    world = worlds("aws:60/20")
+    world.create(units=(30, 10))
+    world.client.update_table(TableName="Orders", **change)
+    table = world.client.describe_table(TableName="Orders")["Table"]
+    assert table["TableStatus"] == "ACTIVE"
+
+
+def test_where_nothing_is_enforced_a_raise_is_made_at_once(worlds: Callable[..., World]) -> None:
+    world = worlds("off")
+    world.create(units=(3_000, 10))
+    world.client.update_table(TableName="Orders", **units(12_000, 10))
+    assert seen(world)[:2] == ("ACTIVE", 12_000)
+
+
+def test_short_transitions_are_not_ended_by_looking_while_there_are_splits() -> None:
+    """Transitions of 5 ms, the server's, are ended by DescribeTable: only once the partitions are there."""
+    clock = ManualClock()
+    with LocalDatabase(clock=clock, transition_ms=5, throughput="aws:30/10") as database:
+        client = database.client(config=ONE_ATTEMPT)
+        client.create_table(
+            TableName="Orders",
+            KeySchema=[{"AttributeName": "p", "KeyType": "HASH"}],
+            AttributeDefinitions=[{"AttributeName": "p", "AttributeType": "S"}],
+            **units(30, 10),
+        )
+
+        def status() -> str:
+            described: dict[str, Any] = client.describe_table(TableName="Orders")["Table"]
+            return str(described["TableStatus"])
+
+        assert status() == "ACTIVE"
+        client.update_table(TableName="Orders", **units(31, 9))
+        assert status() == "ACTIVE"
+        client.update_table(TableName="Orders", **units(120, 10))
+        assert status() == "UPDATING"
+        clock.advance(59.9)
+        assert status() == "UPDATING"
+        clock.advance(0.1)
+        assert status() == "ACTIVE"
+
+
+def test_an_index_is_raised(small: World) -> None:
+    """The table waits for its index, and has its own units with it."""
+    index = {"IndexName": "by-g", **units(120, 10)}
+    small.client.update_table(
+        TableName="Orders", **units(31, 9), GlobalSecondaryIndexUpdates=[{"Update": index}]
+    )
+    small.clock.advance(59)
+    assert seen(small) == ("UPDATING", 30, 2)
+    assert small.see(index="by-g")["read"]["rate"] == 30
+    small.clock.advance(1)
+    assert seen(small) == ("ACTIVE", 31, 2)
+    assert (small.see(index="by-g")["read"]["rate"], partitions(small, "by-g")) == (120, 8)
+
+
+def test_warm_throughput_waits_for_its_partitions(worlds: Callable[..., World]) -> None:
+    world = worlds("aws")
+    world.create(units=None)
+    world.client.update_table(TableName="Orders", WarmThroughput={"ReadUnitsPerSecond": 30_000})
+
+    def warm() -> tuple[str, str, int]:
+        table = world.client.describe_table(TableName="Orders")["Table"]
+        shown = table["WarmThroughput"]
+        return table["TableStatus"], shown["Status"], shown["ReadUnitsPerSecond"]
+
+    world.clock.advance(59)
+    assert (*warm(), partitions(world)) == ("ACTIVE", "UPDATING", 12_000, 4)
+    world.clock.advance(1)
+    assert (*warm(), partitions(world)) == ("ACTIVE", "ACTIVE", 30_000, 10)
+
+
+def test_levers_while_a_raise_waits(small: World) -> None:
+    """Splits that are hurried, and another profile: the raise is made at its time all the same."""
+    small.client.update_table(TableName="Orders", **units(120, 10))
+    small.set(partitions=9)
+    assert partitions(small) == 9
+    small.clock.advance(30)
+    assert seen(small) == ("UPDATING", 30, 9)
+    small.set(profile="aws:30/10/64KB")
+    small.clock.advance(30)
+    assert seen(small) == ("ACTIVE", 120, 9)
+    small.clock.advance(300)
+    assert partitions(small) == 9
+
+
+@pytest.mark.parametrize("profile", ["off", "aws:60/20", "classic-2017"])
+def test_another_profile_while_a_raise_waits(small: World, profile: str) -> None:
+    """The splits that have begun go on, and the units come."""
+    small.client.update_table(TableName="Orders", **units(120, 10))
+    small.clock.advance(30)
+    small.set(profile=profile)
+    small.clock.advance(30)
+    assert seen(small) == ("ACTIVE", 120, 8)
+    assert small.see()["read"]["rate"] == 120
+
+
+def test_a_profile_that_comes_while_a_table_is_updating() -> None:
+    """Nothing was enforced when the raise was asked for: its splits begin with the units."""
+    clock = ManualClock()
+    with LocalDatabase(clock=clock, transition_ms=5_000) as database:
+        client = database.client(config=ONE_ATTEMPT)
+        client.create_table(
+            TableName="Orders",
+            KeySchema=[{"AttributeName": "p", "KeyType": "HASH"}],
+            AttributeDefinitions=[{"AttributeName": "p", "AttributeType": "S"}],
+            **units(30, 10),
+        )
+        clock.advance(10)
+        client.update_table(TableName="Orders", **units(120, 10))
+        database.change_capacity("Orders", {"profile": "aws:30/10"})
+        for after_s, status, count in ((5, "ACTIVE", 1), (60, "ACTIVE", 8)):
+            clock.advance(after_s)
+            table = client.describe_table(TableName="Orders")["Table"]
+            found = len(database.capacity("Orders")["resources"][""]["partitions"])
+            assert (table["TableStatus"], found) == (status, count)
+
+
+# --- Restarts ------------------------------------------------------------------------------------
+
+
+class Restarted(World):
+    """A database on disk that can be opened again."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.clock = ManualClock()
+        self.open()
+
+    def open(self) -> None:
+        self.database = LocalDatabase(self.path, clock=self.clock, throughput="aws:30/10")
+        self.client = self.database.client(config=ONE_ATTEMPT)
+
+    @contextmanager
+    def closed(self) -> Iterator[None]:
+        self.database.close()
+        yield
+        self.open()
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> Iterator[Restarted]:
+    world = Restarted(tmp_path / "data")
+    world.create(units=(30, 10))
+    yield world
+    world.database.close()
+
+
+@pytest.mark.parametrize("away_s", [0, 59, 60, 3600])
+def test_a_restart_while_a_raise_waits(stored: Restarted, away_s: int) -> None:
+    stored.client.update_table(TableName="Orders", **units(120, 10))
+    with stored.closed():
+        stored.clock.advance(away_s)
+    if away_s < 60:
+        assert seen(stored) == ("UPDATING", 30, 2)
+        stored.clock.advance(60 - away_s)
+    assert seen(stored) == ("ACTIVE", 120, 8)
+
+
+def test_a_crash_before_the_splits_were_stored(stored: Restarted) -> None:
+    """The units come at the time that was told, and the splits begin then."""
+    stored.clock.advance(61)
+    stored.see()
+    store = stored.database._open().store
+    ((key, (_, before)),) = run(store.range(METER_PART, b"", None, limit=10))
+    stored.client.update_table(TableName="Orders", **units(120, 10))
+    stored.database.close()
+    stored.open()
+    run(stored.database._open().store.commit([Batch(METER_PART, puts=[(key, before)])]))
+    stored.database._database, forgotten = None, stored.database._open()
+    run(forgotten.store.close())  # without what a database that is closed writes down
+    stored.open()
+    stored.clock.advance(60)
+    assert seen(stored) == ("ACTIVE", 120, 2)
+    stored.clock.advance(60)
+    assert seen(stored) == ("ACTIVE", 120, 8)
+
+
+# --- Auto scaling --------------------------------------------------------------------------------
+
+
+def test_auto_scaling_waits_for_its_change() -> None:
+    """One UpdateTable, fulfilled when the table is ACTIVE; what others ask for meanwhile comes after it."""
+    town = Town(clock=ManualClock(MIDNIGHT_S), transition_ms=5)
+    try:
+        town.create(units=10)
+        town.process.local.change_capacity("Orders", {"profile": "aws:120/20"})
+        names = town.register(minimum=5)
+        town.scaling.register_scalable_target(**names, MinCapacity=200)
+        town.scaling.register_scalable_target(
+            **{**names, "ScalableDimension": "dynamodb:table:WriteCapacityUnits"},
+            MinCapacity=11,
+            MaxCapacity=99,
+        )
+        town.work(30)
+        assert town.units() == (10, 10)
+        (activity,) = town.activities()
+        assert (activity["StatusCode"], "EndTime" in activity) == ("InProgress", False)
+        town.work(30)
+        assert town.units() == (200, 10)
+        town.work(1)
+        assert town.units() == (200, 11)
+        assert [each["StatusCode"] for each in town.activities()] == ["Successful"] * 2
+    finally:
+        town.close()
+
+
+def test_auto_scaling_looks_at_the_minutes_of_an_update_when_it_has_ended() -> None:
+    town = Town(clock=ManualClock(MIDNIGHT_S), transition_ms=5)
+    try:
+        town.create(units=100)
+        town.track(town.register())
+        town.minutes(2, 90)
+        town.process.local.change_capacity("Orders", {"profile": "aws:120/1000"})
+        town.work(90)
+        assert town.units() == (100, 100)
+        (activity,) = town.activities()
+        assert activity["StatusCode"] == "InProgress"
+        town.process.local.change_capacity("Orders", {"profile": None})
+        town.minutes(3, 90)
+        assert town.units() == (129, 100)
+        assert [each["StatusCode"] for each in town.activities()] == ["Successful"]
+    finally:
+        town.close()
