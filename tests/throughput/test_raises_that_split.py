@@ -13,9 +13,12 @@ from typing import Any
 
 import pytest
 
+from faradisc.capacity.events import Split
 from faradisc.clock import ManualClock
 from faradisc.codec.keyspace import METER_PART
 from faradisc.local import LocalDatabase
+from faradisc.planner.loading import load_plan
+from faradisc.planner.world import World as PlannedWorld
 from faradisc.storage.api import Batch
 from faradisc.storage.immediate import run
 from fixtures.neighbours import MIDNIGHT_S, Town
@@ -197,6 +200,45 @@ def test_a_profile_that_comes_while_a_table_is_updating() -> None:
             table = client.describe_table(TableName="Orders")["Table"]
             found = len(database.capacity("Orders")["resources"][""]["partitions"])
             assert (table["TableStatus"], found) == (status, count)
+
+
+def test_server_and_planner_say_the_same() -> None:
+    """With a transition of a second, which the planner takes UpdateTable to last."""
+    clock = ManualClock()
+    with LocalDatabase(clock=clock, transition_ms=1_000, throughput="aws:30/10") as database:
+        client = database.client(config=ONE_ATTEMPT)
+        client.create_table(
+            TableName="Orders",
+            KeySchema=[{"AttributeName": "p", "KeyType": "HASH"}],
+            AttributeDefinitions=[{"AttributeName": "p", "AttributeType": "S"}],
+            **units(30, 10),
+        )
+        clock.advance(120)
+        began_ns = clock.now_ns()
+        client.update_table(TableName="Orders", **units(120, 10))
+        found = []
+        while len(database.capacity("Orders")["resources"][""]["partitions"]) == 2:
+            clock.advance(1)
+        found.append(("partitions", (clock.now_ns() - began_ns) // 10**9))
+        while client.describe_table(TableName="Orders")["Table"]["TableStatus"] == "UPDATING":
+            clock.advance(1)
+        found.append(("units", (clock.now_ns() - began_ns) // 10**9))
+    world = PlannedWorld(
+        load_plan(
+            "{duration: 10m, profile: aws, partition_caps: 30/10, tables: {Orders: {mode: provisioned, "
+            "read: 30, write: 10, changes: [{at: 2m, read: 120}]}}, "
+            "traffic: [{operation: GetItem, rate: 0, keys: single}]}",
+            "plan.yaml",
+        )
+    )
+    told: list[tuple[str, int]] = []
+    began_ns = world.start_ns + 120 * 10**9
+    world.on_change = lambda member, at_ns, words: told.append(("units", (at_ns - began_ns) // 10**9))
+    world.on_event = lambda member, event: (
+        told.append(("partitions", (event.at_ns - began_ns) // 10**9)) if isinstance(event, Split) else None
+    )
+    world.advance(world.start_ns + 300 * 10**9)
+    assert list(dict.fromkeys(told)) == found == [("partitions", 60), ("units", 61)]
 
 
 # --- Restarts ------------------------------------------------------------------------------------

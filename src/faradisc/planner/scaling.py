@@ -8,6 +8,7 @@ Source: capacity.md section 2.13; vectors V121 to V128 hold through the planner 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from fractions import Fraction
 
@@ -17,7 +18,7 @@ from faradisc.capacity.resource import MinuteUsage
 from faradisc.capacity.schedules import next_time
 from faradisc.planner.outcome import AlarmState, ScalingEvent, number
 from faradisc.planner.plan import Scaling, ScheduledLimits
-from faradisc.planner.world import DURATIONS, Member, World
+from faradisc.planner.world import Member, World
 
 _WHY = {
     "high": "two minutes in a row above the target",
@@ -38,6 +39,9 @@ class Scaler:
         self.desired = self.present()
         self._world = world
         self._pending: Decision | None = None
+        """Until its update has settled."""
+        self._unseen: deque[tuple[int, Fraction]] = deque()
+        """Minutes that could be looked at, and what was consumed in them."""
         self._refused = False
         """Whether the last decision was not allowed: that is said once, not every minute."""
         self.tracking = Tracking(
@@ -78,12 +82,28 @@ class Scaler:
         self._world.at(look, lambda now: self._look(usage.minute_ns, consumed, now))
 
     def _look(self, minute_ns: int, consumed: Fraction, now: int) -> None:
+        self._unseen.append((minute_ns, consumed))
+        self._catch_up(now)
+
+    def _catch_up(self, now: int) -> None:
+        """Look at the minutes that can be looked at, until one of them asks for a change. None while there is
+        a change under way, of this capacity or of anything about the table."""
+        while self._unseen and self._pending is None:
+            until = self._world.updating_until(self.member, now)
+            if until > now:
+                self._world.at(until, self._catch_up)
+                return
+            self._evaluate(*self._unseen.popleft(), now)
+
+    def _evaluate(self, minute_ns: int, consumed: Fraction, now: int) -> None:
+        if self.member.resource.on_demand:
+            return
         before = self.alarms
         decision = self.tracking.evaluate(minute_ns, consumed, self.present(), self.member.decreases)
         for name, old, new in zip(("high", "low"), before, self.alarms, strict=True):
             if new != old and "ALARM" in (old, new):
                 self._note(now, "alarm", f"{name} alarm: {old} to {new}")
-        if decision is not None and self._pending is None:
+        if decision is not None:
             self._decide(decision, now)
 
     def _decide(self, decision: Decision, now: int) -> None:
@@ -100,37 +120,58 @@ class Scaler:
         self._refused = False
         self._pending = decision
         self._note(now, "decision", words, decision.wanted)
-        settles = decision.at_ns + DURATIONS.update_throughput * SECOND_NS
-        self._world.at(settles, lambda at: self._apply(decision, at))
+        self._world.at(max(decision.at_ns, now), lambda at: self._call(decision, at))
 
     @property
     def _unit(self) -> str:
         return "RCU" if self.direction == "R" else "WCU"
 
-    def _apply(self, decision: Decision, now: int) -> None:
-        self._pending = None
-        resource = self.member.resource
-        if resource.on_demand:
+    def _call(self, decision: Decision, now: int) -> None:
+        """UpdateTable is called; while the table is UPDATING, later."""
+        if self._pending is not decision:
+            return  # new limits have moved the capacity meanwhile
+        until = self._world.updating_until(self.member, now)
+        if until > now:
+            self._world.at(until, lambda at: self._call(decision, at))
             return
-        present = self.present()
-        if decision.wanted < present:
+        if self.member.resource.on_demand or decision.present != self.present():
+            # Somebody else was faster; limits and alarms decide again on what there is now.
+            self._pending = None
+            if not self.member.resource.on_demand and decision.why in ("minimum", "maximum"):
+                self._enforce_limits(now)
+            self._catch_up(now)
+            return
+        if decision.wanted < decision.present:
             if not self.member.decreases.allowed(now):
+                self._pending = None
                 self._note(now, "skipped", "no decrease is left at the moment", decision.wanted)
+                self._catch_up(now)
                 return
             self.member.decreases.accept(now)
-        reads = self.direction == "R"
-        self._world.set_rates(
+        resource, reads = self.member.resource, self.direction == "R"
+        self.tracking.applied(decision)
+        self._world.update(
             self.member,
             decision.wanted if reads else resource.read_units,
             resource.write_units if reads else decision.wanted,
             now,
+            lambda at: self._settle(decision, at),
         )
-        self.tracking.applied(decision)
-        self._note(now, "update", f"{present:,} to {decision.wanted:,} {self._unit}", decision.wanted)
+
+    def _settle(self, decision: Decision, now: int) -> None:
+        if self._pending is decision:
+            self._pending = None
+        words = f"{decision.present:,} to {decision.wanted:,} {self._unit}"
+        self._note(now, "update", words, decision.wanted)
+        self._catch_up(now)
 
     # --- Limits -------------------------------------------------------------------------------
 
     def _enforce_limits(self, now: int) -> None:
+        until = self._world.updating_until(self.member, now)
+        if until > now:
+            self._world.at(until, self._enforce_limits)
+            return
         decision = self.tracking.enforce_limits(self.present(), now)
         if decision is not None:
             self._decide(decision, now)

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
+from itertools import groupby
 from random import Random
 
 from faradisc.capacity import topology
@@ -25,6 +26,10 @@ from faradisc.capacity.resource import MinuteUsage, Resource
 from faradisc.planner.plan import Change, IndexPlan, Plan, Rates, TablePlan
 
 DURATIONS = Durations()
+Settle = Callable[[int], None]
+"""What is done when an update has settled; it is given the moment."""
+Update = tuple[int, Settle]
+"""One part of an UpdateTable: when it can settle, and what is done then."""
 _ARN = "arn:aws:dynamodb:us-east-1:000000000000:table/"
 """Nobody sees it; resources have names here."""
 
@@ -59,13 +64,15 @@ class World:
         self.on_change: Callable[[Member, int, str], None] = lambda member, at_ns, words: None
         self._timers: list[tuple[int, int, Callable[[int], None]]] = []
         self._timers_set = 0
+        self._updating: dict[str, int] = {}
+        """Until when tables are UPDATING, with their indexes."""
         self.due = self.start_ns
         for table in plan.tables:
             self._add(table, None)
             for index in table.globals:
                 self._add(table, index)
-            for change in table.changes:
-                self._schedule_change(table, change)
+            for at_s, changes in groupby(table.changes, lambda change: change.at_s):
+                self._schedule(table, list(changes), self.start_ns + at_s * SECOND_NS)
         self._find_due()
 
     # --- What there is ------------------------------------------------------------------------
@@ -175,24 +182,62 @@ class World:
 
     # --- Changes ------------------------------------------------------------------------------
 
-    def set_rates(self, member: Member, read_units: int, write_units: int, now: int) -> None:
-        """New provisioned rates take effect."""
+    def updating_until(self, member: Member, now: int) -> int:
+        """When the member's table takes another UpdateTable: `now`, or when the one under way has settled."""
+        return max(now, self._updating.get(member.table.name, now))
+
+    def update(self, member: Member, read_units: int, write_units: int, now: int, then: Settle) -> None:
+        """UpdateTable is called for provisioned rates: the splits they need begin, and when those are done
+        and the update has settled, the rates take effect. Requires: the table is not UPDATING."""
+        self._settle(member.table, [self._raise(member, read_units, write_units, now, then)])
+
+    def _raise(self, member: Member, read_units: int, write_units: int, now: int, then: Settle) -> Update:
+        ready = member.resource.ready_for(read_units, write_units, now)
+        self._tell(member, member.resource.prepare(read_units, write_units, now))
+
+        def settle(at: int) -> None:
+            self._set_rates(member, read_units, write_units, at)
+            then(at)
+
+        return ready + DURATIONS.update_throughput * SECOND_NS, settle
+
+    def _settle(self, table: TablePlan, parts: list[Update]) -> None:
+        """The parts of one UpdateTable take effect together, when the last of them can."""
+        settles = self._updating[table.name] = max(settles for settles, _ in parts)
+        for _, settle in parts:
+            self.at(settles, settle)
+
+    def _set_rates(self, member: Member, read_units: int, write_units: int, now: int) -> None:
         member.was_on_demand = member.was_on_demand or member.resource.on_demand
-        for event in member.resource.set_provisioned(read_units, write_units, now):
+        self._tell(member, member.resource.set_provisioned(read_units, write_units, now))
+
+    def _tell(self, member: Member, events: list[Event]) -> None:
+        """A resource was changed."""
+        for event in events:
             self._report(member, event)
         self.due = min(self.due, member.resource.due)
 
-    def _schedule_change(self, table: TablePlan, change: Change) -> None:
-        member = self.member(table.name, change.index)
-        self.at(self.start_ns + change.at_s * SECOND_NS, lambda now: self._call_update(member, change, now))
+    def _schedule(self, table: TablePlan, changes: list[Change], at_ns: int) -> None:
+        self.at(at_ns, lambda now: self._call_update(table, changes, now))
 
-    def _call_update(self, member: Member, change: Change, now: int) -> None:
-        """The plan calls UpdateTable; what it asks for takes effect when the update has settled."""
+    def _call_update(self, table: TablePlan, changes: list[Change], now: int) -> None:
+        """The plan calls UpdateTable, with all it wants of a table and its indexes at one moment; again and
+        again while the table is UPDATING."""
+        until = self.updating_until(self.member(table.name), now)
+        if until > now:
+            self._schedule(table, changes, until)
+            return
+        parts = [self._begin(self.member(table.name, change.index), change, now) for change in changes]
+        accepted = [part for part in parts if part is not None]
+        if accepted:
+            self._settle(table, accepted)
+
+    def _begin(self, member: Member, change: Change, now: int) -> Update | None:
+        """One part of an UpdateTable; None when it is refused."""
         resource = member.resource
         if change.to_on_demand:
             ready = now + DURATIONS.ns(DURATIONS.to_on_demand, before=member.was_on_demand)
-            self.at(ready, lambda at: self._become_on_demand(member, at))
-            return
+            return ready, lambda at: self._become_on_demand(member, at)
         present = (resource.read_units, resource.write_units)
         read = change.read_units or present[0] or 1
         write = change.write_units or present[1] or 1
@@ -201,25 +246,25 @@ class World:
         )
         if refused is not None:
             self.on_change(member, now, f"UpdateTable to {read:,} RCU and {write:,} WCU refused: {refused}")
-            return
-        settles = now + (
-            DURATIONS.ns(DURATIONS.to_provisioned, before=False)
-            if resource.on_demand
-            else DURATIONS.update_throughput * SECOND_NS
-        )
-        self.at(settles, lambda at: self._settle_update(member, read, write, at))
+            return None
 
-    def _settle_update(self, member: Member, read: int, write: int, now: int) -> None:
-        self.set_rates(member, read, write, now)
-        count = len(member.resource.partitions)
-        words = f"UpdateTable: {read:,} RCU and {write:,} WCU from now on, over {count} partitions"
-        self.on_change(member, now, words)
+        def told(at: int) -> None:
+            count = len(resource.partitions)
+            words = f"UpdateTable: {read:,} RCU and {write:,} WCU from now on, over {count} partitions"
+            self.on_change(member, at, words)
+
+        if not resource.on_demand:
+            return self._raise(member, read, write, now, told)
+
+        def settle(at: int) -> None:
+            self._set_rates(member, read, write, at)
+            told(at)
+
+        return now + DURATIONS.ns(DURATIONS.to_provisioned, before=False), settle
 
     def _become_on_demand(self, member: Member, now: int) -> None:
         member.was_on_demand = True
-        for event in member.resource.set_on_demand(now):
-            self._report(member, event)
-        self.due = min(self.due, member.resource.due)
+        self._tell(member, member.resource.set_on_demand(now))
         self.on_change(member, now, "UpdateTable: on demand from now on")
 
 
