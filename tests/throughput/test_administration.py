@@ -90,6 +90,25 @@ def test_the_clock_is_moved(site: Site) -> None:
     assert site.refusal("/_faradisc/clock", {"advance_s": -1})[0] == 400
 
 
+def test_a_full_partition_splits_as_it_would_have_had_nobody_moved_the_clock(site: Site) -> None:
+    site.client.create_table(
+        TableName="Large",
+        KeySchema=[{"AttributeName": "p", "KeyType": "HASH"}],
+        AttributeDefinitions=[{"AttributeName": "p", "AttributeType": "S"}],
+        ProvisionedThroughput={"ReadCapacityUnits": 10, "WriteCapacityUnits": 100},
+    )
+    site.post("/_faradisc/clock", {"advance_s": 1})
+    site.post("/_faradisc/capacity/Large", {"profile": "aws:3000/1000/16KB"})
+    for number in range(20):
+        site.client.put_item(TableName="Large", Item={"p": {"S": str(number)}, "v": {"S": "x" * 1000}})
+    written_ns = site.get("/_faradisc/clock")["now_ns"]
+    site.post("/_faradisc/clock", {"advance_s": 86_400})
+    started, ended = site.get("/_faradisc/capacity/Large")["resources"][""]["splits"]
+    assert 0 < started["at_ns"] - written_ns <= 10 * 10**9
+    assert ended["at_ns"] - started["at_ns"] == 60 * 10**9
+    site.client.delete_table(TableName="Large")
+
+
 def test_items_expire_on_demand(site: Site) -> None:
     specification = {"Enabled": True, "AttributeName": "until"}
     site.client.update_time_to_live(TableName="Orders", TimeToLiveSpecification=specification)

@@ -80,6 +80,9 @@ class Desk:
             raise AdminError("This clock is the machine's and cannot be moved; serve with --virtual-clock.")
         if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0 <= seconds < 1e10:
             raise AdminError("advance_s is a number of seconds, 0 or more.")
+        # What was written until now is handled first; then the meters' next step is the first that meets the
+        # new time, and lets it pass in pieces.
+        await self._backend.catalog.meter.step()
         clock.advance(seconds)
         for _ in range(WORK_STEPS_MAX):
             if not await self._work():

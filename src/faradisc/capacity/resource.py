@@ -12,7 +12,7 @@ Sources: capacity.md sections 2.3 to 2.8; what survives a restart: section 2.16.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -311,6 +311,21 @@ class Resource:
         if self.splitting.pending:
             due = min(due, self.splitting.pending[0].ready_ns)
         return due if self.warm.target is None else min(due, self.warm.ready_ns)
+
+    def next_full(self, but: Container[str]) -> tuple[int, list[str]] | None:
+        """When partitions that have outgrown their size are next looked at, those left out that are named:
+        the moment, and which. Splits hold up the look: it is their next end then, and none. Without any such
+        partition None."""
+        looks: dict[int, list[str]] = {}
+        for part in self.partitions.partitions if self.config.enforce else ():
+            if part.bytes <= self.config.partition_bytes_max:
+                continue
+            if part.state == "splitting" or self._promised:
+                looks.setdefault(self.splitting.pending[0].ready_ns, [])
+            elif part.id not in but:
+                cool = -(-part.cooldown_until_ns // STEP_NS) * STEP_NS
+                looks.setdefault(max(self._next_step, cool), []).append(part.id)
+        return min(looks.items(), default=None)
 
     @property
     def same_until(self) -> int:

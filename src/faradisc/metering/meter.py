@@ -11,8 +11,9 @@ rows came in by import, are taken from the table's usage and spread evenly.
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -25,7 +26,7 @@ from faradisc.capacity.events import Event, SplitDue, to_json
 from faradisc.capacity.insights import Insights
 from faradisc.capacity.resource import Resource
 from faradisc.capacity.topology import needed_partitions, on_demand_partitions, reconcile
-from faradisc.clock import Clock, Entropy
+from faradisc.clock import Clock, Entropy, MovableClock
 from faradisc.codec.keyspace import METER_PART
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
 from faradisc.metering.recording import Recorder
@@ -56,12 +57,12 @@ class EntropyChance:
 class AccountClock:
     """The time, as the tables of one account see it: reading it lets their capacity catch up."""
 
-    __slots__ = ("account", "events", "moment", "read")
+    __slots__ = ("account", "events", "moment", "now_unheeded", "read")
 
     def __init__(self, account: Account, clock: Clock, moment: Moment) -> None:
         self.account = account
         self.moment = moment
-        self.read = clock.now_ns
+        self.read = self.now_unheeded = clock.now_ns
         self.events: deque[Event] = deque()
         """What has happened and was not handled yet."""
 
@@ -70,6 +71,10 @@ class AccountClock:
         if now >= self.account.due:
             self.events.extend(self.account.advance(now))
         return now
+
+    def hold(self, moment: int | None) -> None:
+        """Let it be this moment, whatever the clock says; None: what the clock says."""
+        self.read = self.now_unheeded if moment is None else lambda: moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +85,7 @@ class _FullPartition:
     index: str | None
     partition: str
     walk: Walk
+    due_ns: int
 
     def is_there(self, tables: Mapping[str, TableMeter]) -> bool:
         """Whether the table or the index was not deleted meanwhile."""
@@ -107,6 +113,9 @@ class Meter:
         self._to_save: deque[str] = deque()
         self._to_measure: deque[str] = deque()
         self._to_split: deque[_FullPartition] = deque()
+        self._is_moved = isinstance(clock, MovableClock)
+        """Whether much time may pass at once, in which measuring takes none."""
+        self._stepping = asyncio.Lock()
         self._next_save_ns = 0
         self.recent: deque[dict[str, Any]] = deque(maxlen=EVENTS_KEPT)
         """Splits, refusals to split and growth, for people."""
@@ -379,7 +388,14 @@ class Meter:
     # --- Time and disk ---
 
     async def step(self) -> bool:
-        """One bounded step: let time pass, split what is full, write down what changed."""
+        """One step: let time pass, split what is full, write down what changed. It is bounded, unless a clock
+        was moved."""
+        async with self._stepping:
+            return await self._step()
+
+    async def _step(self) -> bool:
+        if self._is_moved:
+            await self._catch_up()
         for clock in self._clocks.values():
             clock.now()
             while clock.events:
@@ -387,9 +403,7 @@ class Meter:
         if self._to_split:
             await self._survey()
         if self._to_measure:
-            meter = self._tables.get(self._to_measure.popleft())
-            if meter is not None:
-                await self._measure(meter)
+            await self._measure_next()
         now = self._clock.now_ns()
         if now >= self._next_save_ns:
             self._next_save_ns = now + SAVE_INTERVAL_NS
@@ -400,6 +414,33 @@ class Meter:
                 await self.save(meter)
         await self._forget_deleted()
         return bool(self._to_save or self._to_measure or self._to_split)
+
+    async def _catch_up(self) -> None:
+        """A clock was moved: let time pass from one full partition to the next, so that each is split when it
+        would have been. Otherwise it would be looked at when all the time has passed."""
+        for clock in list(self._clocks.values()):
+            now = clock.now_unheeded()
+            if now < clock.account.due:
+                continue
+            while self._to_measure:
+                await self._measure_next()
+            looked_at: dict[Resource, set[str]] = defaultdict(set)
+            try:
+                await self._handle_all(clock)
+                while (moment := _next_full(clock.account, looked_at)) is not None and moment <= now:
+                    clock.hold(moment)
+                    clock.now()
+                    await self._handle_all(clock)
+            finally:
+                clock.hold(None)
+
+    async def _handle_all(self, clock: AccountClock) -> None:
+        """Cut what is full, and handle what follows from that."""
+        while clock.events or self._to_split:
+            while clock.events:
+                self._handle(clock, clock.events.popleft())
+            if self._to_split:
+                await self._survey()
 
     def _handle(self, clock: AccountClock, event: Event) -> None:
         described = to_json(event)
@@ -420,7 +461,7 @@ class Meter:
         if part is not None:
             provision = meter.provisions[index]
             walk = Walk(provision.parts, provision.local_parts, part.low, part.high)
-            self._to_split.append(_FullPartition(meter, index, part.id, walk))
+            self._to_split.append(_FullPartition(meter, index, part.id, walk, event.at_ns))
 
     async def _survey(self) -> None:
         """Go on measuring the first full partition, and cut it at the middle of what it holds."""
@@ -431,12 +472,16 @@ class Meter:
         self._to_split.popleft()
         if found is not None and full.is_there(self._tables):
             resource = full.meter.resource_of(full.index)
-            self._happened(
-                full.meter, resource, resource.split_by_size(full.partition, found, full.meter.now())
-            )
+            now = full.due_ns if self._is_moved else full.meter.now()
+            self._happened(full.meter, resource, resource.split_by_size(full.partition, found, now))
 
     def _clocks_by_account(self, account: Account) -> AccountClock:
         return next(clock for clock in self._clocks.values() if clock.account is account)
+
+    async def _measure_next(self) -> None:
+        meter = self._tables.get(self._to_measure.popleft())
+        if meter is not None:
+            await self._measure(meter)
 
     async def _measure(self, meter: TableMeter) -> None:
         """Bring what the partitions are said to hold to what the table holds."""
@@ -478,6 +523,20 @@ class Meter:
         for meter in self.tables():
             await self.save(meter)
         await self._forget_deleted()
+
+
+def _next_full(account: Account, looked_at: dict[Resource, set[str]]) -> int | None:
+    """When a full partition is looked at that was not; it then is. One without a place to cut is looked at
+    again and again, to no other end."""
+    told = [(resource, resource.next_full(looked_at[resource])) for resource in account.resources.values()]
+    found = [(*each, resource) for resource, each in told if each is not None]
+    if not found:
+        return None
+    moment = min(at for at, _, _ in found)
+    for at, parts, resource in found:
+        if at == moment:
+            looked_at[resource].update(parts)
+    return moment
 
 
 def _change(resource: Resource, before: Provision, after: Provision, now: int) -> list[Event]:
