@@ -5,6 +5,7 @@ short admits a fraction of those who ask, and only what passes *all* gates is ch
 depend on each other: a partition that stops half of the traffic relieves the bucket of its table. They are
 found by taking the gates by turns and setting each so that what is charged to it is what it has, until
 nothing changes. Every turn solves its own gates exactly, and fractions only need to be as good as counts.
+Where no index takes part they are found directly (planner/levels.py).
 Only the *tight* gates take part: those that could not serve all that is asked of them.
 
 Gates admit independently of each other, but for those that open in step (planner/instep.py). What those
@@ -23,6 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from faradisc.capacity.config import SECOND_NS
 from faradisc.planner.gates import CellGate, Gate, count_takers, count_whole, forgive, learn_grid
+from faradisc.planner.levels import set_ratios
 from faradisc.planner.portions import value_of
 from faradisc.planner.turnstile import ANY
 
@@ -105,14 +107,10 @@ def balance(demands: list[Demand], lasting_ns: int) -> Balanced:
         many = sum([demand.pairs for demand in demands]) > _PAIRS_MAX
         for demand in demands:
             demand.meet(many)
-        in_step = [demand for demand in demands if demand.in_step]
-        for demand in in_step:
-            demand.look()
-        for _ in range(_LOOKS_MAX):
-            _solve(demands, groups, gates)
-            changed = [demand.look() for demand in in_step]
-            if not any(changed):
-                break
+        if any(demand.indexes or demand.tries for demand in demands):
+            _solve_in_step(demands, groups, gates)
+        else:
+            set_ratios(demands)
         more = _overlooked(demands)
         if not more:
             break
@@ -130,6 +128,17 @@ def balance(demands: list[Demand], lasting_ns: int) -> Balanced:
             if not gate.refuses:
                 gate.refuses = new = True
     return Balanced(new, forgives)
+
+
+def _solve_in_step(demands: list[Demand], groups: list[list[Gate]], gates: list[Gate]) -> None:
+    in_step = [demand for demand in demands if demand.in_step]
+    for demand in in_step:
+        demand.look()
+    for _ in range(_LOOKS_MAX):
+        _solve(demands, groups, gates)
+        changed = [demand.look() for demand in in_step]
+        if not any(changed):
+            break
 
 
 def _solve(demands: list[Demand], groups: list[list[Gate]], gates: list[Gate]) -> None:

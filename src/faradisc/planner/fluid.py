@@ -1,5 +1,6 @@
 """The fluid engine: one step per second, over rates instead of requests. A second in which keys follow one
-another has a step for each, if a partition may have too little for it. Where seconds are much work and alike,
+another has a step for each, if a partition may have too little for it, unless clients come back to it anyway
+(planner/windows.py). Where seconds are much work and alike,
 a step takes several (planner/steady.py).
 
 In each step the requests of every stream are divided over the partitions by the weights of its keys
@@ -40,6 +41,7 @@ from faradisc.planner.steady import CHARGED_S, LONGEST_S, Steadiness
 from faradisc.planner.steps import Batch, FlowSource, Guest, Source, Step
 from faradisc.planner.streams import Flow, Stream
 from faradisc.planner.turnstile import RATIO
+from faradisc.planner.windows import heed_order
 from faradisc.planner.world import World
 
 _MASK = ONE - 1
@@ -174,8 +176,8 @@ class FluidEngine:
         batches = [batch for source in self._sources for batch in source.take(second)]
         cuts = self._cuts(batches, second)
         self._ticks += 1
-        if not cuts:
-            self._run(Step(second, now, SECOND_NS), batches)
+        if not cuts or all(_comes_back(state, second) for state, count, _ in batches if count):
+            self._run(Step(second, now, SECOND_NS, in_order=bool(cuts)), batches)
             return
         for begin, end in pairwise([0, *cuts, ONE]):
             begin_ns, end_ns = begin * SECOND_NS >> BITS, end * SECOND_NS >> BITS
@@ -218,6 +220,8 @@ class FluidEngine:
             crowd.load_gates(nano, step.now, step.lasting_ns)
         if step.is_part:
             overdraw(demands)
+        if step.in_order:
+            heed_order(demands, step)
         short = any(demand.returning or demand.short() for demand in demands)
         short = short or any(crowd.short() for crowd in crowds)
         forgives = False
@@ -482,6 +486,17 @@ def _charge(step: Step, states: Iterable[StreamState], begin: int, end: int) -> 
     if last < end:
         for state in states:
             state.charge(step, last, end)
+
+
+def _comes_back(state: StreamState, second: int) -> bool:
+    """Whether those whom a partition refuses come back to it, so that a second in which it has
+    its turn only for a while is one step all the same (planner/windows.py). Not where keys of an index follow
+    one another.
+    """
+    indexes = state.stream.indexes
+    return bool(state.retries.waits) and not any(
+        index.keys.shape(second, *state.among).cuts for index in indexes
+    )
 
 
 def _seconds(lasting_ns: int) -> int:

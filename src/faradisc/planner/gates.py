@@ -4,7 +4,7 @@ asked for, and what part of it is let through (planner/balance.py sets that)."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from faradisc.capacity.config import SECOND_NS
 from faradisc.capacity.partitions import Cell
@@ -146,6 +146,17 @@ class LaneGate(Gate):
         return held + bucket.rate * lasting_ns
 
 
+class Turn(NamedTuple):
+    """What a partition is asked for in a part of a step."""
+
+    begin: float
+    end: float
+    """Of 0..1."""
+    nano: int
+    at_once: float
+    """What part of the refused comes back soon."""
+
+
 class CellGate(Gate):
     """One direction of one partition."""
 
@@ -172,6 +183,23 @@ class CellGate(Gate):
         self.unseen -= count
         self._room = self._room - room if self.unseen else WATCH_ROOM
         return max(room, 1)
+
+    def wait_for_turn(self, now: int, lasting_ns: int, turn: Turn) -> None:
+        """Some of what it is asked for is asked in a part of the step only."""
+        begin, end, nano, at_once = turn
+        cell = self.cell
+        income = cell.rate * lasting_ns
+        held = cell.balance(now)
+        others = self.load - nano
+        spilled = max(held + (income - others) * begin - cell.cap, 0.0)
+        then = held + (income - others) * begin - spilled
+        refused = max(nano + (others - income) * (end - begin) - then, 0.0)
+        rest = (income - others) * (1.0 - end) - refused * min(2.0 * at_once * (1.0 - end), 1.0)
+        available = held + income - int(spilled + max(rest, 0.0))
+        self.available = max(min(self.available, available), 0)
+        if spilled:
+            self.at_ns = now + int((spilled + cell.cap - held) / cell.rate)
+        self.calm_below = min(self.calm_below, int(income * (1.0 - begin)))
 
     @property
     def bucket(self) -> Bucket | None:

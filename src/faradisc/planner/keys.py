@@ -16,7 +16,7 @@ Sources: capacity.md sections 3.3 (the models), 1.8 (S-110 to S-113: which are g
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -120,6 +120,16 @@ class Shape:
     def cuts(self) -> Sequence[int]:
         """Where in 0..ONE one key ends and the next one begins, if they are taken in order."""
         return self._upto[:-1] if self.ordered else ()
+
+    def window(self, keys: Iterable[Key]) -> tuple[int, int]:
+        """From when to when, of 0..ONE, some of its keys are asked for, if they are taken in order."""
+        names = {key.name for key in keys}
+        mine = [
+            (upto - key.weight, upto)
+            for key, upto in zip(self.keys, self._upto, strict=True)
+            if key.name in names
+        ]
+        return mine[0][0], mine[-1][1]
 
     def during(self, begin: int, end: int) -> Shape:
         """What is asked for in a part of the second, `begin` to `end` of 0..ONE."""

@@ -66,6 +66,11 @@ class Retries:
     """Before the second attempt, the third, ..."""
 
     @cached_property
+    def fixed(self) -> bool:
+        """Whether those who were refused together come back together."""
+        return bool(self.waits) and all(wait.least_ms == wait.most_ms for wait in self.waits)
+
+    @cached_property
     def attempts(self) -> int:
         return len(self.waits) + 1
 

@@ -63,6 +63,13 @@ class Share:
         self.hot = [(key.name, mine) for key, mine in self._heavy[:FEW_KEYS]]
         self._places: dict[tuple[str, int], list[bytes]] = {}
 
+    @property
+    def window(self) -> tuple[int, int] | None:
+        """From when to when, of 0..ONE, its keys are asked for, if they follow one another."""
+        if not self._shape.cuts or not self._heavy:
+            return None
+        return self._shape.window(key for key, _ in self._heavy)
+
     def tell(self, note: LaneNote, half_units: int, nano: int, turn: int) -> None:
         """Tell what has been kept back: to the book of keys each key's part of the refused attempts, to the
         partition what it has served, to its watch at which keys. A request costs `half_units`, which are

@@ -24,6 +24,8 @@ class Step:
     begin: int = 0
     end: int = ONE
     seconds: int = 1
+    in_order: bool = False
+    """Whether keys follow one another within it and partitions feel that (planner/windows.py)."""
 
     @property
     def is_part(self) -> bool:

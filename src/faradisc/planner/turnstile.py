@@ -31,12 +31,14 @@ class Turnstile:
 
     __slots__ = (
         "_horizon", "_last", "_left", "_lost", "_phase", "_refused", "_retries", "_rows", "_served",
-        "waiting",
+        "lasting", "waiting",
     )  # fmt: skip
 
     def __init__(self, retries: Retries) -> None:
         self.waiting = 0
         """Requests that will come back."""
+        self.lasting = 1.0
+        """For what part of a second its first attempts came, when they came last (planner/windows.py)."""
         self._retries = retries
         self._horizon = retries.horizon_s + 1
         self._rows: list[list[int] | None] = [None] * self._horizon

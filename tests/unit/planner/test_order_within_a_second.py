@@ -31,6 +31,25 @@ def test_an_upload_in_order_asks_one_partition_after_another(per_key: int) -> No
     assert max(differences(one, other).values()) <= 1
 
 
+@pytest.mark.parametrize(("per_key", "write"), [(100, 100), (100, 240), (44, 160)])
+def test_an_upload_in_order_that_is_refused_comes_back_where_it_was(per_key: int, write: int) -> None:
+    """Half a second of one key, and another; those who are refused come back to it while others have their
+    turn."""
+    one, other = both(f"""
+        duration: 5m
+        retries: standard
+        partition_caps: 60/20
+        tables: {{T: {{read: 5, write: {write}, sort_key: true, partitions: 12}}}}
+        traffic:
+          - operation: PutItem
+            rate: 200
+            keys: {{sequential: {{items_per_key: {per_key}}}}}
+            item_size: 1 KB
+    """)
+    assert one.totals.throttled_percent > 5
+    assert max(differences(one, other).values()) <= 1
+
+
 def test_keys_of_an_index_follow_one_another_in_both_engines() -> None:
     """Where the index's keys move on, no partition of it is asked for everything; in steps all writes used to
     have the index's first keys, second after second."""

@@ -1,0 +1,62 @@
+"""Keys that follow one another within a second, in one step of the fluid engine.
+
+A partition whose key has its turn from the middle of a second on fills up until then, and what flows in
+beyond its cap is lost; what flows in when the turn is over is of use to those who come back, as far as there
+are so many. So each such partition has less in this second than what it holds and earns. Clients that wait
+for fixed times come back together, and for as long as they came first.
+
+Where nobody comes back, and where keys of an index follow one another, the second is divided into steps
+instead (fluid.py).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from faradisc.planner.gates import Turn
+from faradisc.planner.keys import ONE
+
+if TYPE_CHECKING:
+    from faradisc.planner.demands import Demand
+    from faradisc.planner.gates import CellGate
+    from faradisc.planner.shares import Share
+    from faradisc.planner.steps import Step
+
+
+def heed_order(demands: list[Demand], step: Step) -> None:
+    """Count out what the gates lose. Requires: they know what is asked of them."""
+    turns: dict[CellGate, Turn] = {}
+    for demand in demands:
+        retries = demand.state.retries
+        chain = demand.chains[0]
+        at_once = chain[1] if len(chain) > 1 else 0.0
+        for position, (share, count) in enumerate(demand.portions):
+            if count:
+                window = _note(turns, share, count * demand.partition_nano, at_once)
+                if window is not None and retries.fixed:
+                    demand.lot.turnstile(share.cell).lasting = (window[1] - window[0]) / ONE
+            elif retries.fixed and position in demand.back:
+                lasting = demand.lot.turnstile(share.cell).lasting
+                if lasting < 1.0 and share.gate not in turns:
+                    nano = sum(demand.back[position]) * demand.partition_nano
+                    turns[share.gate] = Turn(1.0 - lasting, 1.0, nano, at_once)
+    for gate, turn in turns.items():
+        gate.wait_for_turn(step.now, step.lasting_ns, turn)
+
+
+def _note(turns: dict[CellGate, Turn], share: Share, nano: int, at_once: float) -> tuple[int, int] | None:
+    window = share.window
+    if window is None or not nano:
+        return None
+    begin, end = window
+    turn = Turn(begin / ONE, end / ONE, nano, at_once)
+    before = turns.get(share.gate)
+    if before is not None:
+        turn = Turn(
+            min(turn.begin, before.begin),
+            max(turn.end, before.end),
+            turn.nano + before.nano,
+            max(turn.at_once, before.at_once),
+        )
+    turns[share.gate] = turn
+    return window
