@@ -1,6 +1,5 @@
 """The fluid engine: one step per second, over rates instead of requests. A second in which keys follow one
-another has a step for each, if a partition may have too little for it, unless clients come back to it anyway
-(planner/windows.py). Where seconds are much work and alike,
+another has a step for each, if a partition may have too little for it, unless clients retry (planner/windows.py). Where seconds are much work and alike,
 a step takes several (planner/steady.py).
 
 In each step the requests of every stream are divided over the partitions by the weights of its keys
@@ -176,7 +175,7 @@ class FluidEngine:
         batches = [batch for source in self._sources for batch in source.take(second)]
         cuts = self._cuts(batches, second)
         self._ticks += 1
-        if not cuts or all(_comes_back(state, second) for state, count, _ in batches if count):
+        if not cuts or all(state.retries.waits for state, count, _ in batches if count):
             self._run(Step(second, now, SECOND_NS, in_order=bool(cuts)), batches)
             return
         for begin, end in pairwise([0, *cuts, ONE]):
@@ -257,7 +256,7 @@ class FluidEngine:
 
     def _note_steadiness(self, step: Step, demands: list[Demand], forgives: bool) -> None:
         left_behind = any(state.asked and not state.first for state in self._states)
-        if step.is_part or left_behind or forgives:
+        if step.is_part or step.in_order or left_behind or forgives:
             self._steadiness.forget()
             return
         counts = tuple([state.asked for state in self._states])
@@ -486,17 +485,6 @@ def _charge(step: Step, states: Iterable[StreamState], begin: int, end: int) -> 
     if last < end:
         for state in states:
             state.charge(step, last, end)
-
-
-def _comes_back(state: StreamState, second: int) -> bool:
-    """Whether those whom a partition refuses come back to it, so that a second in which it has
-    its turn only for a while is one step all the same (planner/windows.py). Not where keys of an index follow
-    one another.
-    """
-    indexes = state.stream.indexes
-    return bool(state.retries.waits) and not any(
-        index.keys.shape(second, *state.among).cuts for index in indexes
-    )
 
 
 def _seconds(lasting_ns: int) -> int:

@@ -229,7 +229,11 @@ class StreamState:
         rest = sorted((share for cell, share in refusing.items() if cell not in known), key=_ratio)
         leaders: dict[tuple[int, int], Cell] = {}
         for share in first + rest:
-            found[share.cell] = leaders.setdefault(_burden(share, steps), share.cell)
+            if share.window is not None:
+                # Its key leaves it alone, and with it those who come back.
+                found[share.cell] = share.cell
+            else:
+                found[share.cell] = leaders.setdefault(_burden(share, steps), share.cell)
         return found
 
     def _left_behind(self, position: int) -> set[Cell]:

@@ -5,8 +5,7 @@ beyond its cap is lost; what flows in when the turn is over is of use to those w
 are so many. So each such partition has less in this second than what it holds and earns. Clients that wait
 for fixed times come back together, and for as long as they came first.
 
-Where nobody comes back, and where keys of an index follow one another, the second is divided into steps
-instead (fluid.py).
+Where nobody comes back, the second is divided into steps instead (fluid.py).
 """
 
 from __future__ import annotations
@@ -40,6 +39,10 @@ def heed_order(demands: list[Demand], step: Step) -> None:
                 if lasting < 1.0 and share.gate not in turns:
                     nano = sum(demand.back[position]) * demand.partition_nano
                     turns[share.gate] = Turn(1.0 - lasting, 1.0, nano, at_once)
+        for index in demand.indexes:
+            first = index.nano * (demand.crowd_first + sum([count for _, count in demand.portions]))
+            for share, weight in index.parts:
+                _note(turns, share, int(first * weight), at_once)
     for gate, turn in turns.items():
         gate.wait_for_turn(step.now, step.lasting_ns, turn)
 

@@ -50,6 +50,32 @@ def test_an_upload_in_order_that_is_refused_comes_back_where_it_was(per_key: int
     assert max(differences(one, other).values()) <= 1
 
 
+@pytest.mark.parametrize("keys", ["{uniform: 100000}", "{sequential: {items_per_key: 100}}"])
+def test_those_whom_an_index_refuses_come_back_to_the_partition_that_refused_them(keys: str) -> None:
+    """Two keys of the index take turns of half a second. What their partitions refused came back to one of
+    both, when their keys had left: 12 % were lost."""
+    one, other = both(f"""
+        duration: 5m
+        retries: standard
+        partition_caps: 60/20
+        tables:
+          T:
+            read: 5
+            write: 400
+            sort_key: true
+            partitions: 12
+            indexes:
+              by-batch:
+                read: 5
+                write: 100
+                keys: {{sequential: {{items_per_key: 100}}}}
+                partitions: 8
+        traffic: [{{operation: PutItem, rate: 200, keys: {keys}, item_size: 1 KB}}]
+    """)
+    assert one.totals.throttled_percent > 5
+    assert max(differences(one, other).values()) <= 1
+
+
 def test_keys_of_an_index_follow_one_another_in_both_engines() -> None:
     """Where the index's keys move on, no partition of it is asked for everything; in steps all writes used to
     have the index's first keys, second after second."""
