@@ -1,6 +1,6 @@
 """The fluid engine: one step per second, over rates instead of requests. A second in which keys follow one
-another has a step for each, if a partition may have too little for it, unless clients retry (planner/windows.py). Where seconds are much work and alike,
-a step takes several (planner/steady.py).
+another has a step for each, if a partition may have too little for it, unless clients retry
+(planner/windows.py). Where seconds are much work and alike, a step takes several (planner/steady.py).
 
 In each step the requests of every stream are divided over the partitions by the weights of its keys
 (`Share`s). Where everything fits, it is charged at once. Where something is short, every gate lets through
