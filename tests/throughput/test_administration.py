@@ -31,11 +31,14 @@ class Site:
             aws_access_key_id="any",
             aws_secret_access_key="any",
         )
+        self.create("Orders", 10)
+
+    def create(self, name: str, write_units: int) -> None:
         self.client.create_table(
-            TableName="Orders",
+            TableName=name,
             KeySchema=[{"AttributeName": "p", "KeyType": "HASH"}],
             AttributeDefinitions=[{"AttributeName": "p", "AttributeType": "S"}],
-            ProvisionedThroughput={"ReadCapacityUnits": 10, "WriteCapacityUnits": 10},
+            ProvisionedThroughput={"ReadCapacityUnits": 10, "WriteCapacityUnits": write_units},
         )
         self.post("/_faradisc/clock", {"advance_s": 1})
 
@@ -91,13 +94,7 @@ def test_the_clock_is_moved(site: Site) -> None:
 
 
 def test_a_full_partition_splits_as_it_would_have_had_nobody_moved_the_clock(site: Site) -> None:
-    site.client.create_table(
-        TableName="Large",
-        KeySchema=[{"AttributeName": "p", "KeyType": "HASH"}],
-        AttributeDefinitions=[{"AttributeName": "p", "AttributeType": "S"}],
-        ProvisionedThroughput={"ReadCapacityUnits": 10, "WriteCapacityUnits": 100},
-    )
-    site.post("/_faradisc/clock", {"advance_s": 1})
+    site.create("Large", 100)
     site.post("/_faradisc/capacity/Large", {"profile": "aws:3000/1000/16KB"})
     for number in range(20):
         site.client.put_item(TableName="Large", Item={"p": {"S": str(number)}, "v": {"S": "x" * 1000}})

@@ -153,8 +153,9 @@ class Turn(NamedTuple):
     end: float
     """Of 0..1."""
     nano: int
+    """Nano-units asked for then."""
     at_once: float
-    """What part of the refused comes back soon."""
+    """What part of the refused comes back within the second, 0..1."""
 
 
 class CellGate(Gate):
@@ -185,7 +186,8 @@ class CellGate(Gate):
         return max(room, 1)
 
     def wait_for_turn(self, now: int, lasting_ns: int, turn: Turn) -> None:
-        """Some of what it is asked for is asked in a part of the step only."""
+        """Some of what it is asked for is asked in a part of the step only: leave out what flows in while the
+        bucket is full before that, and what nobody asks for after it. Requires: it knows what is asked."""
         begin, end, nano, at_once = turn
         cell = self.cell
         income = cell.rate * lasting_ns
