@@ -32,14 +32,11 @@ if TYPE_CHECKING:
     from faradisc.planner.demands import Demand
     from faradisc.planner.shares import Crowd
 
-_TURNS_MAX = 60
-_CLOSE = 1e-5
-_GATES_MANY = 40
-_TURNS_OF_MANY = 8
-_CLOSE_OF_MANY = 1e-3
-"""Of many gates each ratio is good enough within this part of itself, or if a better one changes what passes
-by less than half a request, or after so many turns: what passes too much is debt, what passes too little is
-there in the next second, and ratios begin where they were."""
+_TURNS_MAX = 8
+_CLOSE = 1e-3
+"""A ratio is good enough within this part of itself, or if a better one changes what passes by less than half
+a request, or after so many turns: what passes too much is debt, what passes too little is there in the next
+second, and ratios begin where they were."""
 _LOOKS_MAX = 4
 _PAIRS_MAX = 100
 """Where more partitions than this meet those of indexes, what they do in step is worked out for flocks."""
@@ -142,15 +139,14 @@ def _solve_in_step(demands: list[Demand], groups: list[list[Gate]], gates: list[
 
 
 def _solve(demands: list[Demand], groups: list[list[Gate]], gates: list[Gate]) -> None:
-    many = len(gates) > _GATES_MANY
-    for _ in range(_TURNS_OF_MANY if many else _TURNS_MAX):
+    for _ in range(_TURNS_MAX):
         settled = True
         for group in groups:
             _load(demands, gates)
             for gate in group:
                 before = gate.ratio
                 gate.ratio = ratio = _fitting(gate)
-                settled = settled and abs(ratio - before) <= (_near(gate) if many else _CLOSE)
+                settled = settled and abs(ratio - before) <= _near(gate)
         if settled:
             break
 
@@ -229,9 +225,9 @@ def _sort_out(gate: Gate, into: dict[int, Gate]) -> None:
 
 
 def _near(gate: Gate) -> float:
-    """How far from its present ratio a gate's ratio may be, if it is one of many."""
+    """How far from its present ratio a gate's ratio may be."""
     half = gate.cost / (2 * gate.available) if gate.available and gate.cost > 0 else 0.0
-    return gate.ratio * max(_CLOSE_OF_MANY, half)
+    return gate.ratio * max(_CLOSE, half)
 
 
 def _fitting(gate: Gate) -> float:

@@ -10,7 +10,6 @@ is a lot for each combination.
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from itertools import accumulate, pairwise, product
 from math import frexp, prod
 from typing import TYPE_CHECKING
@@ -205,11 +204,12 @@ class StreamState:
         self._lots = {key: Lot(key, self.retries) for key in keys}
         self._weigh()
         of_lots = [upto - under for under, upto in pairwise([0, *self._upto])]
+        known = [set(cells) for cells in zip(*before, strict=True)]
         for old in before.values():
             heirs = [
                 (lot, weight)
                 for lot, weight in zip(self._lots.values(), of_lots, strict=True)
-                if all(map(_succeeds, lot.cells, old.cells, self._known(before), leads))
+                if all(map(_succeeds, lot.cells, old.cells, known, leads))
             ]
             old.bequeath(heirs)
 
@@ -247,11 +247,6 @@ class StreamState:
             and cell.partition.state != "retired"
             and any(turnstile.waiting for turnstile in lot.turnstiles.values())
         }
-
-    @staticmethod
-    def _known(before: Collection[tuple[Cell | None, ...]]) -> list[set[Cell | None]]:
-        """Per index the partitions that had lots of their own."""
-        return [set(cells) for cells in zip(*before, strict=True)]
 
     # --- Time ---------------------------------------------------------------------------------
 
