@@ -102,7 +102,7 @@ class Lane:
         """The only cell, as long as the tick lasts; None where there are several."""
         self._left = 0
         """Half units of the table's balance that no cell was given yet."""
-        self._creditors: set[Cell] = set()
+        self._creditors: dict[Cell, None] = {}
         """The cells that were given credit in this tick."""
 
     # --- The hot path: one read or write of one item ---
@@ -151,7 +151,7 @@ class Lane:
         given = max(0, min(_whole(cell, self._tick_began), self._left, CREDIT_MAX))
         cell.credit = given
         self._left -= given
-        self._creditors.add(cell)
+        self._creditors[cell] = None
         return given
 
     def book(self) -> None:

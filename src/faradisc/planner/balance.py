@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from faradisc.planner.demands import Demand
     from faradisc.planner.shares import Crowd
 
-_TURNS_MAX = 8
+_TURNS_MAX = 5
 _CLOSE = 1e-3
 """A ratio is good enough within this part of itself, or if a better one changes what passes by less than half
 a request, or after so many turns: what passes too much is debt, what passes too little is there in the next

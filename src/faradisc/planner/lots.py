@@ -150,7 +150,7 @@ class StreamState:
         self._parts = []
         weights: list[dict[Cell | None, float]] = []
         for position, shares in enumerate(self._shares):
-            own = {lot.cells[position] for lot in self._lots.values()}
+            own = dict.fromkeys(lot.cells[position] for lot in self._lots.values())
             leads = self._leads[position]
             parts: dict[Cell | None, Parts] = {cell: [] for cell in own}
             for share in shares:
