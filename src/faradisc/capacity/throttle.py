@@ -30,6 +30,9 @@ class Cause(Enum):
     PROVISIONED = "ProvisionedThroughputExceeded"
     KEY_RANGE = "KeyRangeThroughputExceeded"
 
+    # That of `Enum` is a function of Python, and refusals are counted by cause.
+    __hash__ = object.__hash__
+
 
 METRIC_OF_CAUSE: dict[Cause, str] = {
     Cause.ACCOUNT: "AccountLimitThrottleEvents",

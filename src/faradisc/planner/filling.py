@@ -48,7 +48,7 @@ def fill(demands: list[Demand]) -> None:
             gates: list[Gate] = [demand.gate, *demand.beyond()]
             if passage.share is not None:
                 gates.append(passage.share.gate)
-            if any(_has_room(gate) for gate in gates):
+            if any(map(_has_room, gates)):
                 owed = passage.turnstile.owes
                 if owed is not None:
                     waiting.append((-owed, len(waiting), passage, gates))

@@ -260,8 +260,17 @@ class Sequential:
     per_key: int
     sort: Sort
     prefix: str = "U"
+    _asked: tuple[int, int, int] = field(default=(-1, 0, 0), repr=False)
+    _shape: Shape | None = field(default=None, repr=False)
 
     def shape(self, second: int, first: int, count: int) -> Shape:
+        asked = (second, first, count)
+        if self._shape is None or asked != self._asked:
+            self._asked = asked
+            self._shape = self._new_shape(first, count)
+        return self._shape
+
+    def _new_shape(self, first: int, count: int) -> Shape:
         last = first + max(count, 1) - 1
         keys = range(first // self.per_key, last // self.per_key + 1)
         if len(keys) > NAMED_KEYS_MAX or self.per_key == 1:
@@ -276,14 +285,16 @@ class Sequential:
             )
             for number in keys
         ]
-        return replace(named(weights, 1, self.sort), ordered=True)
+        return named(weights, 1, self.sort, ordered=True)
 
     @property
     def words(self) -> str:
         return f"one key after another, {self.per_key:,} requests each"
 
 
-def named(weights: Sequence[tuple[str, int]], suffixes: int, sort: Sort, tail: int = 0) -> Shape:
+def named(
+    weights: Sequence[tuple[str, int]], suffixes: int, sort: Sort, tail: int = 0, *, ordered: bool = False
+) -> Shape:
     """A shape of named keys, each divided by suffixes; what is beyond NAMED_KEYS_MAX joins the tail."""
     keys: list[Key] = []
     given = 0
@@ -299,7 +310,7 @@ def named(weights: Sequence[tuple[str, int]], suffixes: int, sort: Sort, tail: i
         # Nothing but the remainder of divisions: the first key has it.
         keys[0] = Key(keys[0].name, keys[0].weight + rest, keys[0].prefix)
         rest = 0
-    return Shape(tuple(keys), rest, sort)
+    return Shape(tuple(keys), rest, sort, ordered=ordered)
 
 
 def single(name: str, suffixes: int, sort: Sort) -> Fixed:

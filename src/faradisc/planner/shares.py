@@ -27,7 +27,7 @@ _WATCHED_KEYS = 64
 _WATCHED_PLACES = 48
 """Places by which keys' items are represented in a watched partition, each key's by its part of them. A watch
 has room for them (64): of more, it would know those that it was told last, and not what is in the middle."""
-_KEY_PLACES = 16
+_KEY_PLACES = 8
 """One key has no more than this, nor has all that is without a name."""
 
 
