@@ -276,5 +276,3 @@ class UnsupportedOperation(ValidationException):
 
 class StorageError(Exception):
     """An engine could not do what was asked. Translated into an ApiError at one border only."""
-
-    retryable: ClassVar[bool] = False

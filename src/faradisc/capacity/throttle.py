@@ -50,13 +50,6 @@ def reason(kind: ResourceKind, direction: Direction, cause: Cause) -> str:
     return f"{kind}{'Read' if direction == 'R' else 'Write'}{cause.value}"
 
 
-REASONS: tuple[str, ...] = tuple(
-    reason(kind, direction, cause)
-    for kind in ("Table", "Index")
-    for direction in ("R", "W")
-    for cause in Cause
-)
-
 TABLE_PROVISIONED = (
     "The level of configured provisioned throughput for the table was exceeded. "
     "Consider increasing your provisioning level with the UpdateTable API."

@@ -53,26 +53,28 @@ def address(_: click.Context, __: click.Parameter, url: str | None) -> str | Non
     return whole
 
 
+def endpoint(command: Callable[..., None]) -> Callable[..., None]:
+    """The options that say which server: `url` and `region`."""
+    command = click.option("--region", default=None, help="Region; otherwise the environment's.")(command)
+    return click.option(
+        "--url",
+        default=LOCAL_URL,
+        show_default=True,
+        envvar=ENVIRONMENT_PREFIX + "URL",
+        callback=address,
+        help="Endpoint of the database.",
+    )(command)
+
+
 def which_database(command: Callable[..., None]) -> Callable[..., None]:
     """The options that say which: `url`, `data_dir` and `region`, for `reached`."""
-    for option in (
-        click.option("--region", default=None, help="Region; otherwise the environment's."),
-        click.option(
-            "--data-dir",
-            type=click.Path(exists=True, file_okay=False, path_type=Path),
-            default=None,
-            help="Data directory that no server has open, in place of --url.",
-        ),
-        click.option(
-            "--url",
-            default=LOCAL_URL,
-            show_default=True,
-            envvar=ENVIRONMENT_PREFIX + "URL",
-            help="Endpoint of the database.",
-        ),
-    ):
-        command = option(command)
-    return command
+    directory = click.option(
+        "--data-dir",
+        type=click.Path(exists=True, file_okay=False, path_type=Path),
+        default=None,
+        help="Data directory that no server has open, in place of --url.",
+    )
+    return endpoint(directory(command))
 
 
 @contextmanager

@@ -7,23 +7,15 @@ from pathlib import Path
 
 import click
 
-from faradisc.cli.databases import LOCAL_URL
+from faradisc.cli.databases import endpoint
 from faradisc.cli.failing import fail
-from faradisc.server.settings import ENVIRONMENT_PREFIX
 
 PAUSE_S = 0.1
 
 
 @click.command()
 @click.argument("directory", type=click.Path(path_type=Path))
-@click.option(
-    "--url",
-    default=LOCAL_URL,
-    show_default=True,
-    envvar=ENVIRONMENT_PREFIX + "URL",
-    help="Endpoint of the database.",
-)
-@click.option("--region", default=None, help="Region; otherwise the environment's.")
+@endpoint
 @click.option("--replace", is_flag=True, help="Delete tables that exist, and make them anew.")
 @click.option(
     "--parameter",

@@ -10,9 +10,8 @@ from typing import Any
 
 import click
 
-from faradisc.cli.databases import LOCAL_URL, address
+from faradisc.cli.databases import endpoint
 from faradisc.cli.failing import fail
-from faradisc.server.settings import ENVIRONMENT_PREFIX
 
 
 @click.group()
@@ -20,22 +19,9 @@ def streams() -> None:
     """Read a table's stream."""
 
 
-def _endpoint(command: Callable[..., None]) -> Callable[..., None]:
-    """The options that say whom to ask."""
-    command = click.option("--region", default=None, help="Region; otherwise the environment's.")(command)
-    return click.option(
-        "--url",
-        default=LOCAL_URL,
-        show_default=True,
-        envvar=ENVIRONMENT_PREFIX + "URL",
-        callback=address,
-        help="Endpoint of the database.",
-    )(command)
-
-
 @streams.command()
 @click.argument("table")
-@_endpoint
+@endpoint
 @click.option(
     "--from",
     "start",
@@ -82,7 +68,7 @@ def in_words(record: dict[str, Any]) -> str:
 
 @streams.command()
 @click.argument("table")
-@_endpoint
+@endpoint
 @click.option("--handler", required=True, help="module:function, or an http:// address that takes events.")
 @click.option("--group", required=True, help="Consumer group; its workers share the stream.")
 @click.option("--worker", default=None, help="This worker's name in the group; made up by default.")

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 from faradisc import errors
 
@@ -200,8 +200,6 @@ class Closed(errors.StorageError):
 
 class InUse(errors.StorageError):
     """Another process owns the directory; a retry helps once that one has ended."""
-
-    retryable: ClassVar[bool] = True
 
 
 class NewerFormat(errors.StorageError):
