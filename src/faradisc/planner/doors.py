@@ -108,14 +108,16 @@ class Group:
 
     __slots__ = (
         "admitted", "closed_ns", "doors", "drawn", "fresh", "held", "left", "most", "opens_ns", "packet",
-        "passages", "pool", "returns", "second_admitted", "second_asked", "state", "stretch_admitted",
-        "stretch_asked", "tolls", "watched", "weight",
+        "passages", "pool", "returns", "rises", "second_admitted", "second_asked", "state",
+        "stretch_admitted", "stretch_asked", "tolls", "watched", "weight",
     )  # fmt: skip
 
-    def __init__(self, state: StreamState, passages: list[Passage], returns: Returns) -> None:
+    def __init__(self, state: StreamState, passages: list[Passage], returns: Returns, *, rises: bool) -> None:
         self.state = state
         self.passages = passages
         self.returns = returns
+        self.rises = rises
+        """Whether sort keys are times."""
         self.weight = 0
         """Of the stream's requests, of `ONE`. 0: its keys have moved on."""
         self.most = 0.0
@@ -184,6 +186,21 @@ class Group:
 
     def _tell_watches(self, count: int, now: int, random: Random) -> None:
         """Tell which keys those are for that are admitted."""
+        places = None
+        first_ns = now
+        if self.rises or self.drawn:
+            places, attempts = self._choose(random)
+            first_ns -= self.state.retries.mean_waits_ms[attempts] * MILLI_NS
+        for number, passage in enumerate(self.passages):
+            watch = passage.cell.watch
+            if watch is not None and passage.half_units:
+                share = passage.share
+                place = share.place(random) if places is None else places[number]
+                watch.add(share.placed_at(place, first_ns) if self.rises else place, passage.nano * count)
+
+    def _choose(self, random: Random) -> tuple[Places | None, int]:
+        """One of those who are admitted: where it is for, if its keys were drawn, and how many attempts
+        it has made before."""
         again = self.pool[1:]
         returns = random.random() * sum(self.pool) < sum(again)
         older = max(len(self.drawn) - self.fresh, 0)
@@ -193,16 +210,10 @@ class Group:
         elif self.drawn:
             places = self.drawn.pop(min(older, len(self.drawn) - 1))
             self.fresh = max(self.fresh - 1, 0)
-        first_ns = now
-        if returns:
-            (attempt,) = random.choices(range(1, len(self.pool)), again)
-            first_ns -= self.state.retries.mean_waits_ms[attempt] * MILLI_NS
-        for number, passage in enumerate(self.passages):
-            watch = passage.cell.watch
-            if watch is not None and passage.half_units:
-                share = passage.share
-                place = share.place(random) if places is None else places[number]
-                watch.add(share.placed_at(place, first_ns), passage.nano * count)
+        if not returns:
+            return places, 0
+        (attempts,) = random.choices(range(1, len(self.pool)), again)
+        return places, attempts
 
     def note(self, asked: int, admitted: int) -> None:
         """Count attempts of a second, and what those that were admitted took and left there."""
@@ -292,11 +303,10 @@ def count_groups(streams: Iterable[Stream]) -> int:
     )
 
 
-def earned_by(groups: Iterable[Group]) -> dict[Bucket, float]:
-    """All buckets that groups meet, and what each earns: units per second."""
-    lanes = dict.fromkeys([passage.lane for group in groups for passage in group.passages])
+def earned_by(lanes: Iterable[Lane]) -> dict[Bucket, float]:
+    """All buckets of lanes, and what each earns: units per second."""
     found: list[Bucket | None] = []
-    for lane in lanes:
+    for lane in dict.fromkeys(lanes):
         cells = lane.cells
         found += (*lane.quotas, lane.maximum, lane.bucket, *cells, *[cell.share for cell in cells])
     return {bucket: bucket.rate / bucket.scale for bucket in found if bucket is not None}
@@ -304,6 +314,7 @@ def earned_by(groups: Iterable[Group]) -> dict[Bucket, float]:
 
 def look_again(groups: Iterable[Group]) -> None:
     """See when groups are let in, after buckets have been charged by others."""
+    groups = list(groups)
     for door in dict.fromkeys([door for group in groups for door in group.doors]):
         door.look()
     for group in groups:

@@ -20,7 +20,7 @@ Source: docs/decisions/0015.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import accumulate, product
+from itertools import accumulate, chain, product
 from random import Random
 
 from faradisc.capacity.buckets import Bucket
@@ -43,11 +43,13 @@ from faradisc.planner.observe import Observer
 from faradisc.planner.pace import STRETCH_S, Pace
 from faradisc.planner.placing import heaviness, place
 from faradisc.planner.repeats import Repeats
-from faradisc.planner.returns import Returns, packets_of, some_of
+from faradisc.planner.returns import packets_of, returns_of, some_of, spread
 from faradisc.planner.shares import Gates, Share
 from faradisc.planner.streams import BILLION, Flow
 from faradisc.planner.world import World
 
+_FEW = 40
+"""No more packets than this in a slice each have a moment of their own."""
 _CLEAR = 3
 """Of more packets than this, how many miss a stretch of time is hardly chance."""
 Batch = tuple[GroupedFlow, list[int], Shape]
@@ -79,6 +81,8 @@ class Openings:
         self._tick = 0
         self._second = 0
         self._due = -1
+        self._stale = False
+        """Whether buckets have been charged by others since they were looked at."""
 
     def _begin(self, flow: Flow) -> GroupedFlow:
         random = self._random
@@ -104,6 +108,9 @@ class Openings:
         if repeats.plays(second, begin_ns):
             repeats.play_second(second, [count for _, of_streams, _ in batches for count in of_streams])
         else:
+            if self._stale:
+                look_again(chain.from_iterable(self._clusters))
+                self._stale = False
             repeats.begin(second, self._clusters)
             counts: dict[Group, int] = {}
             asked: list[int] = []
@@ -141,14 +148,15 @@ class Openings:
             return
         self._due = self._world.due
         self._gates.tidy(now)
-        groups = [group for stream in self._streams for group in stream.groups.values()]
-        earned = earned_by(groups)
+        earned = earned_by([note.lane for stream in self._streams for note in stream.notes])
         if moved or earned != self._earned:
+            groups = [group for stream in self._streams for group in stream.groups.values()]
             self._clusters = find_doors(groups, self._packet_s)
             self._repeats.look(self._second, earned, moved=moved)
             self._earned = earned
+            self._stale = False
         else:
-            look_again(groups)
+            self._stale = True
 
     def finish(self) -> None:
         """The run is over: whoever still waits is lost."""
@@ -192,7 +200,7 @@ class Openings:
             cells = tuple([share.cell for share in mine])
             group = groups.get(cells)
             if group is None:
-                group = groups[cells] = self._new_group(stream.state, mine)
+                group = groups[cells] = self._new_group(stream, mine)
                 changed = True
             group.weight = ONE
             for passage, share in zip(group.passages, mine, strict=True):
@@ -217,7 +225,8 @@ class Openings:
         stream.upto = list(accumulate([group.weight for group in groups.values()]))
         return changed
 
-    def _new_group(self, state: StreamState, shares: Iterable[Share]) -> Group:
+    def _new_group(self, grouped: GroupedStream, shares: Iterable[Share]) -> Group:
+        state = grouped.state
         stream = state.stream
         asked = [
             (stream.note, stream.half_units, stream.grows, stream.eventual),
@@ -227,7 +236,9 @@ class Openings:
             Passage(note, share, half_units, grows, eventual=eventual)
             for (note, half_units, grows, eventual), share in zip(asked, shares, strict=True)
         ]
-        return Group(state, passages, Returns(state.retries, self._slices, self._random))
+        rises = any(shape.sort == "rising" for shape in grouped.shapes)
+        returns = returns_of(state.retries, self._slices, self._random)
+        return Group(state, passages, returns, rises=rises)
 
     def _be_stranger(self, group: Group) -> None:
         """The keys have left these partitions, and some of their requests still come back."""
@@ -242,39 +253,92 @@ class Openings:
         """A second's requests whose admission depends on each other."""
         slices, random = self._slices, self._random
         end_ns = begin_ns + SECOND_NS
-        busy = [group for group in cluster if group in counts or group.returns.waiting]
-        left = [_packed(group, counts.get(group, 0)) for group in busy]
-        for group in busy:
-            group.look()
-        for door in dict.fromkeys([door for group in busy for door in group.doors]):
+        busy = []
+        for group in cluster:
+            count = counts.get(group, 0)
+            if count or group.returns.waiting:
+                group.look()
+                come = spread(_packed(group, count), group.packet, slices, random)
+                busy.append((group, group.returns, come))
+        doors = dict.fromkeys([door for group, _, _ in busy for door in group.doors])
+        for door in doors:
             door.shut_ns = min(max(door.opens_ns - begin_ns, 0), SECOND_NS)
+        end = begin_ns
         for number in range(slices):
-            begin, end = (begin_ns + SECOND_NS * at // slices for at in (number, number + 1))
+            begin, end = end, begin_ns + SECOND_NS * (number + 1) // slices
             tick = self._tick + number
             active = []
-            for position, group in enumerate(busy):
-                come = 0
-                if left[position]:
-                    come = packets_of(left[position], group.packet, 1 / (slices - number), random)
-                    left[position] -= come
-                pool = [come, *group.returns.take(tick)]
+            for group, returns, come in busy:
+                first = come[number]
+                if not first and not returns.waiting:
+                    continue
+                pool = returns.take(tick, first)
                 total = sum(pool)
-                if total:
-                    group.pool = pool
-                    group.second_asked += total
-                    group.left = total
-                    group.admitted = 0
-                    group.closed_ns = begin
-                    active.append(group)
-            self._let_in([group for group in active if group.opens_ns < end], begin, end, end_ns)
-            for group in active:
-                self._send_round(group, tick)
-        for group in busy:
+                if not total:
+                    continue
+                group.second_asked += total
+                if group.opens_ns >= end:
+                    lost = returns.refuse(pool, tick)
+                    if lost:
+                        group.state.flow.lost += lost
+                    continue
+                group.pool = pool
+                group.left = total
+                group.admitted = 0
+                group.closed_ns = begin
+                active.append(group)
+            if active:
+                if len(doors) == 1:
+                    self._let_in_at_one_door(active, begin, end, end_ns)
+                else:
+                    self._let_in(active, begin, end, end_ns)
+                for group in active:
+                    self._send_round(group, tick)
+        for group, _, _ in busy:
             if group.second_asked:
                 self._account(group)
 
     def _let_in(self, groups: list[Group], begin: int, end: int, second_ends: int) -> None:
         """Draw those who are admitted, in order of time."""
+        packets = [-(-group.left // group.packet) for group in groups]
+        if sum(packets) > _FEW:
+            self._let_in_many(groups, begin, end, second_ends)
+            return
+        random = self._random
+        point = random.random
+        for part, number in sorted(
+            [(point(), number) for number, count in enumerate(packets) for _ in range(count)]
+        ):
+            group = groups[number]
+            now = begin + int((end - begin) * part)
+            if group.opens_ns <= now:
+                group.admit(now, second_ends, random)
+
+    def _let_in_at_one_door(self, groups: list[Group], begin: int, end: int, second_ends: int) -> None:
+        """The same where all meet the same one: who it is that comes matters only while it is open."""
+        waiting = sum([-(-group.left // group.packet) for group in groups])
+        if waiting > _FEW:
+            self._let_in_many(groups, begin, end, second_ends)
+            return
+        random = self._random
+        point = random.random
+        group = groups[0]
+        least = (group.opens_ns - begin) / (end - begin)
+        for part in sorted([point() for _ in range(waiting)]):
+            if part < least:
+                continue
+            if len(groups) > 1:
+                chosen = int(point() * waiting)
+                for group in groups:
+                    chosen += -group.left // group.packet
+                    if chosen < 0:
+                        break
+                waiting -= 1
+            group.admit(begin + int((end - begin) * part), second_ends, random)
+            least = (group.opens_ns - begin) / (end - begin)
+
+    def _let_in_many(self, groups: list[Group], begin: int, end: int, second_ends: int) -> None:
+        """The same, without a look at those who are refused."""
         random = self._random.random
         now = begin
         while True:
@@ -311,29 +375,19 @@ class Openings:
 
     def _send_round(self, group: Group, tick: int) -> None:
         """A slice is over: who was not admitted comes back, or is lost."""
-        flow, retries = group.state.flow, group.state.retries
+        flow, returns, pool = group.state.flow, group.returns, group.pool
         admitted = group.admitted
-        group.second_admitted += admitted
-        rest = sum(group.pool)
-        last = retries.attempts - 1
-        for number, count in enumerate(group.pool):
-            if not count:
-                continue
-            refused = count
-            if admitted:
-                # As in a line of all, with the admitted ones anywhere in it.
-                served = admitted if rest == count else some_of(admitted, count / rest, self._random)
-                served = max(min(served, count), admitted - rest + count)
-                admitted -= served
-                refused -= served
-                if served:
-                    flow.at_attempt[number + 1] += served
-                    flow.waits[retries.mean_waits_ms[number]] += served
-            rest -= count
-            if number == last:
-                flow.lost += refused
-            elif refused:
-                group.returns.send(number, refused, tick)
+        if admitted:
+            waits = group.state.retries.mean_waits_ms
+            group.second_admitted += admitted
+            for number, served in _share_out(admitted, pool, self._random):
+                pool[number] -= served
+                returns.admit(number, served, tick)
+                flow.at_attempt[number + 1] += served
+                flow.waits[waits[number]] += served
+        lost = returns.refuse(pool, tick)
+        if lost:
+            flow.lost += lost
 
     def _account(self, group: Group) -> None:
         """A second is over."""
@@ -361,6 +415,28 @@ class Openings:
         passage.refused_whole += by_whole
         passage.refused_here += here - by_whole
         passage.share.denied += here
+
+
+def _share_out(admitted: int, pool: Sequence[int], random: Random) -> list[tuple[int, int]]:
+    """How many of those who are admitted have made so many attempts: as in a line of all, with the admitted
+    ones anywhere in it."""
+    rest = sum(pool)
+    if admitted == 1:
+        place = int(random.random() * rest)
+        for number, count in enumerate(pool):
+            place -= count
+            if place < 0:
+                return [(number, 1)]
+    found = []
+    for number, count in enumerate(pool):
+        if count and admitted:
+            served = admitted if rest == count else some_of(admitted, count / rest, random)
+            served = max(min(served, count), admitted - rest + count)
+            admitted -= served
+            rest -= count
+            if served:
+                found.append((number, served))
+    return found
 
 
 def _packed(group: Group, count: int) -> int:

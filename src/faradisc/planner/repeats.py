@@ -16,16 +16,16 @@ did not account for is asked for in those that are run next, a little at a time.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 
 from faradisc.capacity.admission import Lane
 from faradisc.capacity.buckets import Bucket
 from faradisc.capacity.config import SECOND_NS
 from faradisc.capacity.heat import Watch
+from faradisc.capacity.partitions import Cell
 from faradisc.capacity.throttle import Cause
 from faradisc.planner.doors import Door, Group, GroupedFlow, GroupedStream, Passage
-from faradisc.planner.fluid import refuse_at
 from faradisc.planner.observe import FlowNote, LaneNote, SecondPart
 from faradisc.planner.pace import RATE_PERCENT, STRETCH_S, Pace
 from faradisc.planner.shares import Gates
@@ -45,13 +45,39 @@ _PLACES = 8
 
 
 @dataclass(slots=True)
-class _GroupPart:
-    """What a group did in a stretch."""
+class _CellPart:
+    """What a partition served and refused in a stretch."""
 
-    group: Group
-    admitted: int
-    refused: list[tuple[int, int]]
-    """Per passage: by the whole, by the partition."""
+    note: LaneNote
+    cell: Cell
+    half_units: int = 0
+    charged: int = 0
+    """Requests."""
+    refused: int = 0
+    bytes: int = 0
+    """What admitted requests have left there,"""
+    items: int = 0
+    """and how many items."""
+    denied: list[tuple[Passage, int]] = field(default_factory=list)
+    """Refusals here and by the whole, by whose requests they were."""
+    told: list[tuple[Passage, int]] = field(default_factory=list)
+    """Admitted requests, likewise."""
+
+    def happen_again(self) -> None:
+        cell, noted = self.cell, self.note.cell(self.cell)
+        cell.spent += self.half_units
+        cell.charged += self.charged
+        noted.half_units += self.half_units
+        if self.refused:
+            noted.throttled += self.refused
+            cell.throttled += self.refused
+            cell.throttled_total += self.refused
+        for passage, count in self.denied:
+            passage.share.denied += count
+        if self.bytes or self.items:
+            part = cell.partition
+            part.bytes = max(part.bytes + self.bytes, 0)
+            part.items = max(part.items + self.items, 0)
 
 
 @dataclass(slots=True)
@@ -82,17 +108,16 @@ class _FlowPart:
 
 
 @dataclass(slots=True)
-class _BucketPart:
-    """What a bucket gave in a stretch, and gives for an admission at most: in its own nano-units."""
+class _BankPart:
+    """What a bucket that saves gave in a stretch, and gives for an admission at most: in its own
+    nano-units."""
 
     bucket: Bucket
     taken: int
     most: int
-    saves: bool
-    """Whether it could be a bank, if it were full."""
 
     def is_bank(self, now: int) -> bool:
-        return self.saves and self.bucket.scaled_balance(now) > _MARGIN * self.most
+        return self.bucket.scaled_balance(now) > _MARGIN * self.most
 
     def runs_out(self, now: int) -> bool:
         """Whether it is a bank, and would be none any more if it gave as much."""
@@ -115,24 +140,28 @@ class _Stretch:
 
     second: int
     """When they began."""
-    groups: list[_GroupPart]
+    cells: list[_CellPart]
     """All but those that nobody asked."""
+    charges: list[tuple[Lane, int, int]]
+    """How many requests lanes were charged so many half units for."""
     refused: list[tuple[Lane, Cause, int]]
-    """By lanes as a whole."""
     flows: list[_FlowPart]
     done: list[int]
     """Per stream: requests that were admitted or lost."""
     lanes: list[tuple[LaneNote, list[SecondPart]]]
-    buckets: list[_BucketPart]
+    buckets: list[Bucket]
+    """Those that save little,"""
+    banks: list[_BankPart]
+    """and those that do not."""
 
     def runs_out(self, now: int) -> bool:
         """Whether there is a bank that would be none any more."""
-        return any(part.runs_out(now) for part in self.buckets)
+        return any(part.runs_out(now) for part in self.banks)
 
     def heats_up(self) -> bool:
         """Whether there is a partition that may soon split for heat: it takes some minutes, which are not to
         be the same one."""
-        parts = [passage.cell.partition for part in self.groups for passage in part.group.passages]
+        parts = [part.cell.partition for part in self.cells]
         return any(part.hot_s and part.refused is None for part in parts)
 
 
@@ -233,15 +262,12 @@ class Repeats:
             return
         self._before = None
         asked = [group for group in before.groups if group.stretch_asked]
-        passages = [passage for group in asked for passage in group.passages if passage.refused_whole]
         self._block.append(
             _Stretch(
                 before.second,
-                [_part_of(group) for group in asked],
-                [
-                    (passage.lane, gates.lane(passage.note).cause, passage.refused_whole)
-                    for passage in passages
-                ],
+                _cells_of(asked),
+                _charges_of(asked),
+                _refusals_of(asked, gates),
                 [_state_of(flow.note).less(flow) for flow in before.flows],
                 [
                     count + waited - stream.on_their_way
@@ -250,9 +276,11 @@ class Repeats:
                     )
                 ],
                 list(before.lanes.items()),
+                [door.bucket for door in before.doors if not _saves(door.bucket)],
                 [
-                    _bucket_part(door, door.bucket.used - used)
+                    _BankPart(door.bucket, door.bucket.used - used, door.most * door.bucket.scale)
                     for door, used in zip(before.doors, before.used, strict=True)
+                    if _saves(door.bucket)
                 ],
             )
         )
@@ -301,25 +329,23 @@ class Repeats:
     def _begin_again(self, stretch: _Stretch, now: int) -> None:
         """All that ten seconds did, but for what lanes see second by second."""
         for bucket in stretch.buckets:
-            bucket.give_again(now)
-        for part in stretch.groups:
-            self._do_again(part, now)
+            bucket.hold(STRETCH_S * SECOND_NS)
+        for bank in stretch.banks:
+            bank.give_again(now)
+        for part in stretch.cells:
+            part.happen_again()
+            watch = part.cell.watch
+            if watch is not None:
+                for passage, admitted in part.told:
+                    self._tell_watch(watch, passage, admitted, now)
+        for lane, half_units, count in stretch.charges:
+            lane.counts[half_units] += count
         for lane, cause, count in stretch.refused:
             lane.events[cause] += count
         for flow in stretch.flows:
             flow.happen_again()
         for stream, done in zip(self._streams, stretch.done, strict=True):
             stream.surplus -= done
-
-    def _do_again(self, part: _GroupPart, now: int) -> None:
-        if part.admitted:
-            part.group.leave(part.admitted)
-        for passage, (whole, here) in zip(part.group.passages, part.refused, strict=True):
-            refuse_at(passage.note, passage.cell, here)
-            passage.share.denied += whole + here
-            watch = passage.cell.watch
-            if watch is not None and part.admitted and passage.half_units:
-                self._tell_watch(watch, passage, part.admitted, now)
 
     def _tell_watch(self, watch: Watch, passage: Passage, admitted: int, now: int) -> None:
         places = min(admitted, _PLACES)
@@ -369,11 +395,55 @@ def _state_of(note: FlowNote) -> _FlowPart:
     return _FlowPart(note, dict(note.at_attempt), dict(note.waits), counts)
 
 
-def _part_of(group: Group) -> _GroupPart:
-    refused = [(passage.refused_whole, passage.refused_here) for passage in group.passages]
-    return _GroupPart(group, group.stretch_admitted, refused)
+def _cells_of(groups: Iterable[Group]) -> list[_CellPart]:
+    found: dict[tuple[LaneNote, Cell], _CellPart] = {}
+    for group in groups:
+        admitted = group.stretch_admitted
+        for passage in group.passages:
+            key = passage.note, passage.cell
+            part = found.get(key)
+            if part is None:
+                part = found[key] = _CellPart(*key)
+            if passage.half_units and admitted:
+                part.half_units += passage.half_units * admitted
+                part.charged += admitted
+                part.told.append((passage, admitted))
+            part.bytes += passage.grows * admitted
+            part.refused += passage.refused_here
+            denied = passage.refused_here + passage.refused_whole
+            if denied:
+                part.denied.append((passage, denied))
+        first = group.passages[0]
+        found[first.note, first.cell].items += group.state.stream.items * admitted
+    return list(found.values())
 
 
-def _bucket_part(door: Door, taken: int) -> _BucketPart:
-    bucket = door.bucket
-    return _BucketPart(bucket, taken, door.most * bucket.scale, bucket.cap > bucket.rate * _BANK_NS)
+def _charges_of(groups: Iterable[Group]) -> list[tuple[Lane, int, int]]:
+    """By lanes and half units: how many were charged them."""
+    found: dict[tuple[Lane, int], int] = {}
+    for group in groups:
+        for passage in group.passages:
+            if passage.half_units:
+                key = passage.lane, passage.half_units
+                found[key] = found.get(key, 0) + group.stretch_admitted
+    return [(*key, count) for key, count in found.items() if count]
+
+
+def _refusals_of(groups: Iterable[Group], gates: Gates) -> list[tuple[Lane, Cause, int]]:
+    """By lanes: how many they have refused, as a whole and by their partitions."""
+    found: dict[tuple[Lane, Cause], int] = {}
+    for group in groups:
+        for passage in group.passages:
+            lane = passage.lane
+            for cause, count in (
+                (gates.lane(passage.note).cause, passage.refused_whole),
+                (Cause.KEY_RANGE, passage.refused_here),
+            ):
+                if count:
+                    found[lane, cause] = found.get((lane, cause), 0) + count
+    return [(*key, count) for key, count in found.items()]
+
+
+def _saves(bucket: Bucket) -> bool:
+    """Whether it could be a bank, if it were full."""
+    return bucket.cap > bucket.rate * _BANK_NS

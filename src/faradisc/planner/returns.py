@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import accumulate
 from math import sqrt
 from operator import add
 from random import Random
+from typing import Any, Protocol
 
 from faradisc.planner.retries import Retries
 
@@ -14,6 +17,8 @@ _FEW = 10
 """but as many rare ones, or, if no less than this are meant and no less are not, by a normal distribution;"""
 _MANY = 1000
 """and chance is none where so many are meant."""
+_SPREAD = 20
+"""No more than this per slice are spread one by one."""
 _TOLD_MOST = 8
 """So many packets are told at once when to come back."""
 _BITS = 32
@@ -56,20 +61,102 @@ def packets_of(count: int, packet: int, part: float, random: Random) -> int:
     return some_of(whole, part, random) * packet + (rest if random.random() < part else 0)
 
 
-class Returns:
-    """Refused requests, slice by slice.
+def spread(count: int, packet: int, slices: int, random: Random) -> list[int]:
+    """How many of them come in each slice, packets of so many being together. Requires: whole packets."""
+    found = [0] * slices
+    left = count // packet
+    if left <= _SPREAD * slices:
+        point = random.random
+        for _ in range(left):
+            found[int(point() * slices)] += packet
+        return found
+    for number in range(slices):
+        come = some_of(left, 1 / (slices - number), random)
+        found[number] = come * packet
+        left -= come
+    return found
 
-    Those who wait for a fixed time come back together. Those who wait for a time between two bounds come back
-    evenly over it, each at a moment of its own: a few are told theirs at once; of many who are still to come
-    each one comes in this slice as likely as it is due."""
+
+class Returns(Protocol):
+    """Refused requests under way to their next attempt, slice by slice."""
+
+    waiting: int
+    packet: int
+    """So many come together."""
+
+    def take(self, tick: int, first: int) -> list[int]:
+        """Who asks in this slice, by the number of attempts before; `first` have made none. Requires: every
+        slice is taken while anybody is waiting."""
+
+    def admit(self, number: int, count: int, tick: int) -> None:
+        """So many of those who have been taken in this slice, after so many attempts, are admitted."""
+
+    def refuse(self, pool: Sequence[int], tick: int) -> int:
+        """All others of this slice are refused, by the number of attempts before. Returns: how many had no
+        attempt left."""
+
+    def take_over(self, other: Any) -> None:
+        """The other's requests come back here. Requires: it is of the same kind."""
+
+
+def returns_of(retries: Retries, slices: int, random: Random) -> Returns:
+    """`slices`: per second."""
+    if all(wait.least_ms == wait.most_ms for wait in retries.waits):
+        return Cohorts(retries, slices)
+    return Scattered(retries, slices, random)
+
+
+class Cohorts:
+    """Those who wait for fixed times, if for any: who came in the same slice stay together."""
+
+    __slots__ = ("_cohorts", "_later", "packet", "waiting")
+
+    def __init__(self, retries: Retries, slices: int) -> None:
+        waits = [_span(wait.least_ms, wait.most_ms, slices)[0] for wait in retries.waits]
+        self._later = list(accumulate(waits, initial=0))
+        """In how many slices after the first attempt each one is made."""
+        self._cohorts = [0] * (self._later[-1] + 1)
+        """How many are under way that came first in each slice, modulo its length."""
+        self.waiting = 0
+        self.packet = 1
+
+    def take(self, tick: int, first: int) -> list[int]:
+        if not self.waiting and not first:
+            return []
+        cohorts = self._cohorts
+        place = tick % len(cohorts)
+        cohorts[place] = first
+        self.waiting += first
+        # Negative ones lie behind its end, where they belong.
+        return [cohorts[place - later] for later in self._later]
+
+    def admit(self, number: int, count: int, tick: int) -> None:
+        cohorts = self._cohorts
+        cohorts[tick % len(cohorts) - self._later[number]] -= count
+        self.waiting -= count
+
+    def refuse(self, pool: Sequence[int], tick: int) -> int:
+        lost = pool[-1]
+        if lost:
+            self.admit(-1, lost, tick)
+        return lost
+
+    def take_over(self, other: Cohorts) -> None:
+        self._cohorts = list(map(add, self._cohorts, other._cohorts))
+        self.waiting += other.waiting
+
+
+class Scattered:
+    """Those who wait for a time between two bounds. They come back evenly over it, each at a moment of its
+    own: a few are told theirs at once; of many who are still to come each one comes in this slice as likely
+    as it is due."""
 
     __slots__ = ("_begin", "_coming", "_due", "_random", "_spans", "_told", "_untold", "packet", "waiting")
 
     def __init__(self, retries: Retries, slices: int, random: Random) -> None:
-        """`slices`: per second."""
         self._random = random
         self._spans = [_span(wait.least_ms, wait.most_ms, slices) for wait in retries.waits]
-        horizon = max((last + 2 for _, last in self._spans), default=1)
+        horizon = max(last + 2 for _, last in self._spans)
         self._told = [[0] * horizon for _ in self._spans]
         """Per attempt and slice, modulo the horizon: who comes then."""
         self._begin = [[0] * horizon for _ in self._spans]
@@ -81,20 +168,54 @@ class Returns:
         self._untold = [0] * len(self._spans)
         self.waiting = 0
         self.packet = 1
-        """So many come together."""
 
-    def send(self, number: int, count: int, tick: int) -> None:
-        """So many have been refused in slice `tick`, for the time `number` (from 0)."""
+    def take(self, tick: int, first: int) -> list[int]:
+        found = [first]
+        if not self.waiting:
+            return found
+        place = tick % len(self._told[0])
+        for number, told in enumerate(self._told):
+            count = told[place]
+            told[place] = 0
+            if self._due[number] or self._coming[number]:
+                count += self._take_due(number, place)
+            found.append(count)
+        self.waiting -= sum(found) - first
+        if not self.waiting:
+            self._forget()
+        return found
+
+    def _take_due(self, number: int, place: int) -> int:
+        """Who comes of those that have been told nothing."""
+        begin = self._begin[number]
+        coming = self._coming[number] = self._coming[number] + begin[place]
+        begin[place] = 0
+        if not coming:
+            return 0
+        come = packets_of(self._untold[number], self.packet, coming / self._due[number], self._random)
+        self._due[number] -= coming
+        self._untold[number] -= come
+        return come
+
+    def admit(self, number: int, count: int, tick: int) -> None:
+        """They are not under way."""
+
+    def refuse(self, pool: Sequence[int], tick: int) -> int:
+        for number, count in enumerate(pool[: len(self._spans)]):
+            if count:
+                self._send(number, count, tick)
+        return pool[-1] if len(pool) > len(self._spans) else 0
+
+    def _send(self, number: int, count: int, tick: int) -> None:
+        """So many have been refused, for the time `number` (from 0)."""
         self.waiting += count
         first, last = self._spans[number]
         told = self._told[number]
-        if first == last:
-            told[(tick + first) % len(told)] += count
-        elif count <= _TOLD_MOST * self.packet:
-            while count:
-                come = min(count, self.packet)
-                told[(tick + self._random.randint(first, last)) % len(told)] += come
-                count -= come
+        if count <= _TOLD_MOST * self.packet:
+            random, width = self._random.random, last - first + 1
+            while count > 0:
+                told[(tick + first + int(random() * width)) % len(told)] += min(count, self.packet)
+                count -= self.packet
         else:
             begin = self._begin[number]
             each = (count << _BITS) // (last - first + 1)
@@ -103,29 +224,6 @@ class Returns:
             self._due[number] += each * (last - first + 1)
             self._untold[number] += count
 
-    def take(self, tick: int) -> list[int]:
-        """Who comes back in this slice, by the number of attempts before. Requires: every slice is taken
-        while anybody is waiting."""
-        if not self.waiting:
-            return []
-        found = []
-        for number, begin in enumerate(self._begin):
-            place = tick % len(begin)
-            count, self._told[number][place] = self._told[number][place], 0
-            coming = self._coming[number] = self._coming[number] + begin[place]
-            begin[place] = 0
-            if coming:
-                part = coming / self._due[number]
-                come = packets_of(self._untold[number], self.packet, part, self._random)
-                self._due[number] -= coming
-                self._untold[number] -= come
-                count += come
-            found.append(count)
-        self.waiting -= sum(found)
-        if not self.waiting:
-            self._forget()
-        return found
-
     def _forget(self) -> None:
         """Nobody is under way, whoever was due."""
         for begin in self._begin:
@@ -133,8 +231,7 @@ class Returns:
         self._coming = [0] * len(self._spans)
         self._due = [0] * len(self._spans)
 
-    def take_over(self, other: Returns) -> None:
-        """The other's requests come back here."""
+    def take_over(self, other: Scattered) -> None:
         for rows, theirs in ((self._told, other._told), (self._begin, other._begin)):
             for row, their in zip(rows, theirs, strict=True):
                 row[:] = map(add, row, their)

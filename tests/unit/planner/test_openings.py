@@ -10,8 +10,8 @@ import pytest
 from faradisc.planner import singly
 from faradisc.planner.loading import load_plan
 from faradisc.planner.outcome import Outcome
-from faradisc.planner.retries import Retries, Wait, legacy, standard
-from faradisc.planner.returns import Returns, packets_of, some_of
+from faradisc.planner.retries import NO_RETRIES, Retries, Wait, legacy, standard
+from faradisc.planner.returns import packets_of, returns_of, some_of, spread
 from faradisc.planner.run import run
 from unit.planner.agreement import LIMIT_PERCENT, assert_accounted, assert_agreement, both, differences
 from unit.planner.planned import MOST_RETRIES, RETRIES, planned, resource
@@ -210,28 +210,72 @@ def test_some_of_many(count: int, part: float, packet: int) -> None:
         assert some_of(count, part, Random(1)) == packets_of(count, 1, part, Random(1))
 
 
-@pytest.mark.parametrize("retries", [standard(), legacy(), Retries("one", (Wait(300, 700),))])
+@pytest.mark.parametrize("packet", [1, 4])
+@pytest.mark.parametrize("count", [0, 12, 100_000])
+def test_a_second_is_spread_over_its_slices(count: int, packet: int) -> None:
+    random = Random(1)
+    drawn = [spread(count, packet, 5, random) for _ in range(400)]
+    assert all(sum(each) == count for each in drawn)
+    assert all(come % packet == 0 for each in drawn for come in each)
+    for number in range(5):
+        mean = sum([each[number] for each in drawn]) / len(drawn)
+        assert mean == pytest.approx(count / 5, abs=5 * (packet * count * 0.16 / len(drawn)) ** 0.5)
+
+
+ONE_WAIT = Retries("one", (Wait(300, 700),))
+
+
+@pytest.mark.parametrize("retries", [NO_RETRIES, standard(), legacy(), ONE_WAIT])
 def test_all_come_back_in_their_time(retries: Retries) -> None:
     """In slices of a tenth of a second: evenly over the time that clients wait."""
-    for number, wait in enumerate(retries.waits):
-        returns = Returns(retries, 10, Random(number))
-        returns.send(number, 10_000, 5)
-        came = {tick: sum(returns.take(tick)) for tick in range(6, 300)}
-        assert sum(came.values()) == 10_000
-        assert returns.waiting == 0
-        slices = [tick - 5 for tick, count in came.items() if count]
-        assert slices[0] >= max(wait.least_ms // 100, 1)
-        assert slices[-1] <= max(wait.most_ms // 100, 1)
-        mean = sum((tick - 5) * count for tick, count in came.items()) / 10_000
-        assert mean == pytest.approx(max((slices[0] + slices[-1]) / 2, 1), rel=0.02)
+    returns = returns_of(retries, 10, Random(1))
+    came: list[dict[int, int]] = [{} for _ in range(retries.attempts)]
+    lost = 0
+    for tick in range(5, 300):
+        pool = returns.take(tick, 10_000 if tick == 5 else 0)
+        for number, count in enumerate(pool):
+            if count:
+                came[number][tick] = count
+        lost += returns.refuse(pool, tick) if any(pool) else 0
+    assert lost == 10_000
+    assert returns.waiting == 0
+    first = last = mean = 5.0
+    for mine, wait in zip(came[1:], retries.waits, strict=True):
+        assert sum(mine.values()) == 10_000
+        least, most = max(wait.least_ms // 100, 1), max(wait.most_ms // 100, 1)
+        first, last, mean = first + least, last + most, mean + (least + most) / 2
+        assert first <= min(mine)
+        assert max(mine) <= last
+        assert sum([tick * count for tick, count in mine.items()]) / 10_000 == pytest.approx(mean, rel=0.02)
 
 
-def test_returns_are_taken_over() -> None:
-    one, other = (Returns(standard(), 10, Random(1)) for _ in range(2))
-    one.send(0, 3, 0)
-    other.send(0, 4, 0)
-    other.send(2, 5, 0)
+@pytest.mark.parametrize("retries", [standard(), legacy()])
+def test_who_is_admitted_does_not_come_back(retries: Retries) -> None:
+    returns = returns_of(retries, 10, Random(1))
+    came = [0] * retries.attempts
+    for tick in range(300):
+        pool = returns.take(tick, 100 if tick == 0 else 0)
+        for number, count in enumerate(pool):
+            came[number] += count
+            if number == 1 and count:
+                served = (count + 1) // 2
+                returns.admit(1, served, tick)
+                pool[1] -= served
+        if any(pool):
+            returns.refuse(pool, tick)
+    assert came[:2] == [100, 100]
+    assert len(set(came[2:])) == 1
+    assert came[2] <= 50
+    assert returns.waiting == 0
+
+
+@pytest.mark.parametrize("retries", [standard(), legacy()])
+def test_returns_are_taken_over(retries: Retries) -> None:
+    one, other = (returns_of(retries, 10, Random(1)) for _ in range(2))
+    for returns, counts in ((one, (3, 0)), (other, (4, 5))):
+        for tick, count in enumerate(counts):
+            returns.refuse(returns.take(tick, count), tick)
     one.take_over(other)
     assert one.waiting == 12
-    came = [one.take(tick) for tick in range(1, 60)]
-    assert [sum(numbers) for numbers in zip(*filter(None, came), strict=True)] == [7, 0, 5]
+    assert sum([one.refuse(pool, tick) for tick in range(2, 600) if (pool := one.take(tick, 0))]) == 12
+    assert one.waiting == 0
