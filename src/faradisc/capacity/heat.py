@@ -90,11 +90,13 @@ def step(part: Partition, used: tuple[int, int], config: CapacityConfig) -> bool
     """
     hot = False
     for cell, nano in ((part.reads, used[0]), (part.writes, used[1])):
-        if not (nano or cell.heat or cell.throttled or cell.watch):
+        throttled = cell.throttled
+        if not (nano or cell.heat or throttled or cell.watch):
             continue
         cell.heat = (cell.heat * _KEPT + nano // HEAT_STEP_S * _ADDED) // _OF
-        throttled, cell.throttled = cell.throttled, 0
-        cell.minute_throttled += throttled
+        if throttled:
+            cell.throttled = 0
+            cell.minute_throttled += throttled
         if not config.heat_split:
             continue
         if throttled or utilisation_percent(cell) >= config.heat_percent:

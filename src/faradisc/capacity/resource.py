@@ -372,12 +372,13 @@ class Resource:
             lane.tally.clear()
             lane.events.clear()
         events: list[Event] = []
+        config, promised = self.config, self._promised
         for part in list(self.partitions.partitions):
             reads, writes = part.reads, part.writes
             used = (_fold(reads) if reads.charged else 0, _fold(writes) if writes.charged else 0)
-            if self.config.enforce:
-                hot = heat.step(part, used, self.config)
-                if part.state == "active" and at >= part.cooldown_until_ns and not self._promised:
+            if config.enforce:
+                hot = heat.step(part, used, config)
+                if not promised and part.state == "active" and at >= part.cooldown_until_ns:
                     events += self._look_at(part, hot, at)
         if at % MINUTE_NS == 0:
             events += self._end_minute(at)

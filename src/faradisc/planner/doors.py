@@ -14,6 +14,7 @@ from random import Random
 from faradisc.capacity.admission import Lane
 from faradisc.capacity.buckets import Bucket
 from faradisc.capacity.config import HALF_UNIT
+from faradisc.capacity.heat import Watch
 from faradisc.capacity.partitions import Cell
 from faradisc.planner.events import MILLI_NS, Points
 from faradisc.planner.keys import Shape
@@ -164,9 +165,14 @@ class Group:
         if len(self.drawn) > _DRAWN_KEPT:
             del self.drawn[0]
 
-    def look(self) -> None:
-        """See whether a partition is watched in this second."""
-        self.watched = any(passage.cell.watch is not None for passage in self.passages)
+    def look(self, *, late: bool) -> None:
+        """See whether a partition is watched in this second. `late`: in the second half of the time only that
+        it takes until it splits."""
+        self.watched = False
+        for passage in self.passages:
+            cell = passage.cell
+            if cell.watch is not None and not (late and not is_told(cell, cell.watch)):
+                self.watched = True
 
     def admit(self, now: int, end: int, random: Random) -> None:
         """Charge the next ones, and see which doors that has shut, in a second that ends then."""
@@ -291,6 +297,12 @@ class GroupedFlow:
             for group in stream.groups.values():
                 group.drawn.clear()
                 group.fresh = 0
+
+
+def is_told(cell: Cell, watch: Watch) -> bool:
+    """Whether a hot partition has come half the way to its split. A watch has room for what it is told
+    from then on, so that of many partitions, or of what is repeated, it need not be told anything before."""
+    return cell.partition.hot_s * 2 >= watch.config.hot_for_s
 
 
 def count_groups(streams: Iterable[Stream]) -> int:

@@ -126,13 +126,13 @@ class LaneNote:
 
     def parts(self, seconds: int) -> list[SecondPart]:
         """What has been noted since the last second, divided evenly among so many."""
-        refused = [(cause, _evenly(count, seconds)) for cause, count in self.refused.items()]
+        refused = [(cause, evenly(count, seconds)) for cause, count in self.refused.items()]
         return [
             (offered, consumed, {cause: counts[passed] for cause, counts in refused if counts[passed]})
             for passed, (offered, consumed) in enumerate(
                 zip(
-                    _evenly(self.second_offered, seconds),
-                    _evenly(self.second_consumed, seconds),
+                    evenly(self.second_offered, seconds),
+                    evenly(self.second_consumed, seconds),
                     strict=True,
                 )
             )
@@ -182,7 +182,7 @@ class LaneNote:
         self.bank_max.append(sum(bank.cap // bank.scale for bank in held) if held else None)
 
 
-def _evenly(total: int, count: int) -> list[int]:
+def evenly(total: int, count: int) -> list[int]:
     return [total * (number + 1) // count - total * number // count for number in range(count)]
 
 

@@ -50,6 +50,8 @@ from faradisc.planner.world import World
 
 _FEW = 40
 """No more packets than this in a slice each have a moment of their own."""
+_MANY = 64
+"""Where there are more groups, a cut that is a little off matters little."""
 _CLEAR = 3
 """Of more packets than this, how many miss a stretch of time is hardly chance."""
 Batch = tuple[GroupedFlow, list[int], Shape]
@@ -81,6 +83,8 @@ class Openings:
         self._tick = 0
         self._second = 0
         self._due = -1
+        self._late = False
+        """Whether hot partitions are so many that they are watched in the second half of the time only."""
         self._stale = False
         """Whether buckets have been charged by others since they were looked at."""
 
@@ -119,7 +123,7 @@ class Openings:
                 counts.update(place(flow, mine, self._random, begin_ns))
                 asked += mine
             for cluster in self._clusters:
-                if not _serve_all(cluster, counts, begin_ns):
+                if not _serve_all(cluster, counts, begin_ns, late=self._late):
                     self._run_slices(cluster, counts, begin_ns)
             self._tick += self._slices
             repeats.end(second, asked, self._gates)
@@ -152,6 +156,7 @@ class Openings:
         if moved or earned != self._earned:
             groups = [group for stream in self._streams for group in stream.groups.values()]
             self._clusters = find_doors(groups, self._packet_s)
+            self._late = len(groups) > _MANY
             self._repeats.look(self._second, earned, moved=moved)
             self._earned = earned
             self._stale = False
@@ -257,7 +262,7 @@ class Openings:
         for group in cluster:
             count = counts.get(group, 0)
             if count or group.returns.waiting:
-                group.look()
+                group.look(late=self._late)
                 come = spread(_packed(group, count), group.packet, slices, random)
                 busy.append((group, group.returns, come))
         doors = dict.fromkeys([door for group, _, _ in busy for door in group.doors])
@@ -449,7 +454,7 @@ def _packed(group: Group, count: int) -> int:
     return come
 
 
-def _serve_all(cluster: list[Group], counts: dict[Group, int], now: int) -> bool:
+def _serve_all(cluster: list[Group], counts: dict[Group, int], now: int, *, late: bool) -> bool:
     """Charge a second's requests at once, if there is enough of everything and nobody comes back."""
     doors: dict[Door, None] = {}
     for group in cluster:
@@ -460,7 +465,7 @@ def _serve_all(cluster: list[Group], counts: dict[Group, int], now: int) -> bool
             doors[door] = None
     for group in cluster:
         count = counts.get(group, 0)
-        group.look()
+        group.look(late=late)
         if count and group.watched:
             return False
         for door, nano in group.tolls:

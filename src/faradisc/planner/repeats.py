@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from math import floor
 from random import Random
 
 from faradisc.capacity.admission import Lane
@@ -25,19 +26,21 @@ from faradisc.capacity.config import SECOND_NS
 from faradisc.capacity.heat import Watch
 from faradisc.capacity.partitions import Cell
 from faradisc.capacity.throttle import Cause
-from faradisc.planner.doors import Door, Group, GroupedFlow, GroupedStream, Passage
-from faradisc.planner.observe import FlowNote, LaneNote, SecondPart
+from faradisc.planner.doors import Door, Group, GroupedFlow, GroupedStream, Passage, is_told
+from faradisc.planner.observe import FlowNote, LaneNote, SecondPart, evenly
 from faradisc.planner.pace import RATE_PERCENT, STRETCH_S, Pace
 from faradisc.planner.shares import Gates
 
 _EARNED_SAME = 0.005
 """Buckets may earn so much more or less, of what all earn."""
+_SPLIT_SAME = 0.01
+"""Partitions that have split since a block was run earned such a part of it, at most."""
 _BANK_NS = 5 * SECOND_NS
 """A bucket that saves more than it earns in so much time is a bank,"""
 _MARGIN = 2
 """as long as it has more than so many of the largest admissions."""
 _CATCH_UP = 0.1
-"""What was left over is asked for together with ten times as many."""
+"""What was left over is asked for together with ten times as many, at least."""
 _COUNTED = ("attempts", "admitted", "throttled", "lost", "read_half", "write_half")
 """What is counted of a flow's requests."""
 _PLACES = 8
@@ -53,15 +56,30 @@ class _CellPart:
     half_units: int = 0
     charged: int = 0
     """Requests."""
-    refused: int = 0
     bytes: int = 0
     """What admitted requests have left there,"""
     items: int = 0
     """and how many items."""
+    refused: int = 0
     denied: list[tuple[Passage, int]] = field(default_factory=list)
     """Refusals here and by the whole, by whose requests they were."""
     told: list[tuple[Passage, int]] = field(default_factory=list)
     """Admitted requests, likewise."""
+
+    def divided(self) -> list[_CellPart]:
+        """The same after a split: what each child will serve. It is no more as hot as its parent, and only
+        the lane is told of what is refused."""
+        part, lane = self.cell.partition, self.note.lane
+        if part.state != "retired":
+            return [self]
+        children = [cell for cell in lane.cells if part.holds(cell.partition.low)]
+        each = [
+            evenly(count, len(children)) for count in (self.half_units, self.charged, self.bytes, self.items)
+        ]
+        found = []
+        for cell, half_units, charged, size, items in zip(children, *each, strict=True):
+            found.append(_CellPart(self.note, cell, half_units, charged, size, items))
+        return found
 
     def happen_again(self) -> None:
         cell, noted = self.cell, self.note.cell(self.cell)
@@ -145,6 +163,7 @@ class _Stretch:
     charges: list[tuple[Lane, int, int]]
     """How many requests lanes were charged so many half units for."""
     refused: list[tuple[Lane, Cause, int]]
+    """By lanes and causes."""
     flows: list[_FlowPart]
     done: list[int]
     """Per stream: requests that were admitted or lost."""
@@ -188,6 +207,9 @@ class Repeats:
         self._random = random
         self._settles_s = max([flow.flow.plan.retries.passing_s for flow in flows], default=0)
         self._earned: dict[Bucket, float] = {}
+        """When the present block began,"""
+        self._latest: dict[Bucket, float] = {}
+        """and now."""
         self._settled = 0
         """The second in which a block may begin."""
         self._block: list[_Stretch] = []
@@ -209,12 +231,25 @@ class Repeats:
     def look(self, second: int, earned: dict[Bucket, float], *, moved: bool) -> None:
         """Buckets may earn something else than they did, or be others (`moved`)."""
         before = self._earned
+        self._latest = earned
+        changed = [abs(earned.get(bucket, 0.0) - rate) for bucket, rate in before.items()]
         if not moved and earned.keys() == before.keys():
-            changed = sum([abs(earned[bucket] - rate) for bucket, rate in before.items()])
-            if changed <= _EARNED_SAME * sum(before.values()):
+            if sum(changed) <= _EARNED_SAME * sum(before.values()):
                 return
+        elif self._has_few_splits(earned, sum(changed)):
+            for stretch in self._block:
+                stretch.cells = [part for mine in stretch.cells for part in mine.divided()]
+            self._before = None
+            return
         self._earned = earned
         self._forget(second + self._settles_s)
+
+    def _has_few_splits(self, earned: dict[Bucket, float], changed: float) -> bool:
+        """Whether so few partitions have split that what was run can still be repeated."""
+        before = self._earned
+        banks = any(stretch.banks for stretch in self._block)
+        split = not earned.keys() >= before.keys()
+        return split and not banks and changed <= _SPLIT_SAME * sum(before.values())
 
     def _forget(self, settled: int) -> None:
         """Things are no more as they were. They will have settled in such a second."""
@@ -299,6 +334,7 @@ class Repeats:
         if not self._left:
             if was_playing:
                 self._block = []
+                self._earned = self._latest
             return False
         stretch = self._block[self._next]
         if not self._alike(stretch, second) or stretch.runs_out(now) or self._heats_up(stretch):
@@ -335,7 +371,7 @@ class Repeats:
         for part in stretch.cells:
             part.happen_again()
             watch = part.cell.watch
-            if watch is not None:
+            if watch is not None and is_told(part.cell, watch):
                 for passage, admitted in part.told:
                     self._tell_watch(watch, passage, admitted, now)
         for lane, half_units, count in stretch.charges:
@@ -369,8 +405,10 @@ class Repeats:
         """How many requests are to be run in a second in which so many come."""
         if not stream.surplus or not count:
             return count
-        most = int(count * _CATCH_UP + self._random.random())
-        more = max(min(stream.surplus, most), -most)
+        # What is run may be repeated, and then it is caught up with as often.
+        each = stream.surplus / (self._pace.block_s * (self._times + 1))
+        most = count * _CATCH_UP
+        more = floor(max(min(each, most), -most) + self._random.random())
         stream.surplus -= more
         return count + more
 
