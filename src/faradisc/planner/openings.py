@@ -40,7 +40,7 @@ from faradisc.planner.fluid import offer_all, refuse_at, refuse_whole
 from faradisc.planner.keys import BITS, GOLDEN, ONE, SILVER, Shape
 from faradisc.planner.lots import StreamState
 from faradisc.planner.observe import Observer
-from faradisc.planner.pace import STRETCH_S, Pace
+from faradisc.planner.pace import MANY_GROUPS, STRETCH_S, Pace
 from faradisc.planner.placing import heaviness, place
 from faradisc.planner.repeats import Repeats
 from faradisc.planner.returns import packets_of, returns_of, some_of, spread
@@ -50,8 +50,6 @@ from faradisc.planner.world import World
 
 _FEW = 40
 """No more packets than this in a slice each have a moment of their own."""
-_MANY = 64
-"""Where there are more groups, a cut that is a little off matters little."""
 _CLEAR = 3
 """Of more packets than this, how many miss a stretch of time is hardly chance."""
 Batch = tuple[GroupedFlow, list[int], Shape]
@@ -156,7 +154,7 @@ class Openings:
         if moved or earned != self._earned:
             groups = [group for stream in self._streams for group in stream.groups.values()]
             self._clusters = find_doors(groups, self._packet_s)
-            self._late = len(groups) > _MANY
+            self._late = len(groups) > MANY_GROUPS
             self._repeats.look(self._second, earned, moved=moved)
             self._earned = earned
             self._stale = False

@@ -35,6 +35,12 @@ RATE_PERCENT = 5
 """Rates may be this much different from when a block was run."""
 REPEATS_MAX = 119
 """A block of time is repeated no more often than this,"""
+BLOCK_S = 60
+"""lasts a minute,"""
+SHORT_BLOCK_S = 30
+"""or half of one, where it has many groups: what one does in this minute another does in the next;"""
+MANY_GROUPS = 64
+"""more than these are many;"""
 BLOCKS_MIN = 5
 """so many are run at least,"""
 BLOCK_REQUESTS_MIN = 20
@@ -87,6 +93,12 @@ class Pace:
     work: Work = Work()
     most_times: int = 0
     """A block is repeated no more often than this, be groups as many as they will."""
+    short_block_s: int = 60
+    """It has so many seconds if these are many."""
+
+    def block_with(self, groups: int) -> int:
+        """How many seconds a block has if there are so many groups."""
+        return self.short_block_s if groups > MANY_GROUPS else self.block_s
 
     def times_with(self, groups: int) -> int:
         """How often a block is repeated once there are so many groups: partitions split."""
@@ -111,7 +123,7 @@ def find_pace(flows: Sequence[Flow], duration_s: int) -> Pace | None:
         groups * duration_s * most_slices / SLICES_MAX,
         attempts / SLICES_MAX,
     )
-    block_s, most_times = _block(flows, duration_s)
+    block_s, short_block_s, most_times = _block(flows, duration_s)
     times = max(min(ceil(work.of()) - 1, most_times), 0)
     while times and not _repeat(flows, duration_s, block_s * (times + 1)):
         times //= 2
@@ -126,7 +138,8 @@ def find_pace(flows: Sequence[Flow], duration_s: int) -> Pace | None:
     if packet_s > most_packet_s or slices < least_slices or groups * duration_s > GROUPS_MAX * STRETCH_S:
         return None
     spare_s = int(duration_s * run * SPARE)
-    return Pace(packet_s, slices, block_s, times, spare_s, groups, work, max(most_times, 0))
+    most_times = max(most_times, 0)
+    return Pace(packet_s, slices, block_s, times, spare_s, groups, work, most_times, short_block_s)
 
 
 def _asked(flows: Iterable[Flow], duration_s: int) -> tuple[float, float]:
@@ -141,11 +154,15 @@ def _asked(flows: Iterable[Flow], duration_s: int) -> tuple[float, float]:
     return requests, attempts
 
 
-def _block(flows: Sequence[Flow], duration_s: int) -> tuple[int, int]:
-    """How many seconds have some requests of each flow, and how often they may be repeated."""
+def _block(flows: Sequence[Flow], duration_s: int) -> tuple[int, int, int]:
+    """How many seconds have some requests of each flow, at least a minute or half of one, and how often they
+    may be repeated."""
     rates = {flow: [flow.plan.rate.micro(second) for second in _looks(duration_s)] for flow in flows}
     slowest = min([rate for found in rates.values() for rate in found if rate], default=MICRO)
-    block_s = 60 * -(-BLOCK_REQUESTS_MIN * MICRO // (60 * slowest))
+    block_s, short_block_s = (
+        least_s * -(-BLOCK_REQUESTS_MIN * MICRO // (least_s * slowest))
+        for least_s in (BLOCK_S, SHORT_BLOCK_S)
+    )
     asked: dict[LaneNote, int] = {}
     most: dict[LaneNote, int] = {}
     for flow, found in rates.items():
@@ -155,7 +172,7 @@ def _block(flows: Sequence[Flow], duration_s: int) -> tuple[int, int]:
             most[note] = max(most.get(note, 0), stream.half_units)
     many = [LARGE_MIN * most[note] * _LOOKS * MICRO // max(units, 1) for note, units in asked.items()]
     least_s = max(BLOCKS_MIN * block_s, *many)
-    return block_s, min(duration_s // least_s - 1, REPEATS_MAX)
+    return block_s, short_block_s, min(duration_s // least_s - 1, REPEATS_MAX)
 
 
 def _repeat(flows: Iterable[Flow], duration_s: int, seconds: int) -> bool:

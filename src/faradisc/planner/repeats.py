@@ -319,7 +319,7 @@ class Repeats:
                 ],
             )
         )
-        if len(self._block) * STRETCH_S >= self._pace.block_s:
+        if len(self._block) * STRETCH_S >= self._pace.block_with(self._groups):
             self._left = len(self._block) * self._times
             self._next = 0
 
@@ -350,7 +350,7 @@ class Repeats:
         """Whether time is to be spared for what may split."""
         if self._spare_s <= 0 or not stretch.heats_up():
             return False
-        self._spare_s -= self._pace.block_s * max(self._groups / self._pace.groups, 1.0)
+        self._spare_s -= self._pace.block_with(self._groups) * max(self._groups / self._pace.groups, 1.0)
         return True
 
     def _alike(self, stretch: _Stretch, second: int) -> bool:
@@ -406,7 +406,7 @@ class Repeats:
         if not stream.surplus or not count:
             return count
         # What is run may be repeated, and then it is caught up with as often.
-        each = stream.surplus / (self._pace.block_s * (self._times + 1))
+        each = stream.surplus / (self._pace.block_with(self._groups) * (self._times + 1))
         most = count * _CATCH_UP
         more = floor(max(min(each, most), -most) + self._random.random())
         stream.surplus -= more

@@ -65,7 +65,7 @@ def test_large_requests_among_small_ones(
 def test_debts_that_are_forgiven(retries: str) -> None:
     """Ten seconds of five units may be owed, and a large write costs a hundred."""
     events, fluid = agree(f"""
-        duration: 6h
+        duration: 4h
         retries: {retries}
         tables: {{T: {{read: 5, write: 5, indexes: {{g: {{write: 20}}}}}}}}
         traffic:

@@ -109,6 +109,15 @@ def test_a_block_has_some_of_every_flow() -> None:
     found = pace_of(large="0.1")
     assert found is not None
     assert found.block_s == 240
+    assert found.block_with(pace.MANY_GROUPS) == 240
+    assert found.block_with(pace.MANY_GROUPS + 1) == 210
+
+
+def test_a_block_of_many_groups_is_shorter() -> None:
+    found = pace_of(large="100")
+    assert found is not None
+    assert found.block_with(pace.MANY_GROUPS) == pace.BLOCK_S
+    assert found.block_with(pace.MANY_GROUPS + 1) == pace.SHORT_BLOCK_S
 
 
 @pytest.mark.parametrize(
