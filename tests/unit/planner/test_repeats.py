@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from statistics import fmean
+
 import pytest
 
 from faradisc.planner import singly
@@ -177,3 +179,24 @@ def test_stretches_are_whole(repeated: Repeated) -> None:
 def test_equal_seeds_are_equal(repeated: Repeated) -> None:
     text = CAPS.format(duration="20m", retries="standard", large=3, small=100)
     assert repeated.run(text, 4) == repeated.run(text, 4)
+
+
+def test_what_is_caught_up_with_is_repeated_too(repeated: Repeated) -> None:
+    """Once partitions have split all is served. With a tenth more in each second that was run, hours
+    of a tenth too many took turns with hours of a tenth too few."""
+    found = repeated.run(
+        """
+        duration: 8h
+        retries: legacy
+        partition_caps: 60/20
+        tables: {T: {mode: on-demand, partitions: 4, sort_key: true}}
+        traffic:
+          - {name: large, operation: PutItem, rate: 0.5, item_size: 39 KB, keys: {uniform: 100000}}
+          - {name: small, operation: PutItem, rate: 200, item_size: 1 KB, keys: {uniform: 100000}}
+        """,
+        119,
+    )
+    series = resource(found, "T").write.consumed
+    hours = [fmean(series[first : first + 60]) for first in range(0, len(series), 60)]
+    assert max(hours[2:]) - min(hours[2:]) <= 0.04 * fmean(hours[2:])
+    assert_accounted(found)
