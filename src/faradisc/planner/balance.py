@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from faradisc.capacity.config import SECOND_NS
 from faradisc.planner.gates import CellGate, Gate, count_takers, count_whole, forgive, learn_grid
 from faradisc.planner.levels import set_ratios
+from faradisc.planner.loads import Loads
 from faradisc.planner.portions import value_of
 from faradisc.planner.turnstile import ANY
 
@@ -93,7 +94,7 @@ def balance(demands: list[Demand], lasting_ns: int) -> Balanced:
     forgives = any(gate.most < ANY for gate in gates)
     if lasting_ns == SECOND_NS:
         for demand in demands:
-            for gate in (demand.gate, *demand.beyond(), *(share.gate for share, _ in demand.portions)):
+            for gate in (demand.gate, *demand.beyond, *(share.gate for share, _ in demand.portions)):
                 count_whole(gate)
         for crowd in crowds:
             for share in crowd.tight:
@@ -131,18 +132,19 @@ def _solve_in_step(demands: list[Demand], groups: list[list[Gate]], gates: list[
     in_step = [demand for demand in demands if demand.in_step]
     for demand in in_step:
         demand.look()
+    loads = Loads(demands, gates)
     for _ in range(_LOOKS_MAX):
-        _solve(demands, groups, gates)
+        _solve(loads, groups)
         changed = [demand.look() for demand in in_step]
         if not any(changed):
             break
 
 
-def _solve(demands: list[Demand], groups: list[list[Gate]], gates: list[Gate]) -> None:
+def _solve(loads: Loads, groups: list[list[Gate]]) -> None:
     for _ in range(_TURNS_MAX):
         settled = True
         for group in groups:
-            _load(demands, gates)
+            loads.set()
             for gate in group:
                 before = gate.ratio
                 gate.ratio = ratio = _fitting(gate)
@@ -237,27 +239,3 @@ def _fitting(gate: Gate) -> float:
     if not gate.load:
         return gate.ratio
     return min(1.0, gate.ratio * gate.available / gate.load)
-
-
-def _load(demands: list[Demand], gates: list[Gate]) -> None:
-    """What is charged to every tight gate at the present ratios."""
-    for gate in gates:
-        gate.load = 0.0
-    for demand in demands:
-        base = demand.gate.ratio * demand.lift
-        passing = [index.cells_ratio() for index in demand.indexes]
-        for index, part in zip(demand.indexes, passing, strict=True):
-            base *= index.lane_ratio * part
-        total = demand.admit(base)
-        nano = demand.partition_nano
-        for bound, admitted in zip(demand.bound, demand.admitted, strict=True):
-            bound.gate.load += admitted * nano
-        demand.gate.load += total * demand.nano
-        for index, part in zip(demand.indexes, passing, strict=True):
-            charged = total * index.nano
-            index.gate.load += charged
-            if part:
-                tilts = index.tilts
-                others = tilts.get(None, 1.0)
-                for gate, weight in index.bound:
-                    gate.load += charged * weight * gate.ratio / part * tilts.get(gate, others)

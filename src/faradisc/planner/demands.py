@@ -36,7 +36,7 @@ _CROWD = 10
 class IndexDemand:
     """What the writes of one stream ask of one global index."""
 
-    __slots__ = ("bound", "charge", "gate", "nano", "parts", "tilts")
+    __slots__ = ("bound", "charge", "gate", "nano", "parts", "passing", "tilts")
 
     def __init__(self, charge: IndexCharge, parts: list[tuple[Share, float]], gate: LaneGate) -> None:
         self.charge = charge
@@ -46,6 +46,8 @@ class IndexDemand:
         self.gate = gate
         self.bound: list[tuple[CellGate, float]] = []
         """Those that are tight."""
+        self.passing = 1.0
+        """What part of the requests its partitions let through (`Demand.base`)."""
         self.tilts: dict[Gate | None, float] = {}
         """By partition, how many times as many requests come through as if nothing were in step; None: all
         that are not here."""
@@ -92,9 +94,9 @@ class Demand:
     """What one lot of a stream asks for in one second."""
 
     __slots__ = (
-        "admitted", "back", "bound", "chains", "crowd", "crowd_back", "crowd_first", "flocks", "free", "gate",
-        "in_flocks", "indexes", "lift", "lot", "met", "nano", "partition_nano", "passages", "portions",
-        "powers", "quiet_weight", "state", "tries",
+        "_beyond", "_powers", "admitted", "back", "bound", "chains", "crowd", "crowd_back", "crowd_first",
+        "flocks", "free", "gate", "in_flocks", "indexes", "lift", "lot", "met", "nano", "partition_nano",
+        "passages", "portions", "quiet_weight", "state", "tries",
     )  # fmt: skip
 
     def __init__(self, state: StreamState, lot: Lot, portions: list[tuple[Share, int]]) -> None:
@@ -115,8 +117,9 @@ class Demand:
         self.partition_nano = state.division.nano
         self.gate = state.gate
         self.indexes: list[IndexDemand] = []
+        self._beyond: list[Gate] | None = None
         self.bound: list[Bound] = []
-        self.powers: list[tuple[float, ...]] = []
+        self._powers: list[tuple[float, ...]] = []
         """The coefficients of their polynomials, power by power; if all of them are the same, once."""
         self.admitted: list[float] = []
         """How many of each come through, when that was last worked out (`admit`)."""
@@ -213,7 +216,7 @@ class Demand:
                 if back is not None:
                     rest = list(map(add, rest, back))
                 weight += share.weight
-        self.powers = list(zip(*[bound.attempts for bound in self.bound], strict=True))
+        self._powers.clear()
         self.quiet_weight = weight
         self.free = attempts_of(rest, chains)
         for index in self.indexes:
@@ -306,6 +309,14 @@ class Demand:
             ratio *= index.lane_ratio * index.cells_ratio()
         return ratio
 
+    def base(self) -> float:
+        """The part that passes what all of its requests meet, each at its present ratio."""
+        base = self.gate.ratio * self.lift
+        for index in self.indexes:
+            index.passing = passing = index.cells_ratio()
+            base *= index.lane_ratio * passing
+        return base
+
     def admit(self, base: float) -> float:
         """How many requests come through at the present ratios, `base` being that of the gates that all of
         them meet."""
@@ -313,32 +324,38 @@ class Demand:
         ratios = [base * bound.gate.ratio * bound.lift for bound in bounds]
         if not bounds:
             self.admitted = []
-        elif self.tries:
-            self.admitted = admitted_at_last(self.powers[0], ratios, self.tries)
         else:
-            self.admitted = admitted_at_once(self.powers, ratios)
+            powers = self._powers
+            if not powers:
+                powers += zip(*[bound.attempts for bound in bounds], strict=True)
+            if self.tries:
+                self.admitted = admitted_at_last(powers[0], ratios, self.tries)
+            else:
+                self.admitted = admitted_at_once(powers, ratios)
         return sum(self.admitted, base * value_of(self.free, 1.0 - base))
 
     @property
     def most(self) -> int:
         """How many more requests the table's bucket and its indexes may let through in this step."""
-        return min([self.gate.most, *(gate.most for gate in self.beyond())])
+        return min([self.gate.most, *(gate.most for gate in self.beyond)])
 
     def count_out(self, admitted: int) -> None:
         """So many have come through."""
         self.gate.most -= admitted
-        for gate in self.beyond():
+        for gate in self.beyond:
             gate.most -= admitted
 
+    @property
     def beyond(self) -> list[Gate]:
-        """The gates of indexes that all of these requests meet, and are charged by."""
-        found: list[Gate] = []
-        for index in self.indexes:
-            if index.nano:
-                found.append(index.gate)
-                if len(index.parts) == 1:
-                    found.append(index.parts[0][0].gate)
-        return found
+        """The gates of indexes that all of these requests meet, and are charged by. Requires: `indexes`."""
+        if self._beyond is None:
+            found = self._beyond = []
+            for index in self.indexes:
+                if index.nano:
+                    found.append(index.gate)
+                    if len(index.parts) == 1:
+                        found.append(index.parts[0][0].gate)
+        return self._beyond
 
     def lifts(self) -> dict[CellGate, float]:
         """By partition of the table, how many times as many requests come through as if nothing were in step;

@@ -44,13 +44,14 @@ def fill(demands: list[Demand]) -> None:
     """Let some through after all where a gate that stops requests has room left: those who are owed most."""
     waiting: list[tuple[int, int, Passage, list[Gate]]] = []
     for demand in demands:
+        common = [demand.gate, *demand.beyond]
+        room = any(map(_has_room, common))
         for passage in demand.passages:
-            gates: list[Gate] = [demand.gate, *demand.beyond()]
-            if passage.share is not None:
-                gates.append(passage.share.gate)
-            if any(map(_has_room, gates)):
+            own = None if passage.share is None else passage.share.gate
+            if room or (own is not None and _has_room(own)):
                 owed = passage.turnstile.owes
                 if owed is not None:
+                    gates = common if own is None else [*common, own]
                     waiting.append((-owed, len(waiting), passage, gates))
     heapify(waiting)
     filled = 0

@@ -10,6 +10,7 @@ is a lot for each combination.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import accumulate, pairwise, product
 from math import frexp, prod
 from typing import TYPE_CHECKING
@@ -201,17 +202,19 @@ class StreamState:
         if keys == list(before):
             self._weigh()
             return
-        self._lots = {key: Lot(key, self.retries) for key in keys}
-        self._weigh()
-        of_lots = [upto - under for under, upto in pairwise([0, *self._upto])]
         known = [set(cells) for cells in zip(*before, strict=True)]
-        for old in before.values():
-            heirs = [
-                (lot, weight)
-                for lot, weight in zip(self._lots.values(), of_lots, strict=True)
-                if all(map(_succeeds, lot.cells, old.cells, known, leads))
-            ]
-            old.bequeath(heirs)
+        heirs = {
+            key: list(product(*map(_successors, key, own, known, leads)))  # in the order of the lots
+            for key in before
+        }
+        self._lots = {key: before[key] if heirs.get(key) == [key] else Lot(key, self.retries) for key in keys}
+        self._weigh()
+        weights = {
+            key: upto - under for key, (under, upto) in zip(keys, pairwise([0, *self._upto]), strict=True)
+        }
+        for key, old in before.items():
+            if self._lots.get(key) is not old:
+                old.bequeath([(self._lots[heir], weights[heir]) for heir in heirs[key]])
 
     def _lead(self, position: int, steps: int) -> dict[Cell, Cell]:
         """The partitions of an index that refuse, or did lately, and after which of them the lot of each is
@@ -285,11 +288,14 @@ class StreamState:
             division.tell(index.note)
 
 
-def _succeeds(cell: Cell | None, old: Cell | None, known: set[Cell | None], leads: dict[Cell, Cell]) -> bool:
-    """Whether requests of the lot that was named after `old` may now be in one that is named after `cell`."""
+def _successors(
+    old: Cell | None, cells: Iterable[Cell], known: set[Cell | None], leads: dict[Cell, Cell]
+) -> list[Cell | None]:
+    """After which of these partitions the lots may now be named that have requests of the one that was named
+    after `old`."""
     if old in leads:
-        return cell is leads[old]
-    return cell is None or cell not in known
+        return [leads[old]]
+    return [None, *(cell for cell in cells if cell not in known)]
 
 
 def _is(one: object, other: object) -> bool:

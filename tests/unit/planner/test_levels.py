@@ -10,6 +10,7 @@ from faradisc.planner import balance, levels
 from faradisc.planner.demands import Demand
 from faradisc.planner.gates import Gate
 from faradisc.planner.loading import load_plan
+from faradisc.planner.loads import Loads
 from faradisc.planner.run import run
 
 SHORT = """
@@ -40,7 +41,7 @@ def test_every_gate_is_charged_what_it_has_or_lets_everything_through(
         cells: dict[Gate, None] = {bound.gate: None for demand in demands for bound in demand.bound}
         gates = [*lanes, *cells]
         told = [gate.load for gate in gates]
-        balance._load(demands, gates)
+        Loads(demands, gates).set()
         for gate, load in zip(gates, told, strict=True):
             assert gate.load == pytest.approx(load, rel=1e-6, abs=1.0)
             assert 0.0 <= gate.ratio <= 1.0

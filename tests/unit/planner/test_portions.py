@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from textwrap import dedent
+
 import pytest
 
+from faradisc.planner.loading import load_plan
+from faradisc.planner.loads import Loads
 from faradisc.planner.portions import admitted_at_last, admitted_at_once, attempts_of
 from faradisc.planner.retries import NO_RETRIES, Retries, legacy, standard
+from faradisc.planner.run import run
 
 COUNTS = (40.0, 7.0, 900.0, 5.0)
 RATIOS = [0.0, 0.03, 0.6, 1.0]
@@ -22,3 +27,40 @@ def test_all_attempts_at_once_or_each_as_it_comes(retries: Retries) -> None:
     assert found == pytest.approx(admitted_at_once(powers, RATIOS))
     assert found[0] == 0 and found[3] == 5
     assert found[1] == pytest.approx(7 * (1 - 0.97**retries.attempts))
+
+
+SHORT = """
+    duration: 90s
+    partition_caps: 300/100
+    tables:
+      T:
+        read: 100
+        write: 800
+        partitions: 4
+        indexes: {I: {read: 1, write: 200, partitions: 3, keys: {zipf: {keys: 9, exponent: 1.1}}}}
+    traffic:
+      - {name: a, operation: PutItem, rate: 900, keys: {zipf: {keys: 20, exponent: 0.9}}, retries: standard}
+      - {name: b, operation: PutItem, rate: 450, keys: {weighted: {A: 3, B: 1}}, retries: none}
+      - {name: c, operation: GetItem, rate: 500, keys: {weighted: {A: 1, C: 1}}, consistent: true}
+"""
+
+
+def test_all_demands_at_once_or_one_after_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of clients that try again differently often: some polynomials are longer than others."""
+    looked = set()
+    at_once = Loads._at_once
+
+    def both(loads: Loads, bases: list[float]) -> list[float]:
+        gates = [bound.gate for bound in loads._bounds]
+        totals = at_once(loads, bases)
+        found = [gate.load for gate in gates]
+        for gate in gates:
+            gate.load = 0.0
+        assert totals == pytest.approx(loads._by_steps(bases))
+        assert found == pytest.approx([gate.load for gate in gates])
+        looked.update(len(bound.attempts) for bound in loads._bounds)
+        return totals
+
+    monkeypatch.setattr(Loads, "_at_once", both)
+    run(load_plan(dedent(SHORT), "plan.yaml"), engine="fluid")
+    assert len(looked) == 2

@@ -1,0 +1,76 @@
+"""What is charged to every tight gate at the present ratios (planner/balance.py): of all demands at once, for
+this is where the time goes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from faradisc.planner.gates import Gate
+from faradisc.planner.portions import Bound, Polynomial, admitted_at_once
+
+if TYPE_CHECKING:
+    from faradisc.planner.demands import Demand
+
+
+class Loads:
+    """Of one step's demands. Requires: `Demand.divide`."""
+
+    def __init__(self, demands: list[Demand], gates: list[Gate]) -> None:
+        self._demands = demands
+        self._gates = gates
+        self._whole = any(demand.tries for demand in demands)
+        """Whether each request is tried until it is through or gives up."""
+        self._owners: list[int] = []
+        """By portion, the number of its demand."""
+        self._bounds: list[Bound] = []
+        polynomials: list[Polynomial] = []
+        for number, demand in enumerate(demands):
+            for bound in demand.bound:
+                self._owners.append(number)
+                self._bounds.append(bound)
+                polynomials.append(bound.attempts)
+        polynomials += [demand.free for demand in demands]
+        most = max(map(len, polynomials))
+        powers = [[0.0] * (most - len(each)) + each for each in polynomials]
+        self._powers = list(zip(*powers, strict=True))
+        """Coefficients, power by power: of all portions, then of what else each demand asks for."""
+
+    def set(self) -> None:
+        demands = self._demands
+        for gate in self._gates:
+            gate.load = 0.0
+        bases = [demand.base() for demand in demands]
+        totals = self._by_steps(bases) if self._whole else self._at_once(bases)
+        for demand, total in zip(demands, totals, strict=True):
+            demand.gate.load += total * demand.nano
+            for index in demand.indexes:
+                charged = total * index.nano
+                index.gate.load += charged
+                part = index.passing
+                if part:
+                    tilts = index.tilts
+                    others = tilts.get(None, 1.0)
+                    for gate, weight in index.bound:
+                        gate.load += charged * weight * gate.ratio / part * tilts.get(gate, others)
+
+    def _at_once(self, bases: list[float]) -> list[float]:
+        """Load the table's partitions. Returns: how many of each demand come through."""
+        demands, owners, bounds = self._demands, self._owners, self._bounds
+        ratios = [
+            bases[owner] * bound.gate.ratio * bound.lift for owner, bound in zip(owners, bounds, strict=True)
+        ]
+        ratios += bases
+        admitted = admitted_at_once(self._powers, ratios)
+        totals = admitted[len(bounds) :]
+        for owner, bound, through in zip(owners, bounds, admitted, strict=False):
+            bound.gate.load += through * demands[owner].partition_nano
+            totals[owner] += through
+        return totals
+
+    def _by_steps(self, bases: list[float]) -> list[float]:
+        """The same where each has all its attempts."""
+        totals = [demand.admit(base) for demand, base in zip(self._demands, bases, strict=True)]
+        for demand in self._demands:
+            for bound, through in zip(demand.bound, demand.admitted, strict=True):
+                bound.gate.load += through * demand.partition_nano
+        return totals
