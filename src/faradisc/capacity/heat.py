@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from faradisc.capacity.config import CapacityConfig, Direction
+from faradisc.capacity.config import UNIT, CapacityConfig, Direction
 from faradisc.capacity.partitions import HASH_BYTES, Cell, Partition
 from faradisc.capacity.sketch import Heavy, Sketch
 from faradisc.capacity.topology import after_key, collection_edges
@@ -99,7 +99,8 @@ def step(part: Partition, used: tuple[int, int], config: CapacityConfig) -> bool
             cell.minute_throttled += throttled
         if not config.heat_split:
             continue
-        if throttled or utilisation_percent(cell) >= config.heat_percent:
+        # As `utilisation_percent` says, written out: all partitions come here every ten seconds.
+        if throttled or cell.heat * 100 >= config.heat_percent * cell.rate * UNIT:
             hot = True
             if cell.watch is None:
                 cell.watch = Watch(config)
@@ -113,7 +114,7 @@ def step(part: Partition, used: tuple[int, int], config: CapacityConfig) -> bool
 
 def utilisation_percent(cell: Cell) -> int:
     """The average consumption of a cell in percent of its physical limit."""
-    return cell.heat * 100 // (cell.rate * 1_000_000_000)
+    return cell.heat * 100 // (cell.rate * UNIT)
 
 
 def hotter(part: Partition) -> Direction:

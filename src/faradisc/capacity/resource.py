@@ -378,21 +378,20 @@ class Resource:
             used = (_fold(reads) if reads.charged else 0, _fold(writes) if writes.charged else 0)
             if config.enforce:
                 hot = heat.step(part, used, config)
-                if not promised and part.state == "active" and at >= part.cooldown_until_ns:
-                    events += self._look_at(part, hot, at)
+                if not (hot or part.bytes > config.partition_bytes_max) or promised:
+                    continue
+                if part.state == "active" and at >= part.cooldown_until_ns:
+                    events += self._look_at(part, at)
         if at % MINUTE_NS == 0:
             events += self._end_minute(at)
         return events
 
-    def _look_at(self, part: Partition, hot: bool, at: int) -> list[Event]:
-        """Whether an active partition has to split."""
+    def _look_at(self, part: Partition, at: int) -> list[Event]:
+        """Split an active partition that is hot or full, if it can be."""
         config = self.config
-        if part.bytes > config.partition_bytes_max:
-            part.cooldown_until_ns = at + config.heat_cooldown_s * SECOND_NS
-            return [SplitDue(at, self.arn, part.id, part.bytes)]
-        if not hot:
-            return []
         part.cooldown_until_ns = at + config.heat_cooldown_s * SECOND_NS
+        if part.bytes > config.partition_bytes_max:
+            return [SplitDue(at, self.arn, part.id, part.bytes)]
         cut = heat.choose_cut(part, config, composite=self.composite, local_indexes=self.local_indexes)
         if isinstance(cut, heat.Cut):
             return [self.splitting.start(part, cut.places, "heat", at, key=cut.key)]
