@@ -14,14 +14,13 @@ from random import Random
 from faradisc.capacity.admission import Lane
 from faradisc.capacity.buckets import Bucket
 from faradisc.capacity.config import HALF_UNIT
-from faradisc.capacity.heat import Watch
 from faradisc.capacity.partitions import Cell
 from faradisc.planner.events import MILLI_NS, Points
 from faradisc.planner.keys import Shape
 from faradisc.planner.lots import StreamState
 from faradisc.planner.observe import LaneNote
 from faradisc.planner.returns import Returns
-from faradisc.planner.shares import Share, Spans
+from faradisc.planner.shares import Share, Spans, is_told
 from faradisc.planner.streams import Flow, Stream
 
 _DRAWN_KEPT = 64
@@ -297,12 +296,6 @@ class GroupedFlow:
             for group in stream.groups.values():
                 group.drawn.clear()
                 group.fresh = 0
-
-
-def is_told(cell: Cell, watch: Watch) -> bool:
-    """Whether a hot partition has come half the way to its split. A watch has room for what it is told
-    from then on, so that of many partitions, or of what is repeated, it need not be told anything before."""
-    return cell.partition.hot_s * 2 >= watch.config.hot_for_s
 
 
 def count_groups(streams: Iterable[Stream]) -> int:

@@ -26,10 +26,10 @@ from faradisc.capacity.config import SECOND_NS
 from faradisc.capacity.heat import Watch
 from faradisc.capacity.partitions import Cell
 from faradisc.capacity.throttle import Cause
-from faradisc.planner.doors import Door, Group, GroupedFlow, GroupedStream, Passage, is_told
+from faradisc.planner.doors import Door, Group, GroupedFlow, GroupedStream, Passage
 from faradisc.planner.observe import FlowNote, LaneNote, SecondPart, evenly
 from faradisc.planner.pace import RATE_PERCENT, STRETCH_S, Pace
-from faradisc.planner.shares import Gates
+from faradisc.planner.shares import Gates, is_told
 
 _EARNED_SAME = 0.005
 """Buckets may earn so much more or less, of what all earn."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from faradisc.capacity.admission import Lane
 from faradisc.capacity.config import HALF_UNIT, SECOND_NS
+from faradisc.capacity.heat import Watch
 from faradisc.capacity.partitions import Cell
 from faradisc.planner.gates import CellGate, Gate, LaneGate
 from faradisc.planner.keys import BEHIND_ALL, BITS, GOLDEN, ONE, SORT_BYTES, Key, Shape
@@ -86,14 +87,19 @@ class Share:
         if self.unseen:
             room = self.gate.take_room(self.unseen)
             watch = self.cell.watch
-            if watch is not None and self._shape.sort == "rising":
-                number = min(room, self.unseen)
-                for place in self._new_places(number, turn):
-                    watch.add(place, nano * self.unseen // number)
-            elif watch is not None:
-                for place, count in self._places_of(self.unseen, turn):
-                    watch.add(place, nano * count)
+            if watch is not None and is_told(self.cell, watch):
+                self._tell_watch(watch, nano, room, turn)
         self.denied = self.calm = self.unseen = 0
+
+    def _tell_watch(self, watch: Watch, nano: int, room: int, turn: int) -> None:
+        """Tell at which keys, a request taking `nano`, when there is `room` for so many places."""
+        if self._shape.sort == "rising":
+            number = min(room, self.unseen)
+            for place in self._new_places(number, turn):
+                watch.add(place, nano * self.unseen // number)
+            return
+        for place, count in self._places_of(self.unseen, turn):
+            watch.add(place, nano * count)
 
     def place(self, random: Random) -> bytes:
         """The place of one of its requests."""
@@ -172,6 +178,12 @@ class Share:
             ((low + step * position + shift).to_bytes(16, "big"), each + (position < over))
             for position in range(number)
         ]
+
+
+def is_told(cell: Cell, watch: Watch) -> bool:
+    """Whether a hot partition has come half the way to its split. A watch has room for what it is told
+    from then on, so that of what is counted or repeated it need not be told anything before."""
+    return cell.partition.hot_s * 2 >= watch.config.hot_for_s
 
 
 class Few:
