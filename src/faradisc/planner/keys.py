@@ -208,8 +208,8 @@ def _sort_position(bound: bytes | None, prefix: bytes) -> int:
 
 class KeyModel(Protocol):
     def shape(self, second: int, first: int, count: int) -> Shape:
-        """The keys of `count` requests of one second, the first of which is the model's `first`-th. Models
-        whose keys do not change give the same object each time."""
+        """The keys of `count` requests of one second, the first of which is the model's `first`-th. As long
+        as keys do not change it is the same object."""
 
     @property
     def words(self) -> str:
@@ -264,7 +264,9 @@ class Sequential:
     _shape: Shape | None = field(default=None, repr=False)
 
     def shape(self, second: int, first: int, count: int) -> Shape:
-        asked = (second, first, count)
+        begin, end = first // self.per_key, (first + max(count, 1) - 1) // self.per_key
+        # Seconds of one and the same key have the same shape.
+        asked = (second, first, count) if begin < end else (-1, begin, end)
         if self._shape is None or asked != self._asked:
             self._asked = asked
             self._shape = self._new_shape(first, count)

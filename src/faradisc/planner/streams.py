@@ -15,7 +15,7 @@ from itertools import product
 
 from faradisc.capacity import units
 from faradisc.limits import PAGE_BYTES_MAX
-from faradisc.planner.keys import ONE, KeyModel, Shape
+from faradisc.planner.keys import ONE, KeyModel, Sequential, Shape
 from faradisc.planner.observe import FlowNote, LaneNote, Observer
 from faradisc.planner.plan import FlowPlan, IndexPlan, TablePlan
 from faradisc.planner.rates import Counter
@@ -91,7 +91,10 @@ class Flow:
         )
 
     def has_same_keys(self, second: int, later: int) -> bool:
-        return all(model.shape(second, 0, 1) is model.shape(later, 0, 1) for model in self._models)
+        return all(
+            not isinstance(model, Sequential) and model.shape(second, 0, 1) is model.shape(later, 0, 1)
+            for model in self._models
+        )
 
     def is_like(self, second: int, later: int, percent: int = 1) -> bool:
         """Whether the rate of another second is the same, within so many percent."""
