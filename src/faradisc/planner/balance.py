@@ -3,9 +3,9 @@
 A request passes when its table's bucket, its partition and all its global indexes admit it. A gate that is
 short admits a fraction of those who ask, and only what passes *all* gates is charged. So the fractions
 depend on each other: a partition that stops half of the traffic relieves the bucket of its table. They are
-found by taking the gates by turns and setting each so that what is charged to it is what it has, until
-nothing changes. Every turn solves its own gates exactly, and fractions only need to be as good as counts.
-Where no index takes part they are found directly (planner/levels.py).
+found by taking the gates by turns and setting each so that what is charged to it is what it has, as far as
+its load tells how it answers (Newton's method, gate by gate), until nothing changes. Fractions only need to
+be as good as counts. Where no index takes part they are found directly (planner/levels.py).
 Only the *tight* gates take part: those that could not serve all that is asked of them.
 
 Gates admit independently of each other, but for those that open in step (planner/instep.py). What those
@@ -34,10 +34,14 @@ if TYPE_CHECKING:
     from faradisc.planner.shares import Crowd
 
 _TURNS_MAX = 5
+_LEARNED = 2
+"""In so many of them it is looked how loads answer to ratios."""
 _CLOSE = 1e-3
-"""A ratio is good enough within this part of itself, or if a better one changes what passes by less than half
-a request, or after so many turns: what passes too much is debt, what passes too little is there in the next
-second, and ratios begin where they were."""
+_LOAD_CLOSE = 0.01
+"""A ratio is good enough within the first part of itself, or if a better one changes what passes by less
+than half a request, or if what passes is what there is within the second, or after so many turns: what passes
+too much is debt, what passes too little is there in the next second, and ratios begin where they were.
+(Partitions of a table and an index that are asked by the same requests have no ratio each, but a product.)"""
 _LOOKS_MAX = 4
 _PAIRS_MAX = 100
 """Where more partitions than this meet those of indexes, what they do in step is worked out for flocks."""
@@ -141,16 +145,26 @@ def _solve_in_step(demands: list[Demand], groups: list[list[Gate]], gates: list[
 
 
 def _solve(loads: Loads, groups: list[list[Gate]]) -> None:
-    for _ in range(_TURNS_MAX):
+    loads.set()
+    for turn in range(_TURNS_MAX):
+        if turn < _LEARNED:
+            loads.learn()
         settled = True
+        stale = False
         for group in groups:
-            loads.set()
+            far = False
             for gate in group:
                 before = gate.ratio
                 gate.ratio = ratio = _fitting(gate)
-                settled = settled and abs(ratio - before) <= _near(gate)
+                stale = stale or ratio != before
+                far = far or (abs(ratio - before) > _near(gate) and not _is_near_what_there_is(gate))
+            if far:
+                loads.set()
+                settled = stale = False
         if settled:
             break
+    if stale:
+        loads.set()
 
 
 def _overlooked(demands: list[Demand]) -> list[Gate]:
@@ -232,10 +246,18 @@ def _near(gate: Gate) -> float:
     return gate.ratio * max(_CLOSE, half)
 
 
+def _is_near_what_there_is(gate: Gate) -> bool:
+    return abs(gate.load - gate.available) <= gate.available * _LOAD_CLOSE
+
+
 def _fitting(gate: Gate) -> float:
-    """The ratio at which a tight gate is charged what it has, everything else being as it is."""
+    """The ratio at which a tight gate is charged what it has, everything else being as it is, as far as its
+    load tells how it answers."""
     if not gate.available:
         return 0.0
     if not gate.load:
         return gate.ratio
-    return min(1.0, gate.ratio * gate.available / gate.load)
+    load, available = gate.load, gate.available
+    if load < available:
+        return min(1.0, gate.ratio * (1.0 + (available / load - 1.0) / gate.answer))
+    return gate.ratio / (1.0 + (load / available - 1.0) / gate.answer)

@@ -63,7 +63,10 @@ class IndexDemand:
         return self.gate.ratio if self.nano else self.gate.open_to_others
 
     def cells_ratio(self) -> float:
-        return 1.0 - sum([weight * (1.0 - gate.ratio) for gate, weight in self.bound])
+        passing = 1.0
+        for gate, weight in self.bound:
+            passing -= weight * (1.0 - gate.ratio)
+        return passing
 
     def tilt(self, gate: Gate) -> float:
         tilts = self.tilts

@@ -1,5 +1,5 @@
-"""The fluid engine: one step per second, over rates instead of requests. A second in which keys follow one
-another has a step for each, if a partition may have too little for it, unless clients retry
+"""The fluid engine: one step per second, over rates instead of requests. A second in which a few keys follow
+one another has a step for each, if a partition may have too little for it, unless clients retry
 (planner/windows.py). Where seconds are much work and alike, a step takes several (planner/steady.py).
 
 In each step the requests of every stream are divided over the partitions by the weights of its keys
@@ -26,9 +26,9 @@ from operator import add
 
 from faradisc.capacity.admission import Lane
 from faradisc.capacity.config import HALF_UNIT, SECOND_NS, UNIT
-from faradisc.capacity.partitions import Cell, Partition
-from faradisc.capacity.throttle import Cause
+from faradisc.capacity.partitions import Partition
 from faradisc.planner.balance import balance, crowds_of, overdraw
+from faradisc.planner.blame import blame
 from faradisc.planner.demands import Demand, IndexDemand
 from faradisc.planner.filling import Passage, fill
 from faradisc.planner.keys import BITS, ONE, Shape
@@ -175,7 +175,8 @@ class FluidEngine:
         batches = [batch for source in self._sources for batch in source.take(second)]
         cuts = self._cuts(batches, second)
         self._ticks += 1
-        if not cuts or all(state.retries.waits for state, count, _ in batches if count):
+        waits = all(state.retries.waits for state, count, _ in batches if count)
+        if not cuts or waits or len(cuts) >= _STEPS_MAX:
             self._run(Step(second, now, SECOND_NS, in_order=bool(cuts)), batches)
             return
         for begin, end in pairwise([0, *cuts, ONE]):
@@ -189,7 +190,7 @@ class FluidEngine:
     def _cuts(self, batches: list[Batch], second: int) -> list[int]:
         """Where the second is divided: keys that follow one another ask one partition after the other, and
         those that nobody asks for the moment cannot save all that flows in. Nowhere, if one partition could
-        serve everything; nor if there are many keys in a second, for then their order hardly matters."""
+        serve everything."""
         cuts: set[int] = set()
         asked: dict[Lane, int] = {}
         for state, count, shape in batches:
@@ -203,7 +204,7 @@ class FluidEngine:
                 cuts.update(index.keys.shape(second, *state.among).cuts)
                 lane = index.note.lane
                 asked[lane] = asked.get(lane, 0) + count * division.nano
-        if not 0 < len(cuts) < _STEPS_MAX or all(nano <= _least(lane) for lane, nano in asked.items()):
+        if not cuts or all(nano <= _least(lane) for lane, nano in asked.items()):
             return []
         return sorted(cuts)
 
@@ -231,7 +232,7 @@ class FluidEngine:
                 self._serve_all(demand)
         states = list({demand.state.number: demand.state for demand in demands}.values())
         for state in states:
-            state.settle()
+            state.settle(short=short)
         if not step.is_long:
             _charge(step, states, 0, 1)
         if short:
@@ -289,16 +290,13 @@ class FluidEngine:
             if step.is_part:
                 index_shape = index_shape.during(step.begin, step.end)
             of_indexes.append(division.of(index_shape, index.note, self._gates))
-        state.follow(of_indexes)
+        crowd = state.division.crowd(self._gates.refusals)
+        state.follow(shares, of_indexes)
         if count and not step.is_long:
             offer_all(state, count)
-        crowd = state.division.crowd(self._gates.refusals)
         demands: list[Demand] = []
         back_at = None if step.is_long else self._ticks
-        for lot, mine, back in state.lots(count, back_at, step.rest):
-            if not mine and not back:
-                continue
-            first, portions = state.division.divide(mine)
+        for lot, first, portions, back in state.lots(count, back_at, step.rest):
             demand = Demand(state, lot, portions)
             if step.is_long:
                 demand.chains = state.retries.whole_chains
@@ -412,65 +410,24 @@ class FluidEngine:
         charged: list[tuple[Share, int]] = []
         attempts_total = admitted_total = 0
         for passage in demand.passages:
-            share, attempts, admitted, base = (
-                passage.share, passage.attempts, passage.admitted, passage.ratio,
-            )  # fmt: skip
-            attempts_total += attempts
-            if share is not None:
-                if admitted:
-                    charged.append((share, admitted))
-                    admitted_total += admitted
-                if admitted < attempts or base < 1:
-                    self._blame(demand, share, attempts, admitted, base)
-                continue
-            crowd.taken += admitted
+            admitted = passage.admitted
+            attempts_total += passage.attempts
             admitted_total += admitted
-            if base < 1:
-                refused = round(attempts * (1 - base)) if demand.indexes else attempts - admitted
-                refuse_whole(stream.note, demand.gate.cause, refused)
-            crowd.denied += attempts - admitted
+            if passage.share is None:
+                crowd.taken += admitted
+                crowd.denied += passage.attempts - admitted
+            elif admitted:
+                charged.append((passage.share, admitted))
         self._take(state, charged, admitted_total)
         state.asked += attempts_total
         flow.attempts += attempts_total
         flow.admitted += admitted_total
         flow.throttled += attempts_total - admitted_total
         stream.note.second_offered += attempts_total * stream.half_units
-        through_all = admitted_total / attempts_total if attempts_total else 1.0
         for index in demand.indexes:
             index.charge.note.second_offered += attempts_total * index.charge.half_units
             self._take_of_index(state, index, admitted_total)
-            self._blame_index(index, attempts_total, through_all)
-
-    @staticmethod
-    def _blame(demand: Demand, share: Share, attempts: int, admitted: int, base: float) -> None:
-        """Refusals of the table itself, by gate; those of indexes are counted there."""
-        note = demand.state.stream.note
-        # Without indexes whoever is not admitted was refused here; with them, whom the table's gates stop.
-        refused = round(attempts * (1 - base)) if demand.indexes else attempts - admitted
-        if refused:
-            whole = 0.0 if base >= 1 else (1 - demand.gate.ratio) / (1 - base)
-            first, share.refused_left[0] = divmod(share.refused_left[0] + refused * int(whole * RATIO), RATIO)
-            first = min(first, refused)
-            refuse_whole(note, demand.gate.cause, first)
-            refuse_at(note, share.cell, refused - first)
-        share.denied += attempts - admitted
-
-    @staticmethod
-    def _blame_index(index: IndexDemand, attempts: int, through_all: float) -> None:
-        """Refusals of an index. One that is out of units together with its table is out of them whenever
-        the table is."""
-        note = index.charge.note
-        ratio = index.lane_ratio
-        if index.gate.binds:
-            ratio = min(ratio, through_all)
-        refuse_whole(note, index.gate.cause, round(attempts * (1 - ratio)))
-        for share, weight in index.parts:
-            ratio = share.gate.ratio
-            if ratio >= 1:
-                continue
-            refused = round(attempts * index.gate.ratio * weight * (1 - ratio))
-            refuse_at(note, share.cell, refused)
-            share.denied += refused
+        blame(demand)
 
 
 def _charge(step: Step, states: Iterable[StreamState], begin: int, end: int) -> None:
@@ -498,23 +455,6 @@ def _least(lane: Lane) -> float:
         min(cell.rate, cell.share.rate / cell.share.scale) if cell.share is not None else cell.rate
         for cell in lane.cells
     )
-
-
-def refuse_whole(note: LaneNote, cause: Cause, count: int) -> None:
-    """A table or an index has refused so many requests."""
-    if count:
-        note.refuse(cause, count)
-        note.lane.events[cause] += count
-
-
-def refuse_at(note: LaneNote, cell: Cell, count: int) -> None:
-    """A partition has refused so many requests."""
-    if not count:
-        return
-    note.refuse(Cause.KEY_RANGE, count, cell)
-    note.lane.events[Cause.KEY_RANGE] += count
-    cell.throttled += count
-    cell.throttled_total += count
 
 
 def offer_all(state: StreamState, count: int) -> None:
@@ -549,15 +489,16 @@ def _return(demand: Demand, back: Back, shares: list[Share], gates: Gates) -> No
     """Put requests that come back to their partitions; those of a partition that has split to all."""
     positions = {share.cell: position for position, (share, _) in enumerate(demand.portions)}
     crowd = set() if demand.crowd is None else {share.cell for share in demand.crowd.shares}
+    present = {share.cell: share for share in shares}
     for cell, counts in back.items():
         assert cell is not None
         there = cell
-        if cell not in positions and cell not in crowd:
-            if cell.partition.state == "retired":
-                there = _child_of(cell.partition, shares).cell
-            else:
-                positions[cell] = len(demand.portions)
-                demand.portions.append((demand.state.division.stranger(cell, gates), 0))
+        if cell not in present and cell.partition.state == "retired":
+            there = _child_of(cell.partition, shares).cell
+        if there not in positions and there not in crowd:
+            positions[there] = len(demand.portions)
+            share = present.get(there) or demand.state.division.stranger(there, gates)
+            demand.portions.append((share, 0))
         if there in crowd:
             held = demand.crowd_back
             demand.crowd_back = counts if held is None else list(map(add, held, counts))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from faradisc.planner.steps import Step
 
 _VARIOUS = -1
-_BINDING = 0.999
+_BINDING = 0.99
 _BOUNDLESS = 1 << 200
 """Available where there is no bucket."""
 
@@ -32,8 +32,8 @@ class Gate(ABC):
     """What a bucket is to the requests of one step."""
 
     __slots__ = (
-        "asked_ns", "at_ns", "available", "cost", "grid", "load", "most", "ratio", "spilled", "taken",
-        "tight", "whole",
+        "answer", "asked_ns", "at_ns", "available", "cost", "grid", "load", "most", "ratio", "spilled",
+        "taken", "tight", "whole",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -50,6 +50,9 @@ class Gate(ABC):
         """Nano-units in this step."""
         self.load = 0.0
         self.ratio = 1.0
+        self.answer = 1.0
+        """While it is tight: the part by which its load rises if its ratio rises by a small part of itself,
+        measured by that (planner/loads.py)."""
         self.taken = 0
         """Nano-units charged in this step."""
         self.asked_ns = -1

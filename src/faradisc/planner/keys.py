@@ -92,9 +92,12 @@ class Shape:
         scaled = point if self.sort == "rising" else point * (_SORT_SPACE // ONE)
         return scaled.to_bytes(SORT_BYTES, "big")
 
-    def weight_between(self, low: bytes, high: bytes | None) -> int:
-        """What part of the requests goes to the places of low (inclusive) to high (exclusive)."""
-        named = sum([weight for _, weight in self.keys_between(low, high)])
+    def weight_between(
+        self, low: bytes, high: bytes | None, keys: Sequence[tuple[Key, int]] | None = None
+    ) -> int:
+        """What part of the requests goes to the places of low (inclusive) to high (exclusive), of which these
+        are the named keys, if that is known (`keys_between`)."""
+        named = sum([weight for _, weight in (self.keys_between(low, high) if keys is None else keys)])
         return named + self.tail_between(low, high)
 
     def keys_between(self, low: bytes, high: bytes | None) -> list[tuple[Key, int]]:

@@ -6,10 +6,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from faradisc.planner.gates import Gate
-from faradisc.planner.portions import Bound, Polynomial, admitted_at_once
+from faradisc.planner.portions import Bound, Polynomial, admitted_at_once, held_at_once
 
 if TYPE_CHECKING:
     from faradisc.planner.demands import Demand
+
+_ANSWER_LEAST = 0.1
+"""Loads that hardly answer say little about how far a ratio is off."""
 
 
 class Loads:
@@ -34,6 +37,8 @@ class Loads:
         powers = [[0.0] * (most - len(each)) + each for each in polynomials]
         self._powers = list(zip(*powers, strict=True))
         """Coefficients, power by power: of all portions, then of what else each demand asks for."""
+        self._ratios: list[float] = []
+        """What `set` has found: what part of each of these comes through."""
 
     def set(self) -> None:
         demands = self._demands
@@ -53,6 +58,31 @@ class Loads:
                     for gate, weight in index.bound:
                         gate.load += charged * weight * gate.ratio / part * tilts.get(gate, others)
 
+    def learn(self) -> None:
+        """See how each gate's load answers to its ratio: where the refused come back, a tenth more of them
+        let through is less than a tenth more load. (Where each has all its attempts at once, that is not
+        looked at.) Requires: `set`."""
+        demands = self._demands
+        for gate in self._gates:
+            gate.answer = 1.0 if self._whole else 0.0
+        if self._whole:
+            return
+        held = held_at_once(self._powers, self._ratios)
+        totals = held[len(self._bounds) :]
+        for owner, bound, less in zip(self._owners, self._bounds, held, strict=False):
+            bound.gate.answer += less * demands[owner].partition_nano
+            totals[owner] += less
+        for demand, less in zip(demands, totals, strict=True):
+            demand.gate.answer += less * demand.nano
+            for index in demand.indexes:
+                index.gate.answer += less * index.nano
+                if index.passing:
+                    for gate, weight in index.bound:
+                        part = weight * gate.ratio / index.passing
+                        gate.answer += less * index.nano * part * part
+        for gate in self._gates:
+            gate.answer = max(1.0 - gate.answer / gate.load, _ANSWER_LEAST) if gate.load else 1.0
+
     def _at_once(self, bases: list[float]) -> list[float]:
         """Load the table's partitions. Returns: how many of each demand come through."""
         demands, owners, bounds = self._demands, self._owners, self._bounds
@@ -60,6 +90,7 @@ class Loads:
             bases[owner] * bound.gate.ratio * bound.lift for owner, bound in zip(owners, bounds, strict=True)
         ]
         ratios += bases
+        self._ratios = ratios
         admitted = admitted_at_once(self._powers, ratios)
         totals = admitted[len(bounds) :]
         for owner, bound, through in zip(owners, bounds, admitted, strict=False):

@@ -10,7 +10,7 @@ is a lot for each combination.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import accumulate, pairwise, product
 from math import frexp, prod
 from typing import TYPE_CHECKING
@@ -22,6 +22,7 @@ from faradisc.planner.observe import FlowNote
 from faradisc.planner.retries import Retries
 from faradisc.planner.shares import Division, Gates, Share, divide
 from faradisc.planner.streams import Stream
+from faradisc.planner.together import Lane, lane_of, stretches
 from faradisc.planner.turnstile import Turnstile
 
 if TYPE_CHECKING:
@@ -31,8 +32,13 @@ _APART = 2 * 31_415_926_535
 """Keeps streams from being rounded in step."""
 LOTS_MAX = 12
 """Partitions of indexes that would make more lots share one with the rest."""
+_IN_ORDER_MAX = 64
+"""The same where keys of an index follow one another: requests come back for each that has had its turn
+lately, and would be held back by others (17 % off, with two indexes)."""
 _PLACES_FEW = 120
-"""Lots are few if they are no more than this, times the partitions of the table that each is divided over."""
+_PLACES_MAX = 1200
+"""Lots are few, or as many as that, if they are no more than this, divided by the partitions of the table
+that each is divided over."""
 _STEPS = (4, 2, 1)
 """Steps between a burden and twice of it: partitions of the same are in one lot. Larger steps, if lots were
 not few."""
@@ -40,17 +46,22 @@ not few."""
 Parts = list[tuple[Share, float]]
 """Partitions of an index, and what part of a lot's requests is for each; they add up to 1."""
 
+Portions = list[tuple[Share, int]]
+"""Partitions of the table, and how many requests are for each."""
+
 Back = dict[Cell | None, list[int]]
 """Requests that come back, per attempt, by partition of the table; None: of its crowd."""
 
 
 class Lot:
-    __slots__ = ("_retries", "cells", "turnstiles")
+    __slots__ = ("_retries", "cells", "lasting", "turnstiles")
 
     def __init__(self, cells: tuple[Cell | None, ...], retries: Retries) -> None:
         self.cells = cells
         """Per index the partition that leads those which these requests are for; None: any that has no lot of
         its own."""
+        self.lasting = [1.0] * len(cells)
+        """Per index, for what part of a second its requests came for the first time, when they came last."""
         self.turnstiles: dict[Cell | None, Turnstile] = {}
         """By partition of the table. Those that have refused nothing lately, its crowd (shares.py), have one
         in common: None."""
@@ -83,8 +94,9 @@ class StreamState:
     """One stream under way."""
 
     __slots__ = (
-        "_gates", "_leads", "_lots", "_parts", "_phase", "_shares", "_upto", "among", "asked", "division",
-        "first", "flow", "gate", "indexes", "number", "retries", "shape", "stream",
+        "_gates", "_lanes", "_leads", "_lots", "_parts", "_phase", "_shares", "_short", "_table", "_upto",
+        "among", "asked", "division", "first", "flow", "gate", "indexes", "number", "retries", "shape",
+        "stream",
     )  # fmt: skip
 
     def __init__(self, stream: Stream, flow: FlowNote, retries: Retries, number: int, gates: Gates) -> None:
@@ -115,6 +127,18 @@ class StreamState:
         self._parts: list[dict[Cell | None, Parts]] = []
         self._upto: list[int] = [ONE]
         self._phase = 0
+        self._lanes: list[Lane | None] = []
+        """The keys of the table and of each index, if some of them follow one another together."""
+        self._table: list[Share] = []
+        """The table's partitions, if its keys do: then lots are for some of them only, and `_upto` has their
+        weights, partition by partition, for one lot after the other."""
+        self._short = False
+        """Whether anything was in the latest step."""
+
+    def lasting(self, width: float, count: int) -> float:
+        """For what part of a second so many requests came to a partition whose keys were asked for in such a
+        part of it: for all of that, unless those of a lot came while one key of an index was."""
+        return min(width, count / self.first) if self._table else width
 
     def count_between(self, count: int, begin: int, end: int, second: int) -> int:
         """How many of a second's requests come from `begin` to `end` of 0..ONE. Where rounding falls moves
@@ -124,28 +148,52 @@ class StreamState:
 
     # --- Lots ---------------------------------------------------------------------------------
 
-    def lots(self, count: int, tick: int | None, part: float) -> list[tuple[Lot, int, Back]]:
-        """The requests of a step by lot: how many there are for the first time, and who comes back, or such
-        a part of them; None: nobody does."""
-        if len(self._lots) == 1:
+    def lots(self, count: int, tick: int | None, part: float) -> Iterator[tuple[Lot, int, Portions, Back]]:
+        """The requests of a step by lot: how many there are for the first time in the table's crowd and at
+        each of its other partitions, and who comes back, or such a part of them; None: nobody does."""
+        lots = self._lots.values()
+        if len(self._upto) == 1:
             counts = [count]
         else:
             counts, self._phase = divide(count, self._upto, self._phase)
-        return [
-            (lot, mine, lot.back(tick, part) if lot.turnstiles and tick is not None else {})
-            for lot, mine in zip(self._lots.values(), counts, strict=True)
-        ]
+        width = self._width
+        for number, lot in enumerate(lots):
+            back = lot.back(tick, part) if lot.turnstiles and tick is not None else {}
+            mine = counts[number * width : (number + 1) * width]
+            if self._table:
+                portions = [pair for pair in zip(self._table, mine, strict=True) if pair[1]]
+                if portions or back:
+                    yield lot, 0, portions, back
+            elif mine[0] or back:
+                yield lot, *self.division.divide(mine[0]), back
+
+    @property
+    def _width(self) -> int:
+        """How many weights each lot has."""
+        return len(self._table) or 1
 
     def parts(self, lot: Lot, index: int) -> Parts:
         """The partitions of an index that a lot's requests are for."""
         return self._parts[index][lot.cells[index]]
 
-    def follow(self, shares: list[list[Share]]) -> None:
-        """Learn how the requests are divided over the partitions of each index in this second."""
+    def follow(self, table: list[Share], shares: list[list[Share]]) -> None:
+        """Learn how the requests are divided over the partitions of the table and of each index in this
+        second."""
         same = len(shares) == len(self._shares) and all(map(_is, shares, self._shares))
-        if not same:
-            self._shares = shares
-            self._weigh()
+        if same and (table is self._table or not self._lanes):
+            return
+        self._shares = shares
+        self._table, self._lanes = [], []
+        shapes = [self.division.shape, *(index.shape for index in self.indexes)]
+        lanes = [lane_of(shape, some) for shape, some in zip(shapes, [table, *shares], strict=True)]
+        in_order = [lane for lane in lanes if lane is not None]
+        if len(in_order) > 1 and any(len(lane) > 1 for lane in in_order):
+            self._lanes = lanes
+            if lanes[0] is not None and not self.division.is_steady:
+                self._table = table
+            if self.separate():
+                return
+        self._weigh()
 
     def _weigh(self) -> None:
         self._parts = []
@@ -165,14 +213,40 @@ class StreamState:
                     parts[cell] = self._elsewhere(cell, position)
             self._parts.append(parts)
             weights.append(weighed)
-        of_lots = [
-            prod(weighed[cell] for weighed, cell in zip(weights, lot.cells, strict=True))
-            for lot in self._lots.values()
-        ]
+        if self._lanes:
+            of_lots = self._in_order(weights)
+        else:
+            of_lots = [
+                prod(weighed[cell] for weighed, cell in zip(weights, lot.cells, strict=True))
+                for lot in self._lots.values()
+            ]
         self._upto = [min(round(upto * ONE), ONE) for upto in accumulate(of_lots)]
         # What rounding has left belongs to the last lot with requests.
         last = max(position for position, weight in enumerate(of_lots) if weight)
         self._upto[last:] = [ONE] * (len(self._upto) - last)
+
+    def _in_order(self, weights: list[dict[Cell | None, float]]) -> list[float]:
+        """The weights of lots where keys follow one another together, by partition of the table if its keys
+        do so too."""
+        ordered = [index for index, lane in enumerate(self._lanes[1:]) if lane is not None]
+        others = [index for index, lane in enumerate(self._lanes[1:]) if lane is None]
+        of_table = self._lanes[0] is not None
+        met: dict[tuple[Cell | None, ...], dict[Share | None, float]] = {}
+        for part, shares in stretches([lane for lane in self._lanes if lane is not None]):
+            table = shares[0] if self._table else None
+            of_indexes = shares[of_table:]
+            cells = tuple(
+                self._leads[index].get(share.cell) for index, share in zip(ordered, of_indexes, strict=True)
+            )
+            row = met.setdefault(cells, {})
+            row[table] = row.get(table, 0.0) + part
+        places: list[Share | None] = [*self._table] or [None]
+        found: list[float] = []
+        for lot in self._lots.values():
+            row = met.get(tuple(lot.cells[index] for index in ordered), {})
+            rest = prod(weights[index][lot.cells[index]] for index in others)
+            found += [row.get(share, 0.0) * rest for share in places]
+        return found
 
     def _elsewhere(self, cell: Cell | None, index: int) -> Parts:
         """What the requests of a lot are for that has no part of the present keys: those that still come back
@@ -181,27 +255,32 @@ class StreamState:
             return [(share, share.weight / ONE) for share in self._shares[index]]
         return [(self.indexes[index].stranger(cell, self._gates), 1.0)]
 
-    def separate(self) -> None:
-        """Give lots to partitions of indexes that refuse, and take them from those that have not lately."""
-        if not self.retries.waits or not self._shares:
-            return
-        few = min(max(_PLACES_FEW // self.division.places, 1), LOTS_MAX)
+    def separate(self) -> bool:
+        """Give lots to partitions of indexes that refuse, and take them from those that have not lately.
+        Returns: whether lots have changed."""
+        if not self._shares or not (self.retries.waits or self._lanes):
+            return False
+        most, few = LOTS_MAX, max(_PLACES_FEW // self.division.places, 1)
+        if any(index.shape is not None and index.shape.ordered for index in self.indexes):
+            most = max(min(_PLACES_MAX // self.division.places, _IN_ORDER_MAX), LOTS_MAX)
+            few *= most // LOTS_MAX
+        few = min(few, most)
         for steps in _STEPS:
             leads = [self._lead(position, steps) for position in range(len(self._shares))]
             own = [list(dict.fromkeys(mine.values())) for mine in leads]
             if prod(len(mine) + 1 for mine in own) <= few:
                 break
-        while prod(len(mine) + 1 for mine in own) > LOTS_MAX:
+        while prod(len(mine) + 1 for mine in own) > most:
             last = max(own, key=len).pop()
             leads = [{cell: leader for cell, leader in mine.items() if leader is not last} for mine in leads]
         if leads == self._leads:
-            return
+            return False
         self._leads = leads
         keys = list(product(*([None, *cells] for cells in own)))
         before = self._lots
         if keys == list(before):
             self._weigh()
-            return
+            return True
         known = [set(cells) for cells in zip(*before, strict=True)]
         heirs = {
             key: list(product(*map(_successors, key, own, known, leads)))  # in the order of the lots
@@ -209,12 +288,12 @@ class StreamState:
         }
         self._lots = {key: before[key] if heirs.get(key) == [key] else Lot(key, self.retries) for key in keys}
         self._weigh()
-        weights = {
-            key: upto - under for key, (under, upto) in zip(keys, pairwise([0, *self._upto]), strict=True)
-        }
+        ends = self._upto[self._width - 1 :: self._width]
+        weights = {key: upto - under for key, (under, upto) in zip(keys, pairwise([0, *ends]), strict=True)}
         for key, old in before.items():
             if self._lots.get(key) is not old:
                 old.bequeath([(self._lots[heir], weights[heir]) for heir in heirs[key]])
+        return True
 
     def _lead(self, position: int, steps: int) -> dict[Cell, Cell]:
         """The partitions of an index that refuse, or did lately, and after which of them the lot of each is
@@ -226,7 +305,7 @@ class StreamState:
         refusing = {
             share.cell: share
             for share in self._shares[position]
-            if share.gate.ratio < 1 or (share.gate.refuses and share.cell in before)
+            if share.gate.ratio < 1 or (share.gate.refuses and share.cell in before) or self._is_apart(share)
         }
         first = [refusing[cell] for cell in known if cell in refusing]
         rest = sorted((share for cell, share in refusing.items() if cell not in known), key=_ratio)
@@ -238,6 +317,10 @@ class StreamState:
             else:
                 found[share.cell] = leaders.setdefault(_burden(share, steps), share.cell)
         return found
+
+    def _is_apart(self, share: Share) -> bool:
+        """Whether it is asked together with certain partitions of the table or of other indexes."""
+        return bool(self._lanes) and share.window is not None
 
     def _left_behind(self, position: int) -> set[Cell]:
         """Partitions of an index that the present keys have left, and to which requests still come back."""
@@ -253,8 +336,9 @@ class StreamState:
 
     # --- Time ---------------------------------------------------------------------------------
 
-    def settle(self) -> None:
-        """Note what has been taken in a step."""
+    def settle(self, *, short: bool) -> None:
+        """Note what has been taken in a step, and whether anything was short."""
+        self._short = short
         stream = self.stream
         self.division.settle(self.gate, stream.grows, stream.items)
         for index, division in zip(stream.indexes, self.indexes, strict=True):

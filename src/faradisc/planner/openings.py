@@ -25,6 +25,7 @@ from random import Random
 
 from faradisc.capacity.buckets import Bucket
 from faradisc.capacity.config import SECOND_NS
+from faradisc.planner.blame import refuse_at, refuse_whole
 from faradisc.planner.doors import (
     Door,
     Group,
@@ -36,7 +37,7 @@ from faradisc.planner.doors import (
     look_again,
 )
 from faradisc.planner.events import Points, even_step
-from faradisc.planner.fluid import offer_all, refuse_at, refuse_whole
+from faradisc.planner.fluid import offer_all
 from faradisc.planner.keys import BITS, GOLDEN, ONE, SILVER, Shape
 from faradisc.planner.lots import StreamState
 from faradisc.planner.observe import Observer

@@ -77,6 +77,23 @@ def admitted_at_once(powers: list[tuple[float, ...]], ratios: list[float]) -> li
     return [ratio * value for ratio, value in zip(ratios, values, strict=True)]
 
 
+def held_at_once(powers: list[tuple[float, ...]], ratios: list[float]) -> list[float]:
+    """How many fewer come back of each portion, per part that its ratio rises by: those who do not, having
+    come through."""
+    ratios = [ratio if ratio < 1.0 else 1.0 for ratio in ratios]
+    values = [0.0] * len(ratios)
+    slopes = values
+    for coefficients in powers:
+        slopes = [
+            slope * (1.0 - ratio) + value for slope, ratio, value in zip(slopes, ratios, values, strict=True)
+        ]
+        values = [
+            value * (1.0 - ratio) + coefficient
+            for value, ratio, coefficient in zip(values, ratios, coefficients, strict=True)
+        ]
+    return [ratio * ratio * slope for ratio, slope in zip(ratios, slopes, strict=True)]
+
+
 def admitted_at_last(counts: tuple[float, ...], ratios: list[float], tries: int) -> list[float]:
     """The same where all `tries` are made."""
     values = [1.0 - ratio if ratio < 1.0 else 0.0 for ratio in ratios]

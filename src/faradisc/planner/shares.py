@@ -23,24 +23,29 @@ FEW_KEYS = 8
 """Keys per stream and second that are followed by name; the heaviest ones."""
 
 
-_WATCHED_KEYS = 64
+WATCHED_KEYS = 64
 """Keys of a watched partition that are looked at one by one; the heaviest ones."""
 _WATCHED_PLACES = 48
 """Places by which keys' items are represented in a watched partition, each key's by its part of them. A watch
 has room for them (64): of more, it would know those that it was told last, and not what is in the middle."""
-_KEY_PLACES = 8
-"""One key has no more than this, nor has all that is without a name."""
+_KEY_PLACES = 24
+"""One key has no more than this."""
+_TAIL_PLACES = 8
+"""Nor has all that is without a name more than this at a time; these move."""
 
 
 class Share:
     """What part of a stream goes to one partition."""
 
     __slots__ = (
-        "_heavy", "_places", "_shape", "calm", "cell", "denied", "gate", "hot", "owed", "refused_left",
-        "taken", "unseen", "weight",
+        "_heavy", "_places", "_shape", "_whole", "calm", "cell", "denied", "gate", "hot", "owed",
+        "refused_left", "taken", "unseen", "weight",
     )  # fmt: skip
 
-    def __init__(self, cell: Cell, weight: int, shape: Shape, gate: CellGate) -> None:
+    def __init__(
+        self, cell: Cell, weight: int, shape: Shape, gate: CellGate, keys: Sequence[tuple[Key, int]] = ()
+    ) -> None:
+        """`keys`: its named ones, and what part of the stream's requests is for each here."""
         self.cell = cell
         self.gate = gate
         self.weight = weight
@@ -48,6 +53,7 @@ class Share:
         self.owed = 0
         """What divisions of an index's writes have left over; may be negative."""
         self.refused_left = [0, 0]
+        """Parts of refusals that are not counted yet: of the table as a whole, and here."""
         self.taken = 0
         """Requests of this step that were let through and are not charged (`Division.settle`)."""
         # What nobody has been told of yet (`Division.tell`).
@@ -58,16 +64,26 @@ class Share:
         self.unseen = 0
         """Admitted requests, for the watch of a hot partition."""
         self._shape = shape
-        part = cell.partition
-        keys = shape.keys_between(part.low, part.high) if weight else []
-        self._heavy = sorted(keys, key=lambda pair: (-pair[1], pair[0].name))[:_WATCHED_KEYS]
+        self._whole = weight
+        """What the weights of its keys are parts of."""
+        self._heavy = sorted(keys, key=_by_weight)[:WATCHED_KEYS]
         self.hot = [(key.name, mine) for key, mine in self._heavy[:FEW_KEYS]]
         self._places: dict[tuple[str, int], list[bytes]] = {}
+
+    def inherit(self, earlier: Share) -> None:
+        """Those who come back have the keys that this partition had last."""
+        self._shape, self._whole = earlier._shape, earlier._whole
+        self._heavy, self.hot = earlier._heavy, earlier.hot
+
+    @property
+    def keys(self) -> list[tuple[Key, int]]:
+        """Its keys and what part of the stream's requests is for each here: the heaviest `WATCHED_KEYS`."""
+        return self._heavy
 
     @property
     def window(self) -> tuple[int, int] | None:
         """From when to when, of 0..ONE, its keys are asked for, if they follow one another."""
-        if not self._shape.cuts or not self._heavy:
+        if not self._shape.cuts or not self._heavy or not self.weight:
             return None
         return self._shape.window(key for key, _ in self._heavy)
 
@@ -75,9 +91,9 @@ class Share:
         """Tell what has been kept back: to the book of keys each key's part of the refused attempts, to the
         partition what it has served, to its watch at which keys. A request costs `half_units`, which are
         `nano` to a partition."""
-        if self.denied and self.weight:
+        if self.denied:
             for name, weight in self.hot:
-                count = self.denied * weight // self.weight
+                count = self.denied * weight // self._whole
                 if count:
                     note.book.throttle(name, count)
         if self.calm:
@@ -104,7 +120,7 @@ class Share:
     def place(self, random: Random) -> bytes:
         """The place of one of its requests."""
         part = self.cell.partition
-        point = random.randrange(self.weight) if self.weight else 0
+        point = random.randrange(self._whole) if self._whole else 0
         for key, weight in self._heavy:
             point -= weight
             if point < 0:
@@ -126,10 +142,10 @@ class Share:
         found: list[tuple[bytes, int]] = []
         rest = count
         for key, weight in self._heavy:
-            mine = min(count * weight // self.weight, rest)
+            mine = min(count * weight // self._whole, rest)
             if not mine:
                 break
-            part = min(max(_WATCHED_PLACES * weight // self.weight, 1), _KEY_PLACES)
+            part = min(max(_WATCHED_PLACES * weight // self._whole, 1), _KEY_PLACES)
             places = self._of_key(key, min(mine, part), turn)
             each, over = divmod(mine, len(places)) if places else (0, 0)
             found += [(place, each + (position < over)) for position, place in enumerate(places)]
@@ -141,7 +157,7 @@ class Share:
     def _new_places(self, number: int, turn: int) -> list[bytes]:
         """Of keys whose items are new each time a watch knows those that it was told last, all of one weight:
         so many of each key as it has of the requests, by turns."""
-        upto = [limit * ONE // self.weight for limit in accumulate(weight for _, weight in self._heavy)]
+        upto = [limit * ONE // self._whole for limit in accumulate(weight for _, weight in self._heavy)]
         counts, _ = divide(number, [*upto, ONE], turn * GOLDEN % ONE)
         low, high = self.cell.partition.low, self.cell.partition.high
         places = [
@@ -168,9 +184,9 @@ class Share:
 
     def _of_tail(self, count: int, turn: int) -> list[tuple[bytes, int]]:
         low, high = self.gate.bounds
-        if high - low < _KEY_PLACES:
+        if high - low < _TAIL_PLACES:
             return [(self.cell.partition.low, count)]
-        number = min(count, _KEY_PLACES)
+        number = min(count, _TAIL_PLACES)
         each, over = divmod(count, number)
         step = (high - low) // number
         shift = turn * GOLDEN % ONE * step >> BITS
@@ -178,6 +194,11 @@ class Share:
             ((low + step * position + shift).to_bytes(16, "big"), each + (position < over))
             for position in range(number)
         ]
+
+
+def _by_weight(pair: tuple[Key, int]) -> tuple[int, str]:
+    key, weight = pair
+    return -weight, key.name
 
 
 def is_told(cell: Cell, watch: Watch) -> bool:
@@ -264,8 +285,8 @@ class Division:
     """A lane's partitions under one shape of keys. Rebuilt when keys or partitions change."""
 
     __slots__ = (
-        "_apart", "_charges", "_crowd", "_half_units", "_phase", "_refusals", "_steady",
-        "_strangers", "_taken", "_upto", "few", "nano", "shape", "shares", "version",
+        "_apart", "_charges", "_crowd", "_earlier", "_half_units", "_phase", "_refusals",
+        "_strangers", "_taken", "_upto", "few", "is_steady", "nano", "shape", "shares", "version",
     )  # fmt: skip
 
     def __init__(self, half_units: int, nano: int) -> None:
@@ -277,6 +298,8 @@ class Division:
         self.shares: list[Share] = []
         self.few: list[Few] = []
         self._strangers: dict[Cell, Share] = {}
+        self._earlier: dict[Cell, Share] = {}
+        """By partition to which present keys send nothing, what it was to those that did last."""
         self._charges: list[tuple[CellGate, int]] = []
         """What each partition is charged for in this step, but for calm ones."""
         self._taken = 0
@@ -288,8 +311,8 @@ class Division:
         self._phase = 0
         self._crowd = _NOBODY
         self._refusals = -1
-        self._steady = True
-        """Whether the keys have never changed."""
+        self.is_steady = True
+        """Whether the keys have never changed, not even within a second."""
 
     def of(self, shape: Shape, note: LaneNote, gates: Gates) -> list[Share]:
         version = note.member.resource.partitions.next_number
@@ -297,21 +320,33 @@ class Division:
             return self.shares
         moved = version != self.version
         self.tell(note, strangers=moved)
-        self._steady = self._steady and self.shape in (None, shape)
+        self.is_steady = self.is_steady and self.shape in (None, shape) and not shape.cuts
         self.shape, self.version = shape, version
         self._crowd, self._refusals = _NOBODY, -1
+        if moved:
+            self._earlier.clear()
+        else:
+            self._earlier.update((share.cell, share) for share in self.shares)
         self.shares = []
         if moved:
             self._strangers = {}
         for cell in _cells_of(shape, note.lane):
             part = cell.partition
-            weight = shape.weight_between(part.low, part.high)
+            keys = shape.keys_between(part.low, part.high)
+            weight = shape.weight_between(part.low, part.high, keys)
             if weight:
-                self.shares.append(Share(cell, weight, shape, gates.cell(cell)))
+                self.shares.append(Share(cell, weight, shape, gates.cell(cell), keys))
+                self._welcome(cell, note)
         self.shares[0].weight += ONE - sum(share.weight for share in self.shares)
         heaviest = sorted(shape.keys, key=lambda key: (-key.weight, key.name))[:FEW_KEYS]
         self.few = [Few(key) for key in heaviest if key.name]
         return self.shares
+
+    def _welcome(self, cell: Cell, note: LaneNote) -> None:
+        """Keys are there again: those who come back after they have moved on will have these."""
+        stranger = self._strangers.pop(cell, None)
+        if stranger is not None:
+            self._tell(stranger, note)
 
     def crowd(self, refusals: int) -> Crowd:
         """Those that have refused nothing lately, as long as keys do not change. `refusals` is another number
@@ -320,7 +355,7 @@ class Division:
             self._refusals = refusals
             self._crowd.tell()
             quiet = [share for share in self.shares if not share.gate.refuses and share.weight]
-            self._crowd = Crowd(quiet) if quiet and self._steady else _NOBODY
+            self._crowd = Crowd(quiet) if quiet and self.is_steady else _NOBODY
             within = set(self._crowd.shares)
             self._apart = [share for share in self.shares if share not in within]
             self._upto = list(accumulate([self._crowd.weight, *(share.weight for share in self._apart)]))
@@ -337,6 +372,8 @@ class Division:
         if share is None:
             assert self.shape is not None
             share = self._strangers[cell] = Share(cell, 0, self.shape, gates.cell(cell))
+            if cell in self._earlier:
+                share.inherit(self._earlier[cell])
         return share
 
     def settle(self, gate: LaneGate, grows: int, items: int) -> None:
@@ -400,9 +437,12 @@ class Division:
                 few.offered = 0
         self._crowd.tell()
         for share in (*self.shares, *(self._strangers.values() if strangers else ())):
-            if share.denied or share.calm or share.unseen:
-                note.turn += 1
-                share.tell(note, self._half_units, self.nano, note.turn)
+            self._tell(share, note)
+
+    def _tell(self, share: Share, note: LaneNote) -> None:
+        if share.denied or share.calm or share.unseen:
+            note.turn += 1
+            share.tell(note, self._half_units, self.nano, note.turn)
 
     def divide(self, count: int) -> tuple[int, list[tuple[Share, int]]]:
         """A second's requests: how many are for the crowd, and for each of the others. Requires: `crowd`."""

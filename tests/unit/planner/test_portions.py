@@ -8,7 +8,7 @@ import pytest
 
 from faradisc.planner.loading import load_plan
 from faradisc.planner.loads import Loads
-from faradisc.planner.portions import admitted_at_last, admitted_at_once, attempts_of
+from faradisc.planner.portions import admitted_at_last, admitted_at_once, attempts_of, held_at_once
 from faradisc.planner.retries import NO_RETRIES, Retries, legacy, standard
 from faradisc.planner.run import run
 
@@ -64,3 +64,20 @@ def test_all_demands_at_once_or_one_after_another(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(Loads, "_at_once", both)
     run(load_plan(dedent(SHORT), "plan.yaml"), engine="fluid")
     assert len(looked) == 2
+
+
+@pytest.mark.parametrize("retries", [NO_RETRIES, standard(), legacy()])
+@pytest.mark.parametrize("ratio", [0.02, 0.3, 0.9])
+def test_how_a_load_answers_to_its_ratio(retries: Retries, ratio: float) -> None:
+    """A tenth more of the attempts let through is less than a tenth more load where the refused come back."""
+    back = [3.0] * (retries.attempts - 1)
+    powers = list(zip(*[attempts_of([count, *back], retries.chains) for count in COUNTS], strict=True))
+    before = admitted_at_once(powers, [ratio] * len(COUNTS))
+    step = 1e-6
+    after = admitted_at_once(powers, [ratio * (1 + step)] * len(COUNTS))
+    slopes = [(more - less) / step for less, more in zip(before, after, strict=True)]
+    held = held_at_once(powers, [ratio] * len(COUNTS))
+    assert [through - less for through, less in zip(before, held, strict=True)] == pytest.approx(
+        slopes, rel=1e-3
+    )
+    assert all(less > 0 for less in held) == bool(retries.waits)

@@ -1,0 +1,124 @@
+"""Which gates have refused the requests of a step that did not pass.
+
+The service asks all lanes, and each of them that refuses is told of (capacity/admission.py), so that one
+refusal may be counted at the table and at its indexes. Gates refuse independently of each other, but for
+those that are asked by the same requests only: a partition of the table and one of an index whose keys follow
+one another together are empty at the same moments, and then both refuse.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from faradisc.capacity.partitions import Cell
+from faradisc.capacity.throttle import Cause
+from faradisc.planner.turnstile import RATIO
+
+if TYPE_CHECKING:
+    from faradisc.planner.demands import Demand, IndexDemand
+    from faradisc.planner.filling import Passage
+    from faradisc.planner.gates import Gate
+    from faradisc.planner.observe import LaneNote
+    from faradisc.planner.shares import Share
+
+
+_EMPTY = 0.95
+"""A partition that is charged this part of what it has, or more, may be what stops requests."""
+
+
+def blame(demand: Demand) -> None:
+    """Blame the gates of a demand. Requires: its passages."""
+    attempts = admitted = 0
+    emptied = [0.0] * len(demand.indexes)
+    for passage in demand.passages:
+        attempts += passage.attempts
+        admitted += passage.admitted
+        share = passage.share
+        if share is None:
+            _blame_crowd(demand, passage)
+        elif passage.admitted < passage.attempts:
+            with_indexes = [_is_alike(demand, passage, share, index) for index in demand.indexes]
+            _blame_table(demand, passage, share, max(with_indexes, default=0.0))
+            emptied = [
+                sum_ + part * passage.attempts for sum_, part in zip(emptied, with_indexes, strict=True)
+            ]
+    if attempts:
+        for index, part in zip(demand.indexes, emptied, strict=True):
+            _blame_index(index, attempts, admitted / attempts, part / attempts)
+
+
+def _blame_crowd(demand: Demand, passage: Passage) -> None:
+    attempts, ratio = passage.attempts, passage.ratio
+    if ratio < 1:
+        refused = round(attempts * (1 - ratio)) if demand.indexes else attempts - passage.admitted
+        refuse_whole(demand.state.stream.note, demand.gate.cause, refused)
+
+
+def _blame_table(demand: Demand, passage: Passage, share: Share, alike: float) -> None:
+    """Refusals of the table itself, by gate; those of indexes are counted there."""
+    note = demand.state.stream.note
+    attempts, admitted, base = passage.attempts, passage.admitted, passage.ratio
+    refused = attempts - admitted
+    if demand.indexes:
+        # Not all of them were refused here.
+        base -= (base - min(admitted / attempts, base)) * alike
+        part = int(attempts * (1 - base) * RATIO)
+        refused, share.refused_left[1] = divmod(share.refused_left[1] + part, RATIO)
+    if refused:
+        whole = 0.0 if base >= 1 else (1 - demand.gate.ratio) / (1 - base)
+        first, share.refused_left[0] = divmod(share.refused_left[0] + refused * int(whole * RATIO), RATIO)
+        first = min(first, refused)
+        refuse_whole(note, demand.gate.cause, first)
+        refuse_at(note, share.cell, refused - first)
+    share.denied += attempts - admitted
+
+
+def _blame_index(index: IndexDemand, attempts: int, through_all: float, alike: float) -> None:
+    """Refusals of an index. One that is out of units together with its table is out of them whenever
+    the table is."""
+    note = index.charge.note
+    ratio = index.lane_ratio
+    if index.gate.binds:
+        ratio = min(ratio, through_all)
+    refuse_whole(note, index.gate.cause, round(attempts * (1 - ratio)))
+    for share, weight in index.parts:
+        ratio = share.gate.ratio
+        ratio -= (ratio - min(through_all, ratio)) * alike
+        if ratio >= 1:
+            continue
+        part = int(attempts * index.gate.ratio * weight * (1 - ratio) * RATIO)
+        refused, share.refused_left[1] = divmod(share.refused_left[1] + part, RATIO)
+        refuse_at(note, share.cell, refused)
+        share.denied += refused
+
+
+def _is_alike(demand: Demand, passage: Passage, share: Share, index: IndexDemand) -> float:
+    """How much a partition of the table and one of an index are asked by the same requests, 0..1, if both are
+    empty."""
+    other = index.parts[0][0].gate
+    if len(index.parts) > 1 or not (_is_empty(share.gate) and _is_empty(other)):
+        return 0.0
+    mine = passage.admitted * demand.partition_nano / share.gate.load
+    theirs = passage.admitted * index.nano / other.load
+    return min(mine, 1.0) * min(theirs, 1.0)
+
+
+def _is_empty(gate: Gate) -> bool:
+    return gate.tight and gate.load > 0 and gate.load >= gate.available * _EMPTY
+
+
+def refuse_whole(note: LaneNote, cause: Cause, count: int) -> None:
+    """A table or an index has refused so many requests."""
+    if count:
+        note.refuse(cause, count)
+        note.lane.events[cause] += count
+
+
+def refuse_at(note: LaneNote, cell: Cell, count: int) -> None:
+    """A partition has refused so many requests."""
+    if not count:
+        return
+    note.refuse(Cause.KEY_RANGE, count, cell)
+    note.lane.events[Cause.KEY_RANGE] += count
+    cell.throttled += count
+    cell.throttled_total += count
