@@ -232,7 +232,7 @@ class FluidEngine:
                 self._serve_all(demand)
         states = list({demand.state.number: demand.state for demand in demands}.values())
         for state in states:
-            state.settle(short=short)
+            state.settle()
         if not step.is_long:
             _charge(step, states, 0, 1)
         if short:

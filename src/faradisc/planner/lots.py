@@ -43,6 +43,10 @@ _STEPS = (4, 2, 1)
 """Steps between a burden and twice of it: partitions of the same are in one lot. Larger steps, if lots were
 not few."""
 
+LotKey = tuple[Cell | None, ...]
+"""Per index the partition that leads those which a lot's requests are for; None: any that has no lot of its
+own."""
+
 Parts = list[tuple[Share, float]]
 """Partitions of an index, and what part of a lot's requests is for each; they add up to 1."""
 
@@ -56,7 +60,7 @@ Back = dict[Cell | None, list[int]]
 class Lot:
     __slots__ = ("_retries", "cells", "lasting", "turnstiles")
 
-    def __init__(self, cells: tuple[Cell | None, ...], retries: Retries) -> None:
+    def __init__(self, cells: LotKey, retries: Retries) -> None:
         self.cells = cells
         """Per index the partition that leads those which these requests are for; None: any that has no lot of
         its own."""
@@ -94,9 +98,9 @@ class StreamState:
     """One stream under way."""
 
     __slots__ = (
-        "_gates", "_lanes", "_leads", "_lots", "_parts", "_phase", "_shares", "_short", "_table", "_upto",
-        "among", "asked", "division", "first", "flow", "gate", "indexes", "number", "retries", "shape",
-        "stream",
+        "_gates", "_leads", "_lots", "_parts", "_phase", "_shares", "_table", "_together", "_turns",
+        "_upto", "among", "asked", "division", "first", "flow", "gate", "indexes", "number", "retries",
+        "shape", "stream",
     )  # fmt: skip
 
     def __init__(self, stream: Stream, flow: FlowNote, retries: Retries, number: int, gates: Gates) -> None:
@@ -127,13 +131,13 @@ class StreamState:
         self._parts: list[dict[Cell | None, Parts]] = []
         self._upto: list[int] = [ONE]
         self._phase = 0
-        self._lanes: list[Lane | None] = []
-        """The keys of the table and of each index, if some of them follow one another together."""
+        self._turns: list[Lane | None] = []
+        """The keys of the table and of each index, if they follow one another."""
+        self._together = False
+        """Whether several of these have a key of their own at each moment of the second."""
         self._table: list[Share] = []
         """The table's partitions, if its keys do: then lots are for some of them only, and `_upto` has their
         weights, partition by partition, for one lot after the other."""
-        self._short = False
-        """Whether anything was in the latest step."""
 
     def lasting(self, width: float, count: int) -> float:
         """For what part of a second so many requests came to a partition whose keys were asked for in such a
@@ -180,19 +184,19 @@ class StreamState:
         """Learn how the requests are divided over the partitions of the table and of each index in this
         second."""
         same = len(shares) == len(self._shares) and all(map(_is, shares, self._shares))
-        if same and (table is self._table or not self._lanes):
+        if same and (table is self._table or not self._together):
             return
         self._shares = shares
-        self._table, self._lanes = [], []
+        self._table = []
         shapes = [self.division.shape, *(index.shape for index in self.indexes)]
-        lanes = [lane_of(shape, some) for shape, some in zip(shapes, [table, *shares], strict=True)]
-        in_order = [lane for lane in lanes if lane is not None]
-        if len(in_order) > 1 and any(len(lane) > 1 for lane in in_order):
-            self._lanes = lanes
-            if lanes[0] is not None and not self.division.is_steady:
-                self._table = table
-            if self.separate():
-                return
+        self._turns = [lane_of(shape, some) for shape, some in zip(shapes, [table, *shares], strict=True)]
+        in_order = [lane for lane in self._turns if lane is not None]
+        self._together = len(in_order) > 1 and any(len(lane) > 1 for lane in in_order)
+        if self._together and self._turns[0] is not None and not self.division.is_steady:
+            self._table = table
+        # There are lots for combinations that met before only: present ones have to have theirs.
+        if (self._together or (any(self._turns[1:]) and len(self._lots) > 1)) and self.separate():
+            return
         self._weigh()
 
     def _weigh(self) -> None:
@@ -213,7 +217,7 @@ class StreamState:
                     parts[cell] = self._elsewhere(cell, position)
             self._parts.append(parts)
             weights.append(weighed)
-        if self._lanes:
+        if self._together:
             of_lots = self._in_order(weights)
         else:
             of_lots = [
@@ -228,22 +232,13 @@ class StreamState:
     def _in_order(self, weights: list[dict[Cell | None, float]]) -> list[float]:
         """The weights of lots where keys follow one another together, by partition of the table if its keys
         do so too."""
-        ordered = [index for index, lane in enumerate(self._lanes[1:]) if lane is not None]
-        others = [index for index, lane in enumerate(self._lanes[1:]) if lane is None]
-        of_table = self._lanes[0] is not None
-        met: dict[tuple[Cell | None, ...], dict[Share | None, float]] = {}
-        for part, shares in stretches([lane for lane in self._lanes if lane is not None]):
-            table = shares[0] if self._table else None
-            of_indexes = shares[of_table:]
-            cells = tuple(
-                self._leads[index].get(share.cell) for index, share in zip(ordered, of_indexes, strict=True)
-            )
-            row = met.setdefault(cells, {})
-            row[table] = row.get(table, 0.0) + part
+        ordered = [index for index, lane in enumerate(self._turns[1:]) if lane is not None]
+        others = [index for index, lane in enumerate(self._turns[1:]) if lane is None]
+        met = self._met(ordered, self._leads)
         places: list[Share | None] = [*self._table] or [None]
         found: list[float] = []
         for lot in self._lots.values():
-            row = met.get(tuple(lot.cells[index] for index in ordered), {})
+            row = met.get(tuple([lot.cells[index] for index in ordered]), {})
             rest = prod(weights[index][lot.cells[index]] for index in others)
             found += [row.get(share, 0.0) * rest for share in places]
         return found
@@ -258,10 +253,10 @@ class StreamState:
     def separate(self) -> bool:
         """Give lots to partitions of indexes that refuse, and take them from those that have not lately.
         Returns: whether lots have changed."""
-        if not self._shares or not (self.retries.waits or self._lanes):
+        if not self._shares or not (self.retries.waits or self._together or len(self._lots) > 1):
             return False
         most, few = LOTS_MAX, max(_PLACES_FEW // self.division.places, 1)
-        if any(index.shape is not None and index.shape.ordered for index in self.indexes):
+        if any(self._turns[1:]):
             most = max(min(_PLACES_MAX // self.division.places, _IN_ORDER_MAX), LOTS_MAX)
             few *= most // LOTS_MAX
         few = min(few, most)
@@ -270,22 +265,19 @@ class StreamState:
             own = [list(dict.fromkeys(mine.values())) for mine in leads]
             if prod(len(mine) + 1 for mine in own) <= few:
                 break
-        while prod(len(mine) + 1 for mine in own) > most:
+        heirs, keys = self._keys(own, leads)
+        while len(keys) > most:
             last = max(own, key=len).pop()
             leads = [{cell: leader for cell, leader in mine.items() if leader is not last} for mine in leads]
-        if leads == self._leads:
+            heirs, keys = self._keys(own, leads)
+        before = self._lots
+        same = keys == list(before)
+        if same and leads == self._leads:
             return False
         self._leads = leads
-        keys = list(product(*([None, *cells] for cells in own)))
-        before = self._lots
-        if keys == list(before):
+        if same:
             self._weigh()
             return True
-        known = [set(cells) for cells in zip(*before, strict=True)]
-        heirs = {
-            key: list(product(*map(_successors, key, own, known, leads)))  # in the order of the lots
-            for key in before
-        }
         self._lots = {key: before[key] if heirs.get(key) == [key] else Lot(key, self.retries) for key in keys}
         self._weigh()
         ends = self._upto[self._width - 1 :: self._width]
@@ -294,6 +286,53 @@ class StreamState:
             if self._lots.get(key) is not old:
                 old.bequeath([(self._lots[heir], weights[heir]) for heir in heirs[key]])
         return True
+
+    def _keys(
+        self, own: list[list[Cell]], leads: list[dict[Cell, Cell]]
+    ) -> tuple[dict[LotKey, list[LotKey]], list[LotKey]]:
+        """Which lots take the place of each present one, and all that there are to be, in an order of their
+        own: one for each combination; where keys have turns, for those only that meet or still come back."""
+        before = self._lots
+        known = [set(cells) for cells in zip(*before, strict=True)]
+        heirs = {
+            key: list(product(*map(_successors, key, own, known, leads)))  # in the order of the lots
+            for key in before
+        }
+        every = list(product(*([None, *cells] for cells in own)))
+        ordered = [index for index, lane in enumerate(self._turns[1:]) if lane is not None]
+        if not ordered:
+            return heirs, every
+        met = self._met(ordered, leads)
+
+        def is_present(key: LotKey) -> bool:
+            return tuple([key[index] for index in ordered]) in met
+
+        needed = {every[0], *filter(is_present, every)}
+        for key, lot in before.items():
+            mine = list(filter(is_present, heirs[key])) or heirs[key][:1]
+            if any(turnstile.waiting for turnstile in lot.turnstiles.values()):
+                needed.update(mine)
+            heirs[key] = [heir for heir in mine if heir in needed] or every[:1]
+        return heirs, [key for key in every if key in needed]
+
+    def _met(
+        self, ordered: list[int], leads: list[dict[Cell, Cell]]
+    ) -> dict[tuple[Cell | None, ...], dict[Share | None, float]]:
+        """What part of the requests is for each combination of lots in the indexes whose keys have turns, by
+        partition of the table if its keys have turns as well."""
+        of_table = self._turns[0] is not None
+        found: dict[tuple[Cell | None, ...], dict[Share | None, float]] = {}
+        for part, shares in stretches([lane for lane in self._turns if lane is not None]):
+            table = shares[0] if self._table else None
+            cells = tuple(
+                [
+                    leads[index].get(share.cell)
+                    for index, share in zip(ordered, shares[of_table:], strict=True)
+                ]
+            )
+            row = found.setdefault(cells, {})
+            row[table] = row.get(table, 0.0) + part
+        return found
 
     def _lead(self, position: int, steps: int) -> dict[Cell, Cell]:
         """The partitions of an index that refuse, or did lately, and after which of them the lot of each is
@@ -305,22 +344,18 @@ class StreamState:
         refusing = {
             share.cell: share
             for share in self._shares[position]
-            if share.gate.ratio < 1 or (share.gate.refuses and share.cell in before) or self._is_apart(share)
+            if share.gate.ratio < 1 or (share.gate.refuses and share.cell in before) or share.is_in_order
         }
         first = [refusing[cell] for cell in known if cell in refusing]
         rest = sorted((share for cell, share in refusing.items() if cell not in known), key=_ratio)
         leaders: dict[tuple[int, int], Cell] = {}
         for share in first + rest:
-            if share.window is not None:
+            if share.is_in_order:
                 # Its key leaves it alone, and with it those who come back.
                 found[share.cell] = share.cell
             else:
                 found[share.cell] = leaders.setdefault(_burden(share, steps), share.cell)
         return found
-
-    def _is_apart(self, share: Share) -> bool:
-        """Whether it is asked together with certain partitions of the table or of other indexes."""
-        return bool(self._lanes) and share.window is not None
 
     def _left_behind(self, position: int) -> set[Cell]:
         """Partitions of an index that the present keys have left, and to which requests still come back."""
@@ -336,9 +371,8 @@ class StreamState:
 
     # --- Time ---------------------------------------------------------------------------------
 
-    def settle(self, *, short: bool) -> None:
-        """Note what has been taken in a step, and whether anything was short."""
-        self._short = short
+    def settle(self) -> None:
+        """Note what has been taken in a step."""
         stream = self.stream
         self.division.settle(self.gate, stream.grows, stream.items)
         for index, division in zip(stream.indexes, self.indexes, strict=True):

@@ -81,6 +81,11 @@ class Share:
         return self._heavy
 
     @property
+    def is_in_order(self) -> bool:
+        """Whether its keys have a turn, and will be gone after it."""
+        return self._shape.ordered and self.weight > 0
+
+    @property
     def window(self) -> tuple[int, int] | None:
         """From when to when, of 0..ONE, its keys are asked for, if they follow one another."""
         if not self._shape.cuts or not self._heavy or not self.weight:
