@@ -36,7 +36,9 @@ def unpacked(version: int, place: Path) -> tuple[Path, dict[str, Any]]:
     """A copy of the stored database, and what is in it."""
     home = HERE / f"format-{version}"
     with tarfile.open(home / "database.tar.xz") as archive:
-        archive.extractall(place, filter="data")
+        # Debian 12's Python 3.11.2 has no filters yet.
+        archive.extraction_filter = getattr(tarfile, "data_filter", lambda member, _: member)
+        archive.extractall(place)
     return place, json.loads((home / "contents.json").read_text())
 
 

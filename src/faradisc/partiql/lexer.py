@@ -46,16 +46,16 @@ class Token(NamedTuple):
     end: int
 
 
+# No group that looks around is repeated possessively: Python 3.11.2, which Debian 12 has, does that wrongly.
+_BETWEEN = re.compile(r"(?:[ \t\r\n\f\v]+|--[^\r\n]*|/\*[^*]*\*+(?:[^/*][^*]*\*+)*/)*")
 _TOKEN = re.compile(
-    r"(?:[ \t\r\n\f\v]++|--[^\r\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)*+"
-    r"(?:"
     r"(?P<word>[A-Za-z_$][A-Za-z0-9_$]*+)"
-    r"|(?P<string>'(?:[^']|'')*+')"
-    r'|(?P<quoted>"(?:[^"]|"")*+")'
+    r"|(?P<string>'[^']*(?:''[^']*)*'(?!'))"
+    r'|(?P<quoted>"[^"]*(?:""[^"]*)*"(?!"))'
     r"|(?P<number>(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?(?![A-Za-z0-9_$.]))"
     r"|(?P<parameter>\?)"
     r"|(?P<symbol><<|>>|<>|<=|>=|!=|\|\||[()\[\]{},:;*%+=<>-]|/(?!\*)|\.(?![0-9]))"
-    r"|(?P<end>\Z))"
+    r"|(?P<end>\Z)"
 )
 _KINDS = {kind.value: kind for kind in Kind}
 
@@ -65,7 +65,9 @@ def tokens_of(text: str) -> list[Token]:
     tokens: list[Token] = []
     position = 0
     while True:
-        match = _TOKEN.match(text, position)
+        between = _BETWEEN.match(text, position)
+        assert between is not None
+        match = _TOKEN.match(text, between.end())
         if match is None:
             raise faults.malformed(faults.UNREADABLE)
         group = match.lastgroup
