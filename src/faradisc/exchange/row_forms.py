@@ -45,7 +45,7 @@ ESCAPES = _STRING.removeprefix(b"[%b]*+" % PLAIN)
 """The part of a string's pattern that only one with escapes needs. No text in a pattern looks like it, for it
 has a byte that is never in UTF-8."""
 _NUMBER = rb"0|-?+(?:[1-9][0-9]{0,17}+(?:\.[0-9]{0,14}[1-9](?![0-9]))?|0\.[0-9]{0,15}+(?<=[1-9]))"
-"""Canonical, and short enough for no limit to be near. (No possessive group looks around: partiql/lexer.py.)"""
+"""Canonical, and short enough for no limit to be near. No possessive group looks around: partiql/lexer.py."""
 _BINARY = rb"[0-9A-Za-z+/]*+={0,2}+"
 _SHORT_BINARY = rb"[0-9A-Za-z+/]{2,%d}+={0,2}+"
 _SET = rb'\["[%b]*+"(?:,"[%b]*+")*+\]' % (PLAIN, PLAIN)
