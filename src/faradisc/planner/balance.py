@@ -152,15 +152,19 @@ def _solve(loads: Loads, groups: list[list[Gate]]) -> None:
         settled = True
         stale = False
         for group in groups:
-            far = False
+            moved = False
             for gate in group:
                 before = gate.ratio
                 gate.ratio = ratio = _fitting(gate)
-                stale = stale or ratio != before
-                far = far or (abs(ratio - before) > _near(gate) and not _is_near_what_there_is(gate))
-            if far:
+                change = abs(ratio - before)
+                stale = stale or change > 0
+                if not _is_near_what_there_is(gate):
+                    # Half a request may be much to the next group.
+                    moved = moved or change > ratio * _CLOSE
+                    settled = settled and change <= _near(gate)
+            if moved:
                 loads.set()
-                settled = stale = False
+                stale = False
         if settled:
             break
     if stale:

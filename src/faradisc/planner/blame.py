@@ -29,7 +29,7 @@ _EMPTY = 0.95
 def blame(demand: Demand) -> None:
     """Blame the gates of a demand. Requires: its passages."""
     attempts = admitted = 0
-    emptied = [0.0] * len(demand.indexes)
+    alike = [0.0] * len(demand.indexes)
     for passage in demand.passages:
         attempts += passage.attempts
         admitted += passage.admitted
@@ -39,11 +39,9 @@ def blame(demand: Demand) -> None:
         elif passage.admitted < passage.attempts:
             with_indexes = [_is_alike(demand, passage, share, index) for index in demand.indexes]
             _blame_table(demand, passage, share, max(with_indexes, default=0.0))
-            emptied = [
-                sum_ + part * passage.attempts for sum_, part in zip(emptied, with_indexes, strict=True)
-            ]
+            alike = [sum_ + part * passage.attempts for sum_, part in zip(alike, with_indexes, strict=True)]
     if attempts:
-        for index, part in zip(demand.indexes, emptied, strict=True):
+        for index, part in zip(demand.indexes, alike, strict=True):
             _blame_index(index, attempts, admitted / attempts, part / attempts)
 
 

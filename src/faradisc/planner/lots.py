@@ -22,7 +22,7 @@ from faradisc.planner.observe import FlowNote
 from faradisc.planner.retries import Retries
 from faradisc.planner.shares import Division, Gates, Share, divide
 from faradisc.planner.streams import Stream
-from faradisc.planner.together import Lane, lane_of, stretches
+from faradisc.planner.together import Lane, Parts, lane_of, stretches
 from faradisc.planner.turnstile import Turnstile
 
 if TYPE_CHECKING:
@@ -46,9 +46,6 @@ not few."""
 LotKey = tuple[Cell | None, ...]
 """Per index the partition that leads those which a lot's requests are for; None: any that has no lot of its
 own."""
-
-Parts = list[tuple[Share, float]]
-"""Partitions of an index, and what part of a lot's requests is for each; they add up to 1."""
 
 Portions = list[tuple[Share, int]]
 """Partitions of the table, and how many requests are for each."""
@@ -195,7 +192,7 @@ class StreamState:
         if self._together and self._turns[0] is not None and not self.division.is_steady:
             self._table = table
         # There are lots for combinations that met before only: present ones have to have theirs.
-        if (self._together or (any(self._turns[1:]) and len(self._lots) > 1)) and self.separate():
+        if (self._together or (self._ordered and len(self._lots) > 1)) and self.separate():
             return
         self._weigh()
 
@@ -232,9 +229,9 @@ class StreamState:
     def _in_order(self, weights: list[dict[Cell | None, float]]) -> list[float]:
         """The weights of lots where keys follow one another together, by partition of the table if its keys
         do so too."""
-        ordered = [index for index, lane in enumerate(self._turns[1:]) if lane is not None]
-        others = [index for index, lane in enumerate(self._turns[1:]) if lane is None]
-        met = self._met(ordered, self._leads)
+        ordered = self._ordered
+        others = [index for index in range(len(self.indexes)) if index not in ordered]
+        met = self._met(self._leads)
         places: list[Share | None] = [*self._table] or [None]
         found: list[float] = []
         for lot in self._lots.values():
@@ -256,7 +253,7 @@ class StreamState:
         if not self._shares or not (self.retries.waits or self._together or len(self._lots) > 1):
             return False
         most, few = LOTS_MAX, max(_PLACES_FEW // self.division.places, 1)
-        if any(self._turns[1:]):
+        if self._ordered:
             most = max(min(_PLACES_MAX // self.division.places, _IN_ORDER_MAX), LOTS_MAX)
             few *= most // LOTS_MAX
         few = min(few, most)
@@ -299,10 +296,10 @@ class StreamState:
             for key in before
         }
         every = list(product(*([None, *cells] for cells in own)))
-        ordered = [index for index, lane in enumerate(self._turns[1:]) if lane is not None]
+        ordered = self._ordered
         if not ordered:
             return heirs, every
-        met = self._met(ordered, leads)
+        met = self._met(leads)
 
         def is_present(key: LotKey) -> bool:
             return tuple([key[index] for index in ordered]) in met
@@ -315,11 +312,15 @@ class StreamState:
             heirs[key] = [heir for heir in mine if heir in needed] or every[:1]
         return heirs, [key for key in every if key in needed]
 
-    def _met(
-        self, ordered: list[int], leads: list[dict[Cell, Cell]]
-    ) -> dict[tuple[Cell | None, ...], dict[Share | None, float]]:
+    @property
+    def _ordered(self) -> list[int]:
+        """The indexes whose keys have turns."""
+        return [index for index, lane in enumerate(self._turns[1:]) if lane is not None]
+
+    def _met(self, leads: list[dict[Cell, Cell]]) -> dict[tuple[Cell | None, ...], dict[Share | None, float]]:
         """What part of the requests is for each combination of lots in the indexes whose keys have turns, by
         partition of the table if its keys have turns as well."""
+        ordered = self._ordered
         of_table = self._turns[0] is not None
         found: dict[tuple[Cell | None, ...], dict[Share | None, float]] = {}
         for part, shares in stretches([lane for lane in self._turns if lane is not None]):
