@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from faradisc.planner.lots import Lot, StreamState
     from faradisc.planner.shares import Crowd, Share
     from faradisc.planner.streams import IndexCharge
+    from faradisc.planner.turnstile import Firsts
 
 _SAME = 0.1
 """Gates in step are looked at again if what they let through together has changed by more."""
@@ -98,8 +99,8 @@ class Demand:
 
     __slots__ = (
         "_beyond", "_powers", "admitted", "back", "bound", "chains", "crowd", "crowd_back", "crowd_first",
-        "flocks", "free", "gate", "in_flocks", "indexes", "lift", "lot", "met", "nano", "partition_nano",
-        "passages", "portions", "quiet_weight", "state", "tries",
+        "firsts", "flocks", "free", "gate", "in_flocks", "indexes", "lift", "lot", "met", "nano",
+        "partition_nano", "passages", "portions", "quiet_weight", "state", "tries",
     )  # fmt: skip
 
     def __init__(self, state: StreamState, lot: Lot, portions: list[tuple[Share, int]]) -> None:
@@ -116,6 +117,8 @@ class Demand:
         """First attempts at its partitions."""
         self.crowd_back: list[int] | None = None
         """Retries there, by attempt."""
+        self.firsts: dict[int, Firsts] = {}
+        """By portion, if it is known (planner/leaning.py)."""
         self.nano = state.stream.half_units * HALF_UNIT
         self.partition_nano = state.division.nano
         self.gate = state.gate
@@ -213,7 +216,7 @@ class Demand:
                 counts = [float(count), *repeat(0.0, len(chains) - 1)]
                 if back is not None:
                     counts = list(map(add, counts, back))
-                self.bound.append(Bound(share.gate, self._attempts_of(counts)))
+                self.bound.append(Bound(share.gate, self._attempts_at(position, counts)))
             else:
                 rest[0] += count
                 if back is not None:
@@ -227,6 +230,28 @@ class Demand:
 
     def _attempts_of(self, counts: list[float]) -> Polynomial:
         return counts[:1] if self.tries else attempts_of(counts, self.chains)
+
+    def _attempts_at(self, position: int, counts: list[float]) -> Polynomial:
+        """The same of a portion: how many come back within the second is another matter if it is known who
+        comes early and who late (planner/leaning.py)."""
+        share, count = self.portions[position]
+        firsts = self.firsts.get(position)
+        leans = self.lot.turnstile(share.cell).leans if position in self.back else None
+        if self.tries or (firsts is None and leans is None):
+            return self._attempts_of(counts)
+        on_time = float(sum(leans)) if leans is not None else 0.0
+        if leans is not None:
+            counts = list(map(sub, counts, leans))
+        if firsts is not None:
+            lean, refused = firsts
+            late = (count - refused) * lean
+            counts[0] -= refused + late
+            counts[1] += refused * self.chains[0][1] * (1.0 - lean)
+            on_time += late
+        found = attempts_of(counts, self.chains)
+        # Once all of them come, be it late.
+        found[-1] += on_time
+        return found
 
     def tell_costs(self) -> None:
         """Tell tight gates what one request takes."""

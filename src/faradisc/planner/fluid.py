@@ -32,6 +32,7 @@ from faradisc.planner.blame import blame
 from faradisc.planner.demands import Demand, IndexDemand
 from faradisc.planner.filling import Passage, fill
 from faradisc.planner.keys import BITS, ONE, Shape
+from faradisc.planner.leaning import heed_leaning
 from faradisc.planner.lots import Back, StreamState
 from faradisc.planner.observe import FlowNote, LaneNote, Observer
 from faradisc.planner.retries import Retries
@@ -39,7 +40,7 @@ from faradisc.planner.shares import Crowd, Division, Gates, Share
 from faradisc.planner.steady import CHARGED_S, LONGEST_S, Steadiness
 from faradisc.planner.steps import Batch, FlowSource, Guest, Source, Step
 from faradisc.planner.streams import Flow, Stream
-from faradisc.planner.turnstile import RATIO
+from faradisc.planner.turnstile import EVEN, RATIO
 from faradisc.planner.windows import heed_order
 from faradisc.planner.world import World
 
@@ -237,13 +238,16 @@ class FluidEngine:
             _charge(step, states, 0, 1)
         if short:
             for state in states:
-                state.separate()
+                if not state.keys_move_on:
+                    state.separate()
         self._latest = step
         self._note_steadiness(step, demands, forgives)
         return states
 
     def _let_some_through(self, step: Step, demands: list[Demand]) -> bool:
         """Where something is short. Returns: whether debts may be forgiven."""
+        if not step.is_long:
+            heed_leaning(demands, step)
         balanced = balance(demands, step.lasting_ns)
         if balanced.begins:
             self._gates.refusals += 1
@@ -384,7 +388,8 @@ class FluidEngine:
             if step.is_long:
                 attempts, admitted = turnstile.push_through(first, ratio, may)
             else:
-                attempts, admitted = turnstile.push(first, demand.back.get(position), ratio, tick, may)
+                back, firsts = demand.back.get(position), demand.firsts.get(position, EVEN)
+                attempts, admitted = turnstile.push(first, back, ratio, tick, may, firsts=firsts)
             share.gate.most -= admitted
             most -= admitted
             through_all += admitted

@@ -196,6 +196,13 @@ class StreamState:
             return
         self._weigh()
 
+    @property
+    def keys_move_on(self) -> bool:
+        """Whether the next second has other keys, for which lots are looked at anyway (`follow`)."""
+        return (self._together or (len(self._lots) > 1 and bool(self._ordered))) and any(
+            lane is not None and len(lane) > 1 for lane in self._turns
+        )
+
     def _weigh(self) -> None:
         self._parts = []
         weights: list[dict[Cell | None, float]] = []

@@ -22,6 +22,12 @@ ONE = 1 << 30
 """Probabilities are integers that add up to this."""
 
 
+LEAN = 1 / 3
+"""A request refused at any time of a second waits for any time of up to some whole seconds. If it comes back
+in that same second, it does so rather late: the mean of its places is so much above the middle, -1 being the
+second's beginning and 1 its end. If it comes back in the last second in which it may, it is as much below."""
+
+
 @dataclass(frozen=True, slots=True)
 class Wait:
     """The pause before a retry: evenly distributed between two bounds, milliseconds."""
@@ -71,6 +77,11 @@ class Retries:
         return bool(self.waits) and all(wait.least_ms == wait.most_ms for wait in self.waits)
 
     @cached_property
+    def scattered(self) -> bool:
+        """Whether they come back by chance."""
+        return bool(self.waits) and not self.fixed
+
+    @cached_property
     def attempts(self) -> int:
         return len(self.waits) + 1
 
@@ -114,10 +125,12 @@ class Retries:
         chains: list[tuple[float, ...]] = []
         for first in range(self.attempts):
             chain = [1.0]
-            for part in at_once[first:]:
+            for tried, part in enumerate(at_once[first:]):
                 if not part:
                     break
-                chain.append(chain[-1] * part)
+                # Who has come back in this second has less of it left.
+                less = 1.0 if not tried or self.fixed else 1.0 - LEAN
+                chain.append(chain[-1] * part * less)
             chains.append(tuple(chain))
         return tuple(chains)
 

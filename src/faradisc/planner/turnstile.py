@@ -9,10 +9,11 @@ stream's shape: of few requests and a small part, nearly all that is admitted is
 from __future__ import annotations
 
 from operator import add, sub
+from typing import NamedTuple
 
 from faradisc.planner.observe import FlowNote
+from faradisc.planner.retries import LEAN, Retries
 from faradisc.planner.retries import ONE as CERTAIN
-from faradisc.planner.retries import Retries
 
 RATIO_BITS = 30
 RATIO = 1 << RATIO_BITS
@@ -26,12 +27,24 @@ _KEPT_MOST = 8 << RATIO_BITS
 """What a turnstile could not let through for want of units, as far as it is made up for later."""
 
 
+class Firsts(NamedTuple):
+    """What those are up against who come for the first time (planner/leaning.py)."""
+
+    lean: float
+    """How far those lean who are refused, -1..1."""
+    refused: int
+    """So many are refused whatever the ratio."""
+
+
+EVEN = Firsts(0.0, 0)
+
+
 class Turnstile:
     """Requires: `back` is called for every second while anybody is `waiting`."""
 
     __slots__ = (
-        "_horizon", "_last", "_left", "_lost", "_phase", "_refused", "_retries", "_rows", "_served",
-        "lasting", "waiting",
+        "_horizon", "_last", "_leans", "_left", "_lost", "_phase", "_refused", "_retries", "_rows", "_served",
+        "lasting", "leans", "waiting",
     )  # fmt: skip
 
     def __init__(self, retries: Retries) -> None:
@@ -43,6 +56,11 @@ class Turnstile:
         self._horizon = retries.horizon_s + 1
         self._rows: list[list[int] | None] = [None] * self._horizon
         """Who comes back, per attempt, by second modulo the horizon."""
+        self._leans: list[list[float] | None] = [None] * self._horizon
+        """How far they lean, by second and attempt: the sum over requests of -1..1, from the beginning of
+        the second in which they come to its end. None: not at all."""
+        self.leans: list[float] | None = None
+        """The same of those who have come back and were not pushed yet."""
         self._left = [0] * retries.attempts
         """Per attempt: the part of a request that was admitted and not counted yet; negative: that was
         counted and not admitted yet (`relent`)."""
@@ -60,7 +78,9 @@ class Turnstile:
         """Those who come back in this second, per attempt, or such a part of them. They wait no more."""
         position = second % self._horizon
         row, self._rows[position] = self._rows[position], None
+        self.leans, self._leans[position] = self._leans[position], None
         if row is not None and part < 1.0:
+            self.leans = None
             taken = [int(count * part) for count in row]
             self._rows[position] = list(map(sub, row, taken))
             row = taken
@@ -69,7 +89,14 @@ class Turnstile:
         return row
 
     def push(
-        self, first: int, back: list[int] | None, ratio: float, second: int, most: int = ANY
+        self,
+        first: int,
+        back: list[int] | None,
+        ratio: float,
+        second: int,
+        most: int = ANY,
+        *,
+        firsts: Firsts = EVEN,
     ) -> tuple[int, int]:
         """First attempts and those who came back: how many attempts they make in this second, and how many
         are admitted where each is with the probability `ratio`, but no more than `most` now: what is beyond
@@ -78,12 +105,19 @@ class Turnstile:
         attempts = admitted = self._refused = 0
         last = len(self._left) - 1
         again = first
+        leans, self.leans = self.leans, None
+        leaning = 0.0
         for number in range(last + 1):
             count = again if back is None else again + back[number]
             again = 0
+            if leans is not None:
+                leaning += leans[number]
+            mine, leaning = leaning, 0.0
             if not count:
                 continue
-            through = self._let_through(number, count, part, most - admitted)
+            through = self._let_through(
+                number, count if number else count - firsts.refused, part, most - admitted
+            )
             attempts += count
             admitted += through
             if through == count:
@@ -93,7 +127,12 @@ class Turnstile:
                 self._lost += self._refused
                 self._last = (number, None)
             else:
-                again = self._send_round(number, count - through, second)
+                # An empty bucket lets through as many at any time: those beyond that are the ones who lean.
+                refused = count - through
+                if not number:
+                    mine += firsts.lean * refused
+                again = self._send_round(number, refused, second, max(min(mine, refused), -refused))
+                leaning = again * LEAN
         return attempts, admitted
 
     def push_through(self, first: int, ratio: float, most: int = ANY) -> tuple[int, int]:
@@ -122,14 +161,19 @@ class Turnstile:
         self._served[number] += through
         return through
 
-    def _send_round(self, number: int, refused: int, second: int) -> int:
+    def _send_round(self, number: int, refused: int, second: int, lean: float) -> int:
         """Refused requests wait; returns those that come back within this second."""
         self._phase = phase = (self._phase + _STEP) & _MASK
         rows, horizon = self._rows, self._horizon
+        ways = self._retries.ways[number]
+        last = len(ways) - 1
+        if last and lean:
+            # Who was refused late in this second comes in the last one that may be, and not in this.
+            phase -= int(lean * ways[0][1])
         at_once = sent = 0
-        for later, upto in self._retries.ways[number]:
-            reached = (refused * upto + phase) >> RATIO_BITS
-            if reached == sent:
+        for position, (later, upto) in enumerate(ways):
+            reached = refused if position == last else (refused * upto + phase) >> RATIO_BITS
+            if reached <= sent:
                 continue
             if later:
                 place = (second + later) % horizon
@@ -137,6 +181,11 @@ class Turnstile:
                 if row is None:
                     row = rows[place] = [0] * len(self._left)
                 row[number + 1] += reached - sent
+                if position and position == last:
+                    leans = self._leans[place]
+                    if leans is None:
+                        leans = self._leans[place] = [0.0] * len(self._left)
+                    leans[number + 1] -= (reached - sent) * LEAN
                 self._refused = reached - sent
                 self._last = (number, row)
             else:
@@ -173,6 +222,7 @@ class Turnstile:
             for position, row in enumerate(self._rows):
                 if row is not None and any(row):
                     heirs[0]._receive(position, row)
+                    heirs[0]._lean_on(position, self._leans[position], 1.0)
             return
         for position, row in enumerate(self._rows):
             if row is None:
@@ -181,13 +231,21 @@ class Turnstile:
             for heir, limit in zip(heirs, upto, strict=True):
                 reached = [count * limit // whole if whole else count for count in row]
                 if reached != given:
+                    part = (sum(reached) - sum(given)) / sum(row)
                     heir._receive(position, list(map(sub, reached, given)))
+                    heir._lean_on(position, self._leans[position], part)
                     given = reached
 
     def _receive(self, position: int, row: list[int]) -> None:
         held = self._rows[position]
         self._rows[position] = row if held is None else list(map(add, held, row))
         self.waiting += sum(row)
+
+    def _lean_on(self, position: int, leans: list[float] | None, part: float) -> None:
+        if leans is not None:
+            held = self._leans[position]
+            more = [lean * part for lean in leans]
+            self._leans[position] = more if held is None else list(map(add, held, more))
 
     def put_off(self, row: list[int], second: int) -> None:
         """Those who came back in this second come in the next one instead."""

@@ -99,8 +99,10 @@ def test_a_random_wait_scatters_them() -> None:
     found = attempts_by_second(Turnstile(retries.standard(2)), 1000, 0.0, 10)
     assert found == {0: 1500, 1: 500}
     found = attempts_by_second(Turnstile(retries.standard(3)), 1000, 0.0, 10)
-    # Of those 500, 125 come back at once, 250 later, 125 later still; of the other 500 the same.
-    assert found == {0: 1625, 1: 875, 2: 375, 3: 125}
+    # Their second wait is up to two seconds. The 500 that are still in the first second are rather at its
+    # end: 83 have their third attempt in it, 250 in the next, 167 in the third. Those in the second second
+    # are rather at its beginning: it is the other way round.
+    assert found == {0: 1583, 1: 917, 2: 417, 3: 83}
 
 
 def test_rounding_falls_on_each_second_by_turns() -> None:
