@@ -391,6 +391,7 @@ def _assumptions(plan: Plan, engine: Engine, parted: Parted, trace: Trace | None
     if engine == "fluid":
         said.append("Fluid: requests of one second are one quantity; waits are means per attempt.")
         said += _in_order(parted)
+        said += _in_step(parted)
     elif trace is None:
         said.append("Requests of a stream come at random moments of each second.")
     if trace is not None:
@@ -411,6 +412,20 @@ def _in_order(parted: Parted) -> Iterator[str]:
         if tables:
             names = ", ".join(sorted(tables))
             yield f"Requests to {names} {words}: some are so large that it matters who comes first."
+
+
+def _in_step(parted: Parted) -> Iterator[str]:
+    """What is known too roughly: waves of requests that come back together, each for its key."""
+    for flow in sorted([*parted.fluid, *parted.roughly], key=_name):
+        if flow.plan.retries.fixed and flow.has_turns:
+            yield (
+                f"{flow.plan.name}: keys follow one another, and clients that wait for fixed times come back in "
+                "waves: what is refused may be some percent off (--engine events runs each request)."
+            )
+
+
+def _name(flow: Flow) -> str:
+    return flow.plan.name
 
 
 def _in_part(pace: Pace) -> str:

@@ -83,6 +83,11 @@ class Flow:
         self._left = [0] * len(self.streams)
         self._hits = int(plan.cache.hits * BILLION) if plan.cache is not None else 0
 
+    @property
+    def has_turns(self) -> bool:
+        """Whether keys of the table or of an index follow one another."""
+        return any(isinstance(model, Sequential) for model in self._models)
+
     def alike(self, second: int, seconds: int) -> bool:
         """Whether so many seconds have the same keys, and rates within a percent."""
         last = second + seconds - 1
