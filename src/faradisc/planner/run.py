@@ -419,8 +419,8 @@ def _in_step(parted: Parted) -> Iterator[str]:
     for flow in sorted([*parted.fluid, *parted.roughly], key=_name):
         if flow.plan.retries.fixed and flow.has_turns:
             yield (
-                f"{flow.plan.name}: keys follow one another, and clients that wait for fixed times come back in "
-                "waves: what is refused may be some percent off (--engine events runs each request)."
+                f"{flow.plan.name}: keys follow one another, and clients that wait for fixed times come back "
+                "in waves: what is refused may be some percent off (--engine events runs each request)."
             )
 
 
