@@ -165,17 +165,9 @@ class CellGate(Gate):
     """One direction of one partition."""
 
     __slots__ = (
-        "_room",
-        "bounds",
-        "calm_below",
-        "cell",
-        "has_turn",
-        "lean",
-        "refused_ns",
-        "refuses",
-        "sure",
+        "_room", "bounds", "calm_below", "cell", "has_turn", "lean", "refused_ns", "refuses", "sure",
         "unseen",
-    )
+    )  # fmt: skip
 
     def __init__(self, cell: Cell) -> None:
         super().__init__()

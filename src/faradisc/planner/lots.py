@@ -59,8 +59,6 @@ class Lot:
 
     def __init__(self, cells: LotKey, retries: Retries) -> None:
         self.cells = cells
-        """Per index the partition that leads those which these requests are for; None: any that has no lot of
-        its own."""
         self.lasting = [1.0] * len(cells)
         """Per index, for what part of a second its requests came for the first time, when they came last."""
         self.turnstiles: dict[Cell | None, Turnstile] = {}

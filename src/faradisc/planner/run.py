@@ -391,7 +391,7 @@ def _assumptions(plan: Plan, engine: Engine, parted: Parted, trace: Trace | None
     if engine == "fluid":
         said.append("Fluid: requests of one second are one quantity; waits are means per attempt.")
         said += _in_order(parted)
-        said += _in_step(parted)
+        said += _in_waves(parted)
     elif trace is None:
         said.append("Requests of a stream come at random moments of each second.")
     if trace is not None:
@@ -414,7 +414,7 @@ def _in_order(parted: Parted) -> Iterator[str]:
             yield f"Requests to {names} {words}: some are so large that it matters who comes first."
 
 
-def _in_step(parted: Parted) -> Iterator[str]:
+def _in_waves(parted: Parted) -> Iterator[str]:
     """What is known too roughly: waves of requests that come back together, each for its key."""
     for flow in sorted([*parted.fluid, *parted.roughly], key=_name):
         if flow.plan.retries.fixed and flow.has_turns:

@@ -96,9 +96,8 @@ class Flow:
         )
 
     def has_same_keys(self, second: int, later: int) -> bool:
-        return all(
-            not isinstance(model, Sequential) and model.shape(second, 0, 1) is model.shape(later, 0, 1)
-            for model in self._models
+        return not self.has_turns and all(
+            model.shape(second, 0, 1) is model.shape(later, 0, 1) for model in self._models
         )
 
     def is_like(self, second: int, later: int, percent: int = 1) -> bool:
