@@ -1,6 +1,7 @@
 """The fluid engine: one step per second, over rates instead of requests. A second in which a few keys follow
 one another has a step for each, if a partition may have too little for it, unless clients retry
-(planner/windows.py). Where seconds are much work and alike, a step takes several (planner/steady.py).
+(planner/windows.py); if they wait for fixed times, it has ten steps (planner/waves.py). Where seconds are
+much work and alike, a step takes several (planner/steady.py).
 
 In each step the requests of every stream are divided over the partitions by the weights of its keys
 (`Share`s). Where everything fits, it is charged at once. Where something is short, every gate lets through
@@ -50,8 +51,10 @@ _STEPS_MAX = 6
 
 
 class FluidEngine:
-    def __init__(self, world: World, observer: Observer) -> None:
+    def __init__(self, world: World, observer: Observer, parts: int = 1) -> None:
+        """`parts`: how many ticks a second has, after which those may come back who were refused."""
         self._world = world
+        self._parts = parts
         self._observer = observer
         self._gates = Gates()
         self._sources: list[Source] = []
@@ -61,7 +64,11 @@ class FluidEngine:
         self._charged_s = CHARGED_S if world.limits_debt else LONGEST_S
         self._latest: Step | None = None
         self._ticks = 0
-        """Steps in which those who were refused came back: long ones pass without."""
+        """How many have passed, but for those of long steps: nobody comes back in these."""
+        self._short_at: int | None = None
+        """The latest tick in which something was short."""
+        self._horizon = 0
+        """Nobody comes back more ticks later than this."""
 
     def add_guest(self, guest: Guest) -> None:
         self._guests.append(guest)
@@ -76,7 +83,9 @@ class FluidEngine:
 
     def new_state(self, stream: Stream, flow: FlowNote, retries: Retries) -> StreamState:
         """A stream joins."""
-        state = StreamState(stream, flow, retries, len(self._states), self._gates)
+        in_ticks = retries.in_steps_of(1000 // self._parts)
+        self._horizon = max(self._horizon, in_ticks.horizon)
+        state = StreamState(stream, flow, in_ticks, len(self._states), self._gates)
         self._states.append(state)
         self._steadiness.wait_for(retries)
         return state
@@ -175,18 +184,28 @@ class FluidEngine:
     def _step(self, second: int, now: int) -> None:
         batches = [batch for source in self._sources for batch in source.take(second)]
         cuts = self._cuts(batches, second)
-        self._ticks += 1
-        waits = all(state.retries.waits for state, count, _ in batches if count)
-        if not cuts or waits or len(cuts) >= _STEPS_MAX:
-            self._run(Step(second, now, SECOND_NS, in_order=bool(cuts)), batches)
-            return
+        in_ticks = self._parts > 1 and (bool(cuts) or self._waits)
+        if in_ticks:
+            cuts = [ONE * part // self._parts for part in range(1, self._parts)]
+        else:
+            self._ticks += self._parts
+            waits = all(state.retries.waits for state, count, _ in batches if count)
+            if not cuts or waits or len(cuts) >= _STEPS_MAX:
+                self._run(Step(second, now, SECOND_NS, in_order=bool(cuts)), batches)
+                return
         for begin, end in pairwise([0, *cuts, ONE]):
+            self._ticks += in_ticks
             begin_ns, end_ns = begin * SECOND_NS >> BITS, end * SECOND_NS >> BITS
             mine = [
                 (state, state.count_between(count, begin, end, second), shape)
                 for state, count, shape in batches
             ]
-            self._run(Step(second, now + begin_ns, end_ns - begin_ns, begin, end), mine)
+            self._run(Step(second, now + begin_ns, end_ns - begin_ns, begin, end, has_tick=in_ticks), mine)
+
+    @property
+    def _waits(self) -> bool:
+        """Whether there may be somebody who will come back."""
+        return self._short_at is not None and self._ticks - self._short_at <= self._horizon
 
     def _cuts(self, batches: list[Batch], second: int) -> list[int]:
         """Where the second is divided: keys that follow one another ask one partition after the other, and
@@ -227,6 +246,7 @@ class FluidEngine:
         short = short or any(crowd.short() for crowd in crowds)
         forgives = False
         if short:
+            self._short_at = self._ticks
             forgives = self._let_some_through(step, demands)
         else:
             for demand in demands:

@@ -146,8 +146,19 @@ class Shape:
                 weight = within * ONE // (end - begin)
                 keys.append(Key(key.name, weight, key.prefix))
                 left -= weight
-        keys[0] = replace(keys[0], weight=keys[0].weight + left)
-        return Shape(tuple(keys), 0, self.sort, ordered=True)
+        first = keys[0]
+        found = self._alone.get(first.name) if len(keys) == 1 else None
+        if found is None:
+            keys[0] = replace(first, weight=first.weight + left)
+            found = Shape(tuple(keys), 0, self.sort, ordered=True)
+            if len(keys) == 1:
+                self._alone[first.name] = found
+        return found
+
+    @cached_property
+    def _alone(self) -> dict[str, Shape]:
+        """What is asked for while one key has its turn, by its name, as far as that was needed."""
+        return {}
 
     def share_of_key(self, key: Key, low: bytes, high: bytes | None) -> int:
         """What part of all requests is for this key and lies between the bounds."""

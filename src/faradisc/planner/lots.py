@@ -55,12 +55,10 @@ Back = dict[Cell | None, list[int]]
 
 
 class Lot:
-    __slots__ = ("_retries", "cells", "lasting", "turnstiles")
+    __slots__ = ("_retries", "cells", "turnstiles")
 
     def __init__(self, cells: LotKey, retries: Retries) -> None:
         self.cells = cells
-        self.lasting = [1.0] * len(cells)
-        """Per index, for what part of a second its requests came for the first time, when they came last."""
         self.turnstiles: dict[Cell | None, Turnstile] = {}
         """By partition of the table. Those that have refused nothing lately, its crowd (shares.py), have one
         in common: None."""
@@ -72,12 +70,12 @@ class Lot:
             found = self.turnstiles[cell] = Turnstile(self._retries)
         return found
 
-    def back(self, second: int, part: float) -> Back:
-        """The requests that come back in this second, or a part of them."""
+    def back(self, tick: int, part: float) -> Back:
+        """The requests that come back in this tick, or a part of them."""
         found: Back = {}
         for cell, turnstile in self.turnstiles.items():
             if turnstile.waiting:
-                row = turnstile.back(second, part)
+                row = turnstile.back(tick, part)
                 if row is not None:
                     found[cell] = row
         return found
@@ -133,11 +131,6 @@ class StreamState:
         self._table: list[Share] = []
         """The table's partitions, if its keys do: then lots are for some of them only, and `_upto` has their
         weights, partition by partition, for one lot after the other."""
-
-    def lasting(self, width: float, count: int) -> float:
-        """For what part of a second so many requests came to a partition whose keys were asked for in such a
-        part of it: for all of that, unless those of a lot came while one key of an index was."""
-        return min(width, count / self.first) if self._table else width
 
     def count_between(self, count: int, begin: int, end: int, second: int) -> int:
         """How many of a second's requests come from `begin` to `end` of 0..ONE. Where rounding falls moves

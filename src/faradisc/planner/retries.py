@@ -13,7 +13,7 @@ of one client after many failures is left out: how requests are divided among cl
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, pairwise
 
@@ -23,9 +23,9 @@ ONE = 1 << 30
 
 
 LEAN = 1 / 3
-"""A request refused at any time of a second waits for any time of up to some whole seconds. If it comes back
-in that same second, it does so rather late: the mean of its places is so much above the middle, -1 being the
-second's beginning and 1 its end. If it comes back in the last second in which it may, it is as much below."""
+"""A request refused at any time of a step waits for any time of up to some whole steps. If it comes back
+in that same step, it does so rather late: the mean of its places is so much above the middle, -1 being the
+step's beginning and 1 its end. If it comes back in the last step in which it may, it is as much below."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,22 +44,22 @@ class Wait:
             return self.least_ms * MILLI_NS
         return int((self.least_ms + (self.most_ms - self.least_ms) * random()) * MILLI_NS)
 
-    def seconds_later(self) -> tuple[int, ...]:
-        """How many steps of a second later a retry falls: probability of 0, 1, 2, ... The first attempt
-        lies anywhere in its own step. Requires: the wait is not a fixed one."""
-        last = -(-self.most_ms // 1000) + 1
-        # The sum of a uniform place in the second and a uniform wait: its distribution at whole seconds.
-        upto = [0, *(round(self._below(1000 * (step + 1)) * ONE) for step in range(last))]
+    def steps_later(self, step_ms: int) -> tuple[int, ...]:
+        """How many steps later a retry falls: probability of 0, 1, 2, ... The first attempt lies anywhere in
+        its own step. Requires: the wait is not a fixed one."""
+        last = -(-self.most_ms // step_ms) + 1
+        # The sum of a uniform place in the step and a uniform wait: its distribution at whole steps.
+        upto = [0, *(round(self._below(step_ms * (step + 1), step_ms) * ONE) for step in range(last))]
         upto[-1] = ONE
         return tuple(high - low for low, high in pairwise(upto))
 
-    def _below(self, sum_ms: int) -> float:
-        """The probability that place in the second plus wait stays below so many milliseconds."""
+    def _below(self, sum_ms: int, step_ms: int) -> float:
+        """The probability that place in the step plus wait stays below so many milliseconds."""
 
         def ramp(upto: int) -> float:
-            """Integral of min(max(x, 0), 1000) / 1000 from minus infinity to `upto`."""
-            inside = min(max(upto, 0), 1000)
-            return inside * inside / 2000 + max(upto - 1000, 0)
+            """Integral of min(max(x, 0), step_ms) / step_ms from minus infinity to `upto`."""
+            inside = min(max(upto, 0), step_ms)
+            return inside * inside / (2 * step_ms) + max(upto - step_ms, 0)
 
         width = self.most_ms - self.least_ms
         return (ramp(sum_ms - self.least_ms) - ramp(sum_ms - self.most_ms)) / width
@@ -70,6 +70,11 @@ class Retries:
     mode: str
     waits: tuple[Wait, ...] = ()
     """Before the second attempt, the third, ..."""
+    step_ms: int = 1000
+    """How long a step of the fluid engine is."""
+
+    def in_steps_of(self, step_ms: int) -> Retries:
+        return self if step_ms == self.step_ms else replace(self, step_ms=step_ms)
 
     @cached_property
     def fixed(self) -> bool:
@@ -87,12 +92,12 @@ class Retries:
 
     @cached_property
     def ways(self) -> tuple[tuple[tuple[int, int], ...], ...]:
-        """Per attempt: how many seconds after it the next one falls, rising, and the probability (of `ONE`)
+        """Per attempt: how many steps after it the next one falls, rising, and the probability (of `ONE`)
         that it falls so many or fewer.
 
-        A random wait scatters its requests over the seconds. A fixed one keeps them together: the k-th
-        attempt falls as many seconds after the first as all waits before it make, to the nearest second.
-        Were each such wait scattered by the place in the second at which it began, a burst of two seconds
+        A random wait scatters its requests over the steps. A fixed one keeps them together: the k-th
+        attempt falls as many steps after the first as all waits before it make, to the nearest step.
+        Were each such wait scattered by the place in the step at which it began, a burst of two seconds
         would be one of five at its tenth attempt, and find units that it does not find.
         """
         ways: list[tuple[tuple[int, int], ...]] = []
@@ -100,27 +105,31 @@ class Retries:
         for wait in self.waits:
             if wait.least_ms == wait.most_ms:
                 before, passed_ms = passed_ms, passed_ms + wait.most_ms
-                ways.append(((_to_seconds(passed_ms) - _to_seconds(before), ONE),))
+                ways.append(((self._steps(passed_ms) - self._steps(before), ONE),))
             else:
-                chances = wait.seconds_later()
+                chances = wait.steps_later(self.step_ms)
                 sums = enumerate(accumulate(chances))
                 ways.append(tuple((later, upto) for later, upto in sums if chances[later]))
         return tuple(ways)
 
+    def _steps(self, ms: int) -> int:
+        """The nearest number of steps, the lower one of two."""
+        return (ms + self.step_ms // 2 - 1) // self.step_ms
+
     @cached_property
-    def horizon_s(self) -> int:
-        """No request comes back more seconds later than this."""
+    def horizon(self) -> int:
+        """No request comes back more steps later than this."""
         return max((way[-1][0] for way in self.ways), default=0)
 
     @cached_property
     def passing_s(self) -> int:
-        """How long a request is on its way through all attempts, at most."""
-        return sum(way[-1][0] for way in self.ways)
+        """How many seconds a request is on its way through all attempts, at most."""
+        return -(-sum(way[-1][0] for way in self.ways) * self.step_ms // 1000)
 
     @cached_property
     def chains(self) -> tuple[tuple[float, ...], ...]:
         """Per attempt: of its requests, were all refused each time, the part that is tried once, twice, ...
-        within the second: 1, then what comes back in it, then what comes back again."""
+        within the step: 1, then what comes back in it, then what comes back again."""
         at_once = [way[0][1] / ONE if not way[0][0] else 0.0 for way in self.ways]
         chains: list[tuple[float, ...]] = []
         for first in range(self.attempts):
@@ -128,7 +137,7 @@ class Retries:
             for tried, part in enumerate(at_once[first:]):
                 if not part:
                     break
-                # Who has come back in this second has less of it left.
+                # Who has come back in this step has less of it left.
                 less = 1.0 if not tried or self.fixed else 1.0 - LEAN
                 chain.append(chain[-1] * part * less)
             chains.append(tuple(chain))
@@ -144,10 +153,6 @@ class Retries:
         """Per attempt: how long after the first one it is made, on the average."""
         means = [wait.mean_ms for wait in self.waits]
         return tuple(round(sum(means[:number])) for number in range(self.attempts))
-
-
-def _to_seconds(ms: int) -> int:
-    return (ms + 500) // 1000
 
 
 _STANDARD_MOST_MS = 20_000

@@ -43,6 +43,7 @@ from faradisc.planner.singly import Parted, Singles, part, tables_of_trace
 from faradisc.planner.story import event_rows
 from faradisc.planner.streams import Flow
 from faradisc.planner.trace import Trace
+from faradisc.planner.waves import parts_for
 from faradisc.planner.world import World
 
 Engine = Literal["events", "fluid"]
@@ -118,14 +119,16 @@ def _fluid(
     flows: list[Flow], world: World, observer: Observer, trace: Trace | None, seed: int
 ) -> tuple[FluidEngine, Parted]:
     """The fluid engine with its work, and with the guests that some of it is left to."""
-    plan, fluid = world.plan, FluidEngine(world, observer)
+    plan = world.plan
     if trace is None:
         parted = part(plan, flows)
-        for flow in flows:
-            if flow in parted.fluid or flow in parted.roughly:
-                fluid.add_flow(flow)
+        mine = [flow for flow in flows if flow in parted.fluid or flow in parted.roughly]
+        fluid = FluidEngine(world, observer, parts_for(mine))
+        for flow in mine:
+            fluid.add_flow(flow)
         singles = requests_of(plan, flows, world, seed, parted.singly).__next__
     else:
+        fluid = FluidEngine(world, observer)
         parted = Parted(tables=tables_of_trace(plan, trace, observer))
         source = TraceSource(trace, fluid, world, observer, plan.retries, singly=parted.tables)
         fluid.add_source(source)
@@ -391,7 +394,6 @@ def _assumptions(plan: Plan, engine: Engine, parted: Parted, trace: Trace | None
     if engine == "fluid":
         said.append("Fluid: requests of one second are one quantity; waits are means per attempt.")
         said += _in_order(parted)
-        said += _in_waves(parted)
     elif trace is None:
         said.append("Requests of a stream come at random moments of each second.")
     if trace is not None:
@@ -412,20 +414,6 @@ def _in_order(parted: Parted) -> Iterator[str]:
         if tables:
             names = ", ".join(sorted(tables))
             yield f"Requests to {names} {words}: some are so large that it matters who comes first."
-
-
-def _in_waves(parted: Parted) -> Iterator[str]:
-    """What is known too roughly: waves of requests that come back together, each for its key."""
-    for flow in sorted([*parted.fluid, *parted.roughly], key=_name):
-        if flow.plan.retries.fixed and flow.has_turns:
-            yield (
-                f"{flow.plan.name}: keys follow one another, and clients that wait for fixed times come back "
-                "in waves: what is refused may be some percent off (--engine events runs each request)."
-            )
-
-
-def _name(flow: Flow) -> str:
-    return flow.plan.name
 
 
 def _in_part(pace: Pace) -> str:

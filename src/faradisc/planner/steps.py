@@ -24,6 +24,8 @@ class Step:
     begin: int = 0
     end: int = ONE
     seconds: int = 1
+    has_tick: bool = False
+    """Whether those who are refused come back in steps as short as this (planner/waves.py)."""
     in_order: bool = False
     """Whether keys follow one another within it and partitions feel that (planner/windows.py)."""
 
@@ -37,8 +39,8 @@ class Step:
 
     @property
     def rest(self) -> float:
-        """What part it is of the rest of its second."""
-        return (self.end - self.begin) / (ONE - self.begin)
+        """What part of those comes back in it who are still to come back in its second."""
+        return 1.0 if self.has_tick else (self.end - self.begin) / (ONE - self.begin)
 
 
 class Source(Protocol):

@@ -18,7 +18,7 @@ from faradisc.limits import PAGE_BYTES_MAX
 from faradisc.planner.keys import ONE, KeyModel, Sequential, Shape
 from faradisc.planner.observe import FlowNote, LaneNote, Observer
 from faradisc.planner.plan import FlowPlan, IndexPlan, TablePlan
-from faradisc.planner.rates import Counter
+from faradisc.planner.rates import MICRO, Counter
 
 BILLION = 1_000_000_000
 _ANYWHERE = Shape((), ONE)
@@ -87,6 +87,13 @@ class Flow:
     def has_turns(self) -> bool:
         """Whether keys of the table or of an index follow one another."""
         return any(isinstance(model, Sequential) for model in self._models)
+
+    @property
+    def turns_s(self) -> list[float]:
+        """How long keys of the table and of each index have their turn, if they follow one another, at the
+        highest rate: seconds."""
+        most = max(self.plan.rate.most, 1)
+        return [model.per_key * MICRO / most for model in self._models if isinstance(model, Sequential)]
 
     def alike(self, second: int, seconds: int) -> bool:
         """Whether so many seconds have the same keys, and rates within a percent."""

@@ -1,9 +1,10 @@
 """Where the requests of one stream meet one partition while something is short (fluid engine).
 
 A turnstile lets through the part of those who ask that the gates allow (planner/balance.py), and sends the
-others round: they come back in this second or a later one, as their clients wait. What integers cannot divide
-stays at the turnstile until it makes a whole request, for as long as the run lasts, whatever becomes of the
-stream's shape: of few requests and a small part, nearly all that is admitted is such remainders.
+others round: they come back in this tick or a later one, as their clients wait. A tick is a second, or a
+tenth of one (planner/waves.py). What integers cannot divide stays at the turnstile until it makes a whole
+request, for as long as the run lasts, whatever becomes of the stream's shape: of few requests and a small
+part, nearly all that is admitted is such remainders.
 """
 
 from __future__ import annotations
@@ -40,43 +41,41 @@ EVEN = Firsts(0.0, 0)
 
 
 class Turnstile:
-    """Requires: `back` is called for every second while anybody is `waiting`."""
+    """Requires: `back` is called for every tick while anybody is `waiting`."""
 
     __slots__ = (
         "_horizon", "_last", "_leans", "_left", "_lost", "_phase", "_refused", "_retries", "_rows", "_served",
-        "lasting", "leans", "waiting",
+        "leans", "waiting",
     )  # fmt: skip
 
     def __init__(self, retries: Retries) -> None:
         self.waiting = 0
         """Requests that will come back."""
-        self.lasting = 1.0
-        """For what part of a second its first attempts came, when they came last (planner/windows.py)."""
         self._retries = retries
-        self._horizon = retries.horizon_s + 1
+        self._horizon = retries.horizon + 1
         self._rows: list[list[int] | None] = [None] * self._horizon
-        """Who comes back, per attempt, by second modulo the horizon."""
+        """Who comes back, per attempt, by tick modulo the horizon."""
         self._leans: list[list[float] | None] = [None] * self._horizon
-        """How far they lean, by second and attempt: the sum over requests of -1..1, from the beginning of
-        the second in which they come to its end. None: not at all."""
+        """How far they lean, by tick and attempt: the sum over requests of -1..1, from the beginning of the
+        tick in which they come to its end. None: not at all."""
         self.leans: list[float] | None = None
         """The same of those who have come back and were not pushed yet."""
         self._left = [0] * retries.attempts
         """Per attempt: the part of a request that was admitted and not counted yet; negative: that was
         counted and not admitted yet (`relent`)."""
         self._phase = 0
-        """Where the rounding falls when refused requests are divided over the seconds: it moves from time to
-        time, so that in a while each second has had its part."""
+        """Where the rounding falls when refused requests are divided over the ticks: it moves from time to
+        time, so that in a while each has had its part."""
         self._served = [0] * retries.attempts
         self._lost = 0
         self._refused = 0
-        """How many of those that were pushed last were refused for good, or until a later second."""
+        """How many of those that were pushed last were refused for good, or until a later tick."""
         self._last: tuple[int, list[int] | None] = (0, None)
         """Which attempt it was for the last of them, and where they wait; None: they are lost."""
 
-    def back(self, second: int, part: float = 1.0) -> list[int] | None:
-        """Those who come back in this second, per attempt, or such a part of them. They wait no more."""
-        position = second % self._horizon
+    def back(self, tick: int, part: float = 1.0) -> list[int] | None:
+        """Those who come back in this tick, per attempt, or such a part of them. They wait no more."""
+        position = tick % self._horizon
         row, self._rows[position] = self._rows[position], None
         self.leans, self._leans[position] = self._leans[position], None
         if row is not None and part < 1.0:
@@ -93,12 +92,12 @@ class Turnstile:
         first: int,
         back: list[int] | None,
         ratio: float,
-        second: int,
+        tick: int,
         most: int = ANY,
         *,
         firsts: Firsts = EVEN,
     ) -> tuple[int, int]:
-        """First attempts and those who came back: how many attempts they make in this second, and how many
+        """First attempts and those who came back: how many attempts they make in this tick, and how many
         are admitted where each is with the probability `ratio`, but no more than `most` now: what is beyond
         that stays at the turnstile."""
         part = min(int(ratio * RATIO), RATIO)
@@ -131,7 +130,7 @@ class Turnstile:
                 refused = count - through
                 if not number:
                     mine += firsts.lean * refused
-                again = self._send_round(number, refused, second, max(min(mine, refused), -refused))
+                again = self._send_round(number, refused, tick, max(min(mine, refused), -refused))
                 leaning = again * LEAN
         return attempts, admitted
 
@@ -151,7 +150,7 @@ class Turnstile:
         return attempts, admitted
 
     def _let_through(self, number: int, count: int, part: int, most: int) -> int:
-        """So many of those who try for this time, and what is left of one more for the next second."""
+        """So many of those who try for this time, and what is left of one more for the next tick."""
         owed = self._left[number] + count * part
         through = owed >> RATIO_BITS
         if through > count or through > most or through < 0:
@@ -161,14 +160,14 @@ class Turnstile:
         self._served[number] += through
         return through
 
-    def _send_round(self, number: int, refused: int, second: int, lean: float) -> int:
-        """Refused requests wait; returns those that come back within this second."""
+    def _send_round(self, number: int, refused: int, tick: int, lean: float) -> int:
+        """Refused requests wait; returns those that come back within this tick."""
         self._phase = phase = (self._phase + _STEP) & _MASK
         rows, horizon = self._rows, self._horizon
         ways = self._retries.ways[number]
         last = len(ways) - 1
         if last and lean:
-            # Who was refused late in this second comes in the last one that may be, and not in this.
+            # Who was refused late in this tick comes in the last one that may be, and not in this.
             phase -= int(lean * ways[0][1])
         at_once = sent = 0
         for position, (later, upto) in enumerate(ways):
@@ -176,7 +175,7 @@ class Turnstile:
             if reached <= sent:
                 continue
             if later:
-                place = (second + later) % horizon
+                place = (tick + later) % horizon
                 row = rows[place]
                 if row is None:
                     row = rows[place] = [0] * len(self._left)
@@ -247,9 +246,9 @@ class Turnstile:
             more = [lean * part for lean in leans]
             self._leans[position] = more if held is None else list(map(add, held, more))
 
-    def put_off(self, row: list[int], second: int) -> None:
-        """Those who came back in this second come in the next one instead."""
-        self._receive((second + 1) % self._horizon, row)
+    def put_off(self, row: list[int], tick: int) -> None:
+        """Those who came back in this tick come in the next one instead."""
+        self._receive((tick + 1) % self._horizon, row)
 
     def report(self, flow: FlowNote) -> None:
         """Tell the stream's note what has become of its requests since the last time."""

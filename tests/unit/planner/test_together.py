@@ -4,7 +4,6 @@ asks for one of these asks for one of those."""
 from __future__ import annotations
 
 from collections import Counter
-from textwrap import dedent
 
 import pytest
 
@@ -12,9 +11,7 @@ from faradisc.capacity.config import CapacityConfig
 from faradisc.capacity.partitions import Cell, PartitionMap
 from faradisc.planner.gates import CellGate
 from faradisc.planner.keys import ONE, Sequential, Shape, Sort, uniform
-from faradisc.planner.loading import load_plan
 from faradisc.planner.outcome import Outcome
-from faradisc.planner.run import Engine, run
 from faradisc.planner.shares import WATCHED_KEYS, Share
 from faradisc.planner.together import Lane, lane_of, stretches
 from unit.planner.agreement import both, differences
@@ -182,28 +179,3 @@ def test_an_index_is_cut_among_the_last_keys() -> None:
         traffic: [{operation: PutItem, rate: 200, keys: {uniform: 9999}}]
     """)
     assert max(differences(by_events, fluid).values()) <= 0.75
-
-
-@pytest.mark.parametrize(
-    ("keys", "of_index", "retries", "said"),
-    [
-        ("{sequential: {items_per_key: 50}}", "{uniform: 10}", "legacy", True),
-        ("{uniform: 10}", "{sequential: {items_per_key: 50}}", "legacy", True),
-        ("{uniform: 10}", "{uniform: 10}", "legacy", False),
-        ("{sequential: {items_per_key: 50}}", "{uniform: 10}", "standard", False),
-    ],
-)
-@pytest.mark.parametrize("engine", ["fluid", "events"])
-def test_a_report_says_where_waves_of_clients_are_known_too_roughly(
-    keys: str, of_index: str, retries: str, said: bool, engine: Engine
-) -> None:
-    plan = f"""
-        duration: 10s
-        retries: {retries}
-        tables: {{T: {{write: 10, indexes: {{g: {{write: 10, keys: {of_index}}}}}}}}}
-        traffic: [{{name: a, operation: PutItem, rate: 20, keys: {keys}}}]
-    """
-    found = run(load_plan(dedent(plan), "plan.yaml"), engine=engine)
-    lines = [line for line in found.assumptions if "some percent off" in line]
-    assert len(lines) == (said and engine == "fluid")
-    assert all(line.startswith("a: ") for line in lines)

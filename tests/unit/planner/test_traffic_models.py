@@ -193,8 +193,8 @@ def test_attempts_are_those_of_botocores_own_tables() -> None:
 
 
 @pytest.mark.parametrize("wait", retries.standard(7).waits)
-def test_seconds_later_is_the_distribution_of_waits(wait: retries.Wait) -> None:
-    chances = wait.seconds_later()
+def test_steps_later_is_the_distribution_of_waits(wait: retries.Wait) -> None:
+    chances = wait.steps_later(1000)
     assert sum(chances) == retries.ONE
     random = Random(1)
     count = 20_000

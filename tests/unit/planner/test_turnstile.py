@@ -82,7 +82,7 @@ def test_heirs_have_what_waited(weights: list[int]) -> None:
     assert [heir.waiting for heir in heirs] == pytest.approx(
         [plain.waiting * weight / sum(weights) for weight in weights], abs=10
     )
-    for second in range(3, 3 + mode.horizon_s + 1):
+    for second in range(3, 3 + mode.horizon + 1):
         rows = [row for heir in heirs if (row := heir.back(second)) is not None]
         assert [sum(column) for column in zip(*rows, strict=True)] == (plain.back(second) or [])
     assert not any(heir.waiting for heir in heirs)
