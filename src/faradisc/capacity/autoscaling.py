@@ -113,6 +113,8 @@ class Tracking:
     foreign_since_ns: int | None = None
     """Since when the capacity is not the one the alarms were drawn for."""
     scaled_out_ns: int | None = None
+    scaled_out_from: int = 0
+    """The capacity before the scale-out whose cooldown is, or was, under way."""
     scaled_in_ns: int | None = None
 
     def draw(self, capacity: int) -> None:
@@ -190,8 +192,9 @@ class Tracking:
         last = self.points[-1]
         if last is None:
             return None
-        point, wanted = self._wanted(last, capacity)
-        if wanted <= capacity or _cooling(self.scaled_out_ns, self.policy.scale_out_cooldown_s, now):
+        # What a scale-out added is part of what is wanted while it cools down: only a larger one is made.
+        point, wanted = self._wanted(last, self.scaled_out_from if self._cools_out(now) else capacity)
+        if wanted <= capacity:
             return None
         return Decision(now + self.timing.reaction_s * SECOND_NS, capacity, wanted, "high", point=point)
 
@@ -216,13 +219,19 @@ class Tracking:
         return units_per_s, wanted_capacity(units_per_s, policy.target_percent, self.minimum, self.maximum)
 
     def applied(self, decision: Decision) -> None:
-        """The decision's change was made: new thresholds, a new history, cooldowns begin."""
+        """The decision's change was made: new thresholds, a new history, cooldowns begin. Those of a policy:
+        limits that move a capacity begin none."""
         self.draw(decision.wanted)
-        if decision.wanted > decision.present:
+        if decision.why == "high":
+            if not self._cools_out(decision.at_ns):
+                self.scaled_out_from = decision.present
             self.scaled_out_ns = decision.at_ns
             self.scaled_in_ns = None  # scaling out interrupts a scale-in cooldown
-        else:
+        elif decision.why == "low":
             self.scaled_in_ns = decision.at_ns
+
+    def _cools_out(self, now: int) -> bool:
+        return _cooling(self.scaled_out_ns, self.policy.scale_out_cooldown_s, now)
 
     def to_json(self) -> dict[str, Any]:
         stored = asdict(self)
