@@ -329,7 +329,7 @@ def _clause_of(tree: Condition) -> Clause | None:
     """How the conjunct could select by key, if it is of that form."""
     if isinstance(tree, Junction) and tree.operator == "OR":
         return _either(tree)
-    if not isinstance(tree, Predicate):
+    if not isinstance(tree, Predicate) or not tree.operands:
         return None
     first, *others = tree.operands
     operator = tree.operator
