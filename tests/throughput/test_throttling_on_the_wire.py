@@ -207,6 +207,23 @@ def test_v114_a_transaction_and_a_table_without_units(world: World, refused: Ref
     answer = refused(world.client.transact_write_items, TransactItems=puts)
     assert answer["Code"] == "ProvisionedThroughputExceededException"
     assert world.client.scan(TableName="Orders")["Count"] == 0
+    assert _throttled(world, "Orders", "TransactWriteItems") == 1
+
+
+def test_only_the_table_that_refuses_a_transaction_has_a_throttled_request(
+    world: World, refused: Refused
+) -> None:
+    world.create()
+    world.create("Other", units=None)
+    world.set(balance={"write": 0})
+    puts = [{"Put": {"TableName": name, "Item": item("a")}} for name in ("Other", "Orders")]
+    answer = refused(world.client.transact_write_items, TransactItems=puts)
+    assert answer["Code"] == "ProvisionedThroughputExceededException"
+    assert [_throttled(world, name, "TransactWriteItems") for name in ("Orders", "Other")] == [1, 0]
+
+
+def _throttled(world: World, table: str, operation: str, **more: str) -> float:
+    return world.metric("ThrottledRequests", TableName=table, Operation=operation, **more)[0]
 
 
 def test_v114_a_transaction_and_a_hot_partition_on_demand(world: World, refused: Refused) -> None:
@@ -219,6 +236,8 @@ def test_v114_a_transaction_and_a_hot_partition_on_demand(world: World, refused:
     assert answer["Code"] == "TransactionCanceledException"
     assert [reason["Code"] for reason in answer["CancellationReasons"]] == ["None", "ThrottlingError"]
     assert answer["Text"].endswith("[None, ThrottlingError]")
+    assert _throttled(world, "Orders", "TransactWriteItems") == 1
+    assert world.metric("UserErrors") == (0, 0)
     reads = [{"Get": {"TableName": "Orders", "Key": item(key)}} for key in (cold, hot)]
     assert world.client.transact_get_items(TransactItems=reads)["Responses"] == [{}, {}]
 
@@ -327,6 +346,21 @@ def test_statements_are_refused_as_the_other_operations_are(
     assert answer["Code"] == "ProvisionedThroughputExceededException"
     operation = "Write" if statement.startswith("DELETE") else "Read"
     assert reasons(answer) == [(f"Table{operation}ProvisionedThroughputExceeded", TABLE)]
+
+
+def test_a_batch_of_statements_is_throttled_if_all_are(world: World) -> None:
+    world.create()
+    put(world, "a")
+    put(world, "b")
+    of_writes = {"OperationType": "Write"}
+    statements = [{"Statement": f"DELETE FROM Orders WHERE p = '{key}'"} for key in "ab"]
+    absent = {"Statement": "DELETE FROM Absent WHERE p = 'a'"}
+    for batch, throttled in ([*statements, absent], 0), (statements, 1):
+        world.set(balance={"write": 0})
+        responses = world.client.batch_execute_statement(Statements=batch)["Responses"]
+        codes = [response["Error"]["Code"] for response in responses]
+        assert codes[:2] == ["ProvisionedThroughputExceeded"] * 2
+        assert _throttled(world, "Orders", "BatchExecuteStatement", **of_writes) == throttled
 
 
 def test_a_merged_page_needs_units_of_every_partition(world: World, refused: Refused) -> None:

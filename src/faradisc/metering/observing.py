@@ -6,7 +6,7 @@ Source: metrics.md; capacity.md section 2.14; vectors V130, V131, V133.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final, Protocol
 
 from faradisc.capacity.account import Account
@@ -22,6 +22,9 @@ from faradisc.errors import (
 )
 
 THROTTLES: Final = (ProvisionedThroughputExceededException, ThrottlingException, RequestLimitExceeded)
+_THROTTLE_CODES: Final = {"ProvisionedThroughputExceeded", "ThrottlingError"}
+"""Of a cancelled transaction's reasons."""
+_TRANSACTIONS: Final = {"TransactWriteItems", "TransactGetItems", "ExecuteTransaction"}
 
 
 class ReadStream(Protocol):
@@ -47,6 +50,8 @@ class SeenBeyond(Protocol):
 
     @property
     def gives(self) -> int | StreamRead | None: ...
+    @property
+    def all_throttled(self) -> bool: ...
 
 
 class Seen(Protocol):
@@ -74,6 +79,8 @@ class Observer:
         first table answered is counted where it was carried out (Database.execute)."""
         for table in beyond.tables:
             table.meter.succeeded(call.operation, elapsed)
+        if beyond.all_throttled:
+            _throttled(call, call.tables)
         if isinstance(beyond.gives, int):
             for table in call.tables:
                 requests = table.meter.account.requests
@@ -94,9 +101,7 @@ class Observer:
         """A request was refused with this error."""
         tables = call.tables
         if isinstance(error, THROTTLES):
-            for table in tables:
-                requests = table.meter.account.requests
-                requests.meter(table.name, call.operation, _extra(call)).throttled += 1
+            _throttled(call, _refused_by(call, error) if call.operation in _TRANSACTIONS else tables)
             return
         if isinstance(error, ConditionalCheckFailedException):
             for table in tables:
@@ -104,6 +109,10 @@ class Observer:
             return
         if isinstance(error, TransactionConflictException | TransactionCanceledException):
             self._conflicts(call, error)
+            short = _short_of_capacity(call, error)
+            if short:
+                _throttled(call, short)
+                return
         elif error.status >= 500:
             self.failed(call)
             return
@@ -120,6 +129,32 @@ class Observer:
         if items:
             for table in call.tables:
                 table.meter.account.requests.conflicts[table.name].append(items)
+
+
+def _throttled(call: Seen, tables: Iterable[Any]) -> None:
+    """One request was throttled, by these tables or indexes of theirs."""
+    for table in tables:
+        requests = table.meter.account.requests
+        requests.meter(table.name, call.operation, _extra(call)).throttled += 1
+
+
+def _refused_by(call: Seen, error: ApiError) -> list[Any]:
+    """The tables that refused a transaction as a whole."""
+    reasons = [*error.extra.get("ThrottlingReasons", ()), *error.extra.get("throttlingReasons", ())]
+    names = {reason["resource"].split("/")[1] for reason in reasons}
+    return [table for table in call.tables if table.name in names] or list(call.tables)
+
+
+def _short_of_capacity(call: Seen, error: ApiError) -> list[Any]:
+    """The tables for want of whose capacity a transaction was cancelled; of statements, all that it asks."""
+    reasons = error.extra.get("CancellationReasons", ())
+    short = [position for position, reason in enumerate(reasons) if reason["Code"] in _THROTTLE_CODES]
+    if not short or "TransactItems" not in call.request:
+        return list(call.tables) if short else []
+    actions = call.request["TransactItems"]
+    named = [next(iter(actions[position].values()))["TableName"] for position in short]
+    names = {name.rsplit("/", 1)[-1] for name in named}
+    return [table for table in call.tables if table.name in names]
 
 
 def _extra(call: Seen) -> Dimensions:

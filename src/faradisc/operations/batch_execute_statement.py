@@ -98,6 +98,7 @@ async def batch_execute_statement(backend: Backend, call: Call) -> dict[str, Any
     members = [_member(backend, call, request) for request in requests]
     _check_distinct(members)
     charges = _Charges()
+    throttled = 0
     for member in members:
         try:
             if isinstance(member.action, _Read):
@@ -106,8 +107,11 @@ async def batch_execute_statement(backend: Backend, call: Call) -> dict[str, Any
                 await _write(backend, member, member.action, charges)
         except ApiError as error:
             member.fail(error)
-        except Throttled as throttled:
-            member.refuse(throttled.throttle)
+        except Throttled as refusal:
+            member.refuse(refusal.throttle)
+            throttled += 1
+    if throttled == len(members):
+        call.is_throttled()
     result: dict[str, Any] = {"Responses": [member.response for member in members]}
     detail = call.request.get("ReturnConsumedCapacity", "NONE")
     if detail != "NONE" and any("Error" not in (member.response or {}) for member in members):

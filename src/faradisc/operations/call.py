@@ -42,6 +42,8 @@ class Beyond:
     """Other tables whose data it asked for, so far."""
     gives: int | StreamRead | None = None
     """How many items a Query, a Scan or a SELECT gives, or what a GetRecords does."""
+    all_throttled: bool = False
+    """Whether each statement of a batch was throttled."""
 
 
 @dataclass(slots=True)
@@ -87,6 +89,11 @@ class Call:
         """It gives so many items, or a page of a stream."""
         beyond = self.beyond = self.beyond or Beyond()
         beyond.gives = what
+
+    def is_throttled(self) -> None:
+        """It is answered, and all that it asked for was refused for want of capacity."""
+        beyond = self.beyond = self.beyond or Beyond()
+        beyond.all_throttled = True
 
     def may_exceed(self, size_bytes: int) -> bool:
         """Whether its values may have more bytes than these: they never have more than the text."""
