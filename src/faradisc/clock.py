@@ -50,18 +50,25 @@ class MovableClock(Protocol):
     def advance(self, seconds: float) -> None: ...
 
 
+LAST_NS = 7_258_118_400 * 1_000_000_000
+"""The year 2200: clocks that are moved go no farther. Moments in 64 bits of nanoseconds end in 2262, and some
+are days or months ahead."""
+
+
 class ScaledClock:
-    """The machine's clock, `factor` times as fast from its beginning on."""
+    """The machine's clock, `factor` times as fast from its beginning on: from `begin_ns`, or from now."""
 
-    __slots__ = ("_began_ns", "_clock", "_factor")
+    __slots__ = ("_began_ns", "_begin_ns", "_clock", "_factor")
 
-    def __init__(self, clock: Clock, factor: float) -> None:
+    def __init__(self, clock: Clock, factor: float, begin_ns: int | None = None) -> None:
         self._clock = clock
         self._factor = factor
         self._began_ns = clock.now_ns()
+        self._begin_ns = self._began_ns if begin_ns is None else begin_ns
 
     def now_ns(self) -> int:
-        return self._began_ns + int((self._clock.now_ns() - self._began_ns) * self._factor)
+        passed_ns = int((self._clock.now_ns() - self._began_ns) * self._factor)
+        return min(self._begin_ns + passed_ns, LAST_NS)
 
 
 class ManualClock:
@@ -76,10 +83,16 @@ class ManualClock:
         return self._now_ns
 
     def advance(self, seconds: float) -> None:
-        """Move forward. Raises ValueError for a negative step."""
+        """Move forward. Raises ValueError for a negative step, and for one beyond the year 2200."""
         if seconds < 0:
             raise ValueError("a clock moves forward only")
-        self._now_ns += int(seconds * 1_000_000_000)
+        later = self._now_ns + int(seconds * 1_000_000_000)
+        if later > LAST_NS:
+            raise ValueError("a clock goes to the year 2200 and no farther")
+        self._go_to(later)
+
+    def _go_to(self, now_ns: int) -> None:
+        self._now_ns = now_ns
 
 
 def epoch_seconds(now_ns: int) -> float:

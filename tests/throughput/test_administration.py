@@ -91,6 +91,9 @@ def test_the_clock_is_moved(site: Site) -> None:
     after = site.post("/_faradisc/clock", {"advance_s": 86_400})
     assert after["now_ns"] - before["now_ns"] == 86_400 * 10**9
     assert site.refusal("/_faradisc/clock", {"advance_s": -1})[0] == 400
+    status, words = site.refusal("/_faradisc/clock", {"advance_s": 9e9})
+    assert status == 400 and "2200" in str(words)
+    assert site.get("/_faradisc/clock") == after
 
 
 def test_a_full_partition_splits_as_it_would_have_had_nobody_moved_the_clock(site: Site) -> None:
@@ -178,6 +181,7 @@ def test_what_does_not_exist(site: Site) -> None:
     [
         ({"speed": 1}, "'speed'"),
         ({"partitions": 0}, "at least 1"),
+        ({"profile": "aws:99999999999999999999/1"}, "at most"),
         ({"partitions": "many"}, "whole number"),
         ({"profile": "fast"}, "fast"),
         ({"profile": "aws:0/0"}, "READ/WRITE"),

@@ -7,7 +7,7 @@ from typing import Any
 
 from faradisc.administration import throughput
 from faradisc.administration.throughput import AdminError, NoSuchTable
-from faradisc.clock import Clock, MovableClock
+from faradisc.clock import LAST_NS, Clock, MovableClock
 from faradisc.errors import ApiError
 from faradisc.operations.call import Backend
 from faradisc.tables.backfill import progress
@@ -80,6 +80,8 @@ class Desk:
             raise AdminError("This clock is the machine's and cannot be moved; serve with --virtual-clock.")
         if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0 <= seconds < 1e10:
             raise AdminError("advance_s is a number of seconds, 0 or more.")
+        if clock.now_ns() + seconds * 1e9 > LAST_NS:
+            raise AdminError("The clock goes to the year 2200 and no farther.")
         # What was written until now is handled first; then the meters' next step is the first that meets the
         # new time, and lets it pass in pieces.
         await self._backend.catalog.meter.step()

@@ -17,6 +17,9 @@ MINUTE_NS = 60 * SECOND_NS
 HOUR_NS = 3_600 * SECOND_NS
 DAY_NS = 86_400 * SECOND_NS
 GIB = 1 << 30
+PARTITION_CAP_MAX = 1_000_000_000
+PARTITION_BYTES_CAP_MAX = 1 << 50
+"""Caps of partitions that tests may set are no larger: numbers of 64 bits hold all that is made of them."""
 
 UNIT = 1_000_000_000
 """One capacity unit in nano-units, the integers all balances are kept in."""
@@ -119,10 +122,14 @@ class CapacityConfig:
     ) -> CapacityConfig:
         """The same with small partitions, so that hot keys and splits can be tested with little traffic.
 
-        Raises: ValueError for caps below 1.
+        Raises: ValueError for caps below 1 or beyond `PARTITION_CAP_MAX`.
         """
-        if read_units < 1 or write_units < 1 or (size_bytes is not None and size_bytes < 1):
+        caps = (read_units, write_units, size_bytes or 1)
+        if min(caps) < 1 or size_bytes == 0:
             raise ValueError("a partition cap is at least 1")
+        if max(caps[:2]) > PARTITION_CAP_MAX or caps[2] > PARTITION_BYTES_CAP_MAX:
+            most = f"{PARTITION_CAP_MAX:,} units, or {PARTITION_BYTES_CAP_MAX >> 30:,} GB"
+            raise ValueError(f"a partition cap is at most {most}")
         return replace(
             self,
             partition_read_units=read_units,

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, TextIO
 from faradisc import __version__
 from faradisc.auth.sigv4 import Authenticator, lenient
 from faradisc.backups.shelf import SHELF, DirectoryShelf, MemoryShelf, Shelf
-from faradisc.clock import Clock, ManualClock, ScaledClock, SystemClock
+from faradisc.clock import Clock, SystemClock
 from faradisc.database import Database, Settings
 from faradisc.exchange.desk import Places, directories
 from faradisc.kinesis.sender import Sender
@@ -33,6 +33,7 @@ from faradisc.server.health import Site
 from faradisc.server.listener import Listener
 from faradisc.server.load import Load
 from faradisc.server.settings import ServerSettings, SettingsError
+from faradisc.server.timekeeping import data_clock, keep_time
 from faradisc.storage.api import Store
 
 if TYPE_CHECKING:
@@ -118,13 +119,6 @@ def _admin_pages(
     )
 
 
-def _data_clock(settings: ServerSettings, clock: Clock) -> Clock:
-    """The time that data lives in; signatures and HTTP stay on the machine's."""
-    if settings.virtual_clock:
-        return ManualClock(clock.now_ns() / 1e9)
-    return clock if settings.time_scale == 1 else ScaledClock(clock, settings.time_scale)
-
-
 def _trace(settings: ServerSettings, clock: Clock) -> TraceFile | None:
     """Raises: SettingsError when the file cannot be made."""
     if not settings.record_trace:
@@ -159,9 +153,10 @@ async def _run(
     stop = asyncio.Event()
     _on_signals(lambda: listener.cut() if stop.is_set() else stop.set())
     await listener.start(sockets)
-    data_clock = _data_clock(settings, clock)
-    trace = _trace(settings, data_clock)
-    database = await open_database(settings, data_clock)
+    # The time that data lives in; signatures and HTTP stay on the machine's.
+    its_clock, kept = data_clock(settings, clock)
+    trace = _trace(settings, its_clock)
+    database = await open_database(settings, its_clock)
     try:
         if settings.seed:
             await _seed(database, settings.seed)
@@ -174,13 +169,15 @@ async def _run(
         working = asyncio.create_task(
             keep_working(database.work, stop, lambda: database.store.failure is not None)
         )
-        flushing = asyncio.create_task(trace.keep_flushing(stop)) if trace is not None else None
+        others = [] if trace is None else [asyncio.create_task(trace.keep_flushing(stop))]
+        if kept is not None:
+            others.append(asyncio.create_task(keep_time(its_clock, kept, stop)))
         await stop.wait()
         site.draining = True
         await listener.drain(DRAIN_S)
         await working
-        if flushing is not None:
-            await flushing
+        for each in others:
+            await each
     finally:
         await database.close()
         if trace is not None:

@@ -16,6 +16,7 @@ from faradisc.metering.settings import parse_throughput
 
 ENVIRONMENT_PREFIX = "FARADISC_"
 PORT_MAX = 65_535
+TIME_SCALE_MAX = 86_400
 
 
 class SettingsError(Exception):
@@ -131,8 +132,10 @@ class ServerSettings:
             raise SettingsError(f"The throughput cannot be used: {mistake}.") from mistake
         if self.admin not in ("auto", "on", "off", "unsigned"):
             raise SettingsError(f"Administration is auto, on, off or unsigned, not {self.admin!r}.")
-        if not self.time_scale > 0:
-            raise SettingsError("The time scale must be more than 0.")
+        if not 0 < self.time_scale <= TIME_SCALE_MAX:
+            raise SettingsError(
+                f"The time scale must be more than 0, and at most {TIME_SCALE_MAX:,}: a day a second."
+            )
         if self.virtual_clock and self.time_scale != 1:
             raise SettingsError(
                 "A virtual clock stands still: --virtual-clock and --time-scale exclude each other."

@@ -36,6 +36,12 @@ def test_the_databases_own_defaults_agree() -> None:
         ({"region": "US East"}, "is not a region's name"),
         ({"transition_ms": -1}, "cannot be negative"),
         ({"data_dir": ""}, "has no name"),
+        ({"time_scale": 0.0}, "more than 0"),
+        ({"time_scale": float("nan")}, "more than 0"),
+        ({"time_scale": float("inf")}, "at most 86,400"),
+        ({"time_scale": 1e300}, "at most 86,400"),
+        ({"throughput": "aws:99999999999999999999/1"}, "at most 1,000,000,000 units"),
+        ({"throughput": "aws:1/1/99999999GB"}, "or 1,048,576 GB"),
     ],
 )
 def test_values_that_cannot_be_used(values: dict[str, Any], sentence: str) -> None:
