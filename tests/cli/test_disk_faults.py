@@ -11,6 +11,7 @@ import http.client
 import json
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -120,6 +121,23 @@ def _mount(*arguments: str) -> bool:
         return bool(subprocess.run(["mount", *arguments], capture_output=True, check=False).returncode)
     except FileNotFoundError:
         return True
+
+
+def test_a_full_disk_that_has_room_again(start_server: Any, command: Any, small_disk: Path) -> None:
+    """Nobody restarts the server."""
+    server = start_server("--transition-ms", "0", "--data-dir", str(small_disk / "data"))
+    dynamodb = client_at(server.port)
+    dynamodb.create_table(TableName="things", **schema("pk:S"))
+    acknowledged = write_until_refused(dynamodb)
+    assert "The disk is full" in assert_refusing(server.port, acknowledged)
+    subprocess.run(["mount", "-o", "remount,size=64m", str(small_disk)], check=True)
+    patience = time.monotonic() + 60
+    while ready(server.port)[0] != 200:
+        assert time.monotonic() < patience
+        time.sleep(0.1)
+    assert_whole(server, command, acknowledged)
+    code, _, errors = server.stop(signal.SIGTERM)
+    assert (code, errors.count("the database takes writes again"), "Traceback" in errors) == (0, 1, False)
 
 
 def test_a_full_disk(start_server: Any, command: Any, small_disk: Path) -> None:

@@ -2,7 +2,8 @@
 
     GET /health/live     200 {"status":"live"} as long as the process answers at all
     GET /health/ready    200 {"status":"ready"}, or 503 with "starting", "draining", or "failed" and a reason:
-                         the disk refused a write or a sync, and the store takes none until the next start
+                         the disk refused a write or a sync, and the store takes none until it is opened again
+                         (after a full disk by the server itself: server/serving.py)
 
 `/_faradisc/...` and `/metrics` are the administrator's (server/admin.py). Every other request is the
 database's (`protocol/front.py`, which also answers `GET /` as the service does). Until the database is open

@@ -28,10 +28,10 @@ from faradisc.exchange.desk import Places, directories
 from faradisc.kinesis.sender import Sender
 from faradisc.server.addresses import AddressError, bind, is_loopback, resolve, url_of
 from faradisc.server.admin import AdminPages
-from faradisc.server.background import keep_working
 from faradisc.server.health import Site
 from faradisc.server.listener import Listener
 from faradisc.server.load import Load
+from faradisc.server.serving import Serving
 from faradisc.server.settings import ServerSettings, SettingsError
 from faradisc.server.timekeeping import data_clock, keep_time
 from faradisc.storage.api import Store
@@ -156,34 +156,36 @@ async def _run(
     # The time that data lives in; signatures and HTTP stay on the machine's.
     its_clock, kept = data_clock(settings, clock)
     trace = _trace(settings, its_clock)
-    database = await open_database(settings, its_clock)
-    try:
-        if settings.seed:
-            await _seed(database, settings.seed)
+
+    async def open_traced() -> Database:
+        database = await open_database(settings, its_clock)
         await database.record(trace)
-        site.executor = database
+        return database
+
+    async def drain() -> None:
+        site.draining = True
+        await listener.drain(DRAIN_S)
+
+    async with contextlib.AsyncExitStack() as at_the_end:
+        if port_file is not None:
+            at_the_end.callback(port_file.remove)
+        if trace is not None:
+            at_the_end.callback(trace.close)
+        serving = Serving(site, await open_traced(), open_traced, drain)
+        at_the_end.push_async_callback(serving.close)
+        if settings.seed:
+            await _seed(serving.database, settings.seed)
+        site.executor = serving.database
         _settle_collector()
         if port_file is not None:
             port_file.write()
         print(banner(settings, port), file=out, flush=True)
-        working = asyncio.create_task(
-            keep_working(database.work, stop, lambda: database.store.failure is not None)
-        )
         others = [] if trace is None else [asyncio.create_task(trace.keep_flushing(stop))]
         if kept is not None:
             others.append(asyncio.create_task(keep_time(its_clock, kept, stop)))
-        await stop.wait()
-        site.draining = True
-        await listener.drain(DRAIN_S)
-        await working
+        await serving.until(stop, None if settings.memory else Path(settings.data_dir))
         for each in others:
             await each
-    finally:
-        await database.close()
-        if trace is not None:
-            trace.close()
-        if port_file is not None:
-            port_file.remove()
 
 
 async def _seed(database: Database, directory: str) -> None:

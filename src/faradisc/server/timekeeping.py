@@ -39,7 +39,7 @@ class KeptTime:
             return 0
         try:
             text = self._path.read_text("ascii", errors="replace")
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return 0
         except OSError as mistake:
             raise SettingsError(f"The time of the data cannot be read: {mistake}.") from mistake

@@ -95,6 +95,11 @@ def open_files(directory: Path) -> Rdict:
     return db
 
 
+def log_bytes(directory: Path) -> int:
+    """How long the write-ahead logs of the store in `directory` are. Raises: OSError."""
+    return sum(file.stat().st_size for file in (directory / ROCKS_DIRECTORY).glob("*.log"))
+
+
 def _is_locked(text: str) -> bool:
     """Whether RocksDB says that someone holds LOCK: this process, another one, another one on Windows."""
     return "lock hold by current process" in text or (
