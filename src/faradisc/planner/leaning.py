@@ -11,7 +11,8 @@ it. Where keys change every few seconds, plans were up to 1.6 % off without.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from operator import mul
 from typing import TYPE_CHECKING, NamedTuple
 
 from faradisc.planner.retries import LEAN
@@ -54,16 +55,14 @@ def heed_leaning(demands: list[Demand], step: Step) -> None:
     """Count out what is of no use to those who come back, and see how far those lean who are refused at once.
     Requires: gates know what is asked of them, and `heed_order`."""
     ebbs: dict[CellGate, Ebb] = {}
+    flowing = {gate for demand in demands for gate in _flowing(demand)}
     for demand in demands:
         if demand.state.retries.scattered:
             wholes = _wholes(demand)
             _see_firsts(demand, wholes, step)
-            _see_ebbs(demand, wholes, ebbs)
-    if not ebbs:
-        return
-    flowing = {gate for demand in demands for gate in _flowing(demand)}
+            _see_ebbs(demand, wholes, flowing, ebbs)
     for gate, ebb in ebbs.items():
-        if gate not in flowing and ebb.lean < 0.0:
+        if ebb.nano and ebb.lean < 0.0:
             income = gate.cell.rate * step.lasting_ns
             passing = passing_of(ebb, max(gate.cell.balance(step.now), 0), income, gate.available)
             gate.available = max(min(gate.available, int(passing)), 0)
@@ -90,30 +89,40 @@ def _see_firsts(demand: Demand, wholes: list[tuple[IndexDemand, Share]], step: S
             demand.firsts[position] = Firsts(gate.lean, int(count * gate.sure))
 
 
-def _see_ebbs(demand: Demand, wholes: list[tuple[IndexDemand, Share]], ebbs: dict[CellGate, Ebb]) -> None:
-    """Requires of the caller: to look whose partitions are asked by nobody else (`_flowing`)."""
-    found: list[Ebb] = []
+def _see_ebbs(
+    demand: Demand,
+    wholes: list[tuple[IndexDemand, Share]],
+    flowing: set[CellGate],
+    ebbs: dict[CellGate, Ebb],
+) -> None:
+    """Learn what the partitions are asked for by those who come back, where nobody else asks."""
+    waiting: list[tuple[Cell | None, list[int]]] = []
     for position, back in demand.back.items():
-        share, first = demand.portions[position]
-        if not first and any(back):
-            ebb = _ebb(demand, share.cell, back)
-            _add(ebbs, share.gate, ebb, demand.partition_nano)
-            found.append(ebb)
-    if not wholes or demand.crowd_first or any(count for _, count in demand.portions):
-        return
-    if demand.crowd_back is not None:
-        found.append(_ebb(demand, None, demand.crowd_back))
-    for index, share in wholes:
-        if index.nano:
-            for ebb in found:
-                _add(ebbs, share.gate, ebb, index.nano)
+        share = demand.portions[position][0]
+        if share.gate not in flowing:
+            _add(ebbs, share.gate, _ebb(demand, ((share.cell, back),)), demand.partition_nano)
+        waiting.append((share.cell, back))
+    asked = [(whole.gate, index.nano) for index, whole in wholes if index.nano and whole.gate not in flowing]
+    if asked:
+        if demand.crowd_back is not None:
+            waiting.append((None, demand.crowd_back))
+        ebb = _ebb(demand, waiting)
+        for gate, nano in asked:
+            _add(ebbs, gate, ebb, nano)
 
 
-def _ebb(demand: Demand, cell: Cell | None, back: list[int]) -> Ebb:
-    """Those who come back to one partition, or to the crowd; a request for a nano-unit."""
-    leans = demand.lot.turnstile(cell).leans
-    again = [waiting * chain[1] for waiting, chain in zip(back, demand.chains, strict=True) if len(chain) > 1]
-    return Ebb(sum(back), sum(leans) if leans is not None else 0.0, sum(again), 1)
+def _ebb(demand: Demand, waiting: Iterable[tuple[Cell | None, list[int]]]) -> Ebb:
+    """Those who come back to some partitions or to the crowd; a request for a nano-unit."""
+    again = demand.state.retries.again
+    total = 0
+    lean = come_again = 0.0
+    for cell, back in waiting:
+        leans = demand.lot.turnstile(cell).leans
+        total += sum(back)
+        come_again += sum(map(mul, back, again))
+        if leans is not None:
+            lean += sum(leans)
+    return Ebb(total, lean, come_again, 1)
 
 
 def _add(ebbs: dict[CellGate, Ebb], gate: CellGate, ebb: Ebb, nano: int) -> None:

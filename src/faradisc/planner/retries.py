@@ -144,6 +144,11 @@ class Retries:
         return tuple(chains)
 
     @cached_property
+    def again(self) -> tuple[float, ...]:
+        """Per attempt: of its requests, were all refused, the part that comes back within the step."""
+        return tuple(chain[1] if len(chain) > 1 else 0.0 for chain in self.chains)
+
+    @cached_property
     def whole_chains(self) -> tuple[tuple[float, ...], ...]:
         """The same of a step in which all attempts are made."""
         return tuple((1.0,) * (self.attempts - first) for first in range(self.attempts))
