@@ -171,3 +171,20 @@ def test_other_commands_pay_nothing_for_it() -> None:
     code = "import sys, faradisc.cli.main; print([m for m in sys.modules if m == 'yaml' or 'planner' in m])"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert shown.stdout == "[]\n"
+
+
+def test_a_file_of_keys_lies_beside_the_plan(tmp_path: Path) -> None:
+    (tmp_path / "keys.csv").write_text("hot,9\ncold\n")
+    plan = tmp_path / "plan.yaml"
+    plan.write_text(PLAN.format(rate=4).replace("{uniform: 5000}", "{file: keys.csv}"))
+    assert "hot" in faradisc_plan(plan).stdout
+    for name, said in (
+        ("../keys.csv", "cannot be read: No such file"),
+        (".", "it is no regular file"),
+        ('"a\\0b"', "embedded null byte"),
+    ):
+        plan.write_text(PLAN.format(rate=4).replace("{uniform: 5000}", f"{{file: {name}}}"))
+        refused = faradisc_plan(plan)
+        assert refused.exit_code == 2
+        assert "plan.yaml:4: traffic[0].keys.file: " in refused.stderr
+        assert said in refused.stderr

@@ -1,4 +1,4 @@
-"""docs/formats/trace.md: every line on the page is read as the page says; the guide's plan runs."""
+"""docs/formats/trace.md, rates.md: every line on the pages is read as they say; the guide's plan runs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from faradisc.capacity.config import SECOND_NS
+from faradisc.planner.key_file import read_keys
 from faradisc.planner.loading import load_plan
 from faradisc.planner.plan import BUDGETS
 from faradisc.planner.trace import Recorded, Trace, TraceCharge, TraceWriter
@@ -14,6 +15,15 @@ from faradisc.planner.trace import Recorded, Trace, TraceCharge, TraceWriter
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "formats" / "trace.md").read_text()
 GUIDE = (DOCS / "guide" / "planning.md").read_text()
+RATES = (DOCS / "formats" / "rates.md").read_text()
+
+
+def indented(page: str) -> list[bytes]:
+    """The lines of an example."""
+    return [line.strip().encode() for line in page.splitlines() if line.startswith("    ")]
+
+
+KEYS = indented(RATES[RATES.index("## Keys") :])
 LINES = [line.strip().encode() for line in PAGE.splitlines() if line.startswith("    {")]
 
 
@@ -82,4 +92,8 @@ def test_the_guide_names_every_budget_and_key_model() -> None:
             "duration: 1m\ntables: {T: {mode: on-demand}}\n"
             f"traffic: [{{operation: GetItem, rate: 1, keys: {keys}}}]\n"
         )
-        assert load_plan(text, "guide").traffic
+        assert load_plan(text, "guide", lines_of=lambda name: KEYS).traffic
+
+
+def test_the_keys_of_the_page_are_read() -> None:
+    assert read_keys("keys.csv", KEYS) == [("a, b", 2.5), ("u1", 2), ("u2", 1)]

@@ -73,7 +73,7 @@ def plan(
 
 
 def _run(file: Path | None, trace_file: Path | None, engine: str | None, seed: int | None) -> Outcome:
-    from faradisc.cli.trace_file import check_trace_file, lines_of  # noqa: PLC0415
+    from faradisc.cli.trace_file import beside, check_trace_file, lines_of  # noqa: PLC0415
     from faradisc.planner.loading import load_plan  # noqa: PLC0415
     from faradisc.planner.run import run  # noqa: PLC0415
     from faradisc.planner.trace import Trace  # noqa: PLC0415
@@ -87,7 +87,7 @@ def _run(file: Path | None, trace_file: Path | None, engine: str | None, seed: i
         assert trace is not None
         wanted = plan_of_trace(trace, seed=1 if seed is None else seed)
     else:
-        wanted = load_plan(_text(file), str(file), seed=seed, traced=trace is not None)
+        wanted = load_plan(_text(file), str(file), seed=seed, traced=trace is not None, lines_of=beside(file))
         if trace is not None:
             wanted = with_trace(wanted, trace)
     return run(wanted, engine=engine, trace=trace)  # type: ignore[arg-type]

@@ -1,13 +1,15 @@
-"""The lines of a recorded trace on the disk, plain or packed by gzip."""
+"""The lines of a recorded trace, and of the files a plan names, on the disk; plain or packed by gzip."""
 
 from __future__ import annotations
 
+import errno
 import gzip
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
+from faradisc.planner.key_file import LinesOf
 from faradisc.planner.mistakes import PlanError
 from faradisc.planner.trace import LINE_BYTES_MAX
 
@@ -22,6 +24,18 @@ def check_trace_file(file: Path) -> None:
             opened.read(1)
     except OSError as error:
         raise PlanError(str(file), None, f"it cannot be read: {error.strerror}", "Check its name.") from None
+
+
+def beside(plan: Path) -> LinesOf:
+    """Opens what a plan names: places that are not given in full begin at the plan's directory."""
+
+    def opened(name: str) -> Iterator[bytes]:
+        file = plan.parent / name
+        if file.exists() and not file.is_file():
+            raise OSError(errno.EINVAL, "it is no regular file", name)
+        return lines_of(file)
+
+    return opened
 
 
 def lines_of(file: Path) -> Iterator[bytes]:
