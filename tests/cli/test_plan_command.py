@@ -188,3 +188,21 @@ def test_a_file_of_keys_lies_beside_the_plan(tmp_path: Path) -> None:
         assert refused.exit_code == 2
         assert "plan.yaml:4: traffic[0].keys.file: " in refused.stderr
         assert said in refused.stderr
+
+
+def test_rates_take_the_place_of_the_traffic(tmp_path: Path) -> None:
+    rates, plan = tmp_path / "rates.csv", tmp_path / "plan.yaml"
+    rates.write_text(
+        "second,table,class,op,units_per_op,ops\n0,T,a,PutItem,1,3\nwhat?\n119,T,a,GetItem,1,1\n"
+    )
+    plan.write_text(PLAN.format(rate=9) + "classes: {a: {keys: {file: keys.csv}}}\n")
+    (tmp_path / "keys.csv").write_text("hot\n")
+    for arguments in ((plan, "--trace", rates), ("--trace", rates)):
+        found = faradisc_plan(*arguments)
+        assert found.exit_code == 0, found.stderr
+        assert "T, a: PutItem, 1 WCU" in found.stdout
+        assert "Skipped 1 lines of the trace (2 were read):" in found.stdout
+        assert f"{rates}:3: 1 fields, where 6 should be" in found.stdout
+    packed = tmp_path / "packed"
+    packed.write_bytes(gzip.compress(rates.read_bytes()))
+    assert "T, a: PutItem, 1 WCU" in faradisc_plan(plan, "--trace", packed).stdout

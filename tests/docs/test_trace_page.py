@@ -10,6 +10,7 @@ from faradisc.capacity.config import SECOND_NS
 from faradisc.planner.key_file import read_keys
 from faradisc.planner.loading import load_plan
 from faradisc.planner.plan import BUDGETS
+from faradisc.planner.rate_trace import READS, WRITES, read_rates
 from faradisc.planner.trace import Recorded, Trace, TraceCharge, TraceWriter
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -77,7 +78,8 @@ def test_the_writer_writes_what_the_page_shows() -> None:
 
 
 def test_the_plans_of_the_guide_are_plans() -> None:
-    first, tables = re.findall(r"```yaml\n(.*?)```", GUIDE, re.S)
+    first, tables, classes = re.findall(r"```yaml\n(.*?)```", GUIDE, re.S)
+    assert set(load_plan(tables + classes, "guide", traced=True).classes) == {"shop", "back office"}
     assert load_plan(first, "guide").duration_s == 3600
     traffic = "duration: 1h\ntraffic: [{operation: GetItem, rate: 1, keys: single}]\n"
     assert load_plan(tables + traffic, "guide").tables[0].rates.write_scaling is not None
@@ -93,6 +95,25 @@ def test_the_guide_names_every_budget_and_key_model() -> None:
             f"traffic: [{{operation: GetItem, rate: 1, keys: {keys}}}]\n"
         )
         assert load_plan(text, "guide", lines_of=lambda name: KEYS).traffic
+
+
+def test_the_rates_of_the_page_are_read() -> None:
+    trace = read_rates("rates.csv", indented(RATES[: RATES.index("## Keys")]))
+    assert (trace.skipped, trace.lines_read, trace.duration_s) == (0, 4, 2)
+    found = {
+        (kind.table, kind.index, kind.key_class, kind.operation, kind.half_units): (
+            rate.micro(0),
+            rate.micro(1),
+        )
+        for kind, rate in trace.rates.items()
+    }
+    assert found == {
+        ("Orders", None, "shop", "GetItem", 1): (900_000_000, 0),
+        ("Orders", None, "shop", "PutItem", 2): (90_000_000, 0),
+        ("Orders", None, "shop", "PutItem", 4): (30_000_000, 80_500_000),
+        ("Orders", "by-status", "back office", "Query", 8): (0, 3_000_000),
+    }
+    assert f"`{'`, `'.join(READS)}`, `{'`, `'.join(WRITES)}`" in RATES
 
 
 def test_the_keys_of_the_page_are_read() -> None:

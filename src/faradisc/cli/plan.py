@@ -24,7 +24,9 @@ GARBAGE = 100_000
 @click.command()
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path))
 @click.option(
-    "--trace", type=click.Path(path_type=Path), help="Replay a recorded trace on the plan's tables."
+    "--trace",
+    type=click.Path(path_type=Path),
+    help="Replay a recorded trace, or a file of rates, on the plan's tables.",
 )
 @click.option(
     "--engine",
@@ -73,23 +75,38 @@ def plan(
 
 
 def _run(file: Path | None, trace_file: Path | None, engine: str | None, seed: int | None) -> Outcome:
-    from faradisc.cli.trace_file import beside, check_trace_file, lines_of  # noqa: PLC0415
+    from faradisc.cli.trace_file import beside, first_line, lines_of  # noqa: PLC0415
     from faradisc.planner.loading import load_plan  # noqa: PLC0415
+    from faradisc.planner.rate_trace import begins_rates, read_rates  # noqa: PLC0415
+    from faradisc.planner.rated import plan_of_rates, with_rates  # noqa: PLC0415
     from faradisc.planner.run import run  # noqa: PLC0415
     from faradisc.planner.trace import Trace  # noqa: PLC0415
     from faradisc.planner.traced import plan_of_trace, with_trace  # noqa: PLC0415
 
-    trace = None
+    trace = rates = None
     if trace_file is not None:
-        check_trace_file(trace_file)
-        trace = Trace.scan(str(trace_file), lambda: lines_of(trace_file))
-    if file is None:
-        assert trace is not None
-        wanted = plan_of_trace(trace, seed=1 if seed is None else seed)
-    else:
-        wanted = load_plan(_text(file), str(file), seed=seed, traced=trace is not None, lines_of=beside(file))
+        if begins_rates(first_line(trace_file)):
+            rates = read_rates(str(trace_file), lines_of(trace_file))
+        else:
+            trace = Trace.scan(str(trace_file), lambda: lines_of(trace_file))
+    if file is not None:
+        wanted = load_plan(
+            _text(file),
+            str(file),
+            seed=seed,
+            traced=trace_file is not None,
+            start_s=rates.start_s if rates is not None else None,
+            lines_of=beside(file),
+        )
         if trace is not None:
             wanted = with_trace(wanted, trace)
+        elif rates is not None:
+            wanted = with_rates(wanted, rates)
+    elif rates is not None:
+        wanted = plan_of_rates(rates, seed=1 if seed is None else seed)
+    else:
+        assert trace is not None
+        wanted = plan_of_trace(trace, seed=1 if seed is None else seed)
     return run(wanted, engine=engine, trace=trace)  # type: ignore[arg-type]
 
 

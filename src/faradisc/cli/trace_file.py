@@ -17,11 +17,11 @@ _GZIP = b"\x1f\x8b"
 """How a packed file begins, whatever it is called."""
 
 
-def check_trace_file(file: Path) -> None:
-    """Raises: PlanError for a file that cannot be read."""
+def first_line(file: Path) -> bytes:
+    """The first line, or none; what kind of file it is can be seen by it. Raises: PlanError for a file that
+    cannot be read."""
     try:
-        with file.open("rb") as opened:
-            opened.read(1)
+        return next(lines_of(file), b"")
     except OSError as error:
         raise PlanError(str(file), None, f"it cannot be read: {error.strerror}", "Check its name.") from None
 

@@ -34,6 +34,7 @@ from faradisc.planner.plan import (
     ScheduledLimits,
     TablePlan,
 )
+from faradisc.planner.plan_classes import load_classes
 from faradisc.planner.plan_keys import Setting, load_keys, load_sort
 from faradisc.planner.plan_traffic import load_traffic
 from faradisc.planner.prices import LABEL_NAMES, PRICE_NAMES, US_EAST_1, Prices
@@ -55,19 +56,20 @@ def load_plan(
     *,
     seed: int | None = None,
     traced: bool = False,
+    start_s: int | None = None,
     lines_of: LinesOf = no_files,
 ) -> Plan:
-    """The plan in a file's text. `seed` outranks the file's; `traced`: a trace brings the traffic;
-    `lines_of` opens the files that the plan names, and is asked for no others.
+    """The plan in a file's text. `seed` and `start_s`, epoch seconds, outrank the file's; `traced`: a trace
+    brings the traffic; `lines_of` opens the files that the plan names, and is asked for no others.
 
     Raises: PlanError.
     """
     plan = parse(text, file).members(
         "name", "description", "start", "duration", "seed", "profile", "partition_caps", "retries",
-        "tables", "traffic", "budgets", "prices",
+        "tables", "traffic", "classes", "budgets", "prices",
     )  # fmt: skip
     config = _config(plan, CapacityConfig())
-    setting = Setting(_start(plan), lines_of)
+    setting = Setting(_start(plan) if start_s is None else start_s, lines_of)
     client = _retries(plan.get("retries"), retries.NO_RETRIES)
     tables = tuple(_table(name, value, config, setting) for name, value in _named(plan, "tables"))
     duration_s = _duration(plan, traced)
@@ -92,6 +94,7 @@ def load_plan(
         prices=_prices(plan.get("prices")),
         retries=client,
         profile=config.profile,
+        classes=load_classes(plan.get("classes"), setting, client, _retries),
     )
 
 

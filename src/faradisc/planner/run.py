@@ -204,13 +204,11 @@ def _outcome(done: _Finished) -> Outcome:
         costs=money,
         budgets=verdicts.judge_budgets(plan.budgets, totals, money, keys, resources),
         verdict=verdicts.sum_up(totals, resources, keys, money),
-        skipped=_skipped(done.trace),
+        skipped=plan.skipped if done.trace is None else _skipped(done.trace),
     )
 
 
-def _skipped(trace: Trace | None) -> Skipped | None:
-    if trace is None:
-        return None
+def _skipped(trace: Trace) -> Skipped:
     return Skipped(trace.skipped, trace.lines_read, tuple(trace.mistakes))
 
 
@@ -399,7 +397,7 @@ def _assumptions(plan: Plan, engine: Engine, parted: Parted, trace: Trace | None
     if trace is not None:
         said.append("Recorded requests are replayed at their recorded times, refused ones included.")
     if trace is None:
-        said += [f"{flow.name}: {flow.keys.words}." for flow in plan.traffic]
+        said += [f"{flow.name}: {flow.keys.words}." for flow in plan.traffic if flow.half_units is None]
     return (*said, *plan.assumptions)
 
 

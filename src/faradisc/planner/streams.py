@@ -171,7 +171,9 @@ def _read(flow: FlowPlan, table: TablePlan, observer: Observer) -> Stream:
     size = flow.item_bytes
     if index is not None and index.entry_bytes is not None:
         size = index.entry_bytes
-    if flow.operation == "Query":
+    if flow.half_units is not None:
+        half_units = flow.half_units
+    elif flow.operation == "Query":
         half_units = units.read_half_units(size * flow.items, consistent=flow.consistent)
     elif flow.operation == "Scan":
         page = min(size * flow.items, PAGE_BYTES_MAX) if flow.items > 1 else PAGE_BYTES_MAX
@@ -217,14 +219,19 @@ def _write(
 ) -> Stream:
     old = 0 if flow.effect == "add" else flow.old_bytes
     new = 0 if flow.effect == "remove" else flow.item_bytes
-    cost = units.write_units(old, new) * (2 if flow.transaction else 1)
+    known = flow.half_units is not None
+    cost = (
+        flow.half_units // 2
+        if flow.half_units is not None
+        else units.write_units(old, new) * (2 if flow.transaction else 1)
+    )
     charges: list[IndexCharge] = []
     for index in table.indexes:
         if index.name not in held:
             continue
         index_cost, grows = _index_cost(flow, index, changed)
         if not index.is_global:
-            cost += index_cost
+            cost += 0 if known else index_cost
             continue
         rule = table.config.index_precheck
         if not index_cost and rule == "affected":
