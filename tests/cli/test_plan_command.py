@@ -206,3 +206,39 @@ def test_rates_take_the_place_of_the_traffic(tmp_path: Path) -> None:
     packed = tmp_path / "packed"
     packed.write_bytes(gzip.compress(rates.read_bytes()))
     assert "T, a: PutItem, 1 WCU" in faradisc_plan(plan, "--trace", packed).stdout
+
+
+EXPORT = {
+    "MetricDataResults": [
+        {
+            "Label": "T ConsumedWriteCapacityUnits",
+            "Timestamps": ["2026-11-02T00:00:00+00:00"],
+            "Values": [240],
+        }
+    ]
+}
+
+
+def test_what_cloudwatch_has_kept_is_a_trace(good: Path, tmp_path: Path) -> None:
+    for name, text in (("pretty", json.dumps(EXPORT, indent=4)), ("brief", json.dumps(EXPORT))):
+        file = tmp_path / name
+        file.write_text(text)
+        flat = faradisc_plan(good, "--trace", file)
+        assert flat.exit_code == 0, flat.stderr
+        assert "all 240 requests were admitted" in flat.stdout
+        assert "Sub-minute peaks unknown" in flat.stdout
+        peaked = faradisc_plan(good, "--trace", file, "--peak-factor", 6)
+        assert "taken to begin with 5 s at 6 times the mean" in peaked.stdout
+        long = faradisc_plan(good, "--trace", file, "--period", 300)
+        assert "CloudWatch has sums of 300 s" in long.stdout
+    too_much = faradisc_plan(good, "--trace", file, "--peak-factor", 61)
+    assert (too_much.exit_code, too_much.stderr.count("at most the seconds of a period, 60")) == (2, 1)
+
+
+def test_peaks_are_for_cloudwatch(good: Path, tmp_path: Path) -> None:
+    rates = tmp_path / "rates.csv"
+    rates.write_text("second,table,class,op,units_per_op,ops\n0,T,a,PutItem,1,3\n")
+    for arguments in ((good,), (good, "--trace", rates)):
+        refused = faradisc_plan(*arguments, "--peak-factor", 2)
+        assert refused.exit_code == 2
+        assert "--peak-factor and --period are for traces from CloudWatch. Leave them out" in refused.stderr

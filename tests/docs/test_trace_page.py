@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from fractions import Fraction
 from pathlib import Path
 
 from faradisc.capacity.config import SECOND_NS
+from faradisc.planner.cloudwatch import read_export
 from faradisc.planner.key_file import read_keys
 from faradisc.planner.loading import load_plan
 from faradisc.planner.plan import BUDGETS
@@ -98,7 +100,7 @@ def test_the_guide_names_every_budget_and_key_model() -> None:
 
 
 def test_the_rates_of_the_page_are_read() -> None:
-    trace = read_rates("rates.csv", indented(RATES[: RATES.index("## Keys")]))
+    trace = read_rates("rates.csv", indented(RATES[: RATES.index("## What CloudWatch")]))
     assert (trace.skipped, trace.lines_read, trace.duration_s) == (0, 4, 2)
     found = {
         (kind.table, kind.index, kind.key_class, kind.operation, kind.half_units): (
@@ -114,6 +116,15 @@ def test_the_rates_of_the_page_are_read() -> None:
         ("Orders", "by-status", "back office", "Query", 8): (0, 3_000_000),
     }
     assert f"`{'`, `'.join(READS)}`, `{'`, `'.join(WRITES)}`" in RATES
+
+
+def test_the_export_of_the_page_is_read() -> None:
+    text = b"\n".join(indented(RATES[RATES.index("> metrics.json") : RATES.index("## Keys")]))
+    trace = read_export("metrics.json", text, peak_factor=Fraction(1))
+    assert (trace.skipped, trace.lines_read, trace.duration_s, trace.start_s) == (0, 4, 120, 1_793_577_600)
+    assert all(f"`{kind.key_class}`" in RATES for kind in trace.rates)
+    labels = re.findall('"Label": "(Orders Consumed[A-Za-z]*)"', RATES[: RATES.index("MetricDataResults")])
+    assert labels == ["Orders ConsumedReadCapacityUnits", "Orders ConsumedWriteCapacityUnits"]
 
 
 def test_the_keys_of_the_page_are_read() -> None:

@@ -6,6 +6,7 @@ import errno
 import gzip
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -41,15 +42,28 @@ def beside(plan: Path) -> LinesOf:
 def lines_of(file: Path) -> Iterator[bytes]:
     """Line by line, so that a recording may be larger than the memory; of a line that is longer than
     `LINE_BYTES_MAX` only as much as shows it. Raises: PlanError for a packed file that is damaged."""
+    with _unpacked(file) as opened:
+        yield from _lines(opened)
+
+
+def contents(file: Path, most: int) -> bytes:
+    """A whole file, or so much of it as shows that it has more than `most` bytes. Raises: PlanError for a
+    packed file that is damaged."""
+    with _unpacked(file) as opened:
+        return opened.read(most + 1)
+
+
+@contextmanager
+def _unpacked(file: Path) -> Iterator[IO[bytes] | gzip.GzipFile]:
     with file.open("rb") as plain:
         packed = plain.read(len(_GZIP)) == _GZIP
         plain.seek(0)
         if not packed:
-            yield from _lines(plain)
+            yield plain
             return
         with gzip.GzipFile(fileobj=plain) as opened:
             try:
-                yield from _lines(opened)
+                yield opened
             except (EOFError, OSError, zlib.error) as error:
                 remedy = f"Keep what can be unpacked: zcat {file.name} > trace.jsonl"
                 raise PlanError(str(file), None, f"it cannot be unpacked: {error}", remedy) from None

@@ -102,6 +102,15 @@ class Kind:
 
 
 @dataclass
+class Target:
+    """What a file tells of one table or index."""
+
+    first: int | str
+    """The line, or whatever else tells where it is."""
+    lines: int = 0
+
+
+@dataclass
 class RateTrace:
     """All rates of a file."""
 
@@ -114,8 +123,8 @@ class RateTrace:
     skipped: int = 0
     mistakes: list[str] = field(default_factory=list)
     assumptions: list[str] = field(default_factory=list)
-    targets: dict[tuple[str, str | None], list[int]] = field(default_factory=dict)
-    """By table and index: how many lines, and the number of the first one."""
+    targets: dict[tuple[str, str | None], Target] = field(default_factory=dict)
+    """By table and index."""
 
     def add(self, kind: Kind, second: int, micro: int) -> None:
         """Raises: TraceLineError for too much of anything."""
@@ -127,10 +136,10 @@ class RateTrace:
         rate.add(second, micro)
         self.duration_s = max(self.duration_s, second + 1)
 
-    def saw(self, table: str, index: str | None, line: int) -> None:
+    def saw(self, table: str, index: str | None, line: int | str) -> None:
         """A line was used."""
         self.lines_read += 1
-        self.targets.setdefault((table, index), [0, line])[0] += 1
+        self.targets.setdefault((table, index), Target(line)).lines += 1
 
     def skip(self, line: int | str, what: str, count: int = 1) -> None:
         """Count lines that were not used."""

@@ -93,11 +93,11 @@ def with_rates(plan: Plan, trace: RateTrace) -> Plan:
 def _skipped(trace: RateTrace, known_targets: list[tuple[str, str | None]]) -> Skipped:
     """What could not be used: with lines of tables that the plan does not have."""
     mine = replace(trace, mistakes=list(trace.mistakes))
-    for (table, index), (count, line) in trace.targets.items():
+    for (table, index), target in trace.targets.items():
         if (table, index) not in known_targets:
             named = f"table {table!r}" if index is None else f"index {index!r} of table {table!r}"
-            mine.skip(line, f"{named} is not in the plan ({count:,} lines)", count)
-            mine.lines_read -= count
+            mine.skip(target.first, f"{named} is not in the plan ({target.lines:,} lines)", target.lines)
+            mine.lines_read -= target.lines
     return Skipped(mine.skipped, mine.lines_read, tuple(mine.mistakes))
 
 
