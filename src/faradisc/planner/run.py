@@ -17,6 +17,7 @@ from faradisc.planner import cost, verdicts
 from faradisc.planner.events import EventEngine, requests_of
 from faradisc.planner.fluid import FluidEngine
 from faradisc.planner.fluid_replay import TraceSource
+from faradisc.planner.headroom import HeadroomNote
 from faradisc.planner.observe import FlowNote, LaneNote, Observer, PartitionTrack, ResourceNote
 from faradisc.planner.openings import Openings
 from faradisc.planner.outcome import (
@@ -91,6 +92,8 @@ def run(
     observer = Observer(world, step_s)
     loads = {note: cost.LaneLoad(note) for note in observer.lanes}
     observer.before_second.extend(load.end_second for load in loads.values())
+    rooms = [HeadroomNote(note, world.start_ns) for note in observer.lanes]
+    observer.before_second.extend(room.end_second for room in rooms)
     watched = [_Watched(scaler, [], [], [], []) for scaler in scalers(world)]
     observer.on_sample.append(lambda: _sample_scaling(watched))
     if progress is not None:
@@ -112,7 +115,8 @@ def run(
         observer.end_sample(duration_s)
     for load in loads.values():
         load.finish()
-    return _outcome(_Finished(plan, chosen, observer, loads, watched, flows, duration_s, parted, trace))
+    done = _Finished(plan, chosen, observer, loads, rooms, watched, flows, duration_s, parted, trace)
+    return _outcome(done)
 
 
 def _fluid(
@@ -166,6 +170,7 @@ class _Finished:
     engine: Engine
     observer: Observer
     loads: dict[LaneNote, cost.LaneLoad]
+    rooms: list[HeadroomNote]
     watched: list[_Watched]
     flows: list[Flow]
     duration_s: int
@@ -181,6 +186,7 @@ def _outcome(done: _Finished) -> Outcome:
     keys = verdicts.hot_keys(observer, done.flows, max(duration_s, 1))
     refused = {note.member.name: sum(lane.refused_half for lane in note.lanes) for note in observer.resources}
     money = cost.costs(observer.resources, done.loads, max(duration_s, 1), plan.prices, refused)
+    rooms = tuple(found for room in done.rooms if (found := room.finish()) is not None)
     rows, left_out = event_rows(observer, plan)
     return Outcome(
         name=plan.name,
@@ -203,8 +209,9 @@ def _outcome(done: _Finished) -> Outcome:
         hot_keys=keys,
         costs=money,
         budgets=verdicts.judge_budgets(plan.budgets, totals, money, keys, resources),
-        verdict=verdicts.sum_up(totals, resources, keys, money),
+        verdict=verdicts.sum_up(totals, resources, keys, rooms, money),
         skipped=plan.skipped if done.trace is None else _skipped(done.trace),
+        headroom=rooms,
     )
 
 

@@ -13,6 +13,7 @@ from faradisc.planner.observe import LaneNote, Observer
 from faradisc.planner.outcome import (
     BudgetResult,
     Costs,
+    Headroom,
     HotKey,
     Number,
     ResourceOutcome,
@@ -199,6 +200,7 @@ def sum_up(
     totals: Totals,
     resources: tuple[ResourceOutcome, ...],
     keys: tuple[HotKey, ...],
+    rooms: tuple[Headroom, ...],
     costs: Costs,
 ) -> tuple[str, ...]:
     """The most important sentences first."""
@@ -215,6 +217,7 @@ def sum_up(
         sentence = _busiest_partition(resource)
         if sentence:
             said.append(sentence)
+    said += [f"{room.resource}: {room.words}." for room in rooms if room.minutes_over]
     said += _money(costs)
     return tuple(said)
 
