@@ -73,8 +73,8 @@ def test_files(good: Path, bad: Path, tmp_path: Path, engine: str) -> None:
     assert (found["engine"], found["samples"], found["holds"]) == (engine, 2, True)
     names = sorted(file.name for file in tables.iterdir())
     assert names == [
-        "budgets.csv", "costs.csv", "events.csv", "headroom.csv", "keys.csv", "minutes.csv", "partitions.csv",
-        "scaling.csv", "traffic.csv",
+        "budgets.csv", "collections.csv", "costs.csv", "events.csv", "headroom.csv", "keys.csv",
+        "minutes.csv", "partitions.csv", "scaling.csv", "traffic.csv",
     ]  # fmt: skip
     minutes = list(csv.DictReader((tables / "minutes.csv").read_text().splitlines()))
     writes = [row for row in minutes if row["direction"] == "W"]

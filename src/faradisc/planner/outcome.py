@@ -189,6 +189,30 @@ class ScalingTimeline:
     events: tuple[ScalingEvent, ...]
 
 
+# --- Item collections (3.4, part 6) -------------------------------------------------------------------
+
+VerdictOfSize = Literal["fits", "near", "full"]
+
+
+@dataclass(frozen=True, slots=True)
+class ItemCollection:
+    """One of the largest item collections of a table with local indexes, with its entries there: an estimate
+    (planner/item_collections.py)."""
+
+    resource: str
+    key: str
+    gib_first: Number
+    """GiB in the beginning."""
+    gib_last: Number
+    percent: Number
+    """At the end, of the 10 GB that such a collection may have."""
+    full_in_days: Number | None
+    """After the end, at the run's pace; None where it does not grow, or keys change with time."""
+    verdict: VerdictOfSize
+    """`near`: 80 % of 10 GB or more, or full within a month at this pace; `full`: 10 GB or more."""
+    words: str
+
+
 # --- On-demand headroom (3.4, part 8) -----------------------------------------------------------------
 
 
@@ -406,6 +430,8 @@ class Outcome:
     skipped: Skipped | None = None
     headroom: tuple[Headroom, ...] = ()
     """Of tables and indexes that were on demand, in order, reads first; those with demand only."""
+    collections: tuple[ItemCollection, ...] = ()
+    """Of tables with local indexes: the largest, largest first."""
     format: int = field(default=FORMAT)
 
     @property

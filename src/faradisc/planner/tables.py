@@ -24,6 +24,7 @@ def tables(outcome: Outcome) -> dict[str, str]:
         "headroom.csv": _text(_HEADROOM, _headroom(outcome)),
         "keys.csv": _text(_KEYS, _keys(outcome)),
         "traffic.csv": _text(_TRAFFIC, _traffic(outcome)),
+        "collections.csv": _text(_COLLECTIONS, _collections(outcome)),
         "costs.csv": _text(_COSTS, _costs(outcome)),
         "budgets.csv": _text(_BUDGETS, _budgets(outcome)),
     }
@@ -121,6 +122,14 @@ _HEADROOM = (
 def _headroom(outcome: Outcome) -> Iterable[Row]:
     for room in outcome.headroom:
         yield tuple(getattr(room, name) for name in _HEADROOM)
+
+
+_COLLECTIONS = ("resource", "key", "gib_first", "gib_last", "percent", "full_in_days", "verdict", "words")
+
+
+def _collections(outcome: Outcome) -> Iterable[Row]:
+    for each in outcome.collections:
+        yield tuple(getattr(each, name) for name in _COLLECTIONS)
 
 
 _KEYS = (

@@ -15,6 +15,7 @@ from faradisc.planner.outcome import (
     Costs,
     Headroom,
     HotKey,
+    ItemCollection,
     Number,
     ResourceOutcome,
     Totals,
@@ -200,8 +201,10 @@ def sum_up(
     totals: Totals,
     resources: tuple[ResourceOutcome, ...],
     keys: tuple[HotKey, ...],
-    rooms: tuple[Headroom, ...],
     costs: Costs,
+    *,
+    collections: tuple[ItemCollection, ...],
+    rooms: tuple[Headroom, ...],
 ) -> tuple[str, ...]:
     """The most important sentences first."""
     said = [_throttling(totals)]
@@ -217,6 +220,9 @@ def sum_up(
         sentence = _busiest_partition(resource)
         if sentence:
             said.append(sentence)
+    for each in collections:
+        if each.verdict != "fits":
+            said.append(f"{each.resource}, item collection {each.key!r}: {each.words}.")
     said += [f"{room.resource}: {room.words}." for room in rooms if room.minutes_over]
     said += _money(costs)
     return tuple(said)

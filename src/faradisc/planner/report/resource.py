@@ -7,6 +7,7 @@ from faradisc.charts.page import paragraphs
 from faradisc.charts.tables import pairs
 from faradisc.charts.words import SPACE, count, duration, elapsed, percent, units
 from faradisc.planner.outcome import LaneSeries, Outcome, ResourceOutcome
+from faradisc.planner.report.collections import collections
 from faradisc.planner.report.detail import Detail, cut
 from faradisc.planner.report.headroom import headroom
 from faradisc.planner.report.heat import Heat, partitions
@@ -48,6 +49,7 @@ def section(
         element("div", figures, class_="together") if outcome.samples else None,
         headroom(outcome, resource, detail),
         hot_keys(outcome, resource, detail),
+        collections(outcome, resource, detail),
         split_log(outcome, resource, detail),
         partition_table(outcome, resource, detail),
     )
