@@ -100,6 +100,13 @@ class Kind:
     """What one request costs its table, or the index that it reads. None: what an item of the table's size
     does; the rate is one of half units then."""
 
+    def __lt__(self, other: Kind) -> bool:
+        return self._order < other._order
+
+    @property
+    def _order(self) -> tuple[str, str, str, str, int]:
+        return self.table, self.index or "", self.key_class, self.operation, self.half_units or 0
+
 
 @dataclass
 class Target:

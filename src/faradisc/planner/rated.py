@@ -35,7 +35,7 @@ _MEANT_FOR = {
 def plan_of_rates(trace: RateTrace, *, seed: int = 1) -> Plan:
     """A plan with the tables that the rates are of, on demand. Raises: PlanError for a file without rates."""
     indexes: dict[str, list[IndexPlan]] = {}
-    for table, index in trace.targets:
+    for table, index in sorted(trace.targets, key=lambda target: (target[0], target[1] or "")):
         mine = indexes.setdefault(table, [])
         if index is not None:
             mine.append(IndexPlan(index, True, None, Fraction(1), Rates(True), None, "spread"))
@@ -73,7 +73,8 @@ def with_rates(plan: Plan, trace: RateTrace) -> Plan:
         what = f"it has no rates of the plan's tables, but of {some({table for table, _ in trace.targets})}"
         remedy = "Name the tables in the plan as in the file, or leave the plan out."
         raise PlanError(trace.file, None, what, remedy)
-    used = {kind: rate for kind, rate in trace.rates.items() if (kind.table, kind.index) in known_targets}
+    # In an order of their own: that of the lines means nothing.
+    used = {kind: trace.rates[kind] for kind in sorted(trace.rates) if _target(kind) in known_targets}
     _check_classes(plan, used)
     unknown = unknown_class(plan.retries)
     flows = tuple(
@@ -88,6 +89,10 @@ def with_rates(plan: Plan, trace: RateTrace) -> Plan:
         assumptions=(*plan.assumptions, *trace.assumptions, *_of_classes(plan, flows, used)),
         skipped=_skipped(trace, known_targets),
     )
+
+
+def _target(kind: Kind) -> tuple[str, str | None]:
+    return kind.table, kind.index
 
 
 def _skipped(trace: RateTrace, known_targets: list[tuple[str, str | None]]) -> Skipped:

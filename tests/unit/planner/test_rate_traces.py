@@ -108,6 +108,11 @@ def test_equal_files_give_equal_bytes(engine: str) -> None:
     assert outcome(minute(*kinds), engine).to_json() == outcome(minute(*kinds), engine).to_json()
 
 
+def test_the_order_of_lines_means_nothing() -> None:
+    lines = [f"{second},T,{name},PutItem,1.5,50" for second in range(60) for name in ("shop", "b", "a")]
+    assert outcome(rates(*lines)) == outcome(rates(*lines[::-1]))
+
+
 def test_lines_add_up_in_any_order() -> None:
     trace = rates(
         "5,T,a,GetItem,1,2", "0,T,a,GetItem,1,0.25", "5,T,a,GetItem,1,3", "\t", '0,"T","a",GetItem,1,1'
