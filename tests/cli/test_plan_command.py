@@ -73,8 +73,8 @@ def test_files(good: Path, bad: Path, tmp_path: Path, engine: str) -> None:
     assert (found["engine"], found["samples"], found["holds"]) == (engine, 2, True)
     names = sorted(file.name for file in tables.iterdir())
     assert names == [
-        "budgets.csv", "costs.csv", "events.csv", "keys.csv", "minutes.csv", "partitions.csv", "scaling.csv",
-        "traffic.csv",
+        "budgets.csv", "collections.csv", "costs.csv", "events.csv", "headroom.csv", "keys.csv",
+        "minutes.csv", "partitions.csv", "scaling.csv", "traffic.csv",
     ]  # fmt: skip
     minutes = list(csv.DictReader((tables / "minutes.csv").read_text().splitlines()))
     writes = [row for row in minutes if row["direction"] == "W"]
@@ -171,3 +171,74 @@ def test_other_commands_pay_nothing_for_it() -> None:
     code = "import sys, faradisc.cli.main; print([m for m in sys.modules if m == 'yaml' or 'planner' in m])"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert shown.stdout == "[]\n"
+
+
+def test_a_file_of_keys_lies_beside_the_plan(tmp_path: Path) -> None:
+    (tmp_path / "keys.csv").write_text("hot,9\ncold\n")
+    plan = tmp_path / "plan.yaml"
+    plan.write_text(PLAN.format(rate=4).replace("{uniform: 5000}", "{file: keys.csv}"))
+    assert "hot" in faradisc_plan(plan).stdout
+    for name, said in (
+        ("../keys.csv", "cannot be read: No such file"),
+        (".", "it is no regular file"),
+        ('"a\\0b"', "embedded null byte"),
+    ):
+        plan.write_text(PLAN.format(rate=4).replace("{uniform: 5000}", f"{{file: {name}}}"))
+        refused = faradisc_plan(plan)
+        assert refused.exit_code == 2
+        assert "plan.yaml:4: traffic[0].keys.file: " in refused.stderr
+        assert said in refused.stderr
+
+
+def test_rates_take_the_place_of_the_traffic(tmp_path: Path) -> None:
+    rates, plan = tmp_path / "rates.csv", tmp_path / "plan.yaml"
+    rates.write_text(
+        "second,table,class,op,units_per_op,ops\n0,T,a,PutItem,1,3\nwhat?\n119,T,a,GetItem,1,1\n"
+    )
+    plan.write_text(PLAN.format(rate=9) + "classes: {a: {keys: {file: keys.csv}}}\n")
+    (tmp_path / "keys.csv").write_text("hot\n")
+    for arguments in ((plan, "--trace", rates), ("--trace", rates)):
+        found = faradisc_plan(*arguments)
+        assert found.exit_code == 0, found.stderr
+        assert "T, a: PutItem, 1 WCU" in found.stdout
+        assert "Skipped 1 lines of the trace (2 were read):" in found.stdout
+        assert f"{rates}:3: 1 fields, where 6 should be" in found.stdout
+    packed = tmp_path / "packed"
+    packed.write_bytes(gzip.compress(rates.read_bytes()))
+    assert "T, a: PutItem, 1 WCU" in faradisc_plan(plan, "--trace", packed).stdout
+
+
+EXPORT = {
+    "MetricDataResults": [
+        {
+            "Label": "T ConsumedWriteCapacityUnits",
+            "Timestamps": ["2026-11-02T00:00:00+00:00"],
+            "Values": [240],
+        }
+    ]
+}
+
+
+def test_what_cloudwatch_has_kept_is_a_trace(good: Path, tmp_path: Path) -> None:
+    for name, text in (("pretty", json.dumps(EXPORT, indent=4)), ("brief", json.dumps(EXPORT))):
+        file = tmp_path / name
+        file.write_text(text)
+        flat = faradisc_plan(good, "--trace", file)
+        assert flat.exit_code == 0, flat.stderr
+        assert "all 240 requests were admitted" in flat.stdout
+        assert "Sub-minute peaks unknown" in flat.stdout
+        peaked = faradisc_plan(good, "--trace", file, "--peak-factor", 6)
+        assert "taken to begin with 5 s at 6 times the mean" in peaked.stdout
+        long = faradisc_plan(good, "--trace", file, "--period", 300)
+        assert "CloudWatch has sums of 300 s" in long.stdout
+    too_much = faradisc_plan(good, "--trace", file, "--peak-factor", 61)
+    assert (too_much.exit_code, too_much.stderr.count("at most the seconds of a period, 60")) == (2, 1)
+
+
+def test_peaks_are_for_cloudwatch(good: Path, tmp_path: Path) -> None:
+    rates = tmp_path / "rates.csv"
+    rates.write_text("second,table,class,op,units_per_op,ops\n0,T,a,PutItem,1,3\n")
+    for arguments in ((good,), (good, "--trace", rates)):
+        refused = faradisc_plan(*arguments, "--peak-factor", 2)
+        assert refused.exit_code == 2
+        assert "--peak-factor and --period are for traces from CloudWatch. Leave them out" in refused.stderr

@@ -21,6 +21,15 @@ def test_the_guide_explains_the_charts_of_the_report() -> None:
     assert {title.replace("Reads", "Writes") for title in drawn} == explained
 
 
+def test_the_guide_explains_the_tables_of_a_resource() -> None:
+    drawn = re.findall(r"<caption>(.*?)</caption>", render([outcome()]))
+    listed = GUIDE[GUIDE.index("## The tables") : GUIDE.index("## The live page")]
+    explained = re.findall(r"^\| (?!Table |---)([^|]*?) \|", listed, re.M)
+    assert len(explained) >= 4
+    for title in explained:
+        assert any(caption.startswith(title) for caption in drawn), title
+
+
 def test_the_guide_names_the_bounds_of_the_report() -> None:
     assert f"at most {COLUMNS_MAX} columns" in GUIDE
     assert f"{PAGE_BYTES_MAX // 1_000_000} MB" in GUIDE

@@ -1,19 +1,32 @@
-"""docs/formats/trace.md: every line on the page is read as the page says; the guide's plan runs."""
+"""docs/formats/trace.md, rates.md: every line on the pages is read as they say; the guide's plan runs."""
 
 from __future__ import annotations
 
 import json
 import re
+from fractions import Fraction
 from pathlib import Path
 
 from faradisc.capacity.config import SECOND_NS
+from faradisc.planner.cloudwatch import read_export
+from faradisc.planner.key_file import read_keys
 from faradisc.planner.loading import load_plan
 from faradisc.planner.plan import BUDGETS
+from faradisc.planner.rate_trace import READS, WRITES, read_rates
 from faradisc.planner.trace import Recorded, Trace, TraceCharge, TraceWriter
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "formats" / "trace.md").read_text()
 GUIDE = (DOCS / "guide" / "planning.md").read_text()
+RATES = (DOCS / "formats" / "rates.md").read_text()
+
+
+def indented(page: str) -> list[bytes]:
+    """The lines of an example."""
+    return [line.strip().encode() for line in page.splitlines() if line.startswith("    ")]
+
+
+KEYS = indented(RATES[RATES.index("## Keys") :])
 LINES = [line.strip().encode() for line in PAGE.splitlines() if line.startswith("    {")]
 
 
@@ -67,7 +80,8 @@ def test_the_writer_writes_what_the_page_shows() -> None:
 
 
 def test_the_plans_of_the_guide_are_plans() -> None:
-    first, tables = re.findall(r"```yaml\n(.*?)```", GUIDE, re.S)
+    first, tables, classes = re.findall(r"```yaml\n(.*?)```", GUIDE, re.S)
+    assert set(load_plan(tables + classes, "guide", traced=True).classes) == {"shop", "back office"}
     assert load_plan(first, "guide").duration_s == 3600
     traffic = "duration: 1h\ntraffic: [{operation: GetItem, rate: 1, keys: single}]\n"
     assert load_plan(tables + traffic, "guide").tables[0].rates.write_scaling is not None
@@ -82,4 +96,36 @@ def test_the_guide_names_every_budget_and_key_model() -> None:
             "duration: 1m\ntables: {T: {mode: on-demand}}\n"
             f"traffic: [{{operation: GetItem, rate: 1, keys: {keys}}}]\n"
         )
-        assert load_plan(text, "guide").traffic
+        assert load_plan(text, "guide", lines_of=lambda name: KEYS).traffic
+
+
+def test_the_rates_of_the_page_are_read() -> None:
+    trace = read_rates("rates.csv", indented(RATES[: RATES.index("## What CloudWatch")]))
+    assert (trace.skipped, trace.lines_read, trace.duration_s) == (0, 4, 2)
+    found = {
+        (kind.table, kind.index, kind.key_class, kind.operation, kind.half_units): (
+            rate.micro(0),
+            rate.micro(1),
+        )
+        for kind, rate in trace.rates.items()
+    }
+    assert found == {
+        ("Orders", None, "shop", "GetItem", 1): (900_000_000, 0),
+        ("Orders", None, "shop", "PutItem", 2): (90_000_000, 0),
+        ("Orders", None, "shop", "PutItem", 4): (30_000_000, 80_500_000),
+        ("Orders", "by-status", "back office", "Query", 8): (0, 3_000_000),
+    }
+    assert f"`{'`, `'.join(READS)}`, `{'`, `'.join(WRITES)}`" in RATES
+
+
+def test_the_export_of_the_page_is_read() -> None:
+    text = b"\n".join(indented(RATES[RATES.index("> metrics.json") : RATES.index("## Keys")]))
+    trace = read_export("metrics.json", text, peak_factor=Fraction(1))
+    assert (trace.skipped, trace.lines_read, trace.duration_s, trace.start_s) == (0, 4, 120, 1_793_577_600)
+    assert all(f"`{kind.key_class}`" in RATES for kind in trace.rates)
+    labels = re.findall('"Label": "(Orders Consumed[A-Za-z]*)"', RATES[: RATES.index("MetricDataResults")])
+    assert labels == ["Orders ConsumedReadCapacityUnits", "Orders ConsumedWriteCapacityUnits"]
+
+
+def test_the_keys_of_the_page_are_read() -> None:
+    assert read_keys("keys.csv", KEYS) == [("a, b", 2.5), ("u1", 2), ("u2", 1)]

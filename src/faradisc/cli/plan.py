@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -13,7 +14,10 @@ from faradisc.cli.failing import fail
 
 if TYPE_CHECKING:
     from faradisc.planner.outcome import Outcome
+    from faradisc.planner.rate_trace import RateTrace
 
+Sums = tuple[int | None, float | None]
+"""What is said of sums from CloudWatch: seconds of a period, and the peak factor."""
 BUDGET_BROKEN = 1
 BAD_INPUT = 2
 GARBAGE = 100_000
@@ -24,7 +28,22 @@ GARBAGE = 100_000
 @click.command()
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path))
 @click.option(
-    "--trace", type=click.Path(path_type=Path), help="Replay a recorded trace on the plan's tables."
+    "--trace",
+    type=click.Path(path_type=Path),
+    help="Replay a recorded trace, a file of rates, or what CloudWatch has kept, on the plan's tables.",
+)
+@click.option(
+    "--peak-factor",
+    type=click.FloatRange(min=1),
+    default=None,
+    help="How many times the mean of a minute its busiest seconds have, where a trace from CloudWatch knows "
+    "its sum only; 1.",
+)
+@click.option(
+    "--period",
+    type=click.IntRange(min=1, max=86_400),
+    default=None,
+    help="Seconds that the sums of a trace from CloudWatch are of; 60.",
 )
 @click.option(
     "--engine",
@@ -41,6 +60,8 @@ def plan(
     files: tuple[Path, ...],
     *,
     trace: Path | None,
+    peak_factor: float | None,
+    period: int | None,
     engine: str | None,
     seed: int | None,
     html: Path | None,
@@ -59,7 +80,7 @@ def plan(
         _fail("name a plan file, or a trace with --trace; examples are in examples/plans")
     gc.set_threshold(GARBAGE)
     try:
-        outcomes = [_run(file, trace, engine, seed) for file in files or (None,)]
+        outcomes = [_run(file, trace, (period, peak_factor), engine, seed) for file in files or (None,)]
     except PlanError as mistake:
         _fail(str(mistake))
     for outcome in outcomes:
@@ -72,25 +93,57 @@ def plan(
         raise SystemExit(BUDGET_BROKEN)
 
 
-def _run(file: Path | None, trace_file: Path | None, engine: str | None, seed: int | None) -> Outcome:
-    from faradisc.cli.trace_file import check_trace_file, lines_of  # noqa: PLC0415
+def _run(
+    file: Path | None, trace_file: Path | None, sums: Sums, engine: str | None, seed: int | None
+) -> Outcome:
+    from faradisc.cli.trace_file import beside, lines_of  # noqa: PLC0415
     from faradisc.planner.loading import load_plan  # noqa: PLC0415
+    from faradisc.planner.rated import plan_of_rates, with_rates  # noqa: PLC0415
     from faradisc.planner.run import run  # noqa: PLC0415
     from faradisc.planner.trace import Trace  # noqa: PLC0415
     from faradisc.planner.traced import plan_of_trace, with_trace  # noqa: PLC0415
 
     trace = None
-    if trace_file is not None:
-        check_trace_file(trace_file)
+    rates = _rates(trace_file, sums)
+    if trace_file is not None and rates is None:
         trace = Trace.scan(str(trace_file), lambda: lines_of(trace_file))
-    if file is None:
-        assert trace is not None
-        wanted = plan_of_trace(trace, seed=1 if seed is None else seed)
-    else:
-        wanted = load_plan(_text(file), str(file), seed=seed, traced=trace is not None)
+    if file is not None:
+        wanted = load_plan(
+            _text(file),
+            str(file),
+            seed=seed,
+            traced=trace_file is not None,
+            start_s=rates.start_s if rates is not None else None,
+            lines_of=beside(file),
+        )
         if trace is not None:
             wanted = with_trace(wanted, trace)
+        elif rates is not None:
+            wanted = with_rates(wanted, rates)
+    elif rates is not None:
+        wanted = plan_of_rates(rates, seed=1 if seed is None else seed)
+    else:
+        assert trace is not None
+        wanted = plan_of_trace(trace, seed=1 if seed is None else seed)
     return run(wanted, engine=engine, trace=trace)  # type: ignore[arg-type]
+
+
+def _rates(file: Path | None, sums: Sums) -> RateTrace | None:
+    """The rates in a file; None where it is not one of rates. Raises: PlanError."""
+    from faradisc.cli.trace_file import contents, first_line, lines_of  # noqa: PLC0415
+    from faradisc.planner.cloudwatch import EXPORT_BYTES_MAX, PERIOD_S, begins_export, read_export  # noqa: PLC0415
+    from faradisc.planner.rate_trace import begins_rates, read_rates  # noqa: PLC0415
+
+    first = b"" if file is None else first_line(file)
+    if file is not None and begins_export(first):
+        period_s, peak_factor = sums[0] or PERIOD_S, Fraction(sums[1] or 1).limit_denominator(1000)
+        if peak_factor > period_s:
+            _fail(f"a peak factor is at most the seconds of a period, {period_s}. Write a smaller one")
+        text = contents(file, EXPORT_BYTES_MAX)
+        return read_export(str(file), text, period_s=period_s, peak_factor=peak_factor)
+    if sums != (None, None):
+        _fail("--peak-factor and --period are for traces from CloudWatch. Leave them out")
+    return read_rates(str(file), lines_of(file)) if file is not None and begins_rates(first) else None
 
 
 def _text(file: Path) -> str:

@@ -378,3 +378,13 @@ def weighted(weights: Sequence[tuple[str, Fraction]], suffixes: int, sort: Sort)
     scaled = [(name, int(ONE * weight / total)) for name, weight in weights]
     divided = f", each divided by {suffixes} suffixes" if suffixes > 1 else ""
     return Fixed(named(scaled, suffixes, sort), f"{len(weights)} keys{divided}")
+
+
+def listed(weights: Sequence[tuple[str, Fraction]], suffixes: int, sort: Sort, file: str) -> Fixed:
+    """The keys of a file, the heaviest first. Those beyond `NAMED_KEYS_MAX` become the tail."""
+    total = sum(weight for _, weight in weights)
+    shown = weights[: max(NAMED_KEYS_MAX // suffixes, 1)]
+    scaled = [(name, int(ONE * weight / total)) for name, weight in shown]
+    divided = f", each divided by {suffixes} suffixes" if suffixes > 1 else ""
+    words = f"{len(weights):,} keys with the weights of {file.rsplit('/', 1)[-1]}{divided}"
+    return Fixed(named(scaled, suffixes, sort, tail=len(weights) - len(shown)), words)

@@ -21,6 +21,7 @@ from faradisc.limits import (
 )
 from faradisc.planner import retries
 from faradisc.planner.document import Members, Value, parse
+from faradisc.planner.key_file import LinesOf, no_files
 from faradisc.planner.mistakes import PlanError, nearest
 from faradisc.planner.plan import (
     BUDGETS,
@@ -33,7 +34,8 @@ from faradisc.planner.plan import (
     ScheduledLimits,
     TablePlan,
 )
-from faradisc.planner.plan_keys import load_keys, load_sort
+from faradisc.planner.plan_classes import load_classes
+from faradisc.planner.plan_keys import Setting, load_keys, load_sort
 from faradisc.planner.plan_traffic import load_traffic
 from faradisc.planner.prices import LABEL_NAMES, PRICE_NAMES, US_EAST_1, Prices
 from faradisc.planner.retries import Retries
@@ -48,25 +50,34 @@ FIRST_S, LAST_S = 0, 32_503_680_000
 """A run lies in the years 1970 to 2999: a calendar that ends in 9999 cannot be asked for the day after."""
 
 
-def load_plan(text: str, file: str, *, seed: int | None = None, traced: bool = False) -> Plan:
-    """The plan in a file's text. `seed` outranks the file's; `traced`: a trace brings the traffic.
+def load_plan(
+    text: str,
+    file: str,
+    *,
+    seed: int | None = None,
+    traced: bool = False,
+    start_s: int | None = None,
+    lines_of: LinesOf = no_files,
+) -> Plan:
+    """The plan in a file's text. `seed` and `start_s`, epoch seconds, outrank the file's; `traced`: a trace
+    brings the traffic; `lines_of` opens the files that the plan names, and is asked for no others.
 
     Raises: PlanError.
     """
     plan = parse(text, file).members(
         "name", "description", "start", "duration", "seed", "profile", "partition_caps", "retries",
-        "tables", "traffic", "budgets", "prices",
+        "tables", "traffic", "classes", "budgets", "prices",
     )  # fmt: skip
     config = _config(plan, CapacityConfig())
-    start_s = _start(plan)
+    setting = Setting(_start(plan) if start_s is None else start_s, lines_of)
     client = _retries(plan.get("retries"), retries.NO_RETRIES)
-    tables = tuple(_table(name, value, config, start_s) for name, value in _named(plan, "tables"))
+    tables = tuple(_table(name, value, config, setting) for name, value in _named(plan, "tables"))
     duration_s = _duration(plan, traced)
     traffic = plan.get("traffic")
     if traffic is None and not traced:
         raise plan.owner.mistake("'traffic' is missing", "Add it, or name a trace with --trace.")
     flows = (
-        load_traffic(traffic, {table.name: table for table in tables}, start_s, client, _retries)
+        load_traffic(traffic, {table.name: table for table in tables}, setting, client, _retries)
         if traffic is not None and not traced
         else ()
     )
@@ -74,7 +85,7 @@ def load_plan(text: str, file: str, *, seed: int | None = None, traced: bool = F
         name=plan.text("name", file.rsplit("/", 1)[-1]),
         description=" ".join(plan.text("description", "").split()),
         file=file,
-        start_s=start_s,
+        start_s=setting.start_s,
         duration_s=duration_s,
         seed=plan.integer("seed", 1) if seed is None else seed,
         tables=tables,
@@ -83,6 +94,7 @@ def load_plan(text: str, file: str, *, seed: int | None = None, traced: bool = F
         prices=_prices(plan.get("prices")),
         retries=client,
         profile=config.profile,
+        classes=load_classes(plan.get("classes"), setting, client, _retries),
     )
 
 
@@ -159,7 +171,7 @@ def _retries(value: Value | None, default: Retries) -> Retries:
 _RATE_MEMBERS = ("read", "write", "max_read", "max_write", "warm", "auto_scaling")
 
 
-def _table(name: str, value: Value, config: CapacityConfig, start_s: int) -> TablePlan:
+def _table(name: str, value: Value, config: CapacityConfig, setting: Setting) -> TablePlan:
     members = value.members(
         "mode", *_RATE_MEMBERS, "profile", "partition_caps", "partitions", "sort_key", "items", "item_size",
         "indexes", "local_indexes", "changes", "class", "point_in_time_recovery",
@@ -173,8 +185,8 @@ def _table(name: str, value: Value, config: CapacityConfig, start_s: int) -> Tab
         config=_config(members, config),
         sort_key=sort_key or "local_indexes" in members,
         indexes=(
-            *_indexes(members.get("indexes"), on_demand, start_s),
-            *_local_indexes(members.get("local_indexes"), start_s),
+            *_indexes(members.get("indexes"), on_demand, setting),
+            *_local_indexes(members.get("local_indexes")),
         ),
         items=members.integer("items", 0),
         item_bytes=item_bytes,
@@ -324,7 +336,7 @@ def _changes(value: Value | None, table: TablePlan) -> tuple[Change, ...]:
 # --- Indexes ------------------------------------------------------------------------------------------
 
 
-def _indexes(value: Value | None, on_demand: bool, start_s: int) -> list[IndexPlan]:
+def _indexes(value: Value | None, on_demand: bool, setting: Setting) -> list[IndexPlan]:
     if value is None:
         return []
     indexes = []
@@ -341,7 +353,7 @@ def _indexes(value: Value | None, on_demand: bool, start_s: int) -> list[IndexPl
                 _entry_bytes(members),
                 members.ratio("share", Fraction(1)),
                 _rates(members, on_demand),
-                load_keys(keys, start_s, sort) if keys is not None else None,
+                load_keys(keys, setting, sort) if keys is not None else None,
                 sort,
                 _partitions(members),
             )
@@ -351,7 +363,7 @@ def _indexes(value: Value | None, on_demand: bool, start_s: int) -> list[IndexPl
     return indexes
 
 
-def _local_indexes(value: Value | None, start_s: int) -> list[IndexPlan]:
+def _local_indexes(value: Value | None) -> list[IndexPlan]:
     if value is None:
         return []
     indexes = []

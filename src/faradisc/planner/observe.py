@@ -22,6 +22,7 @@ from faradisc.capacity.events import Event, Split
 from faradisc.capacity.partitions import Cell, Partition
 from faradisc.capacity.throttle import Cause
 from faradisc.capacity.topology import HASH_SPACE, hash_bounds
+from faradisc.planner.item_collections import Growth
 from faradisc.planner.keywatch import KeyBook
 from faradisc.planner.outcome import PARTITIONS_SHOWN, Number, number
 from faradisc.planner.world import Member, World
@@ -279,6 +280,8 @@ class Observer:
         self.lanes = [lane for resource in self.resources for lane in resource.lanes]
         self.events: list[tuple[Member, Event]] = []
         self.changes: list[tuple[Member, int, str]] = []
+        self.growth = {table.name: Growth() for table in world.plan.tables if table.locals}
+        """Of item collections, by recorded requests."""
         self.samples = 0
         self.on_sample: list[Callable[[], None]] = []
         self.before_second: list[Callable[[], None]] = []

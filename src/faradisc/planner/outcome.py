@@ -134,7 +134,7 @@ class ThrottleSummary:
     """The longest run of seconds in each of which something was refused."""
 
 
-# --- Things that happened (3.4, parts 6, 7 and 8) -----------------------------------------------------
+# --- Things that happened (3.4, parts 6 and 7) --------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +187,63 @@ class ScalingTimeline:
     decreases_used: int
     """Of the decreases of the last day of the run."""
     events: tuple[ScalingEvent, ...]
+
+
+# --- Item collections (3.4, part 6) -------------------------------------------------------------------
+
+VerdictOfSize = Literal["fits", "near", "full"]
+
+
+@dataclass(frozen=True, slots=True)
+class ItemCollection:
+    """One of the largest item collections of a table with local indexes, with its entries there: an estimate
+    (planner/item_collections.py)."""
+
+    resource: str
+    key: str
+    gib_first: Number
+    """GiB in the beginning."""
+    gib_last: Number
+    percent: Number
+    """At the end, of the 10 GB that such a collection may have."""
+    full_in_days: Number | None
+    """After the end, at the run's pace; None where it does not grow, or keys change with time."""
+    verdict: VerdictOfSize
+    """`near`: 80 % of 10 GB or more, or full within a month at this pace; `full`: 10 GB or more."""
+    words: str
+
+
+# --- On-demand headroom (3.4, part 8) -----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Headroom:
+    """One direction of a resource while it was on demand: demand, retries included, against what the doubling
+    rule serves. Whole minutes on demand are looked at, and the last one of the run."""
+
+    resource: str
+    direction: Direction
+    capacity_first: int
+    """Units per second that it served in the first of these minutes: twice its previous peak, or what it
+    begins with if that is more."""
+    capacity_last: int
+    """... and in the last."""
+    demand_minute: Number
+    """Units per second asked for in the busiest minute."""
+    demand_second: Number
+    """Units asked for in the busiest second."""
+    least_percent: Number
+    """What was left of a minute's capacity in its busiest second, percent, where that was least; negative
+    where more was asked for."""
+    least_at_s: int
+    """When that minute began."""
+    minutes_over: int
+    """Minutes that asked for more than the capacity: for more than double the previous peak."""
+    first_over_s: int | None
+    warm_units: int | None
+    """Warm throughput, units per second, with which no second would have asked for more than the capacity, a
+    configured maximum aside; None where none did."""
+    words: str
 
 
 # --- Hot keys (3.4, part 4) ---------------------------------------------------------------------------
@@ -371,6 +428,10 @@ class Outcome:
     verdict: tuple[str, ...]
     """The run in a few sentences, the most important first."""
     skipped: Skipped | None = None
+    headroom: tuple[Headroom, ...] = ()
+    """Of tables and indexes that were on demand, in order, reads first; those with demand only."""
+    collections: tuple[ItemCollection, ...] = ()
+    """Of tables with local indexes: the largest, largest first."""
     format: int = field(default=FORMAT)
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
@@ -9,6 +10,7 @@ from typing import Literal
 from faradisc.capacity.config import CapacityConfig
 from faradisc.capacity.schedules import Schedule
 from faradisc.planner.keys import KeyModel, Sort
+from faradisc.planner.outcome import Skipped
 from faradisc.planner.prices import US_EAST_1, Prices
 from faradisc.planner.rates import MICRO, Rate
 from faradisc.planner.retries import NO_RETRIES, Retries
@@ -142,6 +144,9 @@ class FlowPlan:
     cache: Cache | None
     retries: Retries
     line: int = 0
+    half_units: int | None = None
+    """What a request costs its table, local indexes included, or the index that it reads; None: what follows
+    from the sizes."""
 
     @property
     def writes(self) -> bool:
@@ -151,6 +156,25 @@ class FlowPlan:
     def most(self) -> float:
         """No second has more requests than this."""
         return float(self.rate.most * self.share / MICRO)
+
+
+@dataclass(frozen=True, slots=True)
+class ClassPlan:
+    """What a file of rates does not tell of the requests of one class."""
+
+    keys: Mapping[Sort, KeyModel]
+    """By where in a collection: whether there are any hangs on the table."""
+    sort: Sort | None
+    """None: `spread` where there is a sort key."""
+    item_bytes: int | None
+    """None: as many as a write's units stand for."""
+    consistent: bool
+    effect: Literal["add", "replace"]
+    changes: Fraction
+    """Of the writes that change what the indexes hold."""
+    retries: Retries
+    lines: Mapping[str, int] = field(default_factory=dict)
+    """Of the members that the plan file has, and of the class itself (""): for mistakes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,3 +213,7 @@ class Plan:
     """Of recorded requests; streams of traffic have their own."""
     profile: str = "aws"
     assumptions: tuple[str, ...] = field(default=())
+    classes: Mapping[str, ClassPlan] = field(default_factory=dict)
+    """What is known of the requests in a file of rates; others have no classes."""
+    skipped: Skipped | None = None
+    """What could not be read of the file that the traffic is from."""

@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import cast
 
 from faradisc.planner import keys
 from faradisc.planner.document import Members, Value
+from faradisc.planner.key_file import LinesOf, read_keys
 from faradisc.planner.keys import KeyModel, Sort
 from faradisc.planner.mistakes import nearest
 
-MODELS = ("uniform", "zipf", "single", "weighted", "date", "sequential")
+MODELS = ("uniform", "zipf", "single", "weighted", "date", "sequential", "file")
 _EXAMPLE = "keys: {uniform: 100000}"
 KEYS_MAX = 1_000_000_000_000
 SUFFIXES_MAX = 10_000
 WEIGHTED_MAX = 1000
 
 
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a key model hangs on beside its own members."""
+
+    start_s: int
+    """Epoch seconds of the beginning of the run."""
+    lines_of: LinesOf
+
+
 def load_sort(value: Value | None, default: Sort) -> Sort:
     return default if value is None else cast(Sort, value.choice("one", "spread", "rising"))
 
 
-def load_keys(value: Value, start_s: int, sort: Sort) -> KeyModel:
+def load_keys(value: Value, setting: Setting, sort: Sort) -> KeyModel:
     """The model under `keys:`. Raises: PlanError."""
     if not value.is_mapping():
         name = value.text()
@@ -30,7 +41,7 @@ def load_keys(value: Value, start_s: int, sort: Sort) -> KeyModel:
         if name == "sequential":
             return keys.Sequential(1, sort)
         if name == "date":
-            return keys.Dates(start_s, "day", 1, sort)
+            return keys.Dates(setting.start_s, "day", 1, sort)
         raise _unknown(value, name)
     members = value.any_members()
     chosen = [name for name in members if name != "suffixes"]
@@ -43,18 +54,18 @@ def load_keys(value: Value, start_s: int, sort: Sort) -> KeyModel:
     suffixes = members.integer("suffixes", 1, least=1, most=SUFFIXES_MAX)
     if name in ("uniform", "sequential") and suffixes > 1:
         raise model.mistake(f"{name} keys take no suffixes", "Use more keys instead.")
-    return _LOADERS[name](model, suffixes, start_s, sort)
+    return _LOADERS[name](model, suffixes, setting, sort)
 
 
 def _unknown(value: Value, name: str) -> Exception:
     return value.mistake(f"there is no key model {name!r}", nearest(name, MODELS))
 
 
-def _uniform(value: Value, suffixes: int, start_s: int, sort: Sort) -> KeyModel:
+def _uniform(value: Value, suffixes: int, setting: Setting, sort: Sort) -> KeyModel:
     return keys.uniform(value.integer("the number of keys", 1, KEYS_MAX), sort)
 
 
-def _zipf(value: Value, suffixes: int, start_s: int, sort: Sort) -> KeyModel:
+def _zipf(value: Value, suffixes: int, setting: Setting, sort: Sort) -> KeyModel:
     members = value.members("keys", "exponent")
     count = members.need("keys", "keys: 1000000").integer("the number of keys", 1, KEYS_MAX)
     exponent = members.get("exponent")
@@ -64,11 +75,11 @@ def _zipf(value: Value, suffixes: int, start_s: int, sort: Sort) -> KeyModel:
     return keys.zipf(count, float(power), suffixes, sort)
 
 
-def _single(value: Value, suffixes: int, start_s: int, sort: Sort) -> KeyModel:
+def _single(value: Value, suffixes: int, setting: Setting, sort: Sort) -> KeyModel:
     return keys.single(value.text(), suffixes, sort)
 
 
-def _weighted(value: Value, suffixes: int, start_s: int, sort: Sort) -> KeyModel:
+def _weighted(value: Value, suffixes: int, setting: Setting, sort: Sort) -> KeyModel:
     weights = [
         (name, weight.amount("a weight").limit_denominator(10**12))
         for name, weight in value.any_members().items()
@@ -76,11 +87,11 @@ def _weighted(value: Value, suffixes: int, start_s: int, sort: Sort) -> KeyModel
     if not any(weight for _, weight in weights):
         raise value.mistake("no key has any weight", "Write, for example, {SHIPPED: 97, OPEN: 3}.")
     if len(weights) > WEIGHTED_MAX:
-        raise value.mistake(f"more than {WEIGHTED_MAX} weighted keys", "Use zipf or uniform.")
+        raise value.mistake(f"more than {WEIGHTED_MAX} weighted keys", "Use file, zipf or uniform.")
     return keys.weighted([pair for pair in weights if pair[1]], suffixes, sort)
 
 
-def _date(value: Value, suffixes: int, start_s: int, sort: Sort) -> KeyModel:
+def _date(value: Value, suffixes: int, setting: Setting, sort: Sort) -> KeyModel:
     if value.is_mapping():
         members: Members = value.members("period", "suffixes")
         period = members.get("period")
@@ -88,12 +99,22 @@ def _date(value: Value, suffixes: int, start_s: int, sort: Sort) -> KeyModel:
         chosen = "day" if period is None else period.choice("hour", "day", "month")
     else:
         chosen = value.choice("hour", "day", "month")
-    return keys.Dates(start_s, chosen, suffixes, sort)  # type: ignore[arg-type]
+    return keys.Dates(setting.start_s, chosen, suffixes, sort)  # type: ignore[arg-type]
 
 
-def _sequential(value: Value, suffixes: int, start_s: int, sort: Sort) -> KeyModel:
+def _sequential(value: Value, suffixes: int, setting: Setting, sort: Sort) -> KeyModel:
     per_key = value.members("items_per_key").need("items_per_key", "items_per_key: 100")
     return keys.Sequential(per_key.integer("items per key", 1), sort)
+
+
+def _file(value: Value, suffixes: int, setting: Setting, sort: Sort) -> KeyModel:
+    name = value.text()
+    try:
+        weights = read_keys(name, setting.lines_of(name))
+    except (OSError, ValueError) as error:
+        what = f"{name!r} cannot be read: {error.strerror if isinstance(error, OSError) else error}"
+        raise value.mistake(what, "Name a file; relative names begin at the plan's directory.") from None
+    return keys.listed(weights, suffixes, sort, name)
 
 
 _LOADERS = {
@@ -103,4 +124,5 @@ _LOADERS = {
     "weighted": _weighted,
     "date": _date,
     "sequential": _sequential,
+    "file": _file,
 }

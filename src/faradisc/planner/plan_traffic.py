@@ -13,7 +13,7 @@ from faradisc.planner.document import Members, Value
 from faradisc.planner.keys import Sort
 from faradisc.planner.mistakes import nearest
 from faradisc.planner.plan import OPERATIONS, Cache, FlowPlan, TablePlan
-from faradisc.planner.plan_keys import load_keys, load_sort
+from faradisc.planner.plan_keys import Setting, load_keys, load_sort
 from faradisc.planner.rates import DAY_S, Rate
 from faradisc.planner.retries import Retries
 
@@ -25,7 +25,7 @@ LoadRetries = Callable[[Value | None, Retries], Retries]
 def load_traffic(
     value: Value,
     tables: Mapping[str, TablePlan],
-    start_s: int,
+    setting: Setting,
     client: Retries,
     load_retries: LoadRetries,
 ) -> tuple[FlowPlan, ...]:
@@ -33,7 +33,7 @@ def load_traffic(
     flows: list[FlowPlan] = []
     names: set[str] = set()
     for entry in value.entries():
-        for flow in _stream(entry, tables, start_s, client, load_retries):
+        for flow in _stream(entry, tables, setting, client, load_retries):
             if flow.name in names:
                 raise entry.mistake(f"two streams are called {flow.name!r}", "Give each a name: of its own.")
             names.add(flow.name)
@@ -46,7 +46,7 @@ def load_traffic(
 def _stream(
     entry: Value,
     tables: Mapping[str, TablePlan],
-    start_s: int,
+    setting: Setting,
     client: Retries,
     load_retries: LoadRetries,
 ) -> list[FlowPlan]:
@@ -70,9 +70,9 @@ def _stream(
         table=table.name,
         index=index,
         operation="",
-        rate=_window(members, load_rate(members.need("rate", "rate: 100"), start_s)),
+        rate=_window(members, load_rate(members.need("rate", "rate: 100"), setting.start_s)),
         share=Fraction(1),
-        keys=load_keys(members.need("keys", "keys: {uniform: 100000}"), start_s, sort),
+        keys=load_keys(members.need("keys", "keys: {uniform: 100000}"), setting, sort),
         item_bytes=size,
         old_bytes=members.size("old_size", size, ITEM_SIZE_BYTES_MAX),
         items=members.integer("items", 1),

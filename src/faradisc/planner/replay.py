@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from faradisc.capacity.admission import Charge
 from faradisc.capacity.config import SECOND_NS
 from faradisc.planner.events import Part, Request
+from faradisc.planner.item_collections import recorded_bytes
 from faradisc.planner.observe import FlowNote, LaneNote, Observer
 from faradisc.planner.retries import Retries
 from faradisc.planner.trace import Recorded, Trace, TraceCharge
@@ -49,6 +50,12 @@ def replay(trace: Trace, world: World, observer: Observer) -> Iterator[Replayed]
             flow = flows[name] = observer.flow(f"{recorded.table}: {recorded.operation}")
         # A server writes a line when a request ends, so lines may be a little out of order.
         now = max(now, world.start_ns + round(recorded.at_s * SECOND_NS))
+        if (recorded.grows_bytes or recorded.grows_items) and recorded.key is not None:
+            growth = observer.growth.get(recorded.table)
+            if growth is not None:
+                table = notes[0].member.table
+                gained = recorded_bytes(table, recorded.grows_bytes, recorded.grows_items)
+                growth.add(recorded.key, gained)
         yield Replayed(now, flow, recorded, notes)
 
 

@@ -13,15 +13,18 @@ from itertools import chain
 from typing import Literal
 
 from faradisc.capacity.config import UNIT
-from faradisc.planner import cost, verdicts
+from faradisc.planner import cost, item_collections, verdicts
 from faradisc.planner.events import EventEngine, requests_of
 from faradisc.planner.fluid import FluidEngine
 from faradisc.planner.fluid_replay import TraceSource
+from faradisc.planner.headroom import HeadroomNote
+from faradisc.planner.keys import Fixed
 from faradisc.planner.observe import FlowNote, LaneNote, Observer, PartitionTrack, ResourceNote
 from faradisc.planner.openings import Openings
 from faradisc.planner.outcome import (
     CAUSES,
     AlarmState,
+    ItemCollection,
     LaneSeries,
     Number,
     Outcome,
@@ -91,6 +94,8 @@ def run(
     observer = Observer(world, step_s)
     loads = {note: cost.LaneLoad(note) for note in observer.lanes}
     observer.before_second.extend(load.end_second for load in loads.values())
+    rooms = [HeadroomNote(note, world.start_ns) for note in observer.lanes]
+    observer.before_second.extend(room.end_second for room in rooms)
     watched = [_Watched(scaler, [], [], [], []) for scaler in scalers(world)]
     observer.on_sample.append(lambda: _sample_scaling(watched))
     if progress is not None:
@@ -112,7 +117,8 @@ def run(
         observer.end_sample(duration_s)
     for load in loads.values():
         load.finish()
-    return _outcome(_Finished(plan, chosen, observer, loads, watched, flows, duration_s, parted, trace))
+    done = _Finished(plan, chosen, observer, loads, rooms, watched, flows, duration_s, parted, trace)
+    return _outcome(done)
 
 
 def _fluid(
@@ -166,6 +172,7 @@ class _Finished:
     engine: Engine
     observer: Observer
     loads: dict[LaneNote, cost.LaneLoad]
+    rooms: list[HeadroomNote]
     watched: list[_Watched]
     flows: list[Flow]
     duration_s: int
@@ -181,6 +188,8 @@ def _outcome(done: _Finished) -> Outcome:
     keys = verdicts.hot_keys(observer, done.flows, max(duration_s, 1))
     refused = {note.member.name: sum(lane.refused_half for lane in note.lanes) for note in observer.resources}
     money = cost.costs(observer.resources, done.loads, max(duration_s, 1), plan.prices, refused)
+    rooms = tuple(found for room in done.rooms if (found := room.finish()) is not None)
+    collections = tuple(_collections(done))
     rows, left_out = event_rows(observer, plan)
     return Outcome(
         name=plan.name,
@@ -203,14 +212,37 @@ def _outcome(done: _Finished) -> Outcome:
         hot_keys=keys,
         costs=money,
         budgets=verdicts.judge_budgets(plan.budgets, totals, money, keys, resources),
-        verdict=verdicts.sum_up(totals, resources, keys, money),
-        skipped=_skipped(done.trace),
+        verdict=verdicts.sum_up(totals, resources, keys, money, collections=collections, rooms=rooms),
+        skipped=plan.skipped if done.trace is None else _skipped(done.trace),
+        headroom=rooms,
+        collections=collections,
     )
 
 
-def _skipped(trace: Trace | None) -> Skipped | None:
-    if trace is None:
-        return None
+def _collections(done: _Finished) -> Iterator[ItemCollection]:
+    """The largest item collections of each table with local indexes."""
+    for table in done.plan.tables:
+        if not table.locals:
+            continue
+        mine = [flow for flow in done.flows if flow.plan.table == table.name and flow.growth is not None]
+        lasting = [flow for flow in mine if isinstance(flow.keys, Fixed)]
+        adding = [flow for flow in lasting if flow.plan.effect == "add"] or lasting
+        shapes = [
+            (flow.keys.shape(0, 0, 1), flow.growth.taken)
+            for flow in adding
+            if flow.growth is not None and flow.growth.taken
+        ]
+        gained = dict(done.observer.growth[table.name].bytes)
+        for flow in mine:
+            assert flow.growth is not None
+            for name, size in flow.growth.by_key(flow.note.admitted).items():
+                gained[name] = gained.get(name, 0) + size
+        before = item_collections.spread(item_collections.collected_bytes(table), shapes)
+        same = len(lasting) == len(mine)
+        yield from item_collections.largest(table.name, before, gained, same, done.duration_s)
+
+
+def _skipped(trace: Trace) -> Skipped:
     return Skipped(trace.skipped, trace.lines_read, tuple(trace.mistakes))
 
 
@@ -391,6 +423,11 @@ def _assumptions(plan: Plan, engine: Engine, parted: Parted, trace: Trace | None
         for table in plan.tables
         if table.config.profile != plan.profile
     ]
+    said += [
+        f"Table {table.name}: what it holds at first is spread over item collections as its writes are."
+        for table in plan.tables
+        if table.locals and table.items
+    ]
     if engine == "fluid":
         said.append("Fluid: requests of one second are one quantity; waits are means per attempt.")
         said += _in_order(parted)
@@ -399,7 +436,7 @@ def _assumptions(plan: Plan, engine: Engine, parted: Parted, trace: Trace | None
     if trace is not None:
         said.append("Recorded requests are replayed at their recorded times, refused ones included.")
     if trace is None:
-        said += [f"{flow.name}: {flow.keys.words}." for flow in plan.traffic]
+        said += [f"{flow.name}: {flow.keys.words}." for flow in plan.traffic if flow.half_units is None]
     return (*said, *plan.assumptions)
 
 

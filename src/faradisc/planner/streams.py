@@ -14,7 +14,8 @@ from fractions import Fraction
 from itertools import product
 
 from faradisc.capacity import units
-from faradisc.limits import PAGE_BYTES_MAX
+from faradisc.limits import PAGE_BYTES_MAX, STORAGE_OVERHEAD_BYTES
+from faradisc.planner.item_collections import FlowGrowth
 from faradisc.planner.keys import ONE, KeyModel, Sequential, Shape
 from faradisc.planner.observe import FlowNote, LaneNote, Observer
 from faradisc.planner.plan import FlowPlan, IndexPlan, TablePlan
@@ -59,6 +60,8 @@ class Stream:
     """Bytes the table's partition gains per request; negative when items are removed."""
     items: int
     """Items gained per request: 1, 0 or -1."""
+    collects: int = 0
+    """Bytes an item collection gains per request, local indexes and storage overhead included."""
 
     @property
     def charges(self) -> list[tuple[LaneNote, int]]:
@@ -82,6 +85,10 @@ class Flow:
         self._cache_left = 0
         self._left = [0] * len(self.streams)
         self._hits = int(plan.cache.hits * BILLION) if plan.cache is not None else 0
+        self.growth: FlowGrowth | None = None
+        """Of item collections, where their sizes are limited."""
+        if table.locals and plan.writes:
+            self.growth = FlowGrowth([stream.collects for stream in self.streams])
 
     @property
     def has_turns(self) -> bool:
@@ -129,8 +136,13 @@ class Flow:
         note = self.note
         note.offered += count
         note.peak = max(note.peak, count)
-        if len(self.streams) == 1:
-            return count, [count], shape
+        counts = [count] if len(self.streams) == 1 else self._divided(count)
+        if self.growth is not None:
+            self.growth.add(shape, counts)
+        return count, counts, shape
+
+    def _divided(self, count: int) -> list[int]:
+        """So many requests by stream."""
         counts = []
         rest = count
         for position, stream in enumerate(self.streams[:-1]):
@@ -138,7 +150,7 @@ class Flow:
             mine = min(mine, rest)
             rest -= mine
             counts.append(mine)
-        return count, [*counts, rest], shape
+        return [*counts, rest]
 
     def _cached(self, second: int, count: int) -> int:
         cache = self.plan.cache
@@ -171,7 +183,9 @@ def _read(flow: FlowPlan, table: TablePlan, observer: Observer) -> Stream:
     size = flow.item_bytes
     if index is not None and index.entry_bytes is not None:
         size = index.entry_bytes
-    if flow.operation == "Query":
+    if flow.half_units is not None:
+        half_units = flow.half_units
+    elif flow.operation == "Query":
         half_units = units.read_half_units(size * flow.items, consistent=flow.consistent)
     elif flow.operation == "Scan":
         page = min(size * flow.items, PAGE_BYTES_MAX) if flow.items > 1 else PAGE_BYTES_MAX
@@ -217,23 +231,30 @@ def _write(
 ) -> Stream:
     old = 0 if flow.effect == "add" else flow.old_bytes
     new = 0 if flow.effect == "remove" else flow.item_bytes
-    cost = units.write_units(old, new) * (2 if flow.transaction else 1)
+    known = flow.half_units is not None
+    cost = (
+        flow.half_units // 2
+        if flow.half_units is not None
+        else units.write_units(old, new) * (2 if flow.transaction else 1)
+    )
+    items = {"add": 1, "remove": -1}.get(flow.effect, 0)
+    collects = new - old + items * STORAGE_OVERHEAD_BYTES
     charges: list[IndexCharge] = []
     for index in table.indexes:
         if index.name not in held:
             continue
         index_cost, grows = _index_cost(flow, index, changed)
         if not index.is_global:
-            cost += index_cost
+            collects += grows + items * STORAGE_OVERHEAD_BYTES
+            cost += 0 if known else index_cost
             continue
         rule = table.config.index_precheck
         if not index_cost and rule == "affected":
             continue
         note = observer.lane(table.name, index.name, writes=True)
         charges.append(IndexCharge(note, 2 * index_cost, index.keys or ANYWHERE, grows))
-    items = {"add": 1, "remove": -1}.get(flow.effect, 0)
     note = observer.lane(table.name, None, writes=True)
-    return Stream(note, 2 * cost, False, tuple(charges), share, new - old, items)
+    return Stream(note, 2 * cost, False, tuple(charges), share, new - old, items, collects)
 
 
 def _index_cost(flow: FlowPlan, index: IndexPlan, changed: bool) -> tuple[int, int]:

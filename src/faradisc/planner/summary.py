@@ -32,7 +32,8 @@ def summary(outcome: Outcome) -> str:
         ]
     for resource in outcome.resources:
         lines += _resource(resource)
-    lines += _traffic(outcome) + _keys(outcome) + _events(outcome) + _scaling(outcome) + _costs(outcome)
+    lines += _traffic(outcome) + _keys(outcome) + _collections(outcome) + _headroom(outcome)
+    lines += _events(outcome) + _scaling(outcome) + _costs(outcome)
     if outcome.skipped is not None and outcome.skipped.lines:
         skipped = outcome.skipped
         lines += [f"Skipped {skipped.lines:,} lines of the trace ({skipped.read:,} were read):"]
@@ -134,6 +135,30 @@ def _keys(outcome: Outcome) -> list[str]:
         for key in ranked[:_ROWS_MAX]
     ]
     return _table("Hot keys", ("resource", "key", "share", "throttled", "verdict"), rows)
+
+
+def _collections(outcome: Outcome) -> list[str]:
+    rows = [(each.resource, each.key, each.verdict, each.words) for each in outcome.collections[:_ROWS_MAX]]
+    heads = ("resource", "key", "of 10 GB", "")
+    return _table("Largest item collections of tables with local indexes", heads, rows)
+
+
+def _headroom(outcome: Outcome) -> list[str]:
+    rows = [
+        (
+            room.resource,
+            "reads" if room.direction == "R" else "writes",
+            room.capacity_first,
+            room.capacity_last,
+            f"{room.demand_second:,}",
+            f"{room.least_percent:.0f} %",
+            room.minutes_over,
+            "none" if room.warm_units is None else f"{room.warm_units:,}",
+        )
+        for room in outcome.headroom[:_ROWS_MAX]
+    ]
+    heads = ("resource", "", "serves", "at the end", "asked", "left", "min over", "warm needed")
+    return _table("On-demand headroom, units/s (min over: minutes over double peak)", heads, rows)
 
 
 def _events(outcome: Outcome) -> list[str]:

@@ -21,8 +21,10 @@ def tables(outcome: Outcome) -> dict[str, str]:
         "partitions.csv": _text(_PARTITIONS, _partitions(outcome)),
         "events.csv": _text(_EVENTS, _events(outcome)),
         "scaling.csv": _text(_SCALING, _scaling(outcome)),
+        "headroom.csv": _text(_HEADROOM, _headroom(outcome)),
         "keys.csv": _text(_KEYS, _keys(outcome)),
         "traffic.csv": _text(_TRAFFIC, _traffic(outcome)),
+        "collections.csv": _text(_COLLECTIONS, _collections(outcome)),
         "costs.csv": _text(_COSTS, _costs(outcome)),
         "budgets.csv": _text(_BUDGETS, _budgets(outcome)),
     }
@@ -109,6 +111,25 @@ def _scaling(outcome: Outcome) -> Iterable[Row]:
                 event.wanted,
                 event.words,
             )
+
+
+_HEADROOM = (
+    "resource", "direction", "capacity_first", "capacity_last", "demand_minute", "demand_second",
+    "least_percent", "least_at_s", "minutes_over", "first_over_s", "warm_units", "words",
+)  # fmt: skip
+
+
+def _headroom(outcome: Outcome) -> Iterable[Row]:
+    for room in outcome.headroom:
+        yield tuple(getattr(room, name) for name in _HEADROOM)
+
+
+_COLLECTIONS = ("resource", "key", "gib_first", "gib_last", "percent", "full_in_days", "verdict", "words")
+
+
+def _collections(outcome: Outcome) -> Iterable[Row]:
+    for each in outcome.collections:
+        yield tuple(getattr(each, name) for name in _COLLECTIONS)
 
 
 _KEYS = (

@@ -48,14 +48,15 @@ def with_trace(plan: Plan, trace: Trace) -> Plan:
     """
     _need_requests(trace)
     if trace.mentioned.isdisjoint(table.name for table in plan.tables):
-        what = f"it has no request of the plan's tables, but of {_some(trace.mentioned)}"
+        what = f"it has no request of the plan's tables, but of {some(trace.mentioned)}"
         remedy = "Name the tables in the plan as in the trace, or replay it without a plan."
         raise PlanError(trace.file, None, what, remedy)
     duration_s = trace.duration_s if plan.duration_s == DURATION_MAX_S else plan.duration_s
     return replace(plan, start_s=trace.start_s or plan.start_s, duration_s=duration_s)
 
 
-def _some(names: Set[str]) -> str:
+def some(names: Set[str]) -> str:
+    """Some of many names, for people."""
     shown = sorted(names)[:NAMES_SHOWN]
     more = len(names) - len(shown)
     return ", ".join(map(repr, shown)) + (f" and {more} more" if more else "")

@@ -13,7 +13,9 @@ from faradisc.planner.observe import LaneNote, Observer
 from faradisc.planner.outcome import (
     BudgetResult,
     Costs,
+    Headroom,
     HotKey,
+    ItemCollection,
     Number,
     ResourceOutcome,
     Totals,
@@ -200,6 +202,9 @@ def sum_up(
     resources: tuple[ResourceOutcome, ...],
     keys: tuple[HotKey, ...],
     costs: Costs,
+    *,
+    collections: tuple[ItemCollection, ...],
+    rooms: tuple[Headroom, ...],
 ) -> tuple[str, ...]:
     """The most important sentences first."""
     said = [_throttling(totals)]
@@ -215,6 +220,10 @@ def sum_up(
         sentence = _busiest_partition(resource)
         if sentence:
             said.append(sentence)
+    for each in collections:
+        if each.verdict != "fits":
+            said.append(f"{each.resource}, item collection {each.key!r}: {each.words}.")
+    said += [f"{room.resource}: {room.words}." for room in rooms if room.minutes_over]
     said += _money(costs)
     return tuple(said)
 

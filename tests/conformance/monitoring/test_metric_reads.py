@@ -6,10 +6,15 @@ The metrics themselves (V130 to V133) are tested where they are counted; here th
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from fractions import Fraction
 from typing import Any
 
+import orjson
 import pytest
 
+from faradisc.planner.cloudwatch import read_export
+from faradisc.planner.rated import plan_of_rates
+from faradisc.planner.run import run
 from fixtures.neighbours import MONITORING, Town
 from fixtures.schemas import refused
 
@@ -55,6 +60,16 @@ def test_statistics(read: Town) -> None:
     first = {"Sum": 120.0, "SampleCount": 21.0, "Average": 120 / 21, "Minimum": 1.0, "Maximum": 100.0}
     assert points[0] == {**first, "Timestamp": read.now(-180), "Unit": "Count"}
     assert [point["Sum"] for point in points] == [120.0, 300.0, 0.0], "zeros are published"
+
+
+def test_an_answer_is_a_trace_for_plans(read: Town) -> None:
+    """docs/formats/rates.md: what GetMetricData answers is traffic for `faradisc plan --trace`."""
+    answer = data(read, query("r", Label="Orders ConsumedReadCapacityUnits"))
+    text = orjson.dumps({"MetricDataResults": answer["MetricDataResults"]})
+    trace = read_export("metrics.json", text, peak_factor=Fraction(2))
+    assert (trace.skipped, trace.lines_read) == (0, 3)
+    assert trace.start_s == int(read.now(-180).timestamp())
+    assert run(plan_of_rates(trace)).totals.read_units == 420
 
 
 def test_periods_sum_up(read: Town) -> None:

@@ -12,7 +12,9 @@ from faradisc.planner.outcome import (
     BudgetResult,
     Costs,
     EventRow,
+    Headroom,
     HotKey,
+    ItemCollection,
     LaneSeries,
     ModeCost,
     Outcome,
@@ -175,6 +177,18 @@ def totals(name: str = "all", *, cached: int = 0) -> Totals:
     )
 
 
+ROOMS = (
+    Headroom("Orders", "R", 12_000, 12_000, 400, 640.5, 94.663, 720, 0, None, None, "95 % was left"),
+    Headroom("Orders", "W", 4000, 8000, 4400, 4800, -20, 5100, 3, 4980, 4800, "3 minutes were over"),
+)
+
+
+COLLECTIONS = (
+    ItemCollection("Orders", "2014-07-09", 8, 10.5, 105, None, "full", "10.50 GiB are 105 %: writes fail"),
+    ItemCollection("Orders", "2014-07-08", 8, 8.2, 82, 3.5, "near", "8.20 GiB are 82 %; full in 3.5 days"),
+)
+
+
 def scaling(samples: int, name: str = "Orders") -> ScalingTimeline:
     steps = tuple(
         1000 if i < samples // 3 else 2400 if i < samples * 3 // 4 else 1500 for i in range(samples)
@@ -289,7 +303,7 @@ def outcome(name: str = "date-key", samples: int = 240, **changes: Any) -> Outco
             "The key 2014-07-09 takes 92 % of the writes; shard it 4 ways.",
         ),
     )
-    return replace(made, **changes)
+    return replace(made, headroom=ROOMS, collections=COLLECTIONS, **changes)
 
 
 def empty() -> Outcome:

@@ -7,7 +7,9 @@ from faradisc.charts.page import paragraphs
 from faradisc.charts.tables import pairs
 from faradisc.charts.words import SPACE, count, duration, elapsed, percent, units
 from faradisc.planner.outcome import LaneSeries, Outcome, ResourceOutcome
+from faradisc.planner.report.collections import collections
 from faradisc.planner.report.detail import Detail, cut
+from faradisc.planner.report.headroom import headroom
 from faradisc.planner.report.heat import Heat, partitions
 from faradisc.planner.report.keys import hot_keys, partition_table, split_log
 from faradisc.planner.report.lanes import bank, consumption, refusals
@@ -45,7 +47,9 @@ def section(
         paragraphs(f"No {' and no '.join(quiet)}.", style="soft") if quiet else None,
         paragraphs(*_held_back(outcome, resource, detail)),
         element("div", figures, class_="together") if outcome.samples else None,
+        headroom(outcome, resource, detail),
         hot_keys(outcome, resource, detail),
+        collections(outcome, resource, detail),
         split_log(outcome, resource, detail),
         partition_table(outcome, resource, detail),
     )
