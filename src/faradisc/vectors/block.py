@@ -12,7 +12,10 @@ the first two while the matrix grows.
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_right
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import TypeAlias
 
 import numpy as np
@@ -32,6 +35,11 @@ VALUE_BYTES = 200
 """Estimated memory of one distinct value of a filter, beside its text."""
 STEP_BYTES = 512 * 1024
 """Rows whose differences are computed at once: what stays in a core's cache."""
+EPSILON = 2.0**-24
+"""What a number of 32 bits may be off by, of itself."""
+CANDIDATES_MAX = 4096
+"""No more entries are scored for a search, however many are alike."""
+Ranked = list[tuple[float, bytes]]
 ABSENT = -1
 UNKNOWN = -2
 """The number of a value that no row has."""
@@ -145,20 +153,45 @@ class Block:
 
     def nearest(
         self, query: Sequence[float], filters: Sequence[tuple[str, AttributeValue]], count: int
-    ) -> list[tuple[float, bytes]]:
-        """The `count` best entries that pass the filters, in no order: (rank, row key), the smaller rank
-        the better. Cost: one pass over the rows that pass."""
+    ) -> Ranked:
+        """The `count` best entries that pass the filters, and others that rounding cannot tell from these,
+        the best first: (rank, row key), the smaller rank the better. Cost: one pass over the rows that
+        pass."""
         chosen = self._passing(filters)
         rows = len(self._keys) if chosen is None else len(chosen)
         if not rows:
             return []
-        ranks = self._ranks(np.array(query, np.float64), chosen)
-        best = np.argpartition(ranks, count)[:count] if count < rows else np.arange(rows)
-        places = best if chosen is None else chosen[best]
-        keys = self._keys
-        return [
-            (rank, keys[place]) for rank, place in zip(ranks[best].tolist(), places.tolist(), strict=True)
-        ]
+        exact = np.array(query, np.float64)
+        if self._schema.distance == "COSINE":
+            exact = _unit(exact)
+        candidates = np.arange(rows)
+        if count < rows:
+            ranks = self._ranks(exact, chosen)
+            limit = float(np.partition(ranks, count - 1)[count - 1])
+            candidates = np.flatnonzero(ranks <= self._reach(limit, exact))
+        places = candidates if chosen is None else chosen[candidates]
+        matrix, keys = self._matrix, self._keys
+        fine = np.concatenate([self._fine(matrix[some], exact) for some in self._in_steps(places)])
+        ranked = [(rank, keys[place]) for rank, place in zip(fine.tolist(), places.tolist(), strict=True)]
+        return self.best(ranked, query, count)
+
+    def best(self, ranked: Ranked, query: Sequence[float], count: int) -> Ranked:
+        """The `count` best, and what rounding cannot tell from these, of candidates that were ranked here or
+        in blocks like this one; no more than `CANDIDATES_MAX`."""
+        ranked = sorted(ranked)
+        if count >= len(ranked):
+            return ranked
+        limit = ranked[count - 1][0]
+        scale = 1.0
+        if self._schema.distance == "DOT_PRODUCT":
+            scale = math.hypot(*query) * self._largest * math.sqrt(len(query))
+        elif self._schema.distance == "EUCLIDEAN":
+            scale = limit
+        slack = len(query) * 2.0**-50 * scale
+        if self._schema.distance == "COSINE":
+            slack = 2.1 * EPSILON  # of rows and of the query's own
+        end = bisect_right(ranked, limit + slack, key=itemgetter(0))
+        return ranked[: max(min(end, CANDIDATES_MAX), count)]
 
     def _passing(self, filters: Sequence[tuple[str, AttributeValue]]) -> NDArray[np.intp] | None:
         """The rows that pass; None for all."""
@@ -172,17 +205,58 @@ class Block:
         return np.flatnonzero(passing)
 
     def _ranks(self, query: NDArray[np.float64], chosen: NDArray[np.intp] | None) -> Floats:
+        """Squared distances, or negative products, most of them in 32 bits."""
         distance = self._schema.distance
-        if distance == "COSINE":
-            query = _normalised(query[np.newaxis])[0].astype(np.float64)
         matrix = self._matrix[: len(self._keys)] if chosen is None else self._matrix[chosen]
-        largest = max(self._largest, float(np.abs(query).max()))
-        if 1e-12 < largest < 1e15:
-            # Neither squares nor their sums leave what 32 bits can hold.
+        if self._fits_32_bits(query):
             single = query.astype(np.float32)
             return _distances(matrix, single) if distance == "EUCLIDEAN" else -(matrix @ single)
         exact = _distances if distance == "EUCLIDEAN" else _products
         return np.concatenate([exact(step.astype(np.float64), query) for step in _steps(matrix)])
+
+    def _fits_32_bits(self, query: NDArray[np.float64]) -> bool:
+        """Whether neither squares nor their sums leave what 32 bits can hold."""
+        return 1e-12 < max(self._largest, float(np.abs(query).max())) < 1e15
+
+    def _reach(self, limit: float, query: NDArray[np.float64]) -> float:
+        """Up to which of these ranks a row may be as good as one of rank `limit`: both may be off by what
+        sums of so many products and the query itself are rounded by."""
+        terms = (len(query) + 4) * EPSILON
+        if self._schema.distance != "EUCLIDEAN":
+            length = 1.0 if self._schema.distance == "COSINE" else self._largest * math.sqrt(len(query))
+            return limit + 2 * terms * float(np.linalg.norm(query)) * length
+        rounded = (
+            float(np.linalg.norm(query - query.astype(np.float32))) if self._fits_32_bits(query) else 0.0
+        )
+        return (math.sqrt(max(limit, 0.0)) * (1 + 2 * terms) + 2 * rounded) ** 2
+
+    def _in_steps(self, places: NDArray[np.intp]) -> list[NDArray[np.intp]]:
+        rows = max(1, STEP_BYTES // (8 * self._schema.dimensions))
+        return [places[start : start + rows] for start in range(0, len(places), rows)]
+
+    def _fine(self, rows: NDArray[np.float32], query: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Ranks in 64 bits: distances, or negative products. Angles are told by the distances of points on
+        the sphere, for products of nearly the same directions are all nearly 1."""
+        exact = rows.astype(np.float64)
+        if self._schema.distance == "DOT_PRODUCT":
+            return -(exact @ query)
+        if self._schema.distance == "COSINE" and not query.any():
+            return np.zeros(len(rows))
+        difference = exact - query
+        found: NDArray[np.float64] = np.sqrt(np.einsum("ij,ij->i", difference, difference))
+        if self._schema.distance == "COSINE":
+            found[~rows.any(axis=1)] = math.sqrt(2.0)  # without length: as at a right angle
+        return found
+
+
+def _unit(vector: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The same with length 1; of zeros, zeros."""
+    largest = float(np.abs(vector).max())
+    if not largest:
+        return vector
+    scaled = vector / largest
+    unit: NDArray[np.float64] = scaled / np.linalg.norm(scaled)
+    return unit
 
 
 def _normalised(vectors: Floats) -> NDArray[np.float32]:

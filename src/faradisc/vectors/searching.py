@@ -1,15 +1,15 @@
 """The nearest entries of a vector index.
 
-    block in memory, loaded if it is not -> rows written meanwhile -> candidates by 32-bit ranks
-    -> their entries read from the store -> exact scores in 64 bits -> the best of them
+    block in memory, loaded if it is not -> rows written meanwhile -> candidates by 32-bit ranks, and all
+    that rounding cannot tell from these -> by ranks in 64 bits -> their entries read from the store
+    -> exact scores in 64 bits -> the best of them
 
 What is answered comes from entries that are read at the end: a matrix that is a moment behind can miss an
-entry, never show one that is gone. A few candidates more than asked for make up for rounding in 32 bits.
+entry, never show one that is gone. A few candidates more than asked for make up for those that have changed.
 """
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -20,15 +20,13 @@ from faradisc.codec.sortkey import after_prefix
 from faradisc.storage.api import ReadOnlyStore
 from faradisc.values.attribute import AttributeValue, Item
 from faradisc.vectors import numbers
-from faradisc.vectors.block import Block
+from faradisc.vectors.block import Block, Ranked
 from faradisc.vectors.resident import WHOLE, IndexVectors, Residents, Slot
 from faradisc.vectors.schema import Distance, VectorSchema
 
 SPARE_CANDIDATES = 32
 ROWS_PER_READ = 256
 """Read and taken in at once while a block is loaded: some milliseconds, between which others may run."""
-
-Ranked = list[tuple[float, bytes]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +93,7 @@ class Searched:
                 block.put(rows)
                 await self.breathe()
                 if block.memory_bytes > self.residents.memory_bytes_max:
-                    best = _best(wanted, best + _nearest(block, wanted))
+                    best = _best(block, wanted, best + _nearest(block, wanted))
                     block, fits = Block(self.schema), False
             if fits:
                 slot.block = block
@@ -103,7 +101,7 @@ class Searched:
         finally:
             if slot.block is None and self.resident.slots.get(place) is slot:
                 del self.resident.slots[place]
-        return _best(wanted, best + _nearest(block, wanted))
+        return _best(block, wanted, best + _nearest(block, wanted))
 
     async def _rows(self, prefix: bytes | None) -> AsyncIterator[list[tuple[bytes, bytes]]]:
         """The entries of one HASH value, or of the whole index, (row key, record) in order."""
@@ -161,8 +159,8 @@ def _nearest(block: Block, wanted: Wanted) -> Ranked:
     return block.nearest(wanted.query, wanted.filters, wanted.top_k + SPARE_CANDIDATES)
 
 
-def _best(wanted: Wanted, ranked: Ranked) -> Ranked:
-    return heapq.nsmallest(wanted.top_k + SPARE_CANDIDATES, ranked)
+def _best(block: Block, wanted: Wanted, ranked: Ranked) -> Ranked:
+    return block.best(ranked, wanted.query, wanted.top_k + SPARE_CANDIDATES)
 
 
 def score(distance: Distance, query: Sequence[float], vector: Sequence[float]) -> float:
