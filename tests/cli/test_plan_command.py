@@ -58,6 +58,15 @@ def test_budgets_decide_the_exit_code(good: Path, bad: Path) -> None:
     assert faradisc_plan(good, bad).exit_code == 1
 
 
+def test_budgets_on_the_command_line_outrank_the_plans(good: Path, bad: Path) -> None:
+    assert faradisc_plan(bad, "--quiet", "--max-throttle-percent", "100").stdout.count("ok: attempts") == 1
+    strict = faradisc_plan(good, "--quiet", "--max-cost", "0.01")
+    assert strict.exit_code == 1
+    broken = [line for line in strict.stdout.splitlines() if "BROKEN" in line]
+    assert len(broken) == 1 and "US dollars a month as planned" in broken[0]
+    assert faradisc_plan(good, "--max-cost", "-1").exit_code == 2
+
+
 def test_quiet_prints_budgets_only(bad: Path) -> None:
     lines = faradisc_plan(bad, "--quiet").stdout.splitlines()
     assert len(lines) == 6

@@ -14,7 +14,9 @@ from faradisc.cli.failing import fail
 
 if TYPE_CHECKING:
     from faradisc.planner.outcome import Outcome
+    from faradisc.planner.plan import Plan
     from faradisc.planner.rate_trace import RateTrace
+    from faradisc.planner.trace import Trace
 
 Sums = tuple[int | None, float | None]
 """What is said of sums from CloudWatch: seconds of a period, and the peak factor."""
@@ -51,6 +53,18 @@ GARBAGE = 100_000
     default=None,
     help="Every request by itself, or one step per second; by default what the traffic allows.",
 )
+@click.option(
+    "--max-throttle-percent",
+    type=click.FloatRange(min=0, max=100),
+    default=None,
+    help="A budget: attempts refused, percent of all; outranks the plan's throttled_percent.",
+)
+@click.option(
+    "--max-cost",
+    type=click.FloatRange(min=0),
+    default=None,
+    help="A budget: US dollars a month as planned; outranks the plan's monthly_cost.",
+)
 @click.option("--seed", type=click.IntRange(min=0), default=None, help="Of all chance; outranks the plan's.")
 @click.option("--html", type=click.Path(path_type=Path), help="Write a report, one page, to this file.")
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write all numbers to this file.")
@@ -62,6 +76,8 @@ def plan(
     trace: Path | None,
     peak_factor: float | None,
     period: int | None,
+    max_throttle_percent: float | None,
+    max_cost: float | None,
     engine: str | None,
     seed: int | None,
     html: Path | None,
@@ -75,12 +91,17 @@ def plan(
     is broken, 2 when the input cannot be used.
     """
     from faradisc.planner.mistakes import PlanError  # noqa: PLC0415 - the other commands need none of this
+    from faradisc.planner.run import run  # noqa: PLC0415
 
     if not files and trace is None:
         _fail("name a plan file, or a trace with --trace; examples are in examples/plans")
     gc.set_threshold(GARBAGE)
+    limits = {"throttled_percent": max_throttle_percent, "monthly_cost": max_cost}
     try:
-        outcomes = [_run(file, trace, (period, peak_factor), engine, seed) for file in files or (None,)]
+        outcomes = []
+        for file in files or (None,):
+            wanted, recorded = _load(file, trace, (period, peak_factor), seed)
+            outcomes.append(run(wanted.within(limits), engine=engine, trace=recorded))  # type: ignore[arg-type]
     except PlanError as mistake:
         _fail(str(mistake))
     for outcome in outcomes:
@@ -93,13 +114,13 @@ def plan(
         raise SystemExit(BUDGET_BROKEN)
 
 
-def _run(
-    file: Path | None, trace_file: Path | None, sums: Sums, engine: str | None, seed: int | None
-) -> Outcome:
+def _load(
+    file: Path | None, trace_file: Path | None, sums: Sums, seed: int | None
+) -> tuple[Plan, Trace | None]:
+    """A plan, and the trace that is to be replayed on it. Raises: PlanError."""
     from faradisc.cli.trace_file import beside, lines_of  # noqa: PLC0415
     from faradisc.planner.loading import load_plan  # noqa: PLC0415
     from faradisc.planner.rated import plan_of_rates, with_rates  # noqa: PLC0415
-    from faradisc.planner.run import run  # noqa: PLC0415
     from faradisc.planner.trace import Trace  # noqa: PLC0415
     from faradisc.planner.traced import plan_of_trace, with_trace  # noqa: PLC0415
 
@@ -125,7 +146,7 @@ def _run(
     else:
         assert trace is not None
         wanted = plan_of_trace(trace, seed=1 if seed is None else seed)
-    return run(wanted, engine=engine, trace=trace)  # type: ignore[arg-type]
+    return wanted, trace
 
 
 def _rates(file: Path | None, sums: Sums) -> RateTrace | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Literal
 
@@ -217,3 +217,9 @@ class Plan:
     """What is known of the requests in a file of rates; others have no classes."""
     skipped: Skipped | None = None
     """What could not be read of the file that the traffic is from."""
+
+    def within(self, limits: Mapping[str, float | None]) -> Plan:
+        """The plan with some budgets in place of its own, by name of `BUDGETS`; None: as it has it."""
+        given = {name: Fraction(str(limit)) for name, limit in limits.items() if limit is not None}
+        others = [budget for budget in self.budgets if budget.name not in given]
+        return replace(self, budgets=(*others, *(BudgetPlan(*pair) for pair in given.items())))
