@@ -215,6 +215,20 @@ def test_records_that_were_not_taken_are_sent_again(captured: Captured, clock: M
     assert len(captured.kinesis.requests) == 3
 
 
+def test_a_stream_that_takes_some_records_is_sent_more_before_long(
+    captured: Captured, clock: ManualClock
+) -> None:
+    """As a busy shard does. The pause doubled each time, up to a minute."""
+    captured.kinesis.fail_requests = 1
+    for number in range(8):
+        captured.put("a", number)
+    for taken in range(1, 9):
+        captured.kinesis.fail_records = set(range(1, 8))
+        clock.advance(1)
+        captured.look()
+        assert len(captured.kinesis.records) == taken
+
+
 def test_a_record_that_is_never_taken_is_passed_over(captured: Captured, clock: ManualClock) -> None:
     captured.kinesis.never = "poison"
     captured.kinesis.fail_requests = 1

@@ -174,6 +174,8 @@ class KinesisDelivery:
             missed = sent.result()
             taken = min(missed) if missed else len(flow.sequences)
             if missed:
+                if len(missed) < len(flow.sequences):
+                    flow.failures = 0  # it takes some: the next ones after the shortest pause
                 self._failed(flow, f"{len(missed)} of {len(flow.sequences)} records were not taken")
         if taken:
             await self._store.trim(flow.part, flow.sequences[taken - 1] + 1)

@@ -6,13 +6,16 @@ in-process client, where nothing runs behind the caller's back, sending is done 
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple, Protocol
 
 _TIMEOUT_S = 5
-"""For one request; also the longest that the end of the database waits."""
+"""For an answer, or more of one; also the longest that the end of the database waits for a request."""
 _THREADS = 4
 _REFUSALS = frozenset({"ValidationException", "InvalidArgumentException"})
 
@@ -97,12 +100,43 @@ class ThreadedSender:
 
     def __init__(self, endpoint_url: str) -> None:
         self._inline = InlineSender(endpoint_url)
-        self._pool = ThreadPoolExecutor(_THREADS, "faradisc-kinesis")
+        self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._threads: list[threading.Thread] = []
 
     def send(self, region: str, stream: str, records: Sequence[Outgoing]) -> Future[list[int]]:
-        return self._pool.submit(self._inline.put, region, stream, records)
+        sent: Future[list[int]] = Future()
+
+        def put() -> None:
+            if sent.set_running_or_notify_cancel():
+                try:
+                    sent.set_result(self._inline.put(region, stream, records))
+                except BaseException as error:
+                    sent.set_exception(error)
+
+        self._jobs.put(put)
+        if len(self._threads) < _THREADS:
+            # Daemons: an endpoint that answers drop by drop may keep them all, but not the process.
+            thread = threading.Thread(target=self._serve, name="faradisc-kinesis", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+        return sent
+
+    def _serve(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            job()
 
     def close(self) -> None:
-        """Waits for what is under way: what was delivered and not trimmed would be delivered again."""
-        self._pool.shutdown(wait=True, cancel_futures=True)
-        self._inline.close()
+        """Waits for what is under way, up to `_TIMEOUT_S`: what was delivered and not trimmed would be
+        delivered again."""
+        with contextlib.suppress(Empty):
+            while True:
+                self._jobs.get_nowait()
+        for _ in self._threads:
+            self._jobs.put(None)
+        patience_s: float = _TIMEOUT_S
+        for thread in self._threads:
+            thread.join(patience_s)
+            if thread.is_alive():
+                patience_s = 0.0  # the others had as long
+        if not any(thread.is_alive() for thread in self._threads):
+            self._inline.close()

@@ -1,0 +1,54 @@
+"""Sending to Kinesis from threads, while the endpoint answers, fails, or does not answer at all."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from faradisc.kinesis import sender
+from faradisc.kinesis.sender import Outgoing, Refused, ThreadedSender
+
+RECORDS = (Outgoing("a", b"1"),)
+
+
+def sending(monkeypatch: pytest.MonkeyPatch, put: Any) -> ThreadedSender:
+    monkeypatch.setattr(sender, "_TIMEOUT_S", 0.05)
+    made = ThreadedSender("http://127.0.0.1:9")
+    monkeypatch.setattr(made._inline, "put", put)
+    return made
+
+
+def test_what_became_of_each_request_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def put(region: str, stream: str, records: Sequence[Outgoing]) -> list[int]:
+        if stream == "refused":
+            raise Refused(stream)
+        return [len(records)]
+
+    made = sending(monkeypatch, put)
+    sent = [made.send("us-east-1", stream, RECORDS) for stream in ("s", "refused", *"s" * 20)]
+    assert isinstance(sent[1].exception(5), Refused)
+    assert [each.result(5) for each in (sent[0], *sent[2:])] == [[1]] * 21
+    made.close()
+
+
+def test_an_endpoint_that_never_answers_does_not_keep_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was waited for without end: an answer that comes byte by byte is no timeout."""
+    answers = threading.Event()
+
+    def put(*_: object) -> list[int]:
+        answers.wait()
+        return []
+
+    made = sending(monkeypatch, put)
+    sent = [made.send("us-east-1", "s", RECORDS) for _ in range(10)]
+    made.close()
+    assert not any(each.done() for each in sent)
+    threads = [thread for thread in threading.enumerate() if thread.name == "faradisc-kinesis"]
+    assert threads and all(thread.daemon for thread in threads)
+    answers.set()
+    for thread in threads:
+        thread.join(5)
+        assert not thread.is_alive()
