@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
+from pathlib import Path
 
 import pytest
 from gate import Gate
 
+from faradisc.storage.api import Batch
 from faradisc.storage.durability import GroupedSync, InlineSync
+from faradisc.storage.immediate import run
+from faradisc.storage.rocks import RocksStore
+from faradisc.storage.rocks_files import open_files
 
 
 def _unexpected(error: Exception) -> None:
@@ -145,6 +150,41 @@ def test_another_event_loop_may_take_over() -> None:
     asyncio.run(abandon(4))
     grouped.stop()
     assert grouped.synced == 4
+
+
+def test_what_a_signals_handler_raises_does_not_break_a_store(tmp_path: Path) -> None:
+    """Timeouts by SIGALRM raise anywhere. It was taken for the disk's, and every later write was refused."""
+
+    class OutOfTime(Exception):
+        pass
+
+    interrupted = [False]
+    db = open_files(tmp_path)
+
+    def sync() -> None:
+        db.flush_wal()
+        if interrupted[0]:
+            interrupted[0] = False
+            raise OutOfTime
+
+    store = RocksStore(db, "inline", sync=sync)
+    part = b"part"
+
+    async def put(key: bytes) -> None:
+        batch = Batch(part)
+        batch.puts.append((key, b"x"))
+        await store.commit([batch])
+
+    run(put(b"a"))
+    interrupted[0] = True
+    with pytest.raises(OutOfTime):
+        run(put(b"b"))
+    run(put(b"c"))
+    assert store.failure is None
+    rows = run(store.get(part, [b"a", b"b", b"c"]))
+    versions = [row[0] for row in rows if row is not None]
+    assert len(versions) == 3 and versions == sorted(set(versions))
+    run(store.close())
 
 
 def test_inline_syncs_at_once_and_stops_after_a_failure() -> None:

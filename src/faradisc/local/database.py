@@ -75,6 +75,7 @@ class LocalDatabase:
         self.path = None if path is None else Path(path).absolute()
         self.region = region or os.environ.get("AWS_DEFAULT_REGION") or Settings().region
         self._lock = threading.Lock()
+        self._process = os.getpid()
         settings = Settings(
             region=self.region,
             account=account,
@@ -142,9 +143,9 @@ class LocalDatabase:
     def answer(self, request: HttpRequest) -> HttpResponse:
         """Answer one HTTP request, in this thread.
 
-        Raises: RuntimeError when the database is closed.
+        Raises: RuntimeError when the database is closed, or was opened by another process.
         """
-        with self._lock:
+        with self._alone():
             return run(answer(self._worked(), request))
 
     # --- Life ------------------------------------------------------------------------------------
@@ -155,12 +156,12 @@ class LocalDatabase:
 
     def reset(self) -> None:
         """Drop every table at once, protected or not, and every backup."""
-        with self._lock:
+        with self._alone():
             run(self._open().reset())
 
     def expire_now(self) -> int:
         """Delete every item whose time to live has passed, without waiting for its turn; their number."""
-        with self._lock:
+        with self._alone():
             return run(self._open().expire_now())
 
     # --- Throughput and time ---------------------------------------------------------------------
@@ -170,33 +171,50 @@ class LocalDatabase:
 
         Raises: AdminError when there is no such table.
         """
-        with self._lock:
+        with self._alone():
             database = self._worked()
             return database.desk.capacity(table, self.region, database.account)
 
     def change_capacity(self, table: str, wanted: dict[str, Any]) -> dict[str, Any]:
         """Pull the levers of a table: {"partitions": 4}, {"balance": {"write": 0}} and the others of
         administration/throughput.py; its capacity afterwards. Raises: AdminError."""
-        with self._lock:
+        with self._alone():
             database = self._worked()
             return run(database.desk.change_capacity(table, self.region, database.account, wanted))
 
     def record(self, recorder: Recorder | None) -> None:
         """Tell a recorder of every charge from now on; None: nobody any more."""
-        with self._lock:
+        with self._alone():
             run(self._open().record(recorder))
 
     def accounts(self) -> list[tuple[str, Account]]:
         """Metrics and throughput of all tables, by namespace; one, ("", account), unless per_region."""
-        with self._lock:
+        with self._alone():
             return self._worked().accounts()
 
     def close(self) -> None:
         """Release the directory, or the memory. Clients of this database then refuse every request."""
+        if self._is_forked:
+            return  # the process that opened it owns it, and goes on
         with self._lock:
             database, self._database = self._database, None
             if database is not None:
                 run(database.close())
+
+    @property
+    def _is_forked(self) -> bool:
+        """Whether this process is a fork of the one that opened the directory, which alone may write to it.
+        What is in memory is a copy, as everything else of a forked process."""
+        return self.path is not None and os.getpid() != self._process
+
+    def _alone(self) -> threading.Lock:
+        """What keeps other threads out. Raises: RuntimeError."""
+        if self._is_forked:
+            raise RuntimeError(
+                f"the LocalDatabase in {self.path} belongs to process {self._process}, of which this is a "
+                "fork; serve it to several processes with `faradisc serve`"
+            )
+        return self._lock
 
     def _worked(self) -> Database:
         """The database, with all background work done that is due: so a test that moves the clock or adds an

@@ -42,7 +42,8 @@ class Durability(Protocol):
 
 
 class InlineSync:
-    """Requires: nothing; `wrote` blocks the calling thread for one sync."""
+    """Requires: nothing; `wrote` blocks the calling thread for one sync, and raises what is no error of the
+    disk (`failed` raises it)."""
 
     def __init__(self, sync: Callable[[], None], failed: Callable[[Exception], None], version: int) -> None:
         self.synced = version
@@ -56,8 +57,9 @@ class InlineSync:
         try:
             self._sync()
         except Exception as error:
-            self._broken = True
+            # One that a signal's handler raised says nothing of the disk, and goes on from here.
             self._failed(error)
+            self._broken = True
         else:
             self.synced = version
 

@@ -21,6 +21,7 @@ sync, which waits for the disk, runs in another.
 
 from __future__ import annotations
 
+import os
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -79,6 +80,7 @@ class RocksStore(Reader):
         self._seen: dict[bytes, int] = {}
         """Versions by physical key, read `for_update` since the last write: checks need no second read."""
         self._snapshots: weakref.WeakSet[RocksSnapshot] = weakref.WeakSet()
+        _OPEN.add(self)
 
     def _load(self, part: Part) -> PartState:
         loaded = super()._load(part)
@@ -319,8 +321,8 @@ class RocksStore(Reader):
             else:
                 self._db.write(write, _UNLOGGED)
         except Exception as error:
+            self._fail(error)  # raises what is not the disk's: then the commit may have been written
             self._version = before
-            self._fail(error)
             raise translated(error) from error
 
     async def trim(self, part: Part, before: int) -> None:
@@ -359,8 +361,19 @@ class RocksStore(Reader):
 
     # --- The end ---------------------------------------------------------------------------------
 
+    def let_go(self) -> None:
+        """This process is a fork of the one that opened the store: leave all of it alone. Its files are the
+        other's to write, and RocksDB would wait for threads that are not here, even to be closed."""
+        import ctypes  # noqa: PLC0415 - few processes are forks
+
+        self._failure = Closed()
+        self._closed = True
+        # One reference more than there are: it is never closed, not even when this process ends.
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._db))
+
     def _fail(self, error: Exception) -> None:
-        """After this no write is attempted: which bytes of the log are on disk is unknown."""
+        """After this no write is attempted: which bytes of the log are on disk is unknown. Raises the error
+        itself if it is none of the disk: a signal's handler can raise one anywhere."""
         if self._failure is None:
             self._failure = translated(error)
 
@@ -388,6 +401,18 @@ class RocksStore(Reader):
             # It is closed all the same. What failed before fails its last flush too, and was reported then.
             if not failed:
                 raise translated(error) from error
+
+
+_OPEN: weakref.WeakSet[RocksStore] = weakref.WeakSet()
+
+
+def _let_go_of_all() -> None:
+    for store in list(_OPEN):
+        store.let_go()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_let_go_of_all)
 
 
 def open_rocks(directory: Path | str, *, durability: Literal["grouped", "inline"] = "grouped") -> RocksStore:
