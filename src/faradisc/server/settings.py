@@ -17,6 +17,7 @@ from faradisc.metering.settings import parse_throughput
 ENVIRONMENT_PREFIX = "FARADISC_"
 PORT_MAX = 65_535
 TIME_SCALE_MAX = 86_400
+SECONDS_MAX = 3_155_760_000
 
 
 class SettingsError(Exception):
@@ -118,12 +119,14 @@ class ServerSettings:
             raise SettingsError("The largest item collection is at least 1 byte.")
         if self.transition_ms < 0:
             raise SettingsError("The transition time cannot be negative; 0 makes every change immediate.")
-        if self.ttl_delay_s < 0:
+        if not self.ttl_delay_s >= 0:
             raise SettingsError("The delay of time to live cannot be negative; 0 deletes items at once.")
-        if self.shard_lifetime_s <= 0:
+        if not self.shard_lifetime_s > 0:
             raise SettingsError("The lifetime of a shard must be more than 0 seconds.")
-        if self.restorable_lag_s < 0:
+        if not self.restorable_lag_s >= 0:
             raise SettingsError("The lag of point-in-time recovery cannot be negative.")
+        if max(self.ttl_delay_s, self.shard_lifetime_s, self.restorable_lag_s) > SECONDS_MAX:
+            raise SettingsError(f"Delays and lifetimes are at most {SECONDS_MAX:,} seconds, a hundred years.")
         if not 0 <= self.conflict_rate <= 1:
             raise SettingsError(f"The conflict rate {self.conflict_rate} is not between 0 and 1.")
         try:
