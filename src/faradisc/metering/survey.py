@@ -1,7 +1,8 @@
 """What a full partition holds, measured by walking its rows: where its bytes have their middle.
 
 A partition may be many gigabytes, so the walk goes in steps, and keeps marks, not rows: (place, bytes and
-items up to it). When there are too many marks, every second one goes. Small partitions are measured exactly.
+items up to it). When there are too many, small neighbours become one: then the middle is found to about a
+thousandth. Small partitions are measured exactly.
 What is written behind the walk while it lasts is not seen: a split needs the middle, not the last byte.
 """
 
@@ -92,10 +93,15 @@ class Walk:
 
 
 def _thinned(marks: list[Mark]) -> list[Mark]:
-    """Pairs of neighbours as one."""
+    """No more than half as many as there may be, plus one: neighbours are put together as long as they hold
+    less than a thousandth. So marks get coarser everywhere as a walk goes on, not only where it began."""
     marks.sort(key=lambda mark: mark.place)
-    thinned = [
-        Mark(second.place, first.bytes + second.bytes, first.items + second.items)
-        for first, second in zip(marks[::2], marks[1::2], strict=False)
-    ]
-    return thinned + marks[len(thinned) * 2 :]
+    most = sum(mark.bytes for mark in marks) * 4 // MARKS_MAX
+    thinned: list[Mark] = []
+    for mark in marks:
+        if thinned and thinned[-1].bytes + mark.bytes <= most:
+            last = thinned[-1]
+            thinned[-1] = Mark(mark.place, last.bytes + mark.bytes, last.items + mark.items)
+        else:
+            thinned.append(mark)
+    return thinned
