@@ -67,13 +67,21 @@ async def backfill_step(store: Store, catalog: Catalog) -> bool:
         checks=[(cursor_key, row[0] if row is not None else 0)],
         puts=[(cursor_key, moved.stored())],
     )
-    committed = await store.commit(list(batches.values()))
+    entries = added if index.resident is None and table.meter.enforced else []
+    _grow(table, index, entries, 1)  # in one go with the commit: a measuring sees both or none
+    try:
+        committed = await store.commit(list(batches.values()))
+    except BaseException:
+        if entries:
+            table.meter.measure_again()  # it may have been made
+        raise
     if isinstance(committed, Conflict):
+        _grow(table, index, entries, -1)
         return True
     if moved.seen // LOG_EVERY_ROWS > cursor.seen // LOG_EVERY_ROWS:
         log.info("index %s of table %s: %d items seen", index.name, table.name, moved.seen)
     if index.resident is None:
-        _meter(table, index, added, await _percent(store, table, moved))
+        _publish(table, index, added, await _percent(store, table, moved))
     return True
 
 
@@ -85,8 +93,15 @@ async def _percent(store: Store, table: Table, cursor: Cursor) -> float:
     return min(100 * cursor.seen / max(items, 1), 100.0)
 
 
-def _meter(table: Table, index: Index, added: list[tuple[bytes, int]], percent: float) -> None:
-    """Publish a step, and tell the index's partitions what they hold."""
+def _grow(table: Table, index: Index, added: list[tuple[bytes, int]], times: int) -> None:
+    """Tell the index's partitions what they hold with these entries; -1 times: without them."""
+    if index.name in table.meter.indexes:
+        for row_key, size in added:
+            table.meter.indexes[index.name].grow(row_key, size * times, times)
+
+
+def _publish(table: Table, index: Index, added: list[tuple[bytes, int]], percent: float) -> None:
+    """The metrics of a step."""
     meter = table.meter
     now, metrics = meter.now(), meter.account.metrics
     which = dimensions(TableName=table.name, GlobalSecondaryIndexName=index.name)
@@ -94,9 +109,6 @@ def _meter(table: Table, index: Index, added: list[tuple[bytes, int]], percent: 
     metrics.add("OnlineIndexConsumedWriteCapacity", which, now, cost)
     metrics.add("OnlineIndexPercentageProgress", which, now, percent)
     metrics.add("OnlineIndexThrottleEvents", which, now, 0)
-    if meter.enforced and index.name in meter.indexes:
-        for row_key, size in added:
-            meter.indexes[index.name].grow(row_key, size, 1)
 
 
 def _is_filled(catalog: Catalog, index: Index) -> bool:
