@@ -31,6 +31,7 @@ from faradisc.errors import ResourceNotFoundException
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
 from faradisc.storage.api import Batch, Conflict, Row, Store
 from faradisc.tables.catalog import Catalog
+from faradisc.tables.charging import grow_index
 from faradisc.tables.table import Index, Table, TableState
 from faradisc.values.size import item_size
 
@@ -68,7 +69,7 @@ async def backfill_step(store: Store, catalog: Catalog) -> bool:
         puts=[(cursor_key, moved.stored())],
     )
     entries = added if index.resident is None and table.meter.enforced else []
-    _grow(table, index, entries, 1)  # in one go with the commit: a measuring sees both or none
+    grow_index(table, index, entries, undone=False)
     try:
         committed = await store.commit(list(batches.values()))
     except BaseException:
@@ -76,7 +77,7 @@ async def backfill_step(store: Store, catalog: Catalog) -> bool:
             table.meter.measure_again()  # it may have been made
         raise
     if isinstance(committed, Conflict):
-        _grow(table, index, entries, -1)
+        grow_index(table, index, entries, undone=True)
         return True
     if moved.seen // LOG_EVERY_ROWS > cursor.seen // LOG_EVERY_ROWS:
         log.info("index %s of table %s: %d items seen", index.name, table.name, moved.seen)
@@ -93,19 +94,12 @@ async def _percent(store: Store, table: Table, cursor: Cursor) -> float:
     return min(100 * cursor.seen / max(items, 1), 100.0)
 
 
-def _grow(table: Table, index: Index, added: list[tuple[bytes, int]], times: int) -> None:
-    """Tell the index's partitions what they hold with these entries; -1 times: without them."""
-    if index.name in table.meter.indexes:
-        for row_key, size in added:
-            table.meter.indexes[index.name].grow(row_key, size * times, times)
-
-
-def _publish(table: Table, index: Index, added: list[tuple[bytes, int]], percent: float) -> None:
+def _publish(table: Table, index: Index, added: list[tuple[bytes, bytes, int]], percent: float) -> None:
     """The metrics of a step."""
     meter = table.meter
     now, metrics = meter.now(), meter.account.metrics
     which = dimensions(TableName=table.name, GlobalSecondaryIndexName=index.name)
-    cost = sum(units.write_units(0, size) for _, size in added)
+    cost = sum(units.write_units(0, size) for _, _, size in added)
     metrics.add("OnlineIndexConsumedWriteCapacity", which, now, cost)
     metrics.add("OnlineIndexPercentageProgress", which, now, percent)
     metrics.add("OnlineIndexThrottleEvents", which, now, 0)
@@ -160,10 +154,10 @@ class Cursor:
 
 async def _add_missing(
     store: Store, index: Index, payloads: list[bytes], batches: dict[bytes, Batch]
-) -> list[tuple[bytes, int]]:
+) -> list[tuple[bytes, bytes, int]]:
     """Add to the batches the entries that these records should have and do not.
 
-    Returns: row keys and sizes of those.
+    Returns: parts, row keys and sizes of those.
     """
     added = []
     placement = index.placement
@@ -185,7 +179,7 @@ async def _add_missing(
         batch.puts.append((row_key, payload))
         batch.items_delta += 1
         batch.bytes_delta += size + STORAGE_OVERHEAD_BYTES
-        added.append((row_key, size))
+        added.append((part, row_key, size))
     return added
 
 
