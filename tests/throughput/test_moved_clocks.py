@@ -80,6 +80,28 @@ def test_a_jump_is_as_many_small_steps(
     assert all(each["bytes"] <= 16 << 10 for each in table["partitions"])
 
 
+def test_children_that_turn_out_to_be_full_are_split_as_soon_as_when_time_passes_slowly(
+    worlds: Callable[..., World],
+) -> None:
+    """A raise cuts where nothing is: one child has all there is, and more than fits."""
+    seen = []
+    for pass_time in (slowly, at_once, by_the_desk):
+        world = worlds("aws:3000/1000/16KB")
+        world.create(units=(10, 200), sort_key=True)
+        for number in range(30):
+            item = {"p": {"S": "a"}, "r": {"S": f"{number:03}"}, "v": {"S": "x" * 700}}
+            world.client.put_item(TableName="Orders", Item=item)
+        units = {"ReadCapacityUnits": 10, "WriteCapacityUnits": 1200}
+        world.client.update_table(TableName="Orders", ProvisionedThroughput=units)
+        pass_time(world, HOUR_S)
+        world.client.list_tables()
+        shown = world.see()
+        seen.append((shown["splits"], [(each["low"], each["items"]) for each in shown["partitions"]]))
+    assert seen[0] == seen[1] == seen[2]
+    assert [split["reason"] for split in seen[0][0]] == ["raise", "raise", "size", "size"]
+    assert sorted(items for _, items in seen[0][1]) == [0, 14, 16]
+
+
 @pytest.mark.parametrize("seconds", [60, 86_400, 30 * 86_400])
 def test_a_split_begins_with_the_writes_however_far_the_clock_goes(world: World, seconds: int) -> None:
     world.create(units=(10, 200))

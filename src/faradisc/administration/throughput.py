@@ -112,7 +112,7 @@ async def change(meter: Meter, table: Table, wanted: Mapping[str, Any]) -> dict[
         events += resource.set_partitions(levers.partitions, now)
     if levers.previous_peak is not None:
         events += resource.set_previous_peak(*levers.previous_peak, now)
-    table.meter.account.changed(resource)
+    meter.changed(table.meter, levers.index)
     meter.recent.extend(map(to_json, events))
     await meter.save(table.meter)
     return describe(table)

@@ -107,6 +107,7 @@ class Partition:
         "born_ns",
         "bytes",
         "cooldown_until_ns",
+        "estimated",
         "high",
         "hot_s",
         "id",
@@ -140,8 +141,10 @@ class Partition:
         """Part of the table's rate; only the classic profile divides it."""
         self.bytes = 0
         self.items = 0
-        """Item bytes without storage overhead, and items. Estimates, for splits divide them without looking:
-        only their sums over all partitions are exact, and one alone may lie below zero for a while."""
+        """Item bytes without storage overhead, and items. Their sums over all partitions are exact."""
+        self.estimated = False
+        """Whether what it holds was divided without looking (capacity/estimates.py). That may be less than
+        nothing."""
         self.state: Literal["active", "splitting", "retired"] = "active"
         self.hot_s = 0
         self.cooldown_until_ns = 0
@@ -166,6 +169,7 @@ class Partition:
             "share": [self.share.numerator, self.share.denominator],
             "bytes": self.bytes,
             "items": self.items,
+            "estimated": self.estimated,
         }
 
 
@@ -222,7 +226,8 @@ class PartitionMap:
         """Replace a partition by its children. Cuts ascend and lie strictly inside it.
 
         The children share the parent's part of the table's rate and its balances; `contents` says what
-        each child holds, without it the parent's is divided evenly.
+        each child holds, without it the parent's is divided evenly. Both are estimates, unless there is
+        nothing to divide.
         """
         position = bisect_right(self.lows, part.low) - 1
         assert self.partitions[position] is part
@@ -235,6 +240,7 @@ class PartitionMap:
             high = bounds[index + 1] if index + 1 < count else part.high
             child = self._new(low, high, now, part.share / count, part.id)
             child.bytes, child.items = held[index].bytes, held[index].items
+            child.estimated = part.estimated or bool(part.bytes or part.items)
             for mine, theirs in ((child.reads, part.reads), (child.writes, part.writes)):
                 mine.set_balance(now, theirs.balance(now) // count)
                 mine.heat = theirs.heat // count
@@ -275,6 +281,8 @@ class PartitionMap:
             for cell in (part.reads, part.writes):
                 cell.set_balance(now, cell.cap)
             part.bytes, part.items = entry["bytes"], entry["items"]
+            # Rows of earlier versions did not say.
+            part.estimated = entry.get("estimated", len(entries) > 1)
             restored.partitions.append(part)
         return restored
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from faradisc.capacity import heat, topology
+from faradisc.capacity import estimates, heat, topology
 from faradisc.capacity.adaptive import Adaptive
 from faradisc.capacity.admission import Lane
 from faradisc.capacity.buckets import Bucket
@@ -24,7 +24,7 @@ from faradisc.capacity.config import HALF_UNIT, MINUTE_NS, SECOND_NS, UNIT, Capa
 from faradisc.capacity.events import CapacityGrown, Event, SplitDue, SplitReason, SplitRefused
 from faradisc.capacity.gates import divide_share, set_gates
 from faradisc.capacity.ondemand import Growth, Warm, initial_on_demand
-from faradisc.capacity.partitions import Cell, Partition, PartitionMap, initial_partitions
+from faradisc.capacity.partitions import Cell, Contents, Partition, PartitionMap, initial_partitions
 from faradisc.capacity.splitting import Splitting
 from faradisc.capacity.throttle import Cause, ResourceKind
 
@@ -256,11 +256,20 @@ class Resource:
         return "raise" in self._wanted or "warm" in self._wanted
 
     def split_by_size(self, identity: str, survey: topology.Survey, now: int) -> list[Event]:
-        """Answer a SplitDue: cut the partition at its byte median, or say why that cannot be."""
+        """Answer a SplitDue: cut the partition at its byte median, or say why that cannot be. Nothing, if the
+        survey finds that it is not full."""
         part = self.partitions.by_id(identity)
         if part is None or part.state != "active" or self._promised:
             return []
-        plan = topology.plan_size_split(part, survey, inside_collections=not self.local_indexes)
+        plan = topology.plan_size_split(
+            part,
+            survey,
+            full_bytes=self.config.partition_bytes_max,
+            inside_collections=not self.local_indexes,
+        )
+        if plan is None:
+            part.cooldown_until_ns = now
+            return []
         part.cooldown_until_ns = now + self.config.heat_cooldown_s * SECOND_NS
         if isinstance(plan, str):
             return [self.splitting.refuse(SplitRefused(now, self.arn, part.id, "size", plan))]
@@ -295,6 +304,22 @@ class Resource:
         part.bytes += size_bytes
         part.items += items
 
+    def reconcile(self, size_bytes: int, items: int) -> bool:
+        """The partitions hold this much in sum: item bytes without overhead, items. Whether they were said to
+        hold something else."""
+        return estimates.reconcile(self._partitions, size_bytes, items)
+
+    def next_estimated(self) -> Partition | None:
+        """A partition that is to be measured, for its contents were divided without looking; or None."""
+        return estimates.next_estimated(self._partitions)
+
+    def measured(self, identity: str, held: Contents) -> None:
+        """The rows of a partition were measured: that is what it holds. Its neighbours, whose contents were
+        divided with its own, hold the rest. Nothing, if it was split meanwhile."""
+        part = self._partitions.by_id(identity)
+        if part is not None:
+            estimates.correct(self._partitions, part, held)
+
     def set_previous_peak(self, read_units: int, write_units: int, now: int) -> list[Event]:
         """Pretend that so much was once consumed (admin, planner, tests)."""
         for growth, units in zip(self.growth, (read_units, write_units), strict=True):
@@ -313,16 +338,16 @@ class Resource:
         return due if self.warm.target is None else min(due, self.warm.ready_ns)
 
     def next_full(self, but: Container[str]) -> tuple[int, list[str]] | None:
-        """When partitions that have outgrown their size are next looked at, those left out that are named:
-        the moment, and which. Splits hold up the look: it is their next end then, and none. Without any such
-        partition None."""
+        """When there is next something to measure if nothing is written: the moment at which partitions that
+        have outgrown their size are looked at, those left out that are named, and which; or the next end of a
+        split, whose children may turn out to be full, and none. None if neither is to come."""
         looks: dict[int, list[str]] = {}
+        if self.config.enforce and self.splitting.pending:
+            looks[self.splitting.pending[0].ready_ns] = []
         for part in self.partitions.partitions if self.config.enforce else ():
             if part.bytes <= self.config.partition_bytes_max:
                 continue
-            if part.state == "splitting" or self._promised:
-                looks.setdefault(self.splitting.pending[0].ready_ns, [])
-            elif part.id not in but:
+            if part.state == "active" and not self._promised and part.id not in but:
                 cool = -(-part.cooldown_until_ns // STEP_NS) * STEP_NS
                 looks.setdefault(max(self._next_step, cool), []).append(part.id)
         return min(looks.items(), default=None)

@@ -11,7 +11,6 @@ Counts never round their inputs: with exact rationals 11,000 write and 1 read un
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from heapq import heapify, heappush, heapreplace
@@ -74,38 +73,6 @@ def equal_cuts(part: Partition, pieces: int) -> list[bytes]:
     numbers = {low + (high - low) * piece // pieces for piece in range(1, pieces)}
     places = (number.to_bytes(HASH_BYTES, "big") for number in sorted(numbers))
     return [place for place in places if part.can_cut(place)]
-
-
-def reconcile(partitions: PartitionMap, size_bytes: int, items: int) -> None:
-    """Make the partitions hold this much in sum; what nobody counted is spread evenly over the hash space,
-    and what is not there any more is taken from each in proportion to what it was said to hold."""
-    parts = partitions.partitions
-    widths = [high - low for low, high in map(hash_bounds, parts)]
-    held = _fitted([part.bytes for part in parts], widths, size_bytes)
-    counted = _fitted([part.items for part in parts], widths, items)
-    for part, size, count in zip(parts, held, counted, strict=True):
-        part.bytes, part.items = size, count
-
-
-def _fitted(held: Sequence[int], widths: Sequence[int], wanted: int) -> list[int]:
-    """As `held`, with the sum that is wanted."""
-    there = [max(each, 0) for each in held]
-    missing = wanted - sum(there)
-    if missing < 0:
-        return _shares(wanted, there)
-    return [each + more for each, more in zip(there, _shares(missing, widths), strict=True)]
-
-
-def _shares(total: int, weights: Sequence[int]) -> list[int]:
-    """A total in parts by weight, which add up exactly."""
-    whole, passed, given = sum(weights), 0, 0
-    shares = []
-    for weight in weights:
-        passed += weight
-        upto = total * passed // whole
-        shares.append(upto - given)
-        given = upto
-    return shares
 
 
 Plan = list[tuple[Partition, list[bytes]]]
@@ -205,8 +172,11 @@ _GOOD_EDGE_PERCENT = 40
 """A cut between two collections is preferred while the smaller side has this much. Assumed."""
 
 
-def plan_size_split(part: Partition, survey: Survey, *, inside_collections: bool) -> SizeCut | str:
-    """Where a full partition is cut, or why it cannot be (V86).
+def plan_size_split(
+    part: Partition, survey: Survey, *, full_bytes: int, inside_collections: bool
+) -> SizeCut | str | None:
+    """Where a full partition is cut, or why it cannot be (V86); None when the survey finds no more than
+    `full_bytes` in it.
 
     `inside_collections` is false for tables with a local secondary index: those are cut at the nearest
     edge of the collection that holds the median.
@@ -215,6 +185,8 @@ def plan_size_split(part: Partition, survey: Survey, *, inside_collections: bool
     if median is None:
         return NO_SIZE_CUT_ITEM
     total = survey.measure(part.low, part.high)
+    if total.bytes <= full_bytes:
+        return None
 
     def at(place: bytes | None) -> SizeCut | None:
         if place is None or not part.can_cut(place):

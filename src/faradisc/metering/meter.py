@@ -6,7 +6,8 @@ writes down what has changed (partition maps, peaks, warm values, Contributor In
 
 Stored: one row per table in METER_PART, key the table's id, value JSON. Buckets are not in it: they begin
 anew (capacity.md section 2.16). Bytes of partitions that nobody counted, because nothing was enforced or
-rows came in by import, are taken from the table's usage and spread evenly.
+rows came in by import, are taken from the table's usage and spread evenly. Such estimates, and those of
+partitions that were split, are made exact in the background: their rows are measured (surveyor.py).
 """
 
 from __future__ import annotations
@@ -15,23 +16,23 @@ import asyncio
 import logging
 from collections import defaultdict, deque
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
 import orjson
 
 from faradisc.capacity.account import Account
-from faradisc.capacity.events import Event, SplitDue, to_json
+from faradisc.capacity.events import Event, Split, SplitDue, to_json
 from faradisc.capacity.insights import Insights
 from faradisc.capacity.resource import Resource
-from faradisc.capacity.topology import needed_partitions, on_demand_partitions, reconcile
+from faradisc.capacity.topology import needed_partitions, on_demand_partitions
 from faradisc.clock import Clock, Entropy, MovableClock
 from faradisc.codec.keyspace import METER_PART
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
 from faradisc.metering.recording import Recorder
 from faradisc.metering.settings import ThroughputSettings, parse_config
-from faradisc.metering.survey import Walk
+from faradisc.metering.surveyor import Surveyor
 from faradisc.metering.table import InsightsSetting, Moment, Provision, TableMeter
 from faradisc.storage.api import Batch, Conflict, Store
 
@@ -77,22 +78,6 @@ class AccountClock:
         self.read = self.now_unheeded if moment is None else lambda: moment
 
 
-@dataclass(frozen=True, slots=True)
-class _FullPartition:
-    """A partition on its way to be cut."""
-
-    meter: TableMeter
-    index: str | None
-    partition: str
-    walk: Walk
-    due_ns: int
-
-    def is_there(self, tables: Mapping[str, TableMeter]) -> bool:
-        """Whether the table or the index was not deleted meanwhile."""
-        meter = self.meter
-        return tables.get(meter.table_id) is meter and (self.index is None or self.index in meter.indexes)
-
-
 class Meter:
     """Throughput of every table, by account."""
 
@@ -112,7 +97,7 @@ class Meter:
         self._recorder: Recorder | None = None
         self._to_save: deque[str] = deque()
         self._to_measure: deque[str] = deque()
-        self._to_split: deque[_FullPartition] = deque()
+        self._surveyor = Surveyor(store)
         self._is_moved = isinstance(clock, MovableClock)
         """Whether much time may pass at once, in which measuring takes none."""
         self._stepping = asyncio.Lock()
@@ -215,6 +200,7 @@ class Meter:
                 clock.events.extend(events)
         for index in [index for index in meter.indexes if index not in provisions]:
             clock.account.remove(meter.name, index)
+            self._surveyor.forget(meter, index)
             del meter.indexes[index]
             meter.insights.pop(index, None)
             meter.insights_settings.pop(index, None)
@@ -254,12 +240,15 @@ class Meter:
         if stored is None and provision.warm is not None:
             resource.reach_warm(*provision.warm, now)
         meter.adopt(index, resource)
+        if stored is not None:
+            self._surveyor.is_doubtful(meter, index)
 
     def detach(self, table_id: str) -> None:
         """A table is deleted. Its metrics stay."""
         meter = self._tables.pop(table_id, None)
         self._stored.pop(table_id, None)
         if meter is not None:
+            self._surveyor.forget(meter, *meter.provisions)
             if meter.account.resources.get((meter.name, None)) is meter.resource:
                 meter.account.remove(meter.name)
             self._gone.append(table_id)
@@ -267,6 +256,8 @@ class Meter:
     def drop_all(self) -> None:
         """Forget every table, and all that was counted and has happened: as if it had just been opened."""
         self._gone += self._tables
+        for meter in self.tables():
+            self._surveyor.forget(meter, *meter.provisions)
         self._tables.clear()
         self._clocks.clear()
         self.recent.clear()
@@ -296,6 +287,11 @@ class Meter:
         self._happened(meter, resource, resource.raise_warm(*units, meter.now(), takes_ns))
         await self.save(meter)
 
+    def changed(self, meter: TableMeter, index: str | None) -> None:
+        """The resource of a table (None) or global index was changed by hand; perhaps it has split."""
+        meter.account.changed(meter.resource_of(index))
+        self._surveyor.is_doubtful(meter, index)
+
     def _happened(self, meter: TableMeter, resource: Resource, events: list[Event]) -> None:
         """A resource was changed from outside."""
         self._clocks_by_account(meter.account).events.extend(events)
@@ -307,6 +303,7 @@ class Meter:
         Its partitions, peaks and warm values stay; its banks begin anew. Raises: ValueError.
         """
         self._adopt_override(meter, profile)
+        self._surveyor.forget(meter, *meter.provisions)
         now = meter.now()
         for index, provision in meter.provisions.items():
             before = meter.resource_of(index)
@@ -328,7 +325,7 @@ class Meter:
             wanted = needed_partitions(*by_units, size_bytes, resource.config)
             if wanted > len(resource.partitions):
                 resource.set_partitions(wanted, now)
-                meter.account.changed(resource)
+                self.changed(meter, index)
         self._introduce(meter)
         await self.save(meter)
 
@@ -388,8 +385,8 @@ class Meter:
     # --- Time and disk ---
 
     async def step(self) -> bool:
-        """One step: let time pass, split what is full, write down what changed. It is bounded, unless a clock
-        was moved."""
+        """One step: let time pass, write down what changed, measure estimates and what is full, and split the
+        latter. It is bounded, unless a clock was moved."""
         async with self._stepping:
             return await self._step()
 
@@ -400,8 +397,6 @@ class Meter:
             clock.now()
             while clock.events:
                 self._handle(clock, clock.events.popleft())
-        if self._to_split:
-            await self._survey()
         if self._to_measure:
             await self._measure_next()
         now = self._clock.now_ns()
@@ -413,11 +408,14 @@ class Meter:
             if meter is not None:
                 await self.save(meter)
         await self._forget_deleted()
-        return bool(self._to_save or self._to_measure or self._to_split)
+        if self._surveyor.busy and not self._to_measure:
+            await self._survey()
+        return bool(self._to_save or self._to_measure or self._surveyor.busy)
 
     async def _catch_up(self) -> None:
-        """A clock was moved: let time pass from one full partition to the next, so that each is split when it
-        would have been. Otherwise it would be looked at when all the time has passed."""
+        """A clock was moved: let time pass from one full partition to the next, and from one end of a split
+        to the next, so that each is measured and split when it would have been. Otherwise it would be looked
+        at when all the time has passed."""
         for clock in list(self._clocks.values()):
             now = clock.now_unheeded()
             if now < clock.account.due:
@@ -435,11 +433,11 @@ class Meter:
                 clock.hold(None)
 
     async def _handle_all(self, clock: AccountClock) -> None:
-        """Cut what is full, and handle what follows from that."""
-        while clock.events or self._to_split:
+        """Measure what is estimated, cut what is full, and handle what follows from that."""
+        while clock.events or self._surveyor.busy:
             while clock.events:
                 self._handle(clock, clock.events.popleft())
-            if self._to_split:
+            if self._surveyor.busy:
                 await self._survey()
 
     def _handle(self, clock: AccountClock, event: Event) -> None:
@@ -451,29 +449,26 @@ class Meter:
                 if provision.arn != event.arn or meter.ticking is not clock:
                     continue
                 if isinstance(event, SplitDue):
-                    self._plan_split(meter, index, event)
-                else:
-                    self._to_save.append(meter.table_id)
+                    self._surveyor.is_full(meter, index, event.partition, event.at_ns)
+                    return
+                if isinstance(event, Split):
+                    self._surveyor.is_doubtful(meter, index)
+                self._to_save.append(meter.table_id)
                 return
 
-    def _plan_split(self, meter: TableMeter, index: str | None, event: SplitDue) -> None:
-        part = meter.resource_of(index).partitions.by_id(event.partition)
-        if part is not None:
-            provision = meter.provisions[index]
-            walk = Walk(provision.parts, provision.local_parts, part.low, part.high)
-            self._to_split.append(_FullPartition(meter, index, part.id, walk, event.at_ns))
-
     async def _survey(self) -> None:
-        """Go on measuring the first full partition, and cut it at the middle of what it holds."""
-        full = self._to_split[0]
-        found = await full.walk.step(self._store)
-        if found is None and full.is_there(self._tables):
+        """Go on measuring a partition. One that was measured holds what was found. If it was said to be full,
+        and that is too much, it is cut at its middle."""
+        looked = await self._surveyor.step()
+        if looked is None:
             return
-        self._to_split.popleft()
-        if found is not None and full.is_there(self._tables):
-            resource = full.meter.resource_of(full.index)
-            now = full.due_ns if self._is_moved else full.meter.now()
-            self._happened(full.meter, resource, resource.split_by_size(full.partition, found, now))
+        meter, found = looked.meter, looked.found
+        resource = meter.resource_of(looked.index)
+        resource.measured(looked.partition, found.whole)
+        self._surveyor.is_doubtful(meter, looked.index)
+        if looked.full_ns is not None:
+            now = looked.full_ns if self._is_moved else meter.now()
+            self._happened(meter, resource, resource.split_by_size(looked.partition, found, now))
 
     def _clocks_by_account(self, account: Account) -> AccountClock:
         return next(clock for clock in self._clocks.values() if clock.account is account)
@@ -491,7 +486,9 @@ class Meter:
                 part_items, part_bytes = await self._store.usage(part)
                 size_bytes += part_bytes - STORAGE_OVERHEAD_BYTES * part_items
                 items += part_items if part in provision.parts else 0
-            reconcile(meter.resource_of(index).partitions, size_bytes, items)
+            if meter.resource_of(index).reconcile(size_bytes, items):
+                self._surveyor.start_again(meter)
+            self._surveyor.is_doubtful(meter, index)
 
     async def save(self, meter: TableMeter) -> None:
         """Make what must survive a restart durable."""

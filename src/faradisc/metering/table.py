@@ -17,6 +17,7 @@ from faradisc.capacity.insights import Insights, Mode
 from faradisc.capacity.resource import Resource
 from faradisc.capacity.throttle import Throttle
 from faradisc.metering.recording import Recorder
+from faradisc.metering.survey import Walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +98,7 @@ class TableMeter:
         "saved",
         "table_id",
         "ticking",
+        "walk",
         "write_counts",
         "writes",
     )
@@ -128,6 +130,9 @@ class TableMeter:
         self.saved = b""
         self.measure_again: Callable[[], None]
         """To be called when it is not known what the table holds: its partitions are brought to it."""
+        self.walk: Walk | None = None
+        """The measuring of one of its partitions, or of a global index's, while that goes on: it is told of
+        what is written."""
         self.account: Account
         self.resource: Resource
         self.reads: Lane

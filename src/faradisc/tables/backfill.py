@@ -31,6 +31,7 @@ from faradisc.errors import ResourceNotFoundException
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
 from faradisc.storage.api import Batch, Conflict, Row, Store
 from faradisc.tables.catalog import Catalog
+from faradisc.tables.charging import grow_index
 from faradisc.tables.table import Index, Table, TableState
 from faradisc.values.size import item_size
 
@@ -67,13 +68,21 @@ async def backfill_step(store: Store, catalog: Catalog) -> bool:
         checks=[(cursor_key, row[0] if row is not None else 0)],
         puts=[(cursor_key, moved.stored())],
     )
-    committed = await store.commit(list(batches.values()))
+    entries = added if index.resident is None and table.meter.enforced else []
+    grow_index(table, index, entries, undone=False)
+    try:
+        committed = await store.commit(list(batches.values()))
+    except BaseException:
+        if entries:
+            table.meter.measure_again()  # it may have been made
+        raise
     if isinstance(committed, Conflict):
+        grow_index(table, index, entries, undone=True)
         return True
     if moved.seen // LOG_EVERY_ROWS > cursor.seen // LOG_EVERY_ROWS:
         log.info("index %s of table %s: %d items seen", index.name, table.name, moved.seen)
     if index.resident is None:
-        _meter(table, index, added, await _percent(store, table, moved))
+        _publish(table, index, added, await _percent(store, table, moved))
     return True
 
 
@@ -85,18 +94,15 @@ async def _percent(store: Store, table: Table, cursor: Cursor) -> float:
     return min(100 * cursor.seen / max(items, 1), 100.0)
 
 
-def _meter(table: Table, index: Index, added: list[tuple[bytes, int]], percent: float) -> None:
-    """Publish a step, and tell the index's partitions what they hold."""
+def _publish(table: Table, index: Index, added: list[tuple[bytes, bytes, int]], percent: float) -> None:
+    """The metrics of a step."""
     meter = table.meter
     now, metrics = meter.now(), meter.account.metrics
     which = dimensions(TableName=table.name, GlobalSecondaryIndexName=index.name)
-    cost = sum(units.write_units(0, size) for _, size in added)
+    cost = sum(units.write_units(0, size) for _, _, size in added)
     metrics.add("OnlineIndexConsumedWriteCapacity", which, now, cost)
     metrics.add("OnlineIndexPercentageProgress", which, now, percent)
     metrics.add("OnlineIndexThrottleEvents", which, now, 0)
-    if meter.enforced and index.name in meter.indexes:
-        for row_key, size in added:
-            meter.indexes[index.name].grow(row_key, size, 1)
 
 
 def _is_filled(catalog: Catalog, index: Index) -> bool:
@@ -148,10 +154,10 @@ class Cursor:
 
 async def _add_missing(
     store: Store, index: Index, payloads: list[bytes], batches: dict[bytes, Batch]
-) -> list[tuple[bytes, int]]:
+) -> list[tuple[bytes, bytes, int]]:
     """Add to the batches the entries that these records should have and do not.
 
-    Returns: row keys and sizes of those.
+    Returns: parts, row keys and sizes of those.
     """
     added = []
     placement = index.placement
@@ -173,7 +179,7 @@ async def _add_missing(
         batch.puts.append((row_key, payload))
         batch.items_delta += 1
         batch.bytes_delta += size + STORAGE_OVERHEAD_BYTES
-        added.append((row_key, size))
+        added.append((part, row_key, size))
     return added
 
 

@@ -29,6 +29,7 @@ from faradisc.values.attribute import Item
 from faradisc.values.size import item_size
 
 if TYPE_CHECKING:
+    from faradisc.metering.table import TableMeter
     from faradisc.tables.writes import Change, Image, Outcome
 
 
@@ -244,26 +245,56 @@ def _count_write(outcome: Outcome, *, transaction: bool = False) -> None:
     meter.write_counts[half_units] += 1
 
 
-def grow_partitions(outcome: Outcome, times: int = 1) -> None:
-    """Tell the partitions how much they hold with a change; -1 times: that it was not made after all. Called
-    where throughput is enforced: only there do they split."""
+def grow_partitions(outcome: Outcome, *, undone: bool = False) -> None:
+    """Tell the partitions how much they hold with a change; `undone`: that it was not made after all. Called
+    where throughput is enforced, only there do they split; and in one go with the commit."""
     change, old = outcome.change, outcome.old
     meter = change.table.meter
-    items = (outcome.new_record is not None) - old.exists
-    grows = outcome.new_size - old.size_bytes
-    if grows:
-        meter.resource.grow(change.row_key, grows * times, items * times)
+    if outcome.new_size != old.size_bytes:
+        before = old.size_bytes if old.exists else None
+        after = outcome.new_size if outcome.new_record is not None else None
+        _grow(meter, None, (change.part, change.row_key), before, after, undone=undone)
     for entry in outcome.entries:
         if entry.index.resident is not None:
             continue
-        resource = meter.indexes[entry.index.name] if entry.index.schema.is_global else meter.resource
-        of_index = entry.index.schema.is_global
-        if entry.old_place is not None and entry.old_bytes:
-            size = entry.old_bytes - STORAGE_OVERHEAD_BYTES
-            resource.grow(entry.old_place[1], -size * times, -times if of_index else 0)
-        if entry.put is not None:
-            size = entry.new_bytes - STORAGE_OVERHEAD_BYTES
-            resource.grow(entry.put[1], size * times, times if of_index else 0)
+        before = entry.old_bytes - STORAGE_OVERHEAD_BYTES if entry.old_bytes else None
+        after = None if entry.put is None else entry.new_bytes - STORAGE_OVERHEAD_BYTES
+        old_place, new_place = entry.old_place, None if entry.put is None else entry.put[:2]
+        if before is not None and old_place is not None and old_place != new_place:
+            _grow(meter, entry.index, old_place, before, None, undone=undone)
+            before = None
+        if new_place is not None:
+            _grow(meter, entry.index, new_place, before, after, undone=undone)
+
+
+def grow_index(
+    table: Table, index: Index, places: Sequence[tuple[bytes, bytes, int]], *, undone: bool
+) -> None:
+    """Tell the partitions of a global index of entries that it gets: part, row key, size without overhead.
+    Called in one go with their commit, where throughput is enforced."""
+    if index.name in table.meter.indexes:
+        for part, row_key, size in places:
+            _grow(table.meter, index, (part, row_key), None, size, undone=undone)
+
+
+def _grow(
+    meter: TableMeter,
+    index: Index | None,
+    place: tuple[bytes, bytes],
+    before: int | None,
+    after: int | None,
+    *,
+    undone: bool,
+) -> None:
+    """A row of the table (None) or an index has another size; None: there is none."""
+    if undone:
+        before, after = after, before
+    counts = index is None or index.schema.is_global
+    resource = meter.indexes[index.name] if index is not None and counts else meter.resource
+    items = (after is not None) - (before is not None) if counts else 0
+    resource.grow(place[1], (after or 0) - (before or 0), items)
+    if meter.walk is not None:
+        meter.walk.written(*place, before, after)
 
 
 # --- Reads of single items -----------------------------------------------------------------------

@@ -412,7 +412,7 @@ async def commit_outcomes(
             expiry.added(key)
     if isinstance(committed, Conflict):
         for outcome in growing:
-            grow_partitions(outcome, -1)
+            grow_partitions(outcome, undone=True)
         return False
     return True
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 import pytest
 
 from faradisc.capacity.config import profile
+from faradisc.capacity.estimates import reconcile
 from faradisc.capacity.inspect import describe
 from faradisc.capacity.partitions import PartitionMap
 from faradisc.capacity.resource import Resource
-from faradisc.capacity.topology import reconcile
 
 
 @pytest.mark.parametrize(

@@ -96,6 +96,45 @@ def test_a_write_is_counted_once_by_partitions_that_are_measured_meanwhile() -> 
     assert sum(part.items for part in partitions) == 1
 
 
+def test_entries_of_a_filled_index_are_counted_once_by_partitions_that_are_measured_meanwhile() -> None:
+    """They are measured while the commit of a step waits for the disk."""
+    world = World(throughput="aws")
+
+    async def play() -> None:
+        database = await world.open()
+        await ask(database, "CreateTable", TableName="table", **schema("p:S"))
+        for number in range(5):
+            await ask(database, "PutItem", TableName="table", Item=item(p=str(number), g="g"))
+        create = {
+            "IndexName": "index",
+            "KeySchema": [{"AttributeName": "g", "KeyType": "HASH"}],
+            "Projection": {"ProjectionType": "KEYS_ONLY"},
+        }
+        await ask(
+            database,
+            "UpdateTable",
+            TableName="table",
+            AttributeDefinitions=[{"AttributeName": "g", "AttributeType": "S"}],
+            GlobalSecondaryIndexUpdates=[{"Create": create}],
+        )
+        working = asyncio.ensure_future(_work(database))
+        (meter,) = database._backend.catalog.meter.tables()
+        parts = meter.provisions["index"].parts
+        while not any([(await database.store.usage(part))[0] for part in parts]):  # noqa: ASYNC110 - no event
+            await asyncio.sleep(0)
+        await database._backend.catalog.meter._measure(meter)
+        await working
+        assert sum(part.items for part in meter.indexes["index"].partitions.partitions) == 5
+
+    with SeededLoop(world.chance) as loop:
+        loop.run("play", play())
+
+
+async def _work(database: Database) -> None:
+    while await database.work():
+        pass
+
+
 async def while_a_change_waits(
     loop: SeededLoop, database: Database, change: Any, then: Callable[[], Awaitable[Any]]
 ) -> None:

@@ -1,0 +1,47 @@
+"""Where the middle of a partition is found that has more rows than a walk keeps marks of.
+
+What it proves: it is near the middle however many rows there are, and the sums are exact. Why so: each time
+there were too many marks, every second one went, so those of the first rows soon stood for nearly all of the
+partition, and the cut lay at its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from faradisc.capacity.partitions import Contents
+from faradisc.codec import record
+from faradisc.metering import survey
+from faradisc.metering.survey import Measured, Walk
+from faradisc.storage.api import Batch
+from faradisc.storage.immediate import run
+from faradisc.storage.memory import MemoryStore
+
+EQUAL = [10] * 5000
+RISING = [10 + number // 10 for number in range(5000)]
+A_FEW_LARGE = [9000 if number % 1000 == 7 else 10 for number in range(5000)]
+
+
+def measured(sizes: Sequence[int]) -> Measured:
+    store = MemoryStore()
+    rows = [(b"%04d" % number, record.encode({"v": {"S": "x"}}, size)) for number, size in enumerate(sizes)]
+    run(store.commit([Batch(b"part", puts=rows)]))
+    walk, found = Walk([b"part"], [], b"", None), None
+    while found is None:
+        found = run(walk.step(store))
+    return found
+
+
+@pytest.mark.parametrize("sizes", [EQUAL, RISING, A_FEW_LARGE])
+def test_the_middle_of_many_rows(sizes: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(survey, "MARKS_MAX", 256)
+    monkeypatch.setattr(survey, "ROWS_PER_READ", 20)
+    found = measured(sizes)
+    assert len(found.marks) <= 256
+    assert found.measure(b"", None) == Contents(sum(sizes), len(sizes))
+    median = found.median(b"", None)
+    assert median is not None
+    below = sum(sizes[: int(median)])
+    assert abs(below - sum(sizes) / 2) <= sum(sizes) / 64 + max(sizes)
