@@ -171,10 +171,11 @@ async def _run(
             at_the_end.callback(port_file.remove)
         if trace is not None:
             at_the_end.callback(trace.close)
-        serving = Serving(site, await open_traced(), open_traced, drain)
+        serving = Serving(site, await open_database(settings, its_clock), open_traced, drain)
         at_the_end.push_async_callback(serving.close)
         if settings.seed:
             await _seed(serving.database, settings.seed)
+        await serving.database.record(trace)
         site.executor = serving.database
         _settle_collector()
         if port_file is not None:
