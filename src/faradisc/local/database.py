@@ -27,7 +27,8 @@ class LocalDatabase:
     """A database of this process, in memory or in a directory.
 
     Requests run one at a time, in the thread of whoever asks; any thread may. A table is ACTIVE as soon as it
-    is created, so no waiter ever sleeps; give `transition_ms` to see the states in between.
+    is created, so no waiter ever sleeps; give `transition_ms` to see the states in between. One in a
+    directory belongs to the process that opened it: forks of that are refused, and leave it alone.
     """
 
     def __init__(
