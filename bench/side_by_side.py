@@ -54,6 +54,7 @@ async def _serve_copy(state: str, directory: Path | None, stop: asyncio.Event) -
     _forget_modules()
     bare: Any = importlib.import_module("bench.bare")
     lifecycle: Any = importlib.import_module("faradisc.server.lifecycle")
+    background: Any = importlib.import_module("faradisc.server.background")
     code, throughput = STATES[state]
     settings = lifecycle.ServerSettings(
         memory=directory is None, data_dir=str(directory), throughput=throughput
@@ -66,7 +67,7 @@ async def _serve_copy(state: str, directory: Path | None, stop: asyncio.Event) -
     listener = lifecycle.Listener(site.handle, clock)
     sockets = lifecycle.bind(HOST, lifecycle.resolve(HOST), 0)
     await listener.start(sockets)
-    working = asyncio.create_task(lifecycle.keep_working(database.work, stop))
+    working = asyncio.create_task(background.keep_working(database.work, stop))
     return Copy(sockets[0].getsockname()[1], database, working, listener)
 
 

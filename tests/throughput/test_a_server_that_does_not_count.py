@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -209,3 +211,12 @@ def test_what_only_counts_refuses_nothing_and_counts_as_much(process: InProcess)
     assert costs() - before == asked
     bare.become("whole")
     assert {status for status, _ in answers(process, requests)} == {400 if meter.enforced else 200}
+
+
+def test_copies_in_every_state_start_and_stop() -> None:
+    """As `python -m bench throughput` has them, of the package as it is."""
+    states = ("bare", "counting", "off", "enforced")
+    command = (sys.executable, "-m", "bench.side_by_side", "-", *states)
+    root = Path(bare.__file__).parents[1]
+    ended = subprocess.run(command, cwd=root, input=b"", capture_output=True, timeout=60, check=False)
+    assert (ended.returncode, len(orjson.loads(ended.stdout or b"[]"))) == (0, len(states)), ended.stderr
