@@ -184,7 +184,7 @@ class FluidEngine:
     def _step(self, second: int, now: int) -> None:
         batches = [batch for source in self._sources for batch in source.take(second)]
         cuts = self._cuts(batches, second)
-        in_ticks = self._parts > 1 and (bool(cuts) or self._waits)
+        in_ticks = self._parts > 1 and (bool(cuts) or self._some_may_return)
         if in_ticks:
             cuts = [ONE * part // self._parts for part in range(1, self._parts)]
         else:
@@ -203,7 +203,7 @@ class FluidEngine:
             self._run(Step(second, now + begin_ns, end_ns - begin_ns, begin, end, has_tick=in_ticks), mine)
 
     @property
-    def _waits(self) -> bool:
+    def _some_may_return(self) -> bool:
         """Whether there may be somebody who will come back."""
         return self._short_at is not None and self._ticks - self._short_at <= self._horizon
 

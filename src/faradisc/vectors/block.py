@@ -182,14 +182,13 @@ class Block:
         if count >= len(ranked):
             return ranked
         limit = ranked[count - 1][0]
-        scale = 1.0
-        if self._schema.distance == "DOT_PRODUCT":
-            scale = math.hypot(*query) * self._largest * math.sqrt(len(query))
-        elif self._schema.distance == "EUCLIDEAN":
-            scale = limit
-        slack = len(query) * 2.0**-50 * scale
+        rounding = len(query) * 2.0**-50
         if self._schema.distance == "COSINE":
-            slack = 2.1 * EPSILON  # of rows and of the query's own
+            slack = 2.1 * EPSILON  # rows of length 1 are kept in 32 bits
+        elif self._schema.distance == "EUCLIDEAN":
+            slack = rounding * limit
+        else:
+            slack = rounding * math.hypot(*query) * self._largest * math.sqrt(len(query))
         end = bisect_right(ranked, limit + slack, key=itemgetter(0))
         return ranked[: max(min(end, CANDIDATES_MAX), count)]
 
