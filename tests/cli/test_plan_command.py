@@ -7,6 +7,7 @@ import gzip
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -158,6 +159,38 @@ def test_a_packed_trace_is_that_trace(tmp_path: Path) -> None:
     damaged = faradisc_plan("--trace", cut)
     assert (damaged.exit_code, damaged.stdout) == (2, "")
     assert "cut.gz: it cannot be unpacked" in damaged.stderr and "zcat cut.gz" in damaged.stderr
+
+
+HEADER = b'{"faradisc_trace":1,"start":"2026-11-02T00:00:00Z"}\n'
+RATES = b"second,table,class,op,units_per_op,ops\n0,T,a,PutItem,1,3\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [HEADER + RECORDED % (1, 1), RATES, b'{"MetricDataResults": []}'],
+    ids=["a trace", "rates", "an export"],
+)
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "packed"])
+def test_a_byte_order_mark_is_no_part_of_a_file(
+    text: bytes, pack: Callable[[bytes], bytes], tmp_path: Path
+) -> None:
+    file = tmp_path / "t"
+    file.write_bytes(pack(text))
+    without = faradisc_plan("--trace", file)
+    file.write_bytes(pack(b"\xef\xbb\xbf" + text))
+    assert faradisc_plan("--trace", file).output == without.output
+    assert "kipped" not in without.output
+
+
+def test_a_byte_order_mark_is_no_part_of_a_plan_and_its_keys(tmp_path: Path) -> None:
+    keys, plan = tmp_path / "keys.csv", tmp_path / "plan.yaml"
+    said = []
+    for encoding in ("utf-8", "utf-8-sig"):
+        keys.write_text("key,weight\nhot,9\n", encoding=encoding)
+        text = PLAN.format(rate=4).replace("{uniform: 5000}", "{file: keys.csv}")
+        plan.write_text(text, encoding=encoding)
+        said.append(faradisc_plan(plan).stdout)
+    assert "hot" in said[0] and said[0] == said[1]
 
 
 def test_an_endless_line_of_a_trace_is_one_bad_line(tmp_path: Path) -> None:

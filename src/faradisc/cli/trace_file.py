@@ -5,8 +5,10 @@ from __future__ import annotations
 import errno
 import gzip
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
 from typing import IO
 
@@ -59,14 +61,22 @@ def _unpacked(file: Path) -> Iterator[IO[bytes] | gzip.GzipFile]:
         packed = plain.read(len(_GZIP)) == _GZIP
         plain.seek(0)
         if not packed:
+            _skip_mark(plain)
             yield plain
             return
         with gzip.GzipFile(fileobj=plain) as opened:
             try:
+                _skip_mark(opened)
                 yield opened
             except (EOFError, OSError, zlib.error) as error:
                 remedy = f"Keep what can be unpacked: zcat {file.name} > trace.jsonl"
                 raise PlanError(str(file), None, f"it cannot be unpacked: {error}", remedy) from None
+
+
+def _skip_mark(opened: BufferedReader | gzip.GzipFile) -> None:
+    """Pass over a byte order mark, which some editors and spreadsheets begin a file with."""
+    if opened.peek(len(BOM_UTF8)).startswith(BOM_UTF8):
+        opened.read(len(BOM_UTF8))
 
 
 def _lines(opened: IO[bytes] | gzip.GzipFile) -> Iterator[bytes]:

@@ -55,7 +55,7 @@ def read_keys(file: str, lines: Iterable[bytes]) -> list[tuple[str, Fraction]]:
 def _fields(file: str, number: int, line: bytes) -> list[str]:
     """Key and weight as they are written; nothing for an empty line."""
     try:
-        text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+        text = line.decode()
         rows = list(csv.reader([text.rstrip("\r\n")], strict=True))
     except UnicodeDecodeError:
         raise PlanError(file, number, "this is not UTF-8", "Save the file as UTF-8 text.") from None

@@ -171,11 +171,11 @@ def read_rates(file: str, lines: Iterable[bytes]) -> RateTrace:
 
 def begins_rates(line: bytes) -> bool:
     """Whether a file with this first line is meant to be one of rates."""
-    return line.decode("utf-8-sig", "replace").lstrip().lower().startswith("second")
+    return line.decode("utf-8", "replace").lstrip().lower().startswith("second")
 
 
 def _check_heading(file: str, line: bytes) -> None:
-    found = line.decode("utf-8-sig", "replace").strip()
+    found = line.decode("utf-8", "replace").strip()
     if [name.strip() for name in found.split(",")] != HEADING.split(","):
         what = f"the heading is not {HEADING}"
         raise PlanError(file, 1, what, "Write this line first; see docs/formats/rates.md.")
