@@ -15,6 +15,7 @@ from faradisc.database import Database, Settings
 from faradisc.exchange.desk import directories
 from faradisc.kinesis.sender import InlineSender
 from faradisc.local import sessions
+from faradisc.local.interrupts import run_whole
 from faradisc.local.transport import attach
 from faradisc.metering.recording import Recorder
 from faradisc.protocol.front import answer
@@ -147,7 +148,10 @@ class LocalDatabase:
         Raises: RuntimeError when the database is closed, or was opened by another process.
         """
         with self._alone():
-            return run(answer(self._worked(), request))
+            database = self._open()
+            while (response := run_whole(_answer_when_worked, database, request)) is None:
+                pass
+            return response
 
     # --- Life ------------------------------------------------------------------------------------
 
@@ -158,12 +162,12 @@ class LocalDatabase:
     def reset(self) -> None:
         """Drop every table at once, protected or not, and every backup."""
         with self._alone():
-            run(self._open().reset())
+            run_whole(self._open().reset)
 
     def expire_now(self) -> int:
         """Delete every item whose time to live has passed, without waiting for its turn; their number."""
         with self._alone():
-            return run(self._open().expire_now())
+            return run_whole(self._open().expire_now)
 
     # --- Throughput and time ---------------------------------------------------------------------
 
@@ -181,12 +185,12 @@ class LocalDatabase:
         administration/throughput.py; its capacity afterwards. Raises: AdminError."""
         with self._alone():
             database = self._worked()
-            return run(database.desk.change_capacity(table, self.region, database.account, wanted))
+            return run_whole(database.desk.change_capacity, table, self.region, database.account, wanted)
 
     def record(self, recorder: Recorder | None) -> None:
         """Tell a recorder of every charge from now on; None: nobody any more."""
         with self._alone():
-            run(self._open().record(recorder))
+            run_whole(self._open().record, recorder)
 
     def accounts(self) -> list[tuple[str, Account]]:
         """Metrics and throughput of all tables, by namespace; one, ("", account), unless per_region."""
@@ -200,7 +204,7 @@ class LocalDatabase:
         with self._lock:
             database, self._database = self._database, None
             if database is not None:
-                run(database.close())
+                run_whole(database.close)
 
     @property
     def _is_forked(self) -> bool:
@@ -221,7 +225,7 @@ class LocalDatabase:
         """The database, with all background work done that is due: so a test that moves the clock or adds an
         index finds the outcome at once, and no thread runs behind its back."""
         database = self._open()
-        while run(database.work()):
+        while run_whole(database.work):
             pass
         return database
 
@@ -242,3 +246,8 @@ class LocalDatabase:
     def __repr__(self) -> str:
         where = "in memory" if self.path is None else f"in {self.path}"
         return f"<LocalDatabase {where}{', closed' if self.closed else ''}>"
+
+
+async def _answer_when_worked(database: Database, request: HttpRequest) -> HttpResponse | None:
+    """Do some of the background work that is due, and answer if that was all of it."""
+    return None if await database.work() else await answer(database, request)
