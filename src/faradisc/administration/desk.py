@@ -7,6 +7,7 @@ from typing import Any
 
 from faradisc.administration import throughput
 from faradisc.administration.throughput import AdminError, NoSuchTable
+from faradisc.capacity.heat_history import HeatHistory
 from faradisc.clock import LAST_NS, Clock, MovableClock
 from faradisc.errors import ApiError
 from faradisc.operations.call import Backend
@@ -66,6 +67,10 @@ class Desk:
     def events(self) -> list[dict[str, Any]]:
         """Splits, refusals to split and growth of all tables, the latest last."""
         return list(self._backend.catalog.meter.recent)
+
+    def watch(self, history: HeatHistory) -> None:
+        """Let a history of heat see what is warm now."""
+        history.watch(self._backend.clock.now_ns(), self._backend.catalog.meter.resources())
 
     # --- Time ---
 

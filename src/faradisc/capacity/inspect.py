@@ -37,6 +37,31 @@ def describe(resource: Resource, now: int) -> dict[str, Any]:
     }
 
 
+def heat(resource: Resource) -> dict[str, Any]:
+    """What `describe` says of its partitions' heat and refusals, and no more."""
+    return {
+        "arn": resource.arn,
+        "partitions": [
+            {
+                "id": part.id,
+                "low": part.low.hex(),
+                "parent": part.parent,
+                "read": _heat(part.reads),
+                "write": _heat(part.writes),
+            }
+            for part in resource.partitions.partitions
+        ],
+    }
+
+
+def warmth(resource: Resource) -> int:
+    """Percent of its limit that the busiest partition has lately been asked for."""
+    return max(
+        max(utilisation_percent(part.reads), utilisation_percent(part.writes))
+        for part in resource.partitions.partitions
+    )
+
+
 def _lane(lane: Lane, rate: int, now: int) -> dict[str, Any]:
     bank = lane.bucket
     return {
@@ -81,9 +106,12 @@ def _cell(cell: Cell, now: int) -> dict[str, Any]:
     return {
         "limit": cell.rate,
         "heat": round(cell.heat / UNIT, 3),
-        "heat_percent": utilisation_percent(cell),
+        **_heat(cell),
         "balance": cell.balance(now) / UNIT,
-        "throttled": cell.throttled_total,
         "share": str(share.exact_rate()) if share is not None else None,
         "share_bank": share.balance(now) / UNIT if share is not None else None,
     }
+
+
+def _heat(cell: Cell) -> dict[str, Any]:
+    return {"heat_percent": utilisation_percent(cell), "throttled": cell.throttled_total}

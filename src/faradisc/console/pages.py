@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
+from faradisc.capacity.heat_history import HeatHistory
 from faradisc.charts.markup import Child, Markup, element
 from faradisc.charts.page import page, paragraphs
 from faradisc.charts.script import CURSOR
 from faradisc.charts.tables import Column, pairs, table
 from faradisc.charts.words import count, moment, units
 from faradisc.console import parts
-from faradisc.console.history import History
 from faradisc.console.refresh import REFRESH
 
 CONTENT_TYPE = "text/html; charset=utf-8"
@@ -59,10 +59,14 @@ def _mode(mode: str) -> str:
     return "provisioned" if mode == "PROVISIONED" else "on demand"
 
 
-def table_page(described: Mapping[str, Any], history: History, query: str = "") -> bytes:
+def table_page(described: Mapping[str, Any], history: HeatHistory, query: str = "") -> bytes:
     """One table, as the admin API describes its capacity. Adds what it says to the history."""
-    history.observe(described)
-    enforced = "enforced" if described["enforced"] else "metered only: nothing is refused"
+    history.observe(described["now_ns"], described["resources"].values())
+    enforced = (
+        "enforced"
+        if described["enforced"]
+        else "metered only: nothing is refused, and partitions' heat is not measured"
+    )
     return _page(
         f"Throughput, live: {described['table']}",
         element("p", element("a", "All tables", href=_link("../", query)), class_="soft"),
@@ -77,7 +81,7 @@ def table_page(described: Mapping[str, Any], history: History, query: str = "") 
     )
 
 
-def _resource(described: Mapping[str, Any], index: str, history: History) -> Markup:
+def _resource(described: Mapping[str, Any], index: str, history: HeatHistory) -> Markup:
     resource = described["resources"][index]
     title = f"Index {index}" if index else f"Table {described['table']}"
     return element(
@@ -85,7 +89,7 @@ def _resource(described: Mapping[str, Any], index: str, history: History) -> Mar
         element("h2", title),
         pairs(_facts(resource)),
         parts.lanes(resource),
-        element("div", parts.heat(described, index, history), class_="together"),
+        element("div", parts.heat(resource, history), class_="together"),
         parts.hot_keys(resource),
         parts.partitions(resource, described["now_ns"]),
         parts.insights(described["insights"].get(index, {})),

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from faradisc.charts.heatmap import brief, cells_attribute, grid, heatmap, parts_attribute
+from faradisc.capacity.heat_history import SLOT_S, HeatHistory, busiest
+from faradisc.charts.heatmap import Life, brief, cells_attribute, grid, heatmap, parts_attribute
 from faradisc.charts.markup import Child, Markup, element, number
 from faradisc.charts.plots import Figure, bar, figure
 from faradisc.charts.tables import Column, Row, table
 from faradisc.charts.words import count, duration, moment, percent, plural, size, units
-from faradisc.console.history import SLOT_S, History, busiest
 
 ROWS_MAX = 64
 KEYS_MAX = 20
@@ -54,23 +54,24 @@ def lanes(resource: Described) -> Markup:
     )
 
 
-def heat(described: Described, index: str, history: History) -> Markup | None:
-    """The last minutes of all partitions; None before there is anything to see."""
-    lives, slots = history.lives(described["table"], index)
-    if not lives:
+def heat(resource: Described, history: HeatHistory) -> Markup | None:
+    """The last hour of all partitions; None before there is anything to see."""
+    pasts, slots = history.of(resource["arn"])
+    if not pasts:
         return None
+    lives = [Life(past.name, past.parent, past.first, past.used, past.refused) for past in pasts]
     found = grid(lives, slots, slots, 120)
     span_s = slots * SLOT_S
     frame, drawing = heatmap(found, span_s, ago=True)
-    highest = max(busiest(part) for part in described["resources"][index]["partitions"])
+    highest = max(busiest(part) for part in resource["partitions"])
     return figure(
         Figure(
             "Partition heat",
             drawing,
             frame,
             f"The busiest of {plural(len(lives), 'partition')} now uses {percent(highest)} of its limit.",
-            f"The last {duration(span_s)} in which this page was open. Each row is a partition, in order of "
-            "keys; a row that divides is a split. Colour: the larger of reads and writes, over a minute.",
+            f"The last {duration(span_s)}; blank is idle. Each row is a partition, in order of keys; a row "
+            "that divides is a split. Colour: the larger of reads and writes, over a minute.",
             extra=(
                 ("data_ago", ""),
                 ("data_cells", cells_attribute(found)),

@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict, deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
@@ -264,6 +264,12 @@ class Meter:
 
     def tables(self) -> list[TableMeter]:
         return list(self._tables.values())
+
+    def resources(self) -> Iterator[Resource]:
+        """Of all tables and their global indexes."""
+        for meter in self.tables():
+            yield meter.resource
+            yield from meter.indexes.values()
 
     def ready_for(self, meter: TableMeter, raised: Mapping[str | None, tuple[int, int]]) -> int:
         """When there would be the partitions that these provisioned units of a table (None) and its global

@@ -7,6 +7,7 @@
     listener.py    accepts connections, ages them, drains them
     health.py      /health/live and /health/ready beside the database
     background.py  the database's background work, step by step
+    heat_watch.py  what is warm now, for the heat map of the live page
     lifecycle.py   from settings to a running server, and from SIGTERM to exit 0
 
 Nothing here knows of items or tables: a request goes to `faradisc.protocol.front.answer` whole.

@@ -22,20 +22,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Container
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import parse_qs, unquote
 
 import orjson
 
 from faradisc.administration.throughput import AdminError, NoSuchTable
 from faradisc.auth.sigv4 import Authenticator
+from faradisc.capacity.heat_history import HeatHistory
 from faradisc.database import Database
 from faradisc.errors import ApiError
 from faradisc.protocol.http import HttpRequest, HttpResponse
 from faradisc.server.load import Load
-
-if TYPE_CHECKING:
-    from faradisc.console import History
 
 PREFIX: Final = b"/_faradisc"
 METRICS_PATH: Final = b"/metrics"
@@ -74,7 +72,7 @@ class Visit:
 class AdminPages:
     """Answers what lies under PREFIX, and METRICS_PATH."""
 
-    __slots__ = ("_authenticate", "_history", "_hosts", "load")
+    __slots__ = ("_authenticate", "_hosts", "history", "load")
 
     def __init__(
         self, load: Load, authenticate: Authenticator | None, hosts: Container[str] | None = None
@@ -87,16 +85,8 @@ class AdminPages:
         self.load = load
         self._authenticate = authenticate
         self._hosts = hosts
-        self._history: History | None = None
-
-    @property
-    def history(self) -> History:
-        """What the console has seen of tables so far."""
-        if self._history is None:
-            from faradisc.console import History  # noqa: PLC0415 - drawing is for the few who look
-
-            self._history = History()
-        return self._history
+        self.history = HeatHistory()
+        """What is to be drawn of the past."""
 
     async def answer(self, database: Database, request: HttpRequest) -> HttpResponse:
         refusal = _foreign(request) or self._misled(request)

@@ -30,12 +30,12 @@ READY_PATH = b"/health/ready"
 class Site:
     """Routes a request. `executor` is None until the database is open."""
 
-    __slots__ = ("_authenticate", "_pages", "draining", "executor")
+    __slots__ = ("_authenticate", "draining", "executor", "pages")
 
     def __init__(self, authenticate: Authenticator = lenient, pages: AdminPages | None = None) -> None:
         """pages: the administrator's; None: there are none."""
         self._authenticate = authenticate
-        self._pages = pages
+        self.pages = pages
         self.executor: Database | None = None
         self.draining = False
 
@@ -52,9 +52,9 @@ class Site:
         return answer(executor, request, self._authenticate)
 
     def _administration(self, request: HttpRequest) -> Coroutine[Any, Any, HttpResponse]:
-        if self._pages is None:
+        if self.pages is None:
             return _page(404, "administration is off; --admin on allows it beyond this machine")
-        return _unavailable() if self.executor is None else self._pages.answer(self.executor, request)
+        return _unavailable() if self.executor is None else self.pages.answer(self.executor, request)
 
     def _status(self, path: bytes) -> tuple[int, str]:
         if path == LIVE_PATH:

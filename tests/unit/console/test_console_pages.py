@@ -6,10 +6,10 @@ from typing import Any
 from xml.etree import ElementTree
 
 from faradisc.capacity.config import SECOND_NS, profile
+from faradisc.capacity.heat_history import HeatHistory
 from faradisc.capacity.inspect import describe
 from faradisc.capacity.resource import Resource
-from faradisc.console import History, error_page, index_page, table_page
-from faradisc.console.history import PARTITIONS_MAX, RESOURCES_MAX, SLOT_S, SLOTS
+from faradisc.console import error_page, index_page, table_page
 from unit.capacity.worlds import START, load, place, table
 
 HOSTILE = "<script>alert('x')</script>\x00"
@@ -64,7 +64,7 @@ def cells(page: ElementTree.Element) -> list[list[int | None]]:
 
 def test_a_table_under_load() -> None:
     """One key written at three times what a partition serves: refusals, heat, a split log at last."""
-    resource, history = small(), History()
+    resource, history = small(), HeatHistory()
     for step in range(0, 60, 2):
         load(resource, [(place("hot"), 30)], 2, start_s=step)
         table_page(described(resource, step + 2), history)
@@ -88,7 +88,7 @@ def test_splits_are_told_the_latest_first() -> None:
     resource = small()
     load(resource, [(place("hot"), 30), (place("warm"), 1)], 900)
     log = rows(
-        parsed(table_page(described(resource, 900), History())), "Splits, and why others were not made"
+        parsed(table_page(described(resource, 900), HeatHistory())), "Splits, and why others were not made"
     )
     assert [row[1] for row in log] == [
         {"SplitStarted": "split begins", "Split": "split", "SplitRefused": "not split"}[event["event"]]
@@ -102,7 +102,7 @@ def test_keys_that_make_a_partition_hot_and_contributor_insights() -> None:
     part = shown["resources"][""]["partitions"][1]
     part["hot_keys"] = [{"direction": "write", "key": HOSTILE, "sort_key": None, "percent": 93.1}]
     shown["insights"] = {"": {"PKC": [{"key": ["a", "b"], "score": 180_000.0}], "PKT": []}}
-    page = parsed(table_page(shown, History()))
+    page = parsed(table_page(shown, HeatHistory()))
     [row] = rows(page, "Keys that make partitions hot")
     assert row[3:] == ["write", "93.1 %"]
     assert "<script>alert('x')</script>" in row[0]
@@ -112,7 +112,7 @@ def test_keys_that_make_a_partition_hot_and_contributor_insights() -> None:
 
 def test_an_on_demand_table_has_no_bank() -> None:
     resource = table(on_demand=True)
-    page = parsed(table_page(described(resource, 1, enforced=False), History()))
+    page = parsed(table_page(described(resource, 1, enforced=False), HeatHistory()))
     assert rows(page, "Rates and banks")[0] == ["reads", "0", "12,000", "", "", "", "0"]
     assert "metered only: nothing is refused" in words(page.find(".//dl"))
 
@@ -120,84 +120,17 @@ def test_an_on_demand_table_has_no_bank() -> None:
 def test_indexes_have_sections_of_their_own() -> None:
     shown = described(small(), 1)
     shown["resources"]["by-status"] = describe(small(), shown["now_ns"])
-    headings = [words(each) for each in parsed(table_page(shown, History())).iter("h2")]
+    headings = [words(each) for each in parsed(table_page(shown, HeatHistory())).iter("h2")]
     assert headings == ["Table Orders", "Index by-status"]
 
 
 def test_of_very_many_partitions_the_busiest_are_listed() -> None:
     resource = table(read_units=3000 * 500, write_units=1)
-    page = parsed(table_page(described(resource, 1), History()))
+    page = parsed(table_page(described(resource, 1), HeatHistory()))
     listed = rows(page, "The busiest partitions")
     assert len(listed) == 65
     assert "more rows left out" in listed[-1][0].replace("\u00a0", " ")
     assert not any(each.get("data-cells") for each in page.iter("div"))
-
-
-# --- History --------------------------------------------------------------------------------------
-
-
-def test_what_nobody_looked_at_is_unknown() -> None:
-    resource, history = small(), History()
-    history.observe(described(resource, 0))
-    history.observe(described(resource, 5 * SLOT_S))
-    lives, slots = history.lives("Orders", "")
-    assert slots == 6
-    assert [life.used for life in lives] == [[0, -1, -1, -1, -1, 0]] * 4
-
-
-def test_a_refusal_is_shown_in_the_look_after_it_and_in_no_other() -> None:
-    resource, history = small(), History()
-    for step in range(4):
-        if step == 2:
-            load(resource, [(place("hot"), 60)], 1, start_s=3)
-        history.observe(described(resource, step * SLOT_S))
-    refused = [list(life.refused) for life in history.lives("Orders", "")[0]]
-    assert sorted(refused)[-1] == [0, 0, 1, 0]
-    assert sorted(refused)[0] == [0, 0, 0, 0]
-
-
-def test_children_stand_where_their_parent_was() -> None:
-    resource, history = small(), History()
-    history.observe(described(resource, 0))
-    resource.set_partitions(5, START + SECOND_NS)
-    history.observe(described(resource, SLOT_S))
-    lives, _ = history.lives("Orders", "")
-    assert len(lives) == 6
-    parents = [life.parent for life in lives if life.first == 1]
-    [parent] = [life for life in lives if life.first == 0 and len(life.used) == 1]
-    assert parents == [parent.name] * 2
-    places = [life.name for life in lives]
-    assert all(abs(places.index(parent.name) - places.index(life.name)) <= 2 for life in lives if life.first)
-
-
-def test_the_past_is_bounded_in_slots_in_tables_and_in_partitions() -> None:
-    history = History()
-    resource = small()
-    for look in range(SLOTS + 50):
-        history.observe(described(resource, look * SLOT_S))
-    lives, slots = history.lives("Orders", "")
-    assert slots == SLOTS
-    assert {len(life.used) for life in lives} == {SLOTS}
-    for number in range(RESOURCES_MAX):
-        history.observe(described(resource, 1, table=f"T{number}"))
-    assert history.lives("Orders", "") == ([], 0)
-    wide = table(read_units=3000 * (PARTITIONS_MAX + 1), write_units=1)
-    history.observe(described(wide, 1))
-    assert history.lives("Orders", "") == ([], 0)
-
-
-def test_a_long_pause_leaves_only_what_is_recent() -> None:
-    resource, history = small(), History()
-    history.observe(described(resource, 0))
-    history.observe(described(resource, 10 * SLOTS * SLOT_S))
-    assert history.lives("Orders", "")[1] == 1
-
-
-def test_a_clock_that_was_set_back_begins_a_new_past() -> None:
-    resource, history = small(), History()
-    history.observe(described(resource, 1000))
-    history.observe(described(resource, 10))
-    assert history.lives("Orders", "")[1] == 1
 
 
 # --- The list, mistakes --------------------------------------------------------------------
@@ -221,7 +154,7 @@ def test_the_list_leads_to_the_tables() -> None:
 def test_links_hand_the_query_on() -> None:
     [link] = parsed(index_page([{"table": "Orders", **LISTED}], "region=a&b=1")).iter("a")
     assert link.get("href") == "tables/Orders?region=a&b=1"
-    back = next(parsed(table_page(described(small(), 1), History(), "region=a")).iter("a"))
+    back = next(parsed(table_page(described(small(), 1), HeatHistory(), "region=a")).iter("a"))
     assert back.get("href") == "../?region=a"
 
 

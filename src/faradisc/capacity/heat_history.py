@@ -1,27 +1,45 @@
-"""What was seen of partitions in the last minutes, in bounded memory.
+"""How hot partitions were in the last hour, in bounded memory: the past of the heat map.
 
-Each look at a table leaves a sample in the slot of its moment; slots without a look stay unknown and are
-drawn as nothing. A byte per partition and slot: at most TABLES_MAX x SLOTS x PARTITIONS_MAX x 2 bytes.
+Whoever serves the pages samples every few seconds what is warm (`watch`), and each look at a table adds what
+it sees (`observe`). Slots without a sample stay unknown and are drawn as nothing. Two bytes per partition and
+slot: at most RESOURCES_MAX x SLOTS x PARTITIONS_MAX of them.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from faradisc.charts.heatmap import Life
+from faradisc.capacity import inspect
+from faradisc.capacity.heat import HEAT_STEP_S
+from faradisc.capacity.resource import Resource
 
-SLOT_S = 2
-SLOTS = 300
-"""Ten minutes."""
+SLOT_S = HEAT_STEP_S
+"""Heat is an average that changes as often."""
+SLOTS = 360
+"""An hour."""
 PARTITIONS_MAX = 256
 """Of resources with more the past is not kept."""
 RESOURCES_MAX = 32
-"""Tables and indexes; the one not looked at for longest is forgotten."""
+"""Tables and indexes; the one not sampled for longest is forgotten."""
 
 _SLOT_NS = SLOT_S * 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionPast:
+    """One partition in the kept slots."""
+
+    name: str
+    parent: str | None
+    first: int
+    """Its first slot."""
+    used: list[float]
+    """Percent of its limit by slot; -1: not known."""
+    refused: list[float]
+    """1 where something was refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,31 +63,41 @@ class _Past:
     """Where each partition begins."""
 
 
-class History:
+class HeatHistory:
     def __init__(self) -> None:
-        self._pasts: OrderedDict[tuple[str, str], _Past] = OrderedDict()
+        self._pasts: OrderedDict[str, _Past] = OrderedDict()
+        """By ARN of the table or index."""
 
-    def observe(self, described: Mapping[str, Any]) -> None:
-        """Take a sample of every resource of a table, as the admin API describes it."""
-        slot = described["now_ns"] // _SLOT_NS
-        for index, resource in described["resources"].items():
-            key = (described["table"], index)
-            partitions = resource["partitions"]
-            if len(partitions) > PARTITIONS_MAX:
-                self._pasts.pop(key, None)
-                continue
-            past = self._pasts.get(key)
-            if past is None or (past.samples and past.samples[-1].slot > slot):
-                # New, or a clock that was set back: what is known of the future means nothing.
-                past = self._pasts[key] = _Past(deque(maxlen=SLOTS), {}, {}, {})
-            self._pasts.move_to_end(key)
-            _sample(past, partitions, slot)
+    def watch(self, now_ns: int, resources: Iterable[Resource]) -> None:
+        """Take a sample of those that are warm: of known ones, and of the hottest others."""
+        warm = [(warmth, each) for each in resources if (warmth := inspect.warmth(each))]
+        warm.sort(key=lambda pair: (pair[1].arn not in self._pasts, -pair[0], pair[1].arn))
+        for _, resource in warm[:RESOURCES_MAX]:
+            self._observe(now_ns, inspect.heat(resource))
+
+    def observe(self, now_ns: int, resources: Iterable[Mapping[str, Any]]) -> None:
+        """Take a sample of resources as the admin API describes them."""
+        for resource in resources:
+            self._observe(now_ns, resource)
+
+    def _observe(self, now_ns: int, resource: Mapping[str, Any]) -> None:
+        arn, partitions, slot = resource["arn"], resource["partitions"], now_ns // _SLOT_NS
+        if len(partitions) > PARTITIONS_MAX:
+            self._pasts.pop(arn, None)
+            return
+        past = self._pasts.get(arn)
+        if past is None or (past.samples and past.samples[-1].slot > slot):
+            # New, or a clock that was set back: what is known of the future means nothing.
+            past = self._pasts[arn] = _Past(deque(maxlen=SLOTS), {}, {}, {})
+        self._pasts.move_to_end(arn)
+        _sample(past, partitions, slot)
         while len(self._pasts) > RESOURCES_MAX:
             self._pasts.popitem(last=False)
 
-    def lives(self, table: str, index: str) -> tuple[list[Life], int]:
-        """The partitions seen in the kept slots, for a heat map, and how many slots there are."""
-        past = self._pasts.get((table, index))
+    def of(self, arn: str) -> tuple[list[PartitionPast], int]:
+        """The partitions of a table or index in the kept slots, in order of keys, and how many slots there
+        are."""
+        past = self._pasts.get(arn)
         if past is None or not past.samples:
             return [], 0
         begin = past.samples[0].slot
@@ -85,7 +113,7 @@ class History:
                 _reach(refused.setdefault(name, []), at - start, 0.0)[at - start] = hurt
         names = sorted(used, key=lambda name: past.order[name])
         return [
-            Life(name, past.parents[name], first[name], used[name], refused[name]) for name in names
+            PartitionPast(name, past.parents[name], first[name], used[name], refused[name]) for name in names
         ], slots
 
 

@@ -1,0 +1,119 @@
+"""The past of the heat map: what is warm is sampled, what is not stays unknown, memory is bounded."""
+
+from __future__ import annotations
+
+import pytest
+
+from faradisc.capacity import inspect
+from faradisc.capacity.config import SECOND_NS, profile
+from faradisc.capacity.heat_history import PARTITIONS_MAX, RESOURCES_MAX, SLOT_S, SLOTS, HeatHistory
+from faradisc.capacity.resource import Resource
+from unit.capacity.worlds import START, TABLE, load, place, table
+
+
+def small(name: str = "") -> Resource:
+    """Four partitions of 30 reads and 10 writes a second."""
+    config = profile("aws").with_partition_caps(30, 10)
+    resource = Resource(TABLE + name, "Table", config, START, read_units=60, write_units=20)
+    resource.set_partitions(4, START)
+    return resource
+
+
+def look(history: HeatHistory, at_s: int, resource: Resource) -> None:
+    """As somebody who opens the page."""
+    now_ns = START + at_s * SECOND_NS
+    history.observe(now_ns, [inspect.describe(resource, now_ns)])
+
+
+def watch(history: HeatHistory, at_s: int, *resources: Resource) -> None:
+    history.watch(START + at_s * SECOND_NS, resources)
+
+
+def test_what_nobody_looked_at_is_unknown() -> None:
+    resource, history = small(), HeatHistory()
+    look(history, 0, resource)
+    look(history, 5 * SLOT_S, resource)
+    pasts, slots = history.of(TABLE)
+    assert slots == 6
+    assert [past.used for past in pasts] == [[0, -1, -1, -1, -1, 0]] * 4
+
+
+def test_a_refusal_is_shown_in_the_look_after_it_and_in_no_other() -> None:
+    resource, history = small(), HeatHistory()
+    for step in range(4):
+        if step == 2:
+            load(resource, [(place("hot"), 60)], 1, start_s=step * SLOT_S - 1)
+        look(history, step * SLOT_S, resource)
+    refused = sorted(past.refused for past in history.of(TABLE)[0])
+    assert (refused[0], refused[-1]) == ([0, 0, 0, 0], [0, 0, 1, 0])
+
+
+def test_children_stand_where_their_parent_was() -> None:
+    resource, history = small(), HeatHistory()
+    look(history, 0, resource)
+    resource.set_partitions(5, START + SECOND_NS)
+    look(history, SLOT_S, resource)
+    pasts, _ = history.of(TABLE)
+    assert len(pasts) == 6
+    parents = [past.parent for past in pasts if past.first == 1]
+    [parent] = [past for past in pasts if past.first == 0 and len(past.used) == 1]
+    assert parents == [parent.name] * 2
+    places = [past.name for past in pasts]
+    assert all(abs(places.index(parent.name) - places.index(past.name)) <= 2 for past in pasts if past.first)
+
+
+def test_what_is_warm_is_seen_though_nobody_looks() -> None:
+    busy, idle, history = small(), small("/index/idle"), HeatHistory()
+    for step in range(6):
+        load(busy, [(place("hot"), 30)], SLOT_S, start_s=step * SLOT_S)
+        watch(history, (step + 1) * SLOT_S, busy, idle)
+    pasts, slots = history.of(TABLE)
+    assert slots == 5  # heat is known of ten seconds when the next ones begin
+    [hot] = [past for past in pasts if any(past.refused)]
+    assert hot.used == sorted(hot.used) and hot.used[-1] > 50
+    assert history.of(idle.arn) == ([], 0)
+    look(history, 6 * SLOT_S, idle)
+    assert history.of(idle.arn)[1] == 1
+
+
+def test_of_too_many_the_hottest_are_kept_and_those_that_are_known_stay() -> None:
+    resources = [small(f"-{number:02}") for number in range(RESOURCES_MAX + 8)]
+    for number, resource in enumerate(resources):
+        load(resource, [(place("hot"), 1 + number % 8)], 60)
+    history = HeatHistory()
+    watch(history, 60, *resources)
+    coolest = [each for each in resources if history.of(each.arn)[1] == 0]
+    assert len(coolest) == 8
+    assert max(map(inspect.warmth, coolest)) <= min(
+        inspect.warmth(each) for each in resources if each not in coolest
+    )
+    load(coolest[0], [(place("hot"), 9)], 60, start_s=60)
+    watch(history, 120, *resources)
+    assert history.of(coolest[0].arn)[1] == 0
+    # As soon as one of the known has cooled down, there is room.
+    known = [each for each in resources if each not in coolest]
+    watch(history, 180, coolest[0], *known[1:])
+    assert history.of(coolest[0].arn)[1] == 1
+    assert history.of(known[0].arn)[1] == 0
+
+
+def test_the_past_is_bounded_in_slots_in_tables_and_in_partitions() -> None:
+    history, resource = HeatHistory(), small()
+    for number in range(SLOTS + 50):
+        look(history, number * SLOT_S, resource)
+    pasts, slots = history.of(TABLE)
+    assert slots == SLOTS
+    assert {len(past.used) for past in pasts} == {SLOTS}
+    for number in range(RESOURCES_MAX):
+        look(history, 1, small(str(number)))
+    assert history.of(TABLE) == ([], 0)
+    look(history, 1, table(read_units=3000 * (PARTITIONS_MAX + 1), write_units=1))
+    assert history.of(TABLE) == ([], 0)
+
+
+@pytest.mark.parametrize(("first_s", "then_s"), [(0, 10 * SLOTS * SLOT_S), (1000, 10)])
+def test_a_long_pause_and_a_clock_that_was_set_back_begin_a_new_past(first_s: int, then_s: int) -> None:
+    resource, history = small(), HeatHistory()
+    look(history, first_s, resource)
+    look(history, then_s, resource)
+    assert history.of(TABLE)[1] == 1

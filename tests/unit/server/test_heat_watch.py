@@ -1,0 +1,63 @@
+"""The live page's past grows while nobody has it open: a server looks at what is warm until it stops."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from faradisc.capacity.heat_history import HeatHistory
+from faradisc.clock import ManualClock
+from faradisc.local import LocalDatabase
+from faradisc.server import heat_watch
+
+ARN = "arn:aws:dynamodb:us-east-1:000000000000:table/Things"
+
+
+class Standing:
+    """A server's database that is opened anew while it is watched."""
+
+    def __init__(self, *databases: LocalDatabase, clock: ManualClock) -> None:
+        self._databases = databases
+        self._clock = clock
+        self.looks = 0
+        self.stop = asyncio.Event()
+
+    @property
+    def database(self) -> object:
+        """Ten seconds and some thousand units later than the last time."""
+        local = self._databases[self.looks * len(self._databases) // LOOKS]
+        self.looks += 1
+        for _ in range(3):
+            local.client().put_item(TableName="Things", Item={"pk": {"S": "hot"}, "v": {"B": bytes(390_000)}})
+        self._clock.advance(10)
+        local.client().list_tables()
+        if self.looks == LOOKS:
+            self.stop.set()
+        return local._database
+
+
+LOOKS = 6
+
+
+def test_a_server_looks_until_it_stops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(heat_watch, "SLOT_S", 0.001)
+    clock = ManualClock()
+    databases = [LocalDatabase(clock=clock, region="us-east-1", throughput="aws") for _ in range(2)]
+    for each in databases:
+        each.client().create_table(
+            TableName="Things",
+            AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}],
+            KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
+            BillingMode="PAY_PER_REQUEST",
+        )
+    serving, history = Standing(*databases, clock=clock), HeatHistory()
+
+    asyncio.run(heat_watch.keep_watching(serving, history, serving.stop))  # type: ignore[arg-type]
+    assert serving.looks == LOOKS
+    pasts, slots = history.of(ARN)
+    assert slots >= LOOKS - 1
+    assert sum(max(past.used) > 0 for past in pasts) == 1
+    for each in databases:
+        each.close()
