@@ -20,7 +20,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate
 from math import log
 from typing import Literal, Protocol
@@ -179,11 +179,7 @@ class Shape:
             first = turn * _CALL_MOST
             return [key.prefix + (first + index).to_bytes(SORT_BYTES, "big") for index in range(count)]
         begin, end = _sort_position(low, key.prefix), _sort_position(high, key.prefix)
-        return [
-            key.prefix + (begin + (end - begin) * (2 * index + 1) // (2 * count)).to_bytes(SORT_BYTES, "big")
-            for index in range(count)
-            if end > begin
-        ]
+        return [key.prefix + sort_key for sort_key in _sort_keys_between(begin, end, count)]
 
     def place_between(self, key: Key, low: bytes, high: bytes | None, point: int) -> bytes:
         """The place of a key's item at a point of 0..ONE-1 between bounds; if sort keys rise, the last."""
@@ -206,6 +202,15 @@ def _hash_position(bound: bytes | None) -> int:
 
 def _holds(place: bytes, low: bytes, high: bytes | None) -> bool:
     return low <= place and (high is None or place < high)
+
+
+@lru_cache(maxsize=1024)
+def _sort_keys_between(begin: int, end: int, count: int) -> list[bytes]:
+    """So many sort keys at even distances, if there is anything between these positions."""
+    if begin >= end:
+        return []
+    width, parts = end - begin, 2 * count
+    return [(begin + width * middle // parts).to_bytes(SORT_BYTES, "big") for middle in range(1, parts, 2)]
 
 
 def _sort_position(bound: bytes | None, prefix: bytes) -> int:
