@@ -10,7 +10,7 @@ is a lot for each combination.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import accumulate, pairwise, product
 from math import frexp, prod
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ from faradisc.planner.observe import FlowNote
 from faradisc.planner.retries import Retries
 from faradisc.planner.shares import Division, Gates, Share, divide
 from faradisc.planner.streams import Stream
-from faradisc.planner.together import Lane, Parts, lane_of, stretches
+from faradisc.planner.together import Lane, Parts, Stretch, lane_of, stretches
 from faradisc.planner.turnstile import Turnstile
 
 if TYPE_CHECKING:
@@ -64,6 +64,11 @@ class Lot:
         in common: None."""
         self._retries = retries
 
+    @property
+    def waits(self) -> bool:
+        """Whether anybody will come back."""
+        return any(turnstile.waiting for turnstile in self.turnstiles.values())
+
     def turnstile(self, cell: Cell | None) -> Turnstile:
         found = self.turnstiles.get(cell)
         if found is None:
@@ -91,9 +96,9 @@ class StreamState:
     """One stream under way."""
 
     __slots__ = (
-        "_gates", "_leads", "_lots", "_parts", "_phase", "_shares", "_table", "_together", "_turns",
-        "_upto", "among", "asked", "division", "first", "flow", "gate", "indexes", "number", "retries",
-        "shape", "stream",
+        "_gates", "_leads", "_lots", "_ordered", "_parts", "_phase", "_shares", "_stretches", "_table",
+        "_together", "_turns", "_upto", "among", "asked", "division", "first", "flow", "gate", "indexes",
+        "number", "retries", "shape", "stream",
     )  # fmt: skip
 
     def __init__(self, stream: Stream, flow: FlowNote, retries: Retries, number: int, gates: Gates) -> None:
@@ -126,6 +131,10 @@ class StreamState:
         self._phase = 0
         self._turns: list[Lane | None] = []
         """The keys of the table and of each index, if they follow one another."""
+        self._ordered: list[int] = []
+        """The indexes whose keys have turns."""
+        self._stretches: list[Stretch] = []
+        """What the turns of the second are together."""
         self._together = False
         """Whether several of these have a key of their own at each moment of the second."""
         self._table: list[Share] = []
@@ -179,6 +188,8 @@ class StreamState:
         shapes = [self.division.shape, *(index.shape for index in self.indexes)]
         self._turns = [lane_of(shape, some) for shape, some in zip(shapes, [table, *shares], strict=True)]
         in_order = [lane for lane in self._turns if lane is not None]
+        self._ordered = [index for index, lane in enumerate(self._turns[1:]) if lane is not None]
+        self._stretches = list(stretches(in_order)) if self._ordered else []
         self._together = len(in_order) > 1 and any(len(lane) > 1 for lane in in_order)
         if self._together and self._turns[0] is not None and not self.division.is_steady:
             self._table = table
@@ -198,30 +209,31 @@ class StreamState:
         self._parts = []
         weights: list[dict[Cell | None, float]] = []
         for position, shares in enumerate(self._shares):
-            own = dict.fromkeys(lot.cells[position] for lot in self._lots.values())
             leads = self._leads[position]
-            parts: dict[Cell | None, Parts] = {cell: [] for cell in own}
+            of_lots: dict[Cell | None, list[Share]] = {lot.cells[position]: [] for lot in self._lots.values()}
             for share in shares:
-                parts[leads.get(share.cell)].append((share, share.weight / ONE))
-            weighed = {cell: sum(weight for _, weight in some) for cell, some in parts.items()}
-            for cell, some in parts.items():
-                whole = weighed[cell]
+                of_lots[leads.get(share.cell)].append(share)
+            parts: dict[Cell | None, Parts] = {}
+            weighed: dict[Cell | None, float] = {}
+            for cell, mine in of_lots.items():
+                whole = sum([share.weight for share in mine])
+                weighed[cell] = whole / ONE
                 if whole:
-                    parts[cell] = [(share, weight / whole) for share, weight in some]
+                    parts[cell] = [(share, share.weight / whole) for share in mine]
                 else:
                     parts[cell] = self._elsewhere(cell, position)
             self._parts.append(parts)
             weights.append(weighed)
         if self._together:
-            of_lots = self._in_order(weights)
+            weighted = self._in_order(weights)
         else:
-            of_lots = [
+            weighted = [
                 prod(weighed[cell] for weighed, cell in zip(weights, lot.cells, strict=True))
                 for lot in self._lots.values()
             ]
-        self._upto = [min(round(upto * ONE), ONE) for upto in accumulate(of_lots)]
+        self._upto = [min(round(upto * ONE), ONE) for upto in accumulate(weighted)]
         # What rounding has left belongs to the last lot with requests.
-        last = max(position for position, weight in enumerate(of_lots) if weight)
+        last = max(position for position, weight in enumerate(weighted) if weight)
         self._upto[last:] = [ONE] * (len(self._upto) - last)
 
     def _in_order(self, weights: list[dict[Cell | None, float]]) -> list[float]:
@@ -289,31 +301,27 @@ class StreamState:
         own: one for each combination; where keys have turns, for those only that meet or still come back."""
         before = self._lots
         known = [set(cells) for cells in zip(*before, strict=True)]
+        new: list[list[Cell | None]] = [
+            [None, *[cell for cell in cells if cell not in some]]
+            for cells, some in zip(own, known, strict=True)
+        ]
         heirs = {
-            key: list(product(*map(_successors, key, own, known, leads)))  # in the order of the lots
+            key: list(product(*map(_successors, key, new, leads)))  # in the order of the lots
             for key in before
         }
-        every = list(product(*([None, *cells] for cells in own)))
+        every: list[LotKey] = list(product(*[[None, *cells] for cells in own]))
         ordered = self._ordered
         if not ordered:
             return heirs, every
         met = self._met(leads)
-
-        def is_present(key: LotKey) -> bool:
-            return tuple([key[index] for index in ordered]) in met
-
-        needed = {every[0], *filter(is_present, every)}
+        present = {key for key in every if tuple([key[index] for index in ordered]) in met}
+        needed = {every[0], *present}
         for key, lot in before.items():
-            mine = list(filter(is_present, heirs[key])) or heirs[key][:1]
-            if any(turnstile.waiting for turnstile in lot.turnstiles.values()):
+            mine = [heir for heir in heirs[key] if heir in present] or heirs[key][:1]
+            if lot.waits:
                 needed.update(mine)
             heirs[key] = [heir for heir in mine if heir in needed] or every[:1]
         return heirs, [key for key in every if key in needed]
-
-    @property
-    def _ordered(self) -> list[int]:
-        """The indexes whose keys have turns."""
-        return [index for index, lane in enumerate(self._turns[1:]) if lane is not None]
 
     def _met(self, leads: list[dict[Cell, Cell]]) -> dict[tuple[Cell | None, ...], dict[Share | None, float]]:
         """What part of the requests is for each combination of lots in the indexes whose keys have turns, by
@@ -321,14 +329,10 @@ class StreamState:
         ordered = self._ordered
         of_table = self._turns[0] is not None
         found: dict[tuple[Cell | None, ...], dict[Share | None, float]] = {}
-        for part, shares in stretches([lane for lane in self._turns if lane is not None]):
+        for part, shares in self._stretches:
             table = shares[0] if self._table else None
-            cells = tuple(
-                [
-                    leads[index].get(share.cell)
-                    for index, share in zip(ordered, shares[of_table:], strict=True)
-                ]
-            )
+            of_indexes = zip(ordered, shares[of_table:], strict=True)
+            cells = tuple([leads[index].get(share.cell) for index, share in of_indexes])
             row = found.setdefault(cells, {})
             row[table] = row.get(table, 0.0) + part
         return found
@@ -365,7 +369,7 @@ class StreamState:
             if (cell := lot.cells[position]) is not None
             and cell not in present
             and cell.partition.state != "retired"
-            and any(turnstile.waiting for turnstile in lot.turnstiles.values())
+            and lot.waits
         }
 
     # --- Time ---------------------------------------------------------------------------------
@@ -405,14 +409,10 @@ class StreamState:
             division.tell(index.note)
 
 
-def _successors(
-    old: Cell | None, cells: Iterable[Cell], known: set[Cell | None], leads: dict[Cell, Cell]
-) -> list[Cell | None]:
-    """After which of these partitions the lots may now be named that have requests of the one that was named
-    after `old`."""
-    if old in leads:
-        return [leads[old]]
-    return [None, *(cell for cell in cells if cell not in known)]
+def _successors(old: Cell | None, new: list[Cell | None], leads: dict[Cell, Cell]) -> list[Cell | None]:
+    """After which partitions the lots may now be named that have requests of the one that was named after
+    `old`: if none has its place, after those that named no lot before."""
+    return [leads[old]] if old in leads else new
 
 
 def _is(one: object, other: object) -> bool:

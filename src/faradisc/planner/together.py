@@ -24,7 +24,7 @@ class Run(NamedTuple):
     """The requests for one key."""
 
     upto: int
-    """Where in 0..ONE they end."""
+    """Where in 0..ONE they end; the last: ONE, whatever rounding has left over."""
     parts: Parts
 
 
@@ -49,9 +49,12 @@ def lane_of(shape: Shape | None, shares: Sequence[Share]) -> Lane | None:
         reached += key.weight
         mine = held.get(key.name)
         if mine is not None:
-            total = sum(weight for _, weight in mine)
+            total = sum([weight for _, weight in mine])
             lane.append(Run(reached, [(share, weight / total) for share, weight in mine]))
-    return lane or None
+    if not lane:
+        return None
+    lane[-1] = lane[-1]._replace(upto=ONE)
+    return lane
 
 
 def stretches(lanes: Sequence[Lane]) -> Iterator[Stretch]:
@@ -60,15 +63,9 @@ def stretches(lanes: Sequence[Lane]) -> Iterator[Stretch]:
     before = 0
     while before < ONE:
         runs = [lane[position] for lane, position in zip(lanes, positions, strict=True)]
-        ends = [
-            ONE if position == len(lane) - 1 else lane[position].upto
-            for lane, position in zip(lanes, positions, strict=True)
-        ]
-        upto = min(ends)
-        for combined in product(*(run.parts for run in runs)):
-            yield (
-                (upto - before) / ONE * prod(part for _, part in combined),
-                tuple(share for share, _ in combined),
-            )
-        positions = [position + (end == upto) for position, end in zip(positions, ends, strict=True)]
+        upto = min([run.upto for run in runs])
+        lasting = (upto - before) / ONE
+        for combined in product(*[run.parts for run in runs]):
+            yield lasting * prod([part for _, part in combined]), tuple([share for share, _ in combined])
+        positions = [position + (run.upto == upto) for position, run in zip(positions, runs, strict=True)]
         before = upto
