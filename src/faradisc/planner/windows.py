@@ -26,11 +26,12 @@ def heed_order(demands: list[Demand], step: Step) -> None:
     """Count out what the gates lose. Requires: they know what is asked of them."""
     turns: dict[CellGate, Turn] = {}
     for demand in demands:
+        first = demand.crowd_first + sum([count for _, count in demand.portions])
+        if not first:
+            continue
         chain = demand.chains[0]
         at_once = chain[1] if len(chain) > 1 else 0.0
-        first = demand.crowd_first
         for share, count in demand.portions:
-            first += count
             _note(turns, share, count * demand.partition_nano, at_once)
         for index in demand.indexes:
             for share, weight in index.parts:
@@ -40,8 +41,8 @@ def heed_order(demands: list[Demand], step: Step) -> None:
 
 
 def _note(turns: dict[CellGate, Turn], share: Share, nano: int, at_once: float) -> None:
-    window = share.window
-    if window is None or not nano:
+    window = share.window if nano else None
+    if window is None:
         return
     begin, end = window
     turn = Turn(begin / ONE, end / ONE, nano, at_once)
