@@ -59,7 +59,7 @@ class Sketch(Generic[Key]):
     def _replace_lightest(self, key: Key, weight: int) -> None:
         heap, weights = self._heap, self._weights
         if not heap:
-            heap.extend((held, position, other) for position, (other, held) in enumerate(weights.items()))
+            heap += [(held, position, other) for position, (other, held) in enumerate(weights.items())]
             heapify(heap)
             self._order = len(heap)
         while True:

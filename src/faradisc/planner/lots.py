@@ -11,8 +11,9 @@ is a lot for each combination.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import accumulate, pairwise, product
+from itertools import accumulate, product
 from math import frexp, prod
+from operator import sub
 from typing import TYPE_CHECKING
 
 from faradisc.capacity.config import HALF_UNIT
@@ -65,9 +66,9 @@ class Lot:
         self._retries = retries
 
     @property
-    def waits(self) -> bool:
-        """Whether anybody will come back."""
-        return any(turnstile.waiting for turnstile in self.turnstiles.values())
+    def waiting(self) -> int:
+        """Requests that will come back."""
+        return sum([turnstile.waiting for turnstile in self.turnstiles.values()])
 
     def turnstile(self, cell: Cell | None) -> Turnstile:
         found = self.turnstiles.get(cell)
@@ -228,12 +229,12 @@ class StreamState:
             weighted = self._in_order(weights)
         else:
             weighted = [
-                prod(weighed[cell] for weighed, cell in zip(weights, lot.cells, strict=True))
+                prod([weighed[cell] for weighed, cell in zip(weights, lot.cells, strict=True)])
                 for lot in self._lots.values()
             ]
         self._upto = [min(round(upto * ONE), ONE) for upto in accumulate(weighted)]
         # What rounding has left belongs to the last lot with requests.
-        last = max(position for position, weight in enumerate(weighted) if weight)
+        last = max([position for position, weight in enumerate(weighted) if weight])
         self._upto[last:] = [ONE] * (len(self._upto) - last)
 
     def _in_order(self, weights: list[dict[Cell | None, float]]) -> list[float]:
@@ -246,7 +247,7 @@ class StreamState:
         found: list[float] = []
         for lot in self._lots.values():
             row = met.get(tuple([lot.cells[index] for index in ordered]), {})
-            rest = prod(weights[index][lot.cells[index]] for index in others)
+            rest = prod([weights[index][lot.cells[index]] for index in others])
             found += [row.get(share, 0.0) * rest for share in places]
         return found
 
@@ -270,7 +271,7 @@ class StreamState:
         for steps in _STEPS:
             leads = [self._lead(position, steps) for position in range(len(self._shares))]
             own = [list(dict.fromkeys(mine.values())) for mine in leads]
-            if prod(len(mine) + 1 for mine in own) <= few:
+            if prod([len(mine) + 1 for mine in own]) <= few:
                 break
         heirs, keys = self._keys(own, leads)
         while len(keys) > most:
@@ -287,11 +288,12 @@ class StreamState:
             return True
         self._lots = {key: before[key] if heirs.get(key) == [key] else Lot(key, self.retries) for key in keys}
         self._weigh()
-        ends = self._upto[self._width - 1 :: self._width]
-        weights = {key: upto - under for key, (under, upto) in zip(keys, pairwise([0, *ends]), strict=True)}
-        for key, old in before.items():
-            if self._lots.get(key) is not old:
-                old.bequeath([(self._lots[heir], weights[heir]) for heir in heirs[key]])
+        gone = [key for key, lot in before.items() if self._lots.get(key) is not lot]
+        if gone:
+            ends = self._upto[self._width - 1 :: self._width]
+            weights = dict(zip(keys, map(sub, ends, [0, *ends]), strict=True))
+            for key in gone:
+                before[key].bequeath([(self._lots[heir], weights[heir]) for heir in heirs[key]])
         return True
 
     def _keys(
@@ -318,7 +320,7 @@ class StreamState:
         needed = {every[0], *present}
         for key, lot in before.items():
             mine = [heir for heir in heirs[key] if heir in present] or heirs[key][:1]
-            if lot.waits:
+            if lot.waiting:
                 needed.update(mine)
             heirs[key] = [heir for heir in mine if heir in needed] or every[:1]
         return heirs, [key for key in every if key in needed]
@@ -369,7 +371,7 @@ class StreamState:
             if (cell := lot.cells[position]) is not None
             and cell not in present
             and cell.partition.state != "retired"
-            and lot.waits
+            and lot.waiting
         }
 
     # --- Time ---------------------------------------------------------------------------------

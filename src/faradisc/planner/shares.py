@@ -88,7 +88,7 @@ class Share:
     @property
     def window(self) -> tuple[int, int] | None:
         """From when to when, of 0..ONE, its keys are asked for, if they follow one another."""
-        if not self._shape.cuts or not self._heavy or not self.weight:
+        if not self.is_in_order or not self._heavy or not self._shape.cuts:
             return None
         return self._shape.window(key for key, _ in self._heavy)
 
@@ -331,7 +331,7 @@ class Division:
         if moved:
             self._earlier.clear()
         else:
-            self._earlier.update((share.cell, share) for share in self.shares)
+            self._earlier.update([(share.cell, share) for share in self.shares])
         self.shares = []
         if moved:
             self._strangers = {}
@@ -342,7 +342,7 @@ class Division:
             if weight:
                 self.shares.append(Share(cell, weight, shape, gates.cell(cell), keys))
                 self._welcome(cell, note)
-        self.shares[0].weight += ONE - sum(share.weight for share in self.shares)
+        self.shares[0].weight += ONE - sum([share.weight for share in self.shares])
         heaviest = sorted(shape.keys, key=lambda key: (-key.weight, key.name))[:FEW_KEYS]
         self.few = [Few(key) for key in heaviest if key.name]
         return self.shares
@@ -359,11 +359,13 @@ class Division:
         if refusals != self._refusals:
             self._refusals = refusals
             self._crowd.tell()
-            quiet = [share for share in self.shares if not share.gate.refuses and share.weight]
-            self._crowd = Crowd(quiet) if quiet and self.is_steady else _NOBODY
-            within = set(self._crowd.shares)
-            self._apart = [share for share in self.shares if share not in within]
-            self._upto = list(accumulate([self._crowd.weight, *(share.weight for share in self._apart)]))
+            self._crowd, self._apart = _NOBODY, self.shares
+            if self.is_steady:
+                quiet = [share for share in self.shares if not share.gate.refuses and share.weight]
+                self._crowd = Crowd(quiet) if quiet else _NOBODY
+                within = set(quiet)
+                self._apart = [share for share in self.shares if share not in within]
+            self._upto = list(accumulate([self._crowd.weight, *[share.weight for share in self._apart]]))
         return self._crowd
 
     @property
