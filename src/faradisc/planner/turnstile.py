@@ -44,8 +44,8 @@ class Turnstile:
     """Requires: `back` is called for every tick while anybody is `waiting`."""
 
     __slots__ = (
-        "_horizon", "_last", "_leans", "_left", "_lost", "_phase", "_refused", "_retries", "_rows", "_served",
-        "leans", "waiting",
+        "_final", "_horizon", "_last", "_leans", "_left", "_lost", "_nobody", "_phase", "_refused",
+        "_retries", "_rows", "_served", "leans", "waiting",
     )  # fmt: skip
 
     def __init__(self, retries: Retries) -> None:
@@ -60,6 +60,9 @@ class Turnstile:
         tick in which they come to its end. None: not at all."""
         self.leans: list[float] | None = None
         """The same of those who have come back and were not pushed yet."""
+        self._final = retries.attempts - 1
+        """Which attempt is the last."""
+        self._nobody = (0,) * retries.attempts
         self._left = [0] * retries.attempts
         """Per attempt: the part of a request that was admitted and not counted yet; negative: that was
         counted and not admitted yet (`relent`)."""
@@ -100,18 +103,12 @@ class Turnstile:
         """First attempts and those who came back: how many attempts they make in this tick, and how many
         are admitted where each is with the probability `ratio`, but no more than `most` now: what is beyond
         that stays at the turnstile."""
-        part = min(int(ratio * RATIO), RATIO)
+        part = int(ratio * RATIO) if ratio < 1.0 else RATIO
         attempts = admitted = self._refused = 0
-        last = len(self._left) - 1
-        again = first
         leans, self.leans = self.leans, None
-        leaning = 0.0
-        for number in range(last + 1):
-            count = again if back is None else again + back[number]
-            again = 0
-            if leans is not None:
-                leaning += leans[number]
-            mine, leaning = leaning, 0.0
+        again = first
+        for number, count in enumerate(self._nobody if back is None else back):
+            count += again
             if not count:
                 continue
             through = self._let_through(
@@ -119,24 +116,24 @@ class Turnstile:
             )
             attempts += count
             admitted += through
-            if through == count:
-                continue
-            if number == last:
-                self._refused = count - through
-                self._lost += self._refused
+            refused = count - through
+            if not refused:
+                again = 0
+            elif number == self._final:
+                self._refused = refused
+                self._lost += refused
                 self._last = (number, None)
             else:
                 # An empty bucket lets through as many at any time: those beyond that are the ones who lean.
-                refused = count - through
-                if not number:
-                    mine += firsts.lean * refused
-                again = self._send_round(number, refused, tick, max(min(mine, refused), -refused))
-                leaning = again * LEAN
+                lean = again * LEAN if number else firsts.lean * refused
+                if leans is not None:
+                    lean += leans[number]
+                again = self._send_round(number, refused, tick, lean)
         return attempts, admitted
 
     def push_through(self, first: int, ratio: float, most: int = ANY) -> tuple[int, int]:
         """The same of a step in which everybody is tried until he is through or gives up."""
-        part = min(int(ratio * RATIO), RATIO)
+        part = int(ratio * RATIO) if ratio < 1.0 else RATIO
         attempts = admitted = 0
         count = first
         for number in range(len(self._left)):
@@ -153,11 +150,13 @@ class Turnstile:
         """So many of those who try for this time, and what is left of one more for the next tick."""
         owed = self._left[number] + count * part
         through = owed >> RATIO_BITS
+        left = owed & _MASK
         if through > count or through > most or through < 0:
             through = max(min(through, count, most), 0)
-        left = owed - (through << RATIO_BITS)
-        self._left[number] = left if left < _KEPT_MOST else _KEPT_MOST
-        self._served[number] += through
+            left = min(owed - (through << RATIO_BITS), _KEPT_MOST)
+        self._left[number] = left
+        if through:
+            self._served[number] += through
         return through
 
     def _send_round(self, number: int, refused: int, tick: int, lean: float) -> int:
@@ -165,31 +164,38 @@ class Turnstile:
         self._phase = phase = (self._phase + _STEP) & _MASK
         rows, horizon = self._rows, self._horizon
         ways = self._retries.ways[number]
-        last = len(ways) - 1
-        if last and lean:
+        scatters = len(ways) > 1
+        if scatters and lean:
             # Who was refused late in this tick comes in the last one that may be, and not in this.
+            if not -refused <= lean <= refused:
+                lean = refused if lean > 0.0 else -refused
             phase -= int(lean * ways[0][1])
-        at_once = sent = 0
-        for position, (later, upto) in enumerate(ways):
-            reached = refused if position == last else (refused * upto + phase) >> RATIO_BITS
+        following = number + 1
+        row: list[int] | None = None
+        at_once = sent = mine = latest = 0
+        for later, upto in ways:
+            reached = (refused * upto + phase) >> RATIO_BITS if upto < CERTAIN else refused
             if reached <= sent:
                 continue
             if later:
-                place = (tick + later) % horizon
-                row = rows[place]
+                latest = later
+                row = rows[(tick + later) % horizon]
                 if row is None:
-                    row = rows[place] = [0] * len(self._left)
-                row[number + 1] += reached - sent
-                if position and position == last:
-                    leans = self._leans[place]
-                    if leans is None:
-                        leans = self._leans[place] = [0.0] * len(self._left)
-                    leans[number + 1] -= (reached - sent) * LEAN
-                self._refused = reached - sent
-                self._last = (number, row)
+                    row = rows[(tick + later) % horizon] = [0] * len(self._left)
+                mine = reached - sent
+                row[following] += mine
             else:
                 at_once = reached
             sent = reached
+        if row is not None:
+            self._refused = mine
+            self._last = (number, row)
+            if scatters and latest == ways[-1][0]:
+                place = (tick + latest) % horizon
+                leans = self._leans[place]
+                if leans is None:
+                    leans = self._leans[place] = [0.0] * len(self._left)
+                leans[following] -= mine * LEAN
         self.waiting += refused - at_once
         return at_once
 
