@@ -26,23 +26,25 @@ _EMPTY = 0.95
 """A partition that is charged this part of what it has, or more, may be what stops requests."""
 
 
-def blame(demand: Demand) -> None:
-    """Blame the gates of a demand. Requires: its passages."""
-    attempts = admitted = 0
+def blame(demand: Demand, attempts: int, admitted: int) -> None:
+    """Blame the gates of a demand. Requires: its passages, which make so many attempts together, of which so
+    many are admitted."""
+    if not attempts:
+        return
     alike = [0.0] * len(demand.indexes)
     for passage in demand.passages:
-        attempts += passage.attempts
-        admitted += passage.admitted
         share = passage.share
         if share is None:
             _blame_crowd(demand, passage)
         elif passage.admitted < passage.attempts:
-            with_indexes = [_is_alike(demand, passage, share, index) for index in demand.indexes]
-            _blame_table(demand, passage, share, max(with_indexes, default=0.0))
-            alike = [sum_ + part * passage.attempts for sum_, part in zip(alike, with_indexes, strict=True)]
-    if attempts:
-        for index, part in zip(demand.indexes, alike, strict=True):
-            _blame_index(index, attempts, admitted / attempts, part / attempts)
+            most = 0.0
+            for position, index in enumerate(demand.indexes):
+                part = _is_alike(demand, passage, share, index)
+                alike[position] += part * passage.attempts
+                most = max(most, part)
+            _blame_table(demand, passage, share, most)
+    for position, index in enumerate(demand.indexes):
+        _blame_index(index, attempts, admitted / attempts, alike[position] / attempts)
 
 
 def _blame_crowd(demand: Demand, passage: Passage) -> None:
@@ -75,16 +77,19 @@ def _blame_index(index: IndexDemand, attempts: int, through_all: float, alike: f
     """Refusals of an index. One that is out of units together with its table is out of them whenever
     the table is."""
     note = index.charge.note
-    ratio = index.lane_ratio
-    if index.gate.binds:
-        ratio = min(ratio, through_all)
-    refuse_whole(note, index.gate.cause, round(attempts * (1 - ratio)))
+    gate = index.gate
+    if gate.tight:
+        ratio = index.lane_ratio
+        if gate.binds:
+            ratio = min(ratio, through_all)
+        refuse_whole(note, gate.cause, round(attempts * (1 - ratio)))
     for share, weight in index.parts:
         ratio = share.gate.ratio
-        ratio -= (ratio - min(through_all, ratio)) * alike
+        if alike and through_all < ratio:
+            ratio -= (ratio - through_all) * alike
         if ratio >= 1:
             continue
-        part = int(attempts * index.gate.ratio * weight * (1 - ratio) * RATIO)
+        part = int(attempts * gate.ratio * weight * (1 - ratio) * RATIO)
         refused, share.refused_left[1] = divmod(share.refused_left[1] + part, RATIO)
         refuse_at(note, share.cell, refused)
         share.denied += refused

@@ -224,9 +224,9 @@ class FluidEngine:
                 cuts.update(index.keys.shape(second, *state.among).cuts)
                 lane = index.note.lane
                 asked[lane] = asked.get(lane, 0) + count * division.nano
-        if not cuts or all(nano <= _least(lane) for lane, nano in asked.items()):
-            return []
-        return sorted(cuts)
+        if cuts and any(_lacks(lane, nano) for lane, nano in asked.items()):
+            return sorted(cuts)
+        return []
 
     def _run(self, step: Step, batches: list[Batch]) -> list[StreamState]:
         """Let requests through. Returns: the streams that take part, charged, except in a long step."""
@@ -251,7 +251,7 @@ class FluidEngine:
         else:
             for demand in demands:
                 self._serve_all(demand)
-        states = list({demand.state.number: demand.state for demand in demands}.values())
+        states = list(dict.fromkeys([demand.state for demand in demands]))
         for state in states:
             state.settle()
         if not step.is_long:
@@ -318,6 +318,7 @@ class FluidEngine:
         state.follow(shares, of_indexes)
         if count and not step.is_long:
             offer_all(state, count)
+        lanes = [self._gates.lane(index.note) for index in stream.indexes]
         demands: list[Demand] = []
         back_at = None if step.is_long else self._ticks
         for lot, first, portions, back in state.lots(count, back_at, step.rest):
@@ -334,7 +335,7 @@ class FluidEngine:
             if back:
                 _return(demand, back, shares, self._gates)
             demand.indexes = [
-                IndexDemand(index, state.parts(lot, position), self._gates.lane(index.note))
+                IndexDemand(index, state.parts(lot, position), lanes[position])
                 for position, index in enumerate(stream.indexes)
             ]
             demands.append(demand)
@@ -372,28 +373,36 @@ class FluidEngine:
     @staticmethod
     def _take_of_index(state: StreamState, index: IndexDemand, admitted: int) -> None:
         """Divide admitted writes over the index's partitions, in proportion to what each lets through."""
-        parts = [weight * share.gate.ratio * index.tilt(share.gate) for share, weight in index.parts]
-        total = sum(parts)
-        if not total or not admitted:
+        if not admitted:
             return
-        rest = admitted
-        last = len(parts) - 1
-        for position, ((share, _), part) in enumerate(zip(index.parts, parts, strict=True)):
-            owed = share.owed + admitted * int(part / total * RATIO)
-            count = rest if position == last else max(min(owed // RATIO, rest), 0)
-            share.owed = owed - count * RATIO
-            rest -= count
-            share.taken += count
+        if len(index.parts) == 1:
+            only, weight = index.parts[0]
+            if not weight * only.gate.ratio * index.tilt(only.gate):
+                return
+            only.taken += admitted
+        else:
+            parts = [weight * share.gate.ratio * index.tilt(share.gate) for share, weight in index.parts]
+            total = sum(parts)
+            if not total:
+                return
+            rest = admitted
+            last = len(parts) - 1
+            for position, (share, _) in enumerate(index.parts):
+                owed = share.owed + admitted * int(parts[position] / total * RATIO)
+                count = rest if position == last else max(min(owed // RATIO, rest), 0)
+                share.owed = owed - count * RATIO
+                rest -= count
+                share.taken += count
         state.flow.write_half += admitted * index.charge.half_units
 
     # --- Where something is short -------------------------------------------------------------
 
     def _let_through(self, demand: Demand, step: Step) -> None:
         """Let through what the ratios allow."""
-        tick = self._ticks
+        tick, is_long = self._ticks, step.is_long
         whole = demand.gate.ratio
         through = demand.index_ratio()
-        lifts = demand.lifts()
+        lifts = demand.lifts() if demand.in_flocks else None
         most = demand.most
         crowd = demand.state.division.crowd(self._gates.refusals)
         together, portions = demand.crowd_first, demand.portions
@@ -403,9 +412,11 @@ class FluidEngine:
         for position, (share, first) in enumerate(portions):
             turnstile = demand.lot.turnstile(share.cell)
             base = whole * share.gate.ratio
-            ratio = base * through * lifts.get(share.gate, 1.0)
+            ratio = base * through
+            if lifts is not None:
+                ratio *= lifts.get(share.gate, 1.0)
             may = min(share.gate.most, most)
-            if step.is_long:
+            if is_long:
                 attempts, admitted = turnstile.push_through(first, ratio, may)
             else:
                 back, firsts = demand.back.get(position), demand.firsts.get(position, EVEN)
@@ -416,7 +427,7 @@ class FluidEngine:
             demand.passages.append(Passage(share, turnstile, attempts, admitted, base))
         if crowd.shares:
             turnstile = demand.lot.turnstile(None)
-            if step.is_long:
+            if is_long:
                 attempts, admitted = turnstile.push_through(together, whole * through, most)
             else:
                 attempts, admitted = turnstile.push(together, demand.crowd_back, whole * through, tick, most)
@@ -452,7 +463,7 @@ class FluidEngine:
         for index in demand.indexes:
             index.charge.note.second_offered += attempts_total * index.charge.half_units
             self._take_of_index(state, index, admitted_total)
-        blame(demand)
+        blame(demand, attempts_total, admitted_total)
 
 
 def _charge(step: Step, states: Iterable[StreamState], begin: int, end: int) -> None:
@@ -474,12 +485,13 @@ def _seconds(lasting_ns: int) -> int:
     return -(-lasting_ns // SECOND_NS)
 
 
-def _least(lane: Lane) -> float:
-    """Nano-units a second that even the smallest partition can serve."""
-    return UNIT * min(
-        min(cell.rate, cell.share.rate / cell.share.scale) if cell.share is not None else cell.rate
-        for cell in lane.cells
-    )
+def _lacks(lane: Lane, nano: int) -> bool:
+    """Whether there is a partition that cannot serve so many nano-units a second."""
+    for cell in lane.cells:
+        share = cell.share
+        if nano > UNIT * cell.rate or (share is not None and nano > UNIT * (share.rate / share.scale)):
+            return True
+    return False
 
 
 def offer_all(state: StreamState, count: int) -> None:
