@@ -11,6 +11,7 @@ the core can tell: a minute in which a throttled table used less than its rate l
 from __future__ import annotations
 
 from heapq import heapify, heappop, heapreplace
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from faradisc.planner.shares import Share
     from faradisc.planner.turnstile import Turnstile
 
+_most = attrgetter("most")
 _FILL_MOST = 64
 """More requests than rounding can leave over are no rounding."""
 
@@ -45,10 +47,12 @@ def fill(demands: list[Demand]) -> None:
     waiting: list[tuple[int, int, Passage, list[Gate]]] = []
     for demand in demands:
         common = [demand.gate, *demand.beyond]
-        room = any(map(_has_room, common))
+        if _room(common) <= 0:
+            continue
+        stops = any(map(_stops, common))
         for passage in demand.passages:
             own = None if passage.share is None else passage.share.gate
-            if room or (own is not None and _has_room(own)):
+            if stops or (own is not None and _stops(own)):
                 owed = passage.turnstile.owes
                 if owed is not None:
                     gates = common if own is None else [*common, own]
@@ -58,7 +62,7 @@ def fill(demands: list[Demand]) -> None:
     while waiting and filled < _FILL_MOST:
         _, position, passage, gates = waiting[0]
         # Gates have less and less: who finds no room finds none later.
-        if min([gate.most for gate in gates]) <= 0 or not any(map(_has_room, gates)):
+        if _room(gates) <= 0:
             heappop(waiting)
             continue
         filled += 1
@@ -73,6 +77,12 @@ def fill(demands: list[Demand]) -> None:
             heapreplace(waiting, (-owed, position, passage, gates))
 
 
-def _has_room(gate: Gate) -> bool:
-    """Whether a gate that stops requests could let another one through."""
-    return gate.whole and gate.most > 0 and gate.binds
+def _room(gates: list[Gate]) -> int:
+    """How many more could pass all of them."""
+    most: int = min(map(_most, gates))
+    return most
+
+
+def _stops(gate: Gate) -> bool:
+    """Whether it is this gate that stops requests, and exactly as many pass as find it open."""
+    return gate.whole and gate.binds
