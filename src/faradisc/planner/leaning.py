@@ -11,9 +11,8 @@ it. Where keys change every few seconds, plans were up to 1.6 % off without.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from operator import mul
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from faradisc.planner.retries import LEAN
 from faradisc.planner.turnstile import Firsts
@@ -30,42 +29,44 @@ _ROUNDS = 3
 """In so many of them it is found out how many are refused, who depend on how many of those come back."""
 
 
-class Ebb(NamedTuple):
+class Ebb:
     """What a partition is asked for by those who come back, nobody coming for the first time."""
 
-    nano: float
-    """Nano-units."""
-    lean: float
-    """Nano-units times -1..1."""
-    again: float
-    """Of them what comes back once more within the second, if it is refused."""
-    cost: int
-    """Nano-units of one request."""
+    __slots__ = ("again", "lean", "nano")
 
-    def and_also(self, other: Ebb) -> Ebb:
-        return Ebb(
-            self.nano + other.nano,
-            self.lean + other.lean,
-            self.again + other.again,
-            max(self.cost, other.cost),
-        )
+    def __init__(self, nano: float = 0, lean: float = 0.0, again: float = 0.0) -> None:
+        self.nano = nano
+        """Nano-units."""
+        self.lean = lean
+        """Nano-units times -1..1."""
+        self.again = again
+        """Of them what comes back once more within the second, if it is refused."""
+
+    def add(self, other: Ebb, times: int = 1) -> None:
+        self.nano += other.nano * times
+        self.lean += other.lean * times
+        self.again += other.again * times
 
 
 def heed_leaning(demands: list[Demand], step: Step) -> None:
     """Count out what is of no use to those who come back, and see how far those lean who are refused at once.
     Requires: gates know what is asked of them, and `heed_order`."""
     ebbs: dict[CellGate, Ebb] = {}
-    flowing = {gate for demand in demands for gate in _flowing(demand)}
+    flowing: set[CellGate] = set()
+    for demand in demands:
+        _see_flowing(demand, flowing)
     for demand in demands:
         if demand.state.retries.scattered:
             wholes = _wholes(demand)
             _see_firsts(demand, wholes, step)
-            _see_ebbs(demand, wholes, flowing, ebbs)
+            if demand.returning:
+                _see_ebbs(demand, wholes, flowing, ebbs)
     for gate, ebb in ebbs.items():
         if ebb.nano and ebb.lean < 0.0:
             income = gate.cell.rate * step.lasting_ns
-            passing = passing_of(ebb, max(gate.cell.balance(step.now), 0), income, gate.available)
-            gate.available = max(min(gate.available, int(passing)), 0)
+            passing = int(passing_of(ebb, max(gate.cell.balance(step.now), 0), income, gate.available))
+            if passing < gate.available:
+                gate.available = max(passing, 0)
 
 
 def _wholes(demand: Demand) -> list[tuple[IndexDemand, Share]]:
@@ -96,53 +97,39 @@ def _see_ebbs(
     ebbs: dict[CellGate, Ebb],
 ) -> None:
     """Learn what the partitions are asked for by those who come back, where nobody else asks."""
-    waiting: list[tuple[Cell | None, list[int]]] = []
+    waiting = Ebb()
     for position, back in demand.back.items():
         share = demand.portions[position][0]
+        mine = _ebb(demand, share.cell, back)
+        waiting.add(mine)
         if share.gate not in flowing:
-            _add(ebbs, share.gate, _ebb(demand, ((share.cell, back),)), demand.partition_nano)
-        waiting.append((share.cell, back))
-    asked = [(whole.gate, index.nano) for index, whole in wholes if index.nano and whole.gate not in flowing]
-    if asked:
-        if demand.crowd_back is not None:
-            waiting.append((None, demand.crowd_back))
-        ebb = _ebb(demand, waiting)
-        for gate, nano in asked:
-            _add(ebbs, gate, ebb, nano)
+            ebbs.setdefault(share.gate, Ebb()).add(mine, demand.partition_nano)
+    if demand.crowd_back is not None:
+        waiting.add(_ebb(demand, None, demand.crowd_back))
+    for index, whole in wholes:
+        if index.nano and whole.gate not in flowing:
+            ebbs.setdefault(whole.gate, Ebb()).add(waiting, index.nano)
 
 
-def _ebb(demand: Demand, waiting: Iterable[tuple[Cell | None, list[int]]]) -> Ebb:
-    """Those who come back to some partitions or to the crowd; a request for a nano-unit."""
-    again = demand.state.retries.again
-    total = 0
-    lean = come_again = 0.0
-    for cell, back in waiting:
-        leans = demand.lot.turnstile(cell).leans
-        total += sum(back)
-        come_again += sum(map(mul, back, again))
-        if leans is not None:
-            lean += sum(leans)
-    return Ebb(total, lean, come_again, 1)
+def _ebb(demand: Demand, cell: Cell | None, back: list[int]) -> Ebb:
+    """Those who come back to a partition or to the crowd; a request for a nano-unit."""
+    leans = demand.lot.turnstile(cell).leans
+    lean = 0.0 if leans is None else sum(leans)
+    return Ebb(sum(back), lean, sum(map(mul, back, demand.state.retries.again)))
 
 
-def _add(ebbs: dict[CellGate, Ebb], gate: CellGate, ebb: Ebb, nano: int) -> None:
-    mine = Ebb(ebb.nano * nano, ebb.lean * nano, ebb.again * nano, nano)
-    before = ebbs.get(gate)
-    ebbs[gate] = mine if before is None else before.and_also(mine)
-
-
-def _flowing(demand: Demand) -> Iterator[CellGate]:
-    """The partitions for which requests come for the first time, or together."""
+def _see_flowing(demand: Demand, flowing: set[CellGate]) -> None:
+    """See for which partitions requests come for the first time, or together."""
     first = demand.crowd_first
     scattered = demand.state.retries.scattered
     for share, count in demand.portions:
         first += count
         if count or not scattered:
-            yield share.gate
+            flowing.add(share.gate)
     if first or not scattered:
         for index in demand.indexes:
             for share, _ in index.parts:
-                yield share.gate
+                flowing.add(share.gate)
 
 
 def passing_of(ebb: Ebb, held: int, income: int, available: int) -> float:
@@ -154,7 +141,9 @@ def passing_of(ebb: Ebb, held: int, income: int, available: int) -> float:
         again = refused * at_once
         whole = asked + again
         # So many come at the beginning and at the end, by the second, were it as many all the time.
-        slope = min(max(3 * (ebb.lean + again * LEAN), -whole), whole)
+        slope = 3 * (ebb.lean + again * LEAN)
+        if not -whole <= slope <= whole:
+            slope = whole if slope > 0.0 else -whole
         begin, end = whole - slope, whole + slope
         if not begin > income > end:
             return available

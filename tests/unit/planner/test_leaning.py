@@ -111,11 +111,11 @@ def test_heirs_know_who_comes_early() -> None:
 
 def test_what_flows_in_when_fewer_come_is_of_no_use_to_those_before() -> None:
     """The number falls from 300 a second to 100, and 200 pass: the first half of the second refuses 25."""
-    ebb = Ebb(200.0, -200.0 / 6, 0.0, 1)
+    ebb = Ebb(200.0, -200.0 / 6, 0.0)
     assert passing_of(ebb, 0, 200, 200) == pytest.approx(175)
     assert passing_of(ebb, 25, 200, 200) == pytest.approx(200)
     # Of those who are refused a part comes back within the second.
-    assert 175 < passing_of(ebb._replace(again=100.0), 0, 200, 200) < 200
+    assert 175 < passing_of(Ebb(200.0, -200.0 / 6, 100.0), 0, 200, 200) < 200
     # It never has too much, or never too little.
     assert passing_of(ebb, 0, 310, 310) == 310
     assert passing_of(ebb, 0, 90, 90) == 90
