@@ -64,7 +64,8 @@ def heed_leaning(demands: list[Demand], step: Step) -> None:
     for gate, ebb in ebbs.items():
         if ebb.nano and ebb.lean < 0.0:
             income = gate.cell.rate * step.lasting_ns
-            passing = int(passing_of(ebb, max(gate.cell.balance(step.now), 0), income, gate.available))
+            held = gate.cell.balance(step.now)
+            passing = int(passing_of(ebb, held if held > 0 else 0, income, gate.available))
             if passing < gate.available:
                 gate.available = max(passing, 0)
 
@@ -136,7 +137,7 @@ def passing_of(ebb: Ebb, held: int, income: int, available: int) -> float:
     """How much of what is asked for passes a bucket that holds so much and earns so much in the step, if no
     more than `available` does."""
     asked, at_once = ebb.nano, ebb.again / ebb.nano
-    refused = max(asked - available, 0.0)
+    refused = asked - available if asked > available else 0.0
     for _ in range(_ROUNDS):
         again = refused * at_once
         whole = asked + again
@@ -148,7 +149,7 @@ def passing_of(ebb: Ebb, held: int, income: int, available: int) -> float:
         if not begin > income > end:
             return available
         early = (begin - income) ** 2 / (2 * (begin - end))
-        refused = max(early - held, 0.0)
+        refused = early - held if early > held else 0.0
     return asked - refused * (1.0 - at_once)
 
 

@@ -62,7 +62,8 @@ class Turnstile:
         """The same of those who have come back and were not pushed yet."""
         self._final = retries.attempts - 1
         """Which attempt is the last."""
-        self._nobody = (0,) * retries.attempts
+        self._nobody = [0] * retries.attempts
+        """Who comes, per attempt, if nobody does."""
         self._left = [0] * retries.attempts
         """Per attempt: the part of a request that was admitted and not counted yet; negative: that was
         counted and not admitted yet (`relent`)."""
@@ -151,8 +152,9 @@ class Turnstile:
         owed = self._left[number] + count * part
         through = owed >> RATIO_BITS
         left = owed & _MASK
-        if through > count or through > most or through < 0:
-            through = max(min(through, count, most), 0)
+        limit = count if count < most else most
+        if not 0 <= through <= limit:
+            through = limit if through > 0 < limit else 0
             left = min(owed - (through << RATIO_BITS), _KEPT_MOST)
         self._left[number] = left
         if through:
@@ -164,12 +166,13 @@ class Turnstile:
         self._phase = phase = (self._phase + _STEP) & _MASK
         rows, horizon = self._rows, self._horizon
         ways = self._retries.ways[number]
-        scatters = len(ways) > 1
+        earliest = ways[0][1]
+        scatters = earliest < CERTAIN
         if scatters and lean:
             # Who was refused late in this tick comes in the last one that may be, and not in this.
             if not -refused <= lean <= refused:
                 lean = refused if lean > 0.0 else -refused
-            phase -= int(lean * ways[0][1])
+            phase -= int(lean * earliest)
         following = number + 1
         row: list[int] | None = None
         at_once = sent = mine = latest = 0
@@ -181,7 +184,7 @@ class Turnstile:
                 latest = later
                 row = rows[(tick + later) % horizon]
                 if row is None:
-                    row = rows[(tick + later) % horizon] = [0] * len(self._left)
+                    row = rows[(tick + later) % horizon] = self._nobody.copy()
                 mine = reached - sent
                 row[following] += mine
             else:
@@ -215,7 +218,8 @@ class Turnstile:
             self.waiting -= 1
         self._refused -= 1
         self._served[number] += 1
-        self._left[number] = max(self._left[number] - RATIO, -RATIO)
+        left = self._left[number]
+        self._left[number] = left - RATIO if left > 0 else -RATIO
 
     def bequeath(self, heirs: list[Turnstile], upto: list[int]) -> None:
         """Divide all who wait, by weights that are summed up, among the turnstiles that take this one's
