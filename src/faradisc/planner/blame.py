@@ -61,14 +61,19 @@ def _blame_table(demand: Demand, passage: Passage, share: Share, alike: float) -
     refused = attempts - admitted
     if demand.indexes:
         # Not all of them were refused here.
-        base -= (base - min(admitted / attempts, base)) * alike
+        passing = admitted / attempts
+        if passing < base:
+            base -= (base - passing) * alike
         part = int(attempts * (1 - base) * RATIO)
         refused, share.refused_left[1] = divmod(share.refused_left[1] + part, RATIO)
     if refused:
-        whole = 0.0 if base >= 1 else (1 - demand.gate.ratio) / (1 - base)
-        first, share.refused_left[0] = divmod(share.refused_left[0] + refused * int(whole * RATIO), RATIO)
-        first = min(first, refused)
-        refuse_whole(note, demand.gate.cause, first)
+        gate = demand.gate
+        first = 0
+        if gate.ratio < 1 and base < 1:
+            whole = (1 - gate.ratio) / (1 - base)
+            first, share.refused_left[0] = divmod(share.refused_left[0] + refused * int(whole * RATIO), RATIO)
+            first = min(first, refused)
+            refuse_whole(note, gate.cause, first)
         refuse_at(note, share.cell, refused - first)
     share.denied += attempts - admitted
 
@@ -103,7 +108,7 @@ def _is_alike(demand: Demand, passage: Passage, share: Share, index: IndexDemand
         return 0.0
     mine = passage.admitted * demand.partition_nano / share.gate.load
     theirs = passage.admitted * index.nano / other.load
-    return min(mine, 1.0) * min(theirs, 1.0)
+    return (mine if mine < 1.0 else 1.0) * (theirs if theirs < 1.0 else 1.0)
 
 
 def _is_empty(gate: Gate) -> bool:
