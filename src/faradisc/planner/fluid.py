@@ -27,7 +27,7 @@ from operator import add
 
 from faradisc.capacity.admission import Lane
 from faradisc.capacity.config import HALF_UNIT, SECOND_NS, UNIT
-from faradisc.capacity.partitions import Partition
+from faradisc.capacity.partitions import Cell, Partition
 from faradisc.planner.balance import balance, crowds_of, overdraw
 from faradisc.planner.blame import blame
 from faradisc.planner.demands import Demand, IndexDemand
@@ -318,7 +318,10 @@ class FluidEngine:
         state.follow(shares, of_indexes)
         if count and not step.is_long:
             offer_all(state, count)
-        lanes = [self._gates.lane(index.note) for index in stream.indexes]
+        asked = [
+            (index, position, self._gates.lane(index.note)) for position, index in enumerate(stream.indexes)
+        ]
+        present: dict[Cell, Share] = {}
         demands: list[Demand] = []
         back_at = None if step.is_long else self._ticks
         for lot, first, portions, back in state.lots(count, back_at, step.rest):
@@ -333,10 +336,10 @@ class FluidEngine:
                 cell = max(shares, key=_weight).cell
                 back[cell] = list(map(add, back.get(cell) or [0] * len(together), together))
             if back:
-                _return(demand, back, shares, self._gates)
+                present = present or {share.cell: share for share in shares}
+                _return(demand, back, present, self._gates)
             demand.indexes = [
-                IndexDemand(index, state.parts(lot, position), lanes[position])
-                for position, index in enumerate(stream.indexes)
+                IndexDemand(index, state.parts(lot, position), gate) for index, position, gate in asked
             ]
             demands.append(demand)
         return demands
@@ -348,7 +351,9 @@ class FluidEngine:
         total = demand.crowd_first + sum(count for _, count in demand.portions)
         if demand.crowd is not None:
             demand.crowd.taken += demand.crowd_first
-        self._take(state, demand.portions, total)
+        for share, count in demand.portions:
+            share.taken += count
+        self._use(state, total)
         state.asked += total
         state.stream.note.second_offered += total * state.stream.half_units
         flow = state.flow
@@ -361,9 +366,8 @@ class FluidEngine:
             self._take_of_index(state, index, total)
 
     @staticmethod
-    def _take(state: StreamState, portions: list[tuple[Share, int]], admitted: int) -> None:
-        for share, count in portions:
-            share.taken += count
+    def _use(state: StreamState, admitted: int) -> None:
+        """Count the units that so many requests take from the table."""
         half_units = admitted * state.stream.half_units
         if state.stream.note.writes:
             state.flow.write_half += half_units
@@ -411,17 +415,18 @@ class FluidEngine:
         through_all = 0
         for position, (share, first) in enumerate(portions):
             turnstile = demand.lot.turnstile(share.cell)
-            base = whole * share.gate.ratio
+            gate = share.gate
+            base = whole * gate.ratio
             ratio = base * through
             if lifts is not None:
-                ratio *= lifts.get(share.gate, 1.0)
-            may = min(share.gate.most, most)
+                ratio *= lifts.get(gate, 1.0)
+            may = gate.most if gate.most < most else most
             if is_long:
                 attempts, admitted = turnstile.push_through(first, ratio, may)
             else:
                 back, firsts = demand.back.get(position), demand.firsts.get(position, EVEN)
                 attempts, admitted = turnstile.push(first, back, ratio, tick, may, firsts=firsts)
-            share.gate.most -= admitted
+            gate.most -= admitted
             most -= admitted
             through_all += admitted
             demand.passages.append(Passage(share, turnstile, attempts, admitted, base))
@@ -443,7 +448,6 @@ class FluidEngine:
         state = demand.state
         flow, stream = state.flow, state.stream
         crowd = state.division.crowd(self._gates.refusals)
-        charged: list[tuple[Share, int]] = []
         attempts_total = admitted_total = 0
         for passage in demand.passages:
             admitted = passage.admitted
@@ -452,9 +456,9 @@ class FluidEngine:
             if passage.share is None:
                 crowd.taken += admitted
                 crowd.denied += passage.attempts - admitted
-            elif admitted:
-                charged.append((passage.share, admitted))
-        self._take(state, charged, admitted_total)
+            else:
+                passage.share.taken += admitted
+        self._use(state, admitted_total)
         state.asked += attempts_total
         flow.attempts += attempts_total
         flow.admitted += admitted_total
@@ -522,16 +526,16 @@ def _weight(share: Share) -> int:
     return share.weight
 
 
-def _return(demand: Demand, back: Back, shares: list[Share], gates: Gates) -> None:
-    """Put requests that come back to their partitions; those of a partition that has split to all."""
+def _return(demand: Demand, back: Back, present: dict[Cell, Share], gates: Gates) -> None:
+    """Put requests that come back to their partitions, of which these are present; those of a partition that
+    has split to all."""
     positions = {share.cell: position for position, (share, _) in enumerate(demand.portions)}
     crowd = set() if demand.crowd is None else {share.cell for share in demand.crowd.shares}
-    present = {share.cell: share for share in shares}
     for cell, counts in back.items():
         assert cell is not None
         there = cell
         if cell not in present and cell.partition.state == "retired":
-            there = _child_of(cell.partition, shares).cell
+            there = _child_of(cell.partition, list(present.values())).cell
         if there not in positions and there not in crowd:
             positions[there] = len(demand.portions)
             share = present.get(there) or demand.state.division.stranger(there, gates)
