@@ -19,7 +19,7 @@ from faradisc.planner.turnstile import Firsts
 
 if TYPE_CHECKING:
     from faradisc.capacity.partitions import Cell
-    from faradisc.planner.demands import Demand, IndexDemand
+    from faradisc.planner.demands import Demand
     from faradisc.planner.gates import CellGate
     from faradisc.planner.shares import Share
     from faradisc.planner.steps import Step
@@ -51,16 +51,18 @@ class Ebb:
 def heed_leaning(demands: list[Demand], step: Step) -> None:
     """Count out what is of no use to those who come back, and see how far those lean who are refused at once.
     Requires: gates know what is asked of them, and `heed_order`."""
+    scattered = [demand for demand in demands if demand.state.retries.scattered]
+    if not scattered:
+        return
     ebbs: dict[CellGate, Ebb] = {}
     flowing: set[CellGate] = set()
     for demand in demands:
         _see_flowing(demand, flowing)
-    for demand in demands:
-        if demand.state.retries.scattered:
-            wholes = _wholes(demand)
-            _see_firsts(demand, wholes, step)
-            if demand.returning:
-                _see_ebbs(demand, wholes, flowing, ebbs)
+    for demand in scattered:
+        if demand.portions:
+            _see_firsts(demand, step)
+        if demand.returning:
+            _see_ebbs(demand, flowing, ebbs)
     for gate, ebb in ebbs.items():
         if ebb.nano and ebb.lean < 0.0:
             income = gate.cell.rate * step.lasting_ns
@@ -70,18 +72,14 @@ def heed_leaning(demands: list[Demand], step: Step) -> None:
                 gate.available = max(passing, 0)
 
 
-def _wholes(demand: Demand) -> list[tuple[IndexDemand, Share]]:
-    """The partitions of indexes that all requests are for."""
-    return [(index, index.parts[0][0]) for index in demand.indexes if len(index.parts) == 1]
-
-
-def _see_firsts(demand: Demand, wholes: list[tuple[IndexDemand, Share]], step: Step) -> None:
+def _see_firsts(demand: Demand, step: Step) -> None:
     """Learn what those are up against who come for the first time, from the gate that refuses most of
     them."""
+    wholes = [index.parts[0][0] for index in demand.indexes if len(index.parts) == 1]
     for position, (share, count) in enumerate(demand.portions):
         if not count:
             continue
-        shares = [share, *(whole for _, whole in wholes)]
+        shares = [share, *wholes]
         for each in shares:
             each.gate.run_dry(step.now, step.lasting_ns)
         tightest = min(shares, key=_part)
@@ -91,25 +89,29 @@ def _see_firsts(demand: Demand, wholes: list[tuple[IndexDemand, Share]], step: S
             demand.firsts[position] = Firsts(gate.lean, int(count * gate.sure))
 
 
-def _see_ebbs(
-    demand: Demand,
-    wholes: list[tuple[IndexDemand, Share]],
-    flowing: set[CellGate],
-    ebbs: dict[CellGate, Ebb],
-) -> None:
-    """Learn what the partitions are asked for by those who come back, where nobody else asks."""
+def _see_ebbs(demand: Demand, flowing: set[CellGate], ebbs: dict[CellGate, Ebb]) -> None:
+    """Learn what the partitions are asked for by those who come back, where nobody else asks; of indexes
+    those that all of them are for."""
+    wholes: list[tuple[CellGate, int]] = []
+    for index in demand.indexes:
+        if index.nano and len(index.parts) == 1:
+            gate = index.parts[0][0].gate
+            if gate not in flowing:
+                wholes.append((gate, index.nano))
     waiting = Ebb()
     for position, back in demand.back.items():
         share = demand.portions[position][0]
-        mine = _ebb(demand, share.cell, back)
-        waiting.add(mine)
-        if share.gate not in flowing:
-            ebbs.setdefault(share.gate, Ebb()).add(mine, demand.partition_nano)
-    if demand.crowd_back is not None:
-        waiting.add(_ebb(demand, None, demand.crowd_back))
-    for index, whole in wholes:
-        if index.nano and whole.gate not in flowing:
-            ebbs.setdefault(whole.gate, Ebb()).add(waiting, index.nano)
+        alone = share.gate not in flowing
+        if alone or wholes:
+            mine = _ebb(demand, share.cell, back)
+            waiting.add(mine)
+            if alone:
+                ebbs.setdefault(share.gate, Ebb()).add(mine, demand.partition_nano)
+    if wholes:
+        if demand.crowd_back is not None:
+            waiting.add(_ebb(demand, None, demand.crowd_back))
+        for gate, nano in wholes:
+            ebbs.setdefault(gate, Ebb()).add(waiting, nano)
 
 
 def _ebb(demand: Demand, cell: Cell | None, back: list[int]) -> Ebb:
