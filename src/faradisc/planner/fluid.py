@@ -323,10 +323,11 @@ class FluidEngine:
         ]
         present: dict[Cell, Share] = {}
         demands: list[Demand] = []
-        back_at = None if step.is_long else self._ticks
+        is_long = step.is_long
+        back_at = None if is_long else self._ticks
         for lot, first, portions, back in state.lots(count, back_at, step.rest):
             demand = Demand(state, lot, portions)
-            if step.is_long:
+            if is_long:
                 demand.chains = state.retries.whole_chains
                 demand.tries = state.retries.attempts
             together = back.pop(None, None)
@@ -424,7 +425,8 @@ class FluidEngine:
             if is_long:
                 attempts, admitted = turnstile.push_through(first, ratio, may)
             else:
-                back, firsts = demand.back.get(position), demand.firsts.get(position, EVEN)
+                back = demand.back.get(position)
+                firsts = demand.firsts.get(position, EVEN) if demand.firsts else EVEN
                 attempts, admitted = turnstile.push(first, back, ratio, tick, may, firsts=firsts)
             gate.most -= admitted
             most -= admitted

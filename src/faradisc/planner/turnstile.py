@@ -80,15 +80,18 @@ class Turnstile:
     def back(self, tick: int, part: float = 1.0) -> list[int] | None:
         """Those who come back in this tick, per attempt, or such a part of them. They wait no more."""
         position = tick % self._horizon
-        row, self._rows[position] = self._rows[position], None
+        row = self._rows[position]
+        if row is None:
+            self.leans = None
+            return None
+        self._rows[position] = None
         self.leans, self._leans[position] = self._leans[position], None
-        if row is not None and part < 1.0:
+        if part < 1.0:
             self.leans = None
             taken = [int(count * part) for count in row]
             self._rows[position] = list(map(sub, row, taken))
             row = taken
-        if row is not None:
-            self.waiting -= sum(row)
+        self.waiting -= sum(row)
         return row
 
     def push(
