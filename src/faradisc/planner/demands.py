@@ -98,7 +98,7 @@ class Demand:
     """What one lot of a stream asks for in one second."""
 
     __slots__ = (
-        "_beyond", "_powers", "admitted", "back", "bound", "chains", "crowd", "crowd_back", "crowd_first",
+        "_beyond", "admitted", "back", "bound", "chains", "crowd", "crowd_back", "crowd_first",
         "firsts", "flocks", "free", "gate", "in_flocks", "indexes", "lift", "lot", "met", "nano",
         "partition_nano", "passages", "portions", "quiet_weight", "state", "tries",
     )  # fmt: skip
@@ -125,8 +125,6 @@ class Demand:
         self.indexes: list[IndexDemand] = []
         self._beyond: list[Gate] | None = None
         self.bound: list[Bound] = []
-        self._powers: list[tuple[float, ...]] = []
-        """The coefficients of their polynomials, power by power; if all of them are the same, once."""
         self.admitted: list[float] = []
         """How many of each come through, when that was last worked out (`admit`)."""
         self.tries = 0
@@ -222,7 +220,6 @@ class Demand:
                 if back is not None:
                     rest = list(map(add, rest, back))
                 weight += share.weight
-        self._powers.clear()
         self.quiet_weight = weight
         self.free = attempts_of(rest, chains)
         for index in self.indexes:
@@ -349,17 +346,13 @@ class Demand:
         """How many requests come through at the present ratios, `base` being that of the gates that all of
         them meet."""
         bounds = self.bound
+        polynomials = [bound.attempts for bound in bounds]
         ratios = [base * bound.gate.ratio * bound.lift for bound in bounds]
-        if not bounds:
-            self.admitted = []
+        if self.tries:
+            counts = [polynomial[0] for polynomial in polynomials]
+            self.admitted = admitted_at_last(counts, ratios, self.tries)
         else:
-            powers = self._powers
-            if not powers:
-                powers += zip(*[bound.attempts for bound in bounds], strict=True)
-            if self.tries:
-                self.admitted = admitted_at_last(powers[0], ratios, self.tries)
-            else:
-                self.admitted = admitted_at_once(powers, ratios)
+            self.admitted = admitted_at_once(polynomials, ratios)
         return sum(self.admitted, base * value_of(self.free, 1.0 - base))
 
     @property

@@ -26,17 +26,14 @@ class Loads:
         self._owners: list[int] = []
         """By portion, the number of its demand."""
         self._bounds: list[Bound] = []
-        polynomials: list[Polynomial] = []
+        self._polynomials: list[Polynomial] = []
+        """Of all portions, then of what else each demand asks for."""
         for number, demand in enumerate(demands):
             for bound in demand.bound:
                 self._owners.append(number)
                 self._bounds.append(bound)
-                polynomials.append(bound.attempts)
-        polynomials += [demand.free for demand in demands]
-        most = max(map(len, polynomials))
-        powers = [[0.0] * (most - len(each)) + each for each in polynomials]
-        self._powers = list(zip(*powers, strict=True))
-        """Coefficients, power by power: of all portions, then of what else each demand asks for."""
+                self._polynomials.append(bound.attempts)
+        self._polynomials += [demand.free for demand in demands]
         self._ratios: list[float] = []
         """What `set` has found: what part of each of these comes through."""
 
@@ -67,7 +64,7 @@ class Loads:
             gate.answer = 1.0 if self._whole else 0.0
         if self._whole:
             return
-        held = held_at_once(self._powers, self._ratios)
+        held = held_at_once(self._polynomials, self._ratios)
         totals = held[len(self._bounds) :]
         for owner, bound, less in zip(self._owners, self._bounds, held, strict=False):
             bound.gate.answer += less * demands[owner].partition_nano
@@ -91,7 +88,7 @@ class Loads:
         ]
         ratios += bases
         self._ratios = ratios
-        admitted = admitted_at_once(self._powers, ratios)
+        admitted = admitted_at_once(self._polynomials, ratios)
         totals = admitted[len(bounds) :]
         for owner, bound, through in zip(owners, bounds, admitted, strict=False):
             bound.gate.load += through * demands[owner].partition_nano

@@ -63,38 +63,35 @@ def attempts_of(counts: list[float], chains: tuple[tuple[float, ...], ...]) -> P
 # Of all portions at once, for this is where the time goes.
 
 
-def admitted_at_once(powers: list[tuple[float, ...]], ratios: list[float]) -> list[float]:
-    """How many of each portion come through; ratios above 1 are 1. `powers` are the coefficients of their
-    polynomials, power by power."""
-    ratios = [ratio if ratio < 1.0 else 1.0 for ratio in ratios]
-    refused = [1.0 - ratio for ratio in ratios]
-    values = [0.0] * len(ratios)
-    for coefficients in powers:
-        values = [
-            value * rest + coefficient
-            for value, rest, coefficient in zip(values, refused, coefficients, strict=True)
-        ]
-    return [ratio * value for ratio, value in zip(ratios, values, strict=True)]
+def admitted_at_once(polynomials: list[Polynomial], ratios: list[float]) -> list[float]:
+    """How many of each portion come through; ratios above 1 are 1."""
+    found: list[float] = []
+    for polynomial, ratio in zip(polynomials, ratios, strict=True):
+        part = ratio if ratio < 1.0 else 1.0
+        refused = 1.0 - part
+        value = 0.0
+        for coefficient in polynomial:
+            value = value * refused + coefficient
+        found.append(part * value)
+    return found
 
 
-def held_at_once(powers: list[tuple[float, ...]], ratios: list[float]) -> list[float]:
+def held_at_once(polynomials: list[Polynomial], ratios: list[float]) -> list[float]:
     """How many fewer come back of each portion, per part that its ratio rises by: those who do not, having
     come through."""
-    ratios = [ratio if ratio < 1.0 else 1.0 for ratio in ratios]
-    values = [0.0] * len(ratios)
-    slopes = values
-    for coefficients in powers:
-        slopes = [
-            slope * (1.0 - ratio) + value for slope, ratio, value in zip(slopes, ratios, values, strict=True)
-        ]
-        values = [
-            value * (1.0 - ratio) + coefficient
-            for value, ratio, coefficient in zip(values, ratios, coefficients, strict=True)
-        ]
-    return [ratio * ratio * slope for ratio, slope in zip(ratios, slopes, strict=True)]
+    found: list[float] = []
+    for polynomial, ratio in zip(polynomials, ratios, strict=True):
+        part = ratio if ratio < 1.0 else 1.0
+        refused = 1.0 - part
+        value = slope = 0.0
+        for coefficient in polynomial:
+            slope = slope * refused + value
+            value = value * refused + coefficient
+        found.append(part * part * slope)
+    return found
 
 
-def admitted_at_last(counts: tuple[float, ...], ratios: list[float], tries: int) -> list[float]:
+def admitted_at_last(counts: list[float], ratios: list[float], tries: int) -> list[float]:
     """The same where all `tries` are made."""
     values = [1.0 - ratio if ratio < 1.0 else 0.0 for ratio in ratios]
     left = [1.0] * len(ratios)

@@ -12,7 +12,7 @@ from faradisc.planner.portions import admitted_at_last, admitted_at_once, attemp
 from faradisc.planner.retries import NO_RETRIES, Retries, legacy, standard
 from faradisc.planner.run import run
 
-COUNTS = (40.0, 7.0, 900.0, 5.0)
+COUNTS = [40.0, 7.0, 900.0, 5.0]
 RATIOS = [0.0, 0.03, 0.6, 1.0]
 
 
@@ -21,10 +21,9 @@ def test_all_attempts_at_once_or_each_as_it_comes(retries: Retries) -> None:
     """A step in which everybody is tried to the last is a polynomial too, and has a shorter form."""
     rest = [0.0] * (retries.attempts - 1)
     polynomials = [attempts_of([count, *rest], retries.whole_chains) for count in COUNTS]
-    powers = list(zip(*polynomials, strict=True))
-    assert len(powers) == retries.attempts
+    assert {len(polynomial) for polynomial in polynomials} == {retries.attempts}
     found = admitted_at_last(COUNTS, RATIOS, retries.attempts)
-    assert found == pytest.approx(admitted_at_once(powers, RATIOS))
+    assert found == pytest.approx(admitted_at_once(polynomials, RATIOS))
     assert found[0] == 0 and found[3] == 5
     assert found[1] == pytest.approx(7 * (1 - 0.97**retries.attempts))
 
@@ -71,12 +70,12 @@ def test_all_demands_at_once_or_one_after_another(monkeypatch: pytest.MonkeyPatc
 def test_how_a_load_answers_to_its_ratio(retries: Retries, ratio: float) -> None:
     """A tenth more of the attempts let through is less than a tenth more load where the refused come back."""
     back = [3.0] * (retries.attempts - 1)
-    powers = list(zip(*[attempts_of([count, *back], retries.chains) for count in COUNTS], strict=True))
-    before = admitted_at_once(powers, [ratio] * len(COUNTS))
+    polynomials = [attempts_of([count, *back], retries.chains) for count in COUNTS]
+    before = admitted_at_once(polynomials, [ratio] * len(COUNTS))
     step = 1e-6
-    after = admitted_at_once(powers, [ratio * (1 + step)] * len(COUNTS))
+    after = admitted_at_once(polynomials, [ratio * (1 + step)] * len(COUNTS))
     slopes = [(more - less) / step for less, more in zip(before, after, strict=True)]
-    held = held_at_once(powers, [ratio] * len(COUNTS))
+    held = held_at_once(polynomials, [ratio] * len(COUNTS))
     assert [through - less for through, less in zip(before, held, strict=True)] == pytest.approx(
         slopes, rel=1e-3
     )
