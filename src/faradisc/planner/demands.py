@@ -100,7 +100,8 @@ class Demand:
     __slots__ = (
         "_beyond", "admitted", "back", "bound", "chains", "crowd", "crowd_back", "crowd_first",
         "firsts", "flocks", "free", "gate", "in_flocks", "indexes", "lift", "lot", "met", "nano",
-        "partition_nano", "passages", "portions", "quiet_weight", "state", "tries",
+        "partition_nano", "passages", "portions", "quiet_weight", "refusing", "state",
+        "tries",
     )  # fmt: skip
 
     def __init__(self, state: StreamState, lot: Lot, portions: list[tuple[Share, int]]) -> None:
@@ -123,6 +124,8 @@ class Demand:
         self.partition_nano = state.division.nano
         self.gate = state.gate
         self.indexes: list[IndexDemand] = []
+        self.refusing: list[IndexDemand] = []
+        """Those that are tight, or have partitions that are (`divide`): the others let everything through."""
         self._beyond: list[Gate] | None = None
         self.bound: list[Bound] = []
         self.admitted: list[float] = []
@@ -222,8 +225,13 @@ class Demand:
                 weight += share.weight
         self.quiet_weight = weight
         self.free = attempts_of(rest, chains)
+        self.refusing.clear()
         for index in self.indexes:
             index.bound = [(share.gate, weight) for share, weight in index.parts if share.gate.tight]
+            if index.bound or index.gate.tight:
+                self.refusing.append(index)
+            else:
+                index.passing = 1.0
 
     def _attempts_of(self, counts: list[float]) -> Polynomial:
         return counts[:1] if self.tries else attempts_of(counts, self.chains)
@@ -330,14 +338,14 @@ class Demand:
     def index_ratio(self) -> float:
         """The part of the writes that all global indexes admit, of those whom the table's bucket does."""
         ratio = self.lift
-        for index in self.indexes:
+        for index in self.refusing:
             ratio *= index.lane_ratio * index.cells_ratio()
         return ratio
 
     def base(self) -> float:
         """The part that passes what all of its requests meet, each at its present ratio."""
         base = self.gate.ratio * self.lift
-        for index in self.indexes:
+        for index in self.refusing:
             index.passing = passing = index.cells_ratio()
             base *= index.lane_ratio * passing
         return base

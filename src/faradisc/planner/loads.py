@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from faradisc.planner.gates import Gate
+from faradisc.planner.gates import Gate, LaneGate
 from faradisc.planner.portions import Bound, Polynomial, admitted_at_once, held_at_once
 
 if TYPE_CHECKING:
-    from faradisc.planner.demands import Demand
+    from faradisc.planner.demands import Demand, IndexDemand
 
 _ANSWER_LEAST = 0.1
 """Loads that hardly answer say little about how far a ratio is off."""
@@ -26,6 +26,10 @@ class Loads:
         self._owners: list[int] = []
         """By portion, the number of its demand."""
         self._bounds: list[Bound] = []
+        self._lanes: list[tuple[int, LaneGate, int]] = []
+        """Tight buckets of tables and indexes, by demand, and what a request takes there."""
+        self._indexes: list[tuple[int, IndexDemand]] = []
+        """Indexes with tight partitions, by demand."""
         self._polynomials: list[Polynomial] = []
         """Of all portions, then of what else each demand asks for."""
         for number, demand in enumerate(demands):
@@ -33,27 +37,32 @@ class Loads:
                 self._owners.append(number)
                 self._bounds.append(bound)
                 self._polynomials.append(bound.attempts)
+            if demand.gate.tight:
+                self._lanes.append((number, demand.gate, demand.nano))
+            for index in demand.refusing:
+                if index.gate.tight:
+                    self._lanes.append((number, index.gate, index.nano))
+                if index.bound:
+                    self._indexes.append((number, index))
         self._polynomials += [demand.free for demand in demands]
         self._ratios: list[float] = []
         """What `set` has found: what part of each of these comes through."""
 
     def set(self) -> None:
-        demands = self._demands
         for gate in self._gates:
             gate.load = 0.0
-        bases = [demand.base() for demand in demands]
+        bases = [demand.base() for demand in self._demands]
         totals = self._by_steps(bases) if self._whole else self._at_once(bases)
-        for demand, total in zip(demands, totals, strict=True):
-            demand.gate.load += total * demand.nano
-            for index in demand.indexes:
-                charged = total * index.nano
-                index.gate.load += charged
-                part = index.passing
-                if part:
-                    tilts = index.tilts
-                    others = tilts.get(None, 1.0)
-                    for gate, weight in index.bound:
-                        gate.load += charged * weight * gate.ratio / part * tilts.get(gate, others)
+        for number, lane, nano in self._lanes:
+            lane.load += totals[number] * nano
+        for number, index in self._indexes:
+            part = index.passing
+            if part:
+                charged = totals[number] * index.nano
+                tilts = index.tilts
+                others = tilts.get(None, 1.0)
+                for gate, weight in index.bound:
+                    gate.load += charged * weight * gate.ratio / part * tilts.get(gate, others)
 
     def learn(self) -> None:
         """See how each gate's load answers to its ratio: where the refused come back, a tenth more of them
@@ -69,14 +78,14 @@ class Loads:
         for owner, bound, less in zip(self._owners, self._bounds, held, strict=False):
             bound.gate.answer += less * demands[owner].partition_nano
             totals[owner] += less
-        for demand, less in zip(demands, totals, strict=True):
-            demand.gate.answer += less * demand.nano
-            for index in demand.indexes:
-                index.gate.answer += less * index.nano
-                if index.passing:
-                    for gate, weight in index.bound:
-                        part = weight * gate.ratio / index.passing
-                        gate.answer += less * index.nano * part * part
+        for number, lane, nano in self._lanes:
+            lane.answer += totals[number] * nano
+        for number, index in self._indexes:
+            if index.passing:
+                less = totals[number] * index.nano
+                for gate, weight in index.bound:
+                    part = weight * gate.ratio / index.passing
+                    gate.answer += less * part * part
         for gate in self._gates:
             gate.answer = max(1.0 - gate.answer / gate.load, _ANSWER_LEAST) if gate.load else 1.0
 
