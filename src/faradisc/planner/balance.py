@@ -208,40 +208,43 @@ def _groups(demands: list[Demand], crowds: Iterable[Crowd]) -> list[list[Gate]]:
     A gate that could serve all that is asked of it is not tight, whatever the others do: it lets everything
     through, and takes no part. Partitions of a crowd seldom are, and are looked at afterwards.
     """
-    cells: dict[int, Gate] = {}
-    lanes: dict[int, Gate] = {}
-    indexes: dict[int, tuple[dict[int, Gate], dict[int, Gate]]] = {}
+    cells: dict[Gate, None] = {}
+    lanes: dict[Gate, None] = {}
+    indexes: dict[Gate, dict[Gate, None]] = {}
     for demand in demands:
-        _sort_out(demand.gate, lanes)
+        lanes[demand.gate] = None
         for share, _ in demand.portions:
-            _sort_out(share.gate, cells)
+            cells[share.gate] = None
         for index in demand.indexes:
-            whole, parts = indexes.setdefault(id(index.gate), ({}, {}))
-            _sort_out(index.gate, whole)
+            parts = indexes.setdefault(index.gate, {})
             for share, _ in index.parts:
-                _sort_out(share.gate, parts)
+                parts[share.gate] = None
     for crowd in crowds:
         for share in crowd.shares:
             gate = share.gate
-            if not gate.available:
-                _sort_out(gate, cells)
-            elif id(gate) not in cells:
-                gate.tight = False
-                gate.ratio = 1.0
+            if gate not in cells:
+                if gate.available:
+                    gate.tight = False
+                    gate.ratio = 1.0
+                else:
+                    cells[gate] = None
+    groups = [_tight_of(cells), _tight_of(lanes)]
+    for whole, parts in indexes.items():
+        groups += [_tight_of(parts), _tight_of((whole,))]
     _see_tight(crowds)
-    groups = [cells, lanes]
-    for whole, parts in indexes.values():
-        groups += [parts, whole]
-    return [list(group.values()) for group in groups if group]
+    return [group for group in groups if group]
 
 
-def _sort_out(gate: Gate, into: dict[int, Gate]) -> None:
-    gate.tight = gate.short
-    if gate.tight:
-        into[id(gate)] = gate
-        gate.cost = 0
-    else:
-        gate.ratio = 1.0
+def _tight_of(gates: Iterable[Gate]) -> list[Gate]:
+    found: list[Gate] = []
+    for gate in gates:
+        gate.tight = gate.short
+        if gate.tight:
+            gate.cost = 0
+            found.append(gate)
+        else:
+            gate.ratio = 1.0
+    return found
 
 
 def _near(gate: Gate) -> float:
