@@ -276,20 +276,20 @@ class Demand:
     def meet(self, many: bool) -> None:
         """Find the gates that open in step, if there are `many`, flocks of them. Requires: `divide`, and
         gates know when they open."""
-        wholes: list[Gate] = [
-            gate for gate in (self.gate, *(index.gate for index in self.indexes)) if gate.tight
-        ]
+        self.met, self.in_flocks, self.flocks = [], [], []
+        if not self.refusing:
+            return
+        lanes = (self.gate, *[index.gate for index in self.refusing])
+        wholes: list[Gate] = [gate for gate in lanes if gate.tight]
         # With lots of their own, requests meet one partition of an index.
-        wholes += [gate for index in self.indexes for gate, weight in index.bound if weight > _ALL]
+        wholes += [gate for index in self.refusing for gate, weight in index.bound if weight > _ALL]
+        bounds: dict[Gate, Bound] = {bound.gate: bound for bound in self.bound}
+        if len(wholes) + len(bounds) < 2:
+            return
         alone = flocks(wholes, False)
         self.met = [both for one, other in combinations(alone, 2) if (both := meet(one, other, 1.0))]
-        self.in_flocks = []
-        if not self.indexes or not self.bound:
-            self.flocks = alone
-            return
-        bounds: dict[Gate, Bound] = {bound.gate: bound for bound in self.bound}
         mine = flocks(bounds, many)
-        of_indexes = [(index, index.flocks(many)) for index in self.indexes]
+        of_indexes = [(index, index.flocks(many)) for index in self.refusing] if mine else []
         self.flocks = [*alone, *mine, *(flock for _, theirs in of_indexes for flock, _ in theirs)]
         for flock in mine:
             met: list[tuple[IndexDemand, list[Meeting]]] = []
