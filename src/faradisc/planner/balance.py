@@ -96,6 +96,7 @@ def balance(demands: list[Demand], lasting_ns: int) -> Balanced:
         count_takers(gate, lasting_ns)
         forgive(gate, lasting_ns)
     forgives = any(gate.most < ANY for gate in gates)
+    keep_time = any(gate.grid is not None for gate in gates)
     if lasting_ns == SECOND_NS:
         for demand in demands:
             for gate in (demand.gate, *demand.beyond, *(share.gate for share, _ in demand.portions)):
@@ -106,9 +107,8 @@ def balance(demands: list[Demand], lasting_ns: int) -> Balanced:
     while True:
         for demand in demands:
             demand.divide()
-        many = sum([demand.pairs for demand in demands]) > _PAIRS_MAX
-        for demand in demands:
-            demand.meet(many)
+        if keep_time:
+            _meet(demands)
         if any(demand.indexes or demand.tries for demand in demands):
             _solve_in_step(demands, groups, gates)
         else:
@@ -130,6 +130,12 @@ def balance(demands: list[Demand], lasting_ns: int) -> Balanced:
             if not gate.refuses:
                 gate.refuses = new = True
     return Balanced(new, forgives)
+
+
+def _meet(demands: list[Demand]) -> None:
+    many = sum([demand.pairs for demand in demands]) > _PAIRS_MAX
+    for demand in demands:
+        demand.meet(many)
 
 
 def _solve_in_step(demands: list[Demand], groups: list[list[Gate]], gates: list[Gate]) -> None:
