@@ -99,8 +99,9 @@ def balance(demands: list[Demand], lasting_ns: int) -> Balanced:
     keep_time = any(gate.grid is not None for gate in gates)
     if lasting_ns == SECOND_NS:
         for demand in demands:
-            for gate in (demand.gate, *demand.beyond, *(share.gate for share, _ in demand.portions)):
-                count_whole(gate)
+            for gate in (demand.gate, *demand.beyond, *[share.gate for share, _ in demand.portions]):
+                if gate.tight:
+                    count_whole(gate)
         for crowd in crowds:
             for share in crowd.tight:
                 count_whole(share.gate)

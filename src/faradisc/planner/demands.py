@@ -260,7 +260,8 @@ class Demand:
 
     def tell_costs(self) -> None:
         """Tell tight gates what one request takes."""
-        learn_cost(self.gate, self.nano)
+        if self.gate.tight:
+            learn_cost(self.gate, self.nano)
         for share, _ in self.portions:
             if share.gate.tight:
                 learn_cost(share.gate, self.partition_nano)
@@ -268,7 +269,8 @@ class Demand:
             for share in self.crowd.tight:
                 learn_cost(share.gate, self.partition_nano)
         for index in self.indexes:
-            learn_cost(index.gate, index.nano)
+            if index.gate.tight:
+                learn_cost(index.gate, index.nano)
             for share, _ in index.parts:
                 if share.gate.tight:
                     learn_cost(share.gate, index.nano)
