@@ -184,8 +184,11 @@ class Demand:
 
     def short(self) -> bool:
         """Whether some gate of this demand has less than is asked of it, those of the crowd left out."""
-        if self.gate.short or any(share.gate.short for share, _ in self.portions):
+        if self.gate.short:
             return True
+        for share, _ in self.portions:
+            if share.gate.short:
+                return True
         for index in self.indexes:
             if index.gate.short:
                 return True
@@ -224,7 +227,7 @@ class Demand:
                     rest = list(map(add, rest, back))
                 weight += share.weight
         self.quiet_weight = weight
-        self.free = attempts_of(rest, chains)
+        self.free = attempts_of(rest, chains) if any(rest) else []
         self.refusing.clear()
         for index in self.indexes:
             index.bound = [(share.gate, weight) for share, weight in index.parts if share.gate.tight]
@@ -368,7 +371,10 @@ class Demand:
     @property
     def most(self) -> int:
         """How many more requests the table's bucket and its indexes may let through in this step."""
-        return min([self.gate.most, *(gate.most for gate in self.beyond)])
+        most = self.gate.most
+        for gate in self.beyond:
+            most = min(most, gate.most)
+        return most
 
     def count_out(self, admitted: int) -> None:
         """So many have come through."""
@@ -391,4 +397,6 @@ class Demand:
     def lifts(self) -> dict[CellGate, float]:
         """By partition of the table, how many times as many requests come through as if nothing were in step;
         those that are not here: 1."""
+        if not self.in_flocks:
+            return {}
         return {bound.gate: bound.lift for each in self.in_flocks for bound in each.bounds}
