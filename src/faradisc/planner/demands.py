@@ -3,7 +3,7 @@ ratios (planner/balance.py sets them)."""
 
 from __future__ import annotations
 
-from itertools import combinations, repeat
+from itertools import combinations
 from operator import add, sub
 from typing import TYPE_CHECKING
 
@@ -201,9 +201,7 @@ class Demand:
         """Tell what depends on a tight partition from what does not. Requires: gates know if they are."""
         self.bound.clear()
         chains = self.chains
-        rest = [float(self.crowd_first), *repeat(0.0, len(chains) - 1)]
-        if self.crowd_back is not None:
-            rest = list(map(add, rest, self.crowd_back))
+        rest = _by_attempt(self.crowd_first, self.crowd_back, len(chains))
         weight = 0
         if self.crowd is not None:
             weight = self.crowd.weight
@@ -217,9 +215,7 @@ class Demand:
         for position, (share, count) in enumerate(self.portions):
             back = self.back.get(position)
             if share.gate.tight:
-                counts = [float(count), *repeat(0.0, len(chains) - 1)]
-                if back is not None:
-                    counts = list(map(add, counts, back))
+                counts = _by_attempt(count, back, len(chains))
                 self.bound.append(Bound(share.gate, self._attempts_at(position, counts)))
             else:
                 rest[0] += count
@@ -400,3 +396,11 @@ class Demand:
         if not self.in_flocks:
             return {}
         return {bound.gate: bound.lift for each in self.in_flocks for bound in each.bounds}
+
+
+def _by_attempt(first: int, back: list[int] | None, attempts: int) -> list[float]:
+    """Requests by how often they have been tried before: those who come for the first time, and who come
+    back."""
+    counts = [0.0] * attempts if back is None else list(map(float, back))
+    counts[0] += first
+    return counts

@@ -52,11 +52,12 @@ class BoundInStep:
 def attempts_of(counts: list[float], chains: tuple[tuple[float, ...], ...]) -> Polynomial:
     """The attempts of so many requests, by how often they have been tried before."""
     found = [0.0] * len(chains[0])
-    last = len(found) - 1
     for count, chain in zip(counts, chains, strict=True):
         if count:
-            for power, part in enumerate(chain):
-                found[last - power] += count * part
+            power = 0
+            for part in chain:
+                power -= 1
+                found[power] += count * part
     return found
 
 
