@@ -48,7 +48,7 @@ class IndexDemand:
         self.bound: list[tuple[CellGate, float]] = []
         """Those that are tight."""
         self.passing = 1.0
-        """What part of the requests its partitions let through (`Demand.base`)."""
+        """What part of the requests its partitions let through, when that was last looked at (`look`)."""
         self.tilts: dict[Gate | None, float] = {}
         """By partition, how many times as many requests come through as if nothing were in step; None: all
         that are not here."""
@@ -63,11 +63,13 @@ class IndexDemand:
     def lane_ratio(self) -> float:
         return self.gate.ratio if self.nano else self.gate.open_to_others
 
-    def cells_ratio(self) -> float:
+    def look(self) -> float:
+        """Set `passing` by the present ratios. Returns: what part of the requests passes the whole index."""
         passing = 1.0
         for gate, weight in self.bound:
             passing -= weight * (1.0 - gate.ratio)
-        return passing
+        self.passing = passing
+        return self.lane_ratio * passing if self.gate.tight else passing
 
     def tilt(self, gate: Gate) -> float:
         tilts = self.tilts
@@ -76,7 +78,7 @@ class IndexDemand:
     def learn_tilts(self, total: float, met: list[tuple[float, list[Meeting]]]) -> None:
         """Of `total` requests that come through, those of some of the table's partitions have met some here
         in step: so many, and these."""
-        passing = self.cells_ratio()
+        passing = self.passing
         if not total or not passing:
             self.tilts = {}
             return
@@ -317,6 +319,8 @@ class Demand:
         before = [self.lift, *(each.bounds[0].lift for each in self.in_flocks)]
         for flock in self.flocks:
             flock.look()
+        for index in self.refusing:
+            index.look()
         self.lift = 1.0
         for meeting in self.met:
             if meeting.other.ratio:
@@ -340,15 +344,14 @@ class Demand:
         """The part of the writes that all global indexes admit, of those whom the table's bucket does."""
         ratio = self.lift
         for index in self.refusing:
-            ratio *= index.lane_ratio * index.cells_ratio()
+            ratio *= index.look()
         return ratio
 
     def base(self) -> float:
         """The part that passes what all of its requests meet, each at its present ratio."""
         base = self.gate.ratio * self.lift
         for index in self.refusing:
-            index.passing = passing = index.cells_ratio()
-            base *= index.lane_ratio * passing
+            base *= index.look()
         return base
 
     def admit(self, base: float) -> float:

@@ -42,7 +42,7 @@ class BoundInStep:
         """Set their `lift` by the present ratios."""
         lift = 1.0
         for index, meetings in self.met:
-            passing = index.cells_ratio()
+            passing = index.passing
             if passing:
                 lift *= 1.0 + sum([meeting.weight * meeting.look() for meeting in meetings]) / passing
         for bound in self.bounds:
