@@ -224,7 +224,8 @@ class CellGate(Gate):
         only that these are fewer (plans were 1 % off, for at their last attempts more of them were lost)."""
         begin, end, nano, at_once = turn
         self.has_turn = True
-        dry = begin + held / (nano / (end - begin) + others - income)
+        # In debt it refuses at once, even if it is asked for no more than it earns.
+        dry = begin + held / (nano / (end - begin) + others - income) if held else begin
         self.lean = min(dry, end) + end - 1.0
         within = nano + others * (end - begin)
         passing = min((held + income * (end - begin)) / within, 1.0)

@@ -144,3 +144,17 @@ def test_what_adaptive_capacity_waits_for_does_not_depend_on_who_else_is_throttl
     writes = "- {name: writes, table: %s, operation: PutItem, rate: 15, keys: single}"
     assert first_boost(writes % "T") == alone
     assert first_boost(writes % "U") == alone
+
+
+def test_a_partition_in_debt_may_be_asked_for_just_what_it_earns() -> None:
+    """That it refuses at once, though its bucket does not run dry, was a division by zero."""
+    one, other = both("""
+        duration: 90s
+        profile: classic-2017
+        partition_caps: 300/100
+        tables: {T: {read: 100, write: 900, sort_key: true, partitions: 4}}
+        traffic:
+          - {name: a, operation: PutItem, rate: 700, keys: {sequential: {items_per_key: 60}}, item_size: 900}
+          - {name: b, operation: PutItem, rate: 0.5, keys: {weighted: {A: 3, B: 1, C: 1}}, item_size: 900}
+    """)
+    assert max(differences(one, other).values()) <= 1
