@@ -293,7 +293,7 @@ def learn_grid(gate: Gate) -> None:
 
 def count_whole(gate: Gate) -> None:
     """A request passes a bucket that has anything, and what it takes beyond that is debt: so many pass in
-    this step. Requires: `learn_cost`, and `forgive` before it."""
+    this step. Requires: the gate is tight; `learn_cost`, and `forgive` before it."""
     if gate.cost > 0 and gate.most == ANY:
         gate.whole = True
         gate.most = -(-gate.available // gate.cost)
