@@ -164,13 +164,13 @@ class Group:
         if len(self.drawn) > _DRAWN_KEPT:
             del self.drawn[0]
 
-    def look(self, *, late: bool) -> None:
-        """See whether a partition is watched in this second. `late`: in the second half of the time only that
-        it takes until it splits."""
+    def look(self, now: int, *, late: bool) -> None:
+        """See whether a partition is watched in the second that begins now. `late`: in the second half of the
+        time only that it takes until it splits."""
         self.watched = False
         for passage in self.passages:
             cell = passage.cell
-            if cell.watch is not None and not (late and not is_told(cell, cell.watch)):
+            if cell.watch is not None and not (late and not is_told(cell, cell.watch, now)):
                 self.watched = True
 
     def admit(self, now: int, end: int, random: Random) -> None:

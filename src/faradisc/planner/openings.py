@@ -261,7 +261,7 @@ class Openings:
         for group in cluster:
             count = counts.get(group, 0)
             if count or group.returns.waiting:
-                group.look(late=self._late)
+                group.look(begin_ns, late=self._late)
                 come = spread(_packed(group, count), group.packet, slices, random)
                 busy.append((group, group.returns, come))
         doors = dict.fromkeys([door for group, _, _ in busy for door in group.doors])
@@ -464,7 +464,7 @@ def _serve_all(cluster: list[Group], counts: dict[Group, int], now: int, *, late
             doors[door] = None
     for group in cluster:
         count = counts.get(group, 0)
-        group.look(late=late)
+        group.look(now, late=late)
         if count and group.watched:
             return False
         for door, nano in group.tolls:

@@ -371,7 +371,7 @@ class Repeats:
         for part in stretch.cells:
             part.happen_again()
             watch = part.cell.watch
-            if watch is not None and is_told(part.cell, watch):
+            if watch is not None and is_told(part.cell, watch, now):
                 for passage, admitted in part.told:
                     self._tell_watch(watch, passage, admitted, now)
         for lane, half_units, count in stretch.charges:

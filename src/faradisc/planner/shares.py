@@ -108,7 +108,7 @@ class Share:
         if self.unseen:
             room = self.gate.take_room(self.unseen)
             watch = self.cell.watch
-            if watch is not None and is_told(self.cell, watch):
+            if watch is not None and is_told(self.cell, watch, self.gate.asked_ns):
                 self._tell_watch(watch, nano, room, turn)
         self.denied = self.calm = self.unseen = 0
 
@@ -206,10 +206,12 @@ def _by_weight(pair: tuple[Key, int]) -> tuple[int, str]:
     return -weight, key.name
 
 
-def is_told(cell: Cell, watch: Watch) -> bool:
-    """Whether a hot partition has come half the way to its split. A watch has room for what it is told
-    from then on, so that of what is counted or repeated it need not be told anything before."""
-    return cell.partition.hot_s * 2 >= watch.config.hot_for_s
+def is_told(cell: Cell, watch: Watch, now: int) -> bool:
+    """Whether a hot partition has come half the way to its split, or to the next look at it where one was
+    refused. A watch has room for what it is told from then on, so that of what is counted or repeated it need
+    not be told anything before."""
+    part, needed_s = cell.partition, watch.config.hot_for_s
+    return part.hot_s * 2 >= needed_s and (part.cooldown_until_ns - now) * 2 <= needed_s * SECOND_NS
 
 
 class Few:
