@@ -217,3 +217,23 @@ def test_splits_for_heat_happen_in_both() -> None:
         assert found.resources[0].partition_count[-1] == 2
         writes = found.resources[0].write
         assert (writes.throttled["KeyRangeThroughputExceeded"][-1], writes.consumed[-1]) == (0, 30)
+
+
+def test_a_refused_split_is_looked_at_again_in_both_with_the_keys_of_then() -> None:
+    """A key is isolated and cannot be split further; what comes after it is isolated as well. Fluid, watches
+    are told nothing while a partition that was refused a split is left alone."""
+    text = """
+        duration: 40m
+        partition_caps: 30/10
+        tables: {T: {write: 60, partitions: 4}}
+        traffic:
+          - {name: hot, operation: PutItem, rate: 14, keys: {single: one}, item_size: 500}
+          - {name: many, operation: PutItem, rate: 20, keys: {uniform: 1000}, item_size: 500}
+          - {name: late, operation: PutItem, rate: 14, from: 22m, keys: {single: two}, item_size: 500}
+    """
+    found = [outcome_of(text, engine).events for engine in ("events", "fluid")]
+    told = [[(event.at_s, event.kind, event.reason, event.key) for event in events] for events in found]
+    assert told[0] == told[1]
+    assert [event for event in told[0] if event[1] == "split-refused" and event[3] == "one"] == [
+        (at_s, "split-refused", "heat", "one") for at_s in (1200, 1800)
+    ]
