@@ -157,7 +157,7 @@ class Turnstile:
         left = owed & _MASK
         limit = count if count < most else most
         if not 0 <= through <= limit:
-            through = limit if through > 0 < limit else 0
+            through = limit if through > 0 and limit > 0 else 0
             left = min(owed - (through << RATIO_BITS), _KEPT_MOST)
         self._left[number] = left
         if through:
