@@ -8,10 +8,19 @@ import contextlib
 from faradisc.capacity.heat_history import SLOT_S, HeatHistory
 from faradisc.server.serving import Serving
 
+EVERY_S_MIN = 0.2
 
-async def keep_watching(serving: Serving, history: HeatHistory, stop: asyncio.Event) -> None:
+
+def every_s(time_scale: float) -> float:
+    """How often to look, in seconds of the machine: once a slot, as far as time does not run too fast."""
+    return max(SLOT_S / time_scale, EVERY_S_MIN)
+
+
+async def keep_watching(
+    serving: Serving, history: HeatHistory, stop: asyncio.Event, pause_s: float = SLOT_S
+) -> None:
     """Until `stop` is set."""
     while not stop.is_set():
         serving.database.desk.watch(history)
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(stop.wait(), SLOT_S)
+            await asyncio.wait_for(stop.wait(), pause_s)

@@ -29,7 +29,7 @@ from faradisc.kinesis.sender import Sender
 from faradisc.server.addresses import AddressError, bind, is_loopback, resolve, url_of
 from faradisc.server.admin import AdminPages
 from faradisc.server.health import Site
-from faradisc.server.heat_watch import keep_watching
+from faradisc.server.heat_watch import every_s, keep_watching
 from faradisc.server.listener import Listener
 from faradisc.server.load import Load
 from faradisc.server.serving import Serving
@@ -184,7 +184,8 @@ async def _run(
         print(banner(settings, port), file=out, flush=True)
         others = [] if trace is None else [asyncio.create_task(trace.keep_flushing(stop))]
         if site.pages is not None:
-            others.append(asyncio.create_task(keep_watching(serving, site.pages.history, stop)))
+            watching = keep_watching(serving, site.pages.history, stop, every_s(settings.time_scale))
+            others.append(asyncio.create_task(watching))
         if kept is not None:
             others.append(asyncio.create_task(keep_time(its_clock, kept, stop)))
         await serving.until(stop, None if settings.memory else Path(settings.data_dir))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 
 import pytest
 
 from faradisc.capacity.heat_history import HeatHistory
 from faradisc.clock import ManualClock
 from faradisc.local import LocalDatabase
-from faradisc.server import heat_watch
+from faradisc.server.heat_watch import EVERY_S_MIN, every_s, keep_watching
 
 ARN = "arn:aws:dynamodb:us-east-1:000000000000:table/Things"
 
@@ -41,8 +40,7 @@ class Standing:
 LOOKS = 6
 
 
-def test_a_server_looks_until_it_stops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(heat_watch, "SLOT_S", 0.001)
+def test_a_server_looks_until_it_stops() -> None:
     clock = ManualClock()
     databases = [LocalDatabase(clock=clock, region="us-east-1", throughput="aws") for _ in range(2)]
     for each in databases:
@@ -54,10 +52,15 @@ def test_a_server_looks_until_it_stops(tmp_path: Path, monkeypatch: pytest.Monke
         )
     serving, history = Standing(*databases, clock=clock), HeatHistory()
 
-    asyncio.run(heat_watch.keep_watching(serving, history, serving.stop))  # type: ignore[arg-type]
+    asyncio.run(keep_watching(serving, history, serving.stop, 0.001))  # type: ignore[arg-type]
     assert serving.looks == LOOKS
     pasts, slots = history.of(ARN)
     assert slots >= LOOKS - 1
     assert sum(max(past.used) > 0 for past in pasts) == 1
     for each in databases:
         each.close()
+
+
+@pytest.mark.parametrize(("time_scale", "wanted"), [(1, 10), (20, 0.5), (0.5, 20), (100_000, EVERY_S_MIN)])
+def test_fast_clocks_are_looked_at_more_often(time_scale: float, wanted: float) -> None:
+    assert every_s(time_scale) == wanted
