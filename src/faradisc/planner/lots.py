@@ -317,7 +317,7 @@ class StreamState:
             return heirs, every
         met = self._met(leads)
         present = {key for key in every if tuple([key[index] for index in ordered]) in met}
-        needed = {every[0], *present}
+        needed = present | {every[0]}
         for key, lot in before.items():
             mine = [heir for heir in heirs[key] if heir in present] or heirs[key][:1]
             if lot.waiting:
