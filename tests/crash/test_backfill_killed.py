@@ -94,7 +94,7 @@ def _kill_during_backfill(data_dir: Path, items: int, seed: int) -> None:
     chance = random.Random(seed)
     options = ("--data-dir", str(data_dir), "--transition-ms", "0")
     suitable = items - (items + 9) // 10
-    kills = 0
+    interrupted = 0
     writers = [Writer(number, seed) for number in range(WRITERS)]
     with ThreadPoolExecutor(WRITERS) as threads, ExitStack() as servers:
         server = servers.enter_context(Server(*options))
@@ -102,22 +102,19 @@ def _kill_during_backfill(data_dir: Path, items: int, seed: int) -> None:
         _load(client, items)
         running = [threads.submit(writer.run, server.url) for writer in writers]
         _add_index(client)
-        # The first kill comes as soon as the index is seen, so that a slow machine has one too.
-        for share in (0.0, *sorted(chance.random() * 0.9 for _ in range(2))):
-            shown = _index(client)
-            while shown["IndexStatus"] == "CREATING" and shown["ItemCount"] < share * suitable:
-                shown = _index(client)
-            if shown["IndexStatus"] == "ACTIVE":
+        # The first kill comes at once, so that a slow machine has one too.
+        for share in (None, *sorted(chance.random() * 0.9 for _ in range(2))):
+            if share is not None and not _is_filled_to(client, share * suitable):
                 break
             server.kill()
-            kills += 1
             for each in running:
                 each.result()
             server = servers.enter_context(Server(*options))
             client = http_client(server.url)
+            interrupted += _index(client)["IndexStatus"] == "CREATING"
             _check_acknowledged(client, writers)
             running = [threads.submit(writer.run, server.url) for writer in writers]
-        assert kills, "the index was complete before it could be interrupted"
+        assert interrupted, "the index was complete before it could be interrupted"
         while _index(client)["IndexStatus"] != "ACTIVE":
             pass
         server.kill()
@@ -129,6 +126,14 @@ def _kill_during_backfill(data_dir: Path, items: int, seed: int) -> None:
         assert _index(client)["ItemCount"] >= suitable
         _check_acknowledged(client, writers)
         assert faults(database._open().store) == []
+
+
+def _is_filled_to(client: Any, entries: float) -> bool:
+    """Wait until an index that is being filled has so many; False: it was complete before that."""
+    shown = _index(client)
+    while shown["IndexStatus"] == "CREATING" and shown["ItemCount"] < entries:
+        shown = _index(client)
+    return bool(shown["IndexStatus"] == "CREATING")
 
 
 def _check_acknowledged(client: Any, writers: list[Writer]) -> None:
