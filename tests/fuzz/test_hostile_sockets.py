@@ -6,6 +6,7 @@ never with a 5xx; everybody else is served meanwhile; its log has no traceback; 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import signal
@@ -67,12 +68,11 @@ class Target:
     def exchange(self, *pieces: bytes) -> bytes:
         """Send the pieces, say that no more will come, and read until the server closes."""
         with self.connect() as client:
-            try:
+            # Refused before everything was sent, it has still said something.
+            with contextlib.suppress(OSError):
                 for piece in pieces:
                     client.sendall(piece)
                 client.shutdown(socket.SHUT_WR)
-            except OSError:
-                pass  # Refused before everything was sent; what it said is still to be read.
             return _read_all(client)
 
     def statuses(self, *pieces: bytes) -> list[int]:
@@ -93,11 +93,9 @@ class Target:
 
 def _read_all(client: socket.socket) -> bytes:
     parts = []
-    try:
+    with contextlib.suppress(ConnectionResetError):  # what was read before counts
         while part := client.recv(1 << 16):
             parts.append(part)
-    except ConnectionResetError:
-        pass  # What was read before counts.
     return b"".join(parts)
 
 

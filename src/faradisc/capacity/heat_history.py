@@ -61,6 +61,12 @@ class _Past:
     parents: dict[str, str | None]
     order: dict[str, str]
     """Where each partition begins."""
+    born: dict[str, int]
+    """And when, nanoseconds."""
+
+    def is_of(self, partitions: Sequence[Mapping[str, Any]]) -> bool:
+        """Whether these are of the same table; False: it was made again under the same name."""
+        return all(self.born.get(part["id"], part["born_ns"]) == part["born_ns"] for part in partitions)
 
 
 class HeatHistory:
@@ -86,9 +92,9 @@ class HeatHistory:
             self._pasts.pop(arn, None)
             return
         past = self._pasts.get(arn)
-        if past is None or (past.samples and past.samples[-1].slot > slot):
+        if past is None or past.samples[-1].slot > slot or not past.is_of(partitions):
             # New, or a clock that was set back: what is known of the future means nothing.
-            past = self._pasts[arn] = _Past(deque(maxlen=SLOTS), {}, {}, {})
+            past = self._pasts[arn] = _Past(deque(maxlen=SLOTS), {}, {}, {}, {})
         self._pasts.move_to_end(arn)
         _sample(past, partitions, slot)
         while len(self._pasts) > RESOURCES_MAX:
@@ -143,10 +149,12 @@ def _sample(past: _Past, partitions: Sequence[Mapping[str, Any]], slot: int) -> 
     for part in partitions:
         past.parents[part["id"]] = part["parent"]
         past.order[part["id"]] = part["low"]
+        past.born[part["id"]] = part["born_ns"]
     if len(past.order) > 4 * PARTITIONS_MAX:
         seen = {name for sample in past.samples for name in sample.names}
         past.parents = {name: parent for name, parent in past.parents.items() if name in seen}
         past.order = {name: low for name, low in past.order.items() if name in seen}
+        past.born = {name: born_ns for name, born_ns in past.born.items() if name in seen}
 
 
 def busiest(part: Mapping[str, Any]) -> float:

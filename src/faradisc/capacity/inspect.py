@@ -46,6 +46,7 @@ def heat(resource: Resource) -> dict[str, Any]:
                 "id": part.id,
                 "low": part.low.hex(),
                 "parent": part.parent,
+                "born_ns": part.born_ns,
                 "read": _heat(part.reads),
                 "write": _heat(part.writes),
             }

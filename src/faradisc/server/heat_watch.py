@@ -9,6 +9,7 @@ from faradisc.capacity.heat_history import SLOT_S, HeatHistory
 from faradisc.server.serving import Serving
 
 EVERY_S_MIN = 0.2
+"""Seconds between two looks, at the least."""
 
 
 def every_s(time_scale: float) -> float:
@@ -16,10 +17,8 @@ def every_s(time_scale: float) -> float:
     return max(SLOT_S / time_scale, EVERY_S_MIN)
 
 
-async def keep_watching(
-    serving: Serving, history: HeatHistory, stop: asyncio.Event, pause_s: float = SLOT_S
-) -> None:
-    """Until `stop` is set."""
+async def keep_watching(serving: Serving, history: HeatHistory, stop: asyncio.Event, pause_s: float) -> None:
+    """Look every so many seconds until `stop` is set."""
     while not stop.is_set():
         serving.database.desk.watch(history)
         with contextlib.suppress(TimeoutError):

@@ -117,3 +117,13 @@ def test_a_long_pause_and_a_clock_that_was_set_back_begin_a_new_past(first_s: in
     look(history, first_s, resource)
     look(history, then_s, resource)
     assert history.of(TABLE)[1] == 1
+
+
+def test_a_table_that_was_made_again_under_its_name_has_no_past() -> None:
+    history, config = HeatHistory(), profile("aws")
+    for born_s in (0, 5 * SLOT_S):
+        born_ns = START + born_s * SECOND_NS
+        again = Resource(TABLE, "Table", config, born_ns, read_units=60, write_units=20)
+        look(history, born_s, again)
+        look(history, born_s + SLOT_S, again)
+    assert history.of(TABLE)[1] == 2
