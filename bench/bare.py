@@ -20,12 +20,12 @@ from types import CodeType, FunctionType
 from typing import Any, cast
 
 from faradisc.database import Database
-from faradisc.metering.meter import Meter
+from faradisc.engine.tables.charging import try_charge_write
+from faradisc.engine.tables.reads import read_charged
+from faradisc.engine.tables.writes import apply_change, commit_outcomes
+from faradisc.engine.throughput.meter import Meter
 from faradisc.operations.call import Backend
 from faradisc.operations.get_item import get_item
-from faradisc.tables.charging import try_charge_write
-from faradisc.tables.reads import read_charged
-from faradisc.tables.writes import apply_change, commit_outcomes
 
 _BLOCKS = ("body", "handlers", "orelse", "finalbody")
 

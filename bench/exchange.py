@@ -23,9 +23,9 @@ from typing import Any
 import orjson
 
 from bench.workloads import INDEXED_TABLE, PLAIN_TABLE, Population, table_definition
-from faradisc.exchange.desk import directories
-from faradisc.transfer.wire import Directory
-from faradisc.values.size import item_size
+from faradisc.engine.exchange.desk import directories
+from faradisc.model.values.size import item_size
+from faradisc.tools.transfer.wire import Directory
 
 BUCKET = "bucket"
 MB = 1_000_000

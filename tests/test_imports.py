@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -21,32 +22,51 @@ FILES = sorted(ROOT.rglob("*.py"))
 ROWS = (
     ("limits",),
     ("errors", "clock", "charts", "addresses"),
-    ("values",),
-    ("codec", "expressions", "capacity", "auth", "storage", "consumers", "workers"),
-    ("partiql", "vectors", "planner", "console"),
-    ("streams", "metering"),
-    ("tables",),
-    ("backups",),
-    ("exchange",),
-    ("transactions", "ttl", "kinesis"),
-    ("operations", "check"),
-    ("protocol", "administration"),
-    ("monitoring",),
-    ("scaling",),
-    ("neighbours",),
-    ("database", "seeding"),
-    ("transfer",),
+    ("model.values",),
+    (
+        "model.codec",
+        "language.expressions",
+        "capacity",
+        "auth",
+        "storage",
+        "tools.consumers",
+        "engine.workers",
+    ),
+    ("language.partiql", "engine.vectors", "tools.planner", "console"),
+    ("engine.streams", "engine.throughput"),
+    ("engine.tables",),
+    ("engine.backups",),
+    ("engine.exchange",),
+    ("engine.transactions", "engine.ttl", "engine.kinesis"),
+    ("operations", "engine.check"),
+    ("protocol", "services.administration"),
+    ("services.cloudwatch",),
+    ("services.autoscaling",),
+    ("services.directory",),
+    ("database", "tools.seeding"),
+    ("streams", "tools.transfer"),
     ("server", "local", "testing"),
     ("cli",),
     ("__main__",),
 )
 """Lowest first. A module imports from its own package and from rows below its own; packages of one row
-know nothing of each other. A new package gets a place here before anything else."""
+do not import each other. A new package gets a place here before anything else."""
+
+FOLDERS_OF_PACKAGES = ("engine", "language", "model", "services", "tools")
+"""Folders that only group packages: the package is one level below, and they contain nothing else."""
 
 RANK = {name: rank for rank, row in enumerate(ROWS) for name in row}
 
-PURE = ("values", "codec", "expressions", "capacity", "auth", "partiql", "charts", "console")
-"""No I/O, no clock, no `await` (design.md section 3)."""
+PURE = (
+    *("model.values", "model.codec", "language.expressions", "language.partiql"),
+    *("capacity", "auth", "charts", "console"),
+)
+"""No I/O, no clock, no `await`."""
+
+BELOW_THE_TOOLS = (
+    *("engine", "language", "model", "services", "capacity", "storage", "operations", "protocol", "database"),
+)
+"""None of these may import a tool, a face of the package, or the web pages."""
 
 IMPURE_MODULES = frozenset(
     {"asyncio", "io", "multiprocessing", "os", "pathlib", "queue", "random", "secrets", "select", "selectors"}
@@ -72,8 +92,20 @@ ASKING_WITHOUT_ARGUMENT = frozenset({"random.Random", "time.gmtime", "time.strft
 """Harmless when told what to work with: a seed, a moment."""
 
 
+def package_of_name(name: str) -> str:
+    """Returns the package of a module: `engine.tables` of `faradisc.engine.tables.catalog`."""
+    parts = name.split(".")[1:]
+    return ".".join(parts[:2] if parts[0] in FOLDERS_OF_PACKAGES else parts[:1])
+
+
+def name_of(file: Path) -> str:
+    """Returns the dotted name of the module in a file."""
+    parts = ("faradisc", *file.relative_to(ROOT).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
 def package_of(file: Path) -> str:
-    return file.relative_to(ROOT).parts[0].removesuffix(".py")
+    return package_of_name(name_of(file)) if file.parent != ROOT or file.stem != "__init__" else "__init__"
 
 
 def tree_of(file: Path) -> ast.Module:
@@ -102,13 +134,13 @@ def imported(file: Path) -> list[str]:
 
 
 def packages_imported(file: Path) -> set[str]:
-    """Packages of ours that a file imports, its own left out."""
-    ours = {name.split(".")[1] for name in imported(file) if name.startswith("faradisc.")}
-    return {name for name in ours if name in RANK or (ROOT / name).exists()} - {package_of(file)}
+    """Returns the packages of this project that a file imports, without its own."""
+    ours = {package_of_name(name) for name in imported(file) if name.startswith("faradisc.")}
+    return (ours & RANK.keys()) - {package_of(file)}
 
 
 def test_every_package_has_its_place() -> None:
-    packages = {package_of(file) for file in FILES} - {"__init__"}
+    packages = {package_of(file) for file in FILES} - {"__init__", *FOLDERS_OF_PACKAGES}
     assert packages - RANK.keys() == set(), "give it a row in ROWS"
 
 
@@ -117,6 +149,46 @@ def test_the_map_shows_these_rows() -> None:
     _, _, layers = text.partition("## Layers\n")
     shown = re.findall(r"^    (.+)$", layers.partition("\n## ")[0], re.MULTILINE)
     assert [tuple(row.split(", ")) for row in reversed(shown)] == [*ROWS[:-1]]
+
+
+def module_imports() -> dict[str, set[str]]:
+    """Returns for every module the modules of this project that it imports, under TYPE_CHECKING too."""
+    modules = {name_of(file): file for file in FILES}
+    imports: dict[str, set[str]] = {name: set() for name in modules}
+    for name, file in modules.items():
+        for node in ast.walk(tree_of(file)):
+            if isinstance(node, ast.Import):
+                found = {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                targets = [f"{node.module}.{alias.name}" for alias in node.names]
+                found = {target if target in modules else str(node.module) for target in targets}
+            else:
+                continue
+            imports[name] |= found & modules.keys()
+        imports[name].discard(name)
+    return imports
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    imports = module_imports()
+    sorter = TopologicalSorter(imports)
+    try:
+        sorter.prepare()
+    except CycleError as error:
+        pytest.fail(" -> ".join(error.args[1]))
+
+
+@pytest.mark.parametrize("folder", BELOW_THE_TOOLS)
+def test_nothing_below_the_tools_imports_them(folder: str) -> None:
+    above = ("tools", "cli", "server", "local", "testing", "console", "streams")
+    found = [
+        f"{name} imports {other}"
+        for name, others in module_imports().items()
+        if name.split(".")[1:2] == [folder]
+        for other in sorted(others)
+        if other.split(".")[1] in above
+    ]
+    assert found == []
 
 
 @pytest.mark.parametrize("package", [name for row in ROWS for name in row])

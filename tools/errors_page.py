@@ -20,10 +20,10 @@ from pathlib import Path
 
 import faradisc
 from faradisc import errors
+from faradisc.model.values.checks import Wording
 from faradisc.operations.registry import OPERATIONS
 from faradisc.protocol import overrides
 from faradisc.protocol.service_model import SERVICES, load
-from faradisc.values.checks import Wording
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "reference" / "errors.md"
@@ -187,7 +187,7 @@ def _constraints() -> Iterator[str]:
 
 
 def _expressions() -> Iterator[str]:
-    from faradisc.expressions import faults  # noqa: PLC0415 - needed here only
+    from faradisc.language.expressions import faults  # noqa: PLC0415 - needed here only
 
     yield "## Expressions\n"
     yield "Found in the text or its placeholders; each begins with `Invalid <parameter>: `.\n"
@@ -246,7 +246,7 @@ OPENINGS = {"invalid": "One or more parameter values were invalid: "}
 """What a function that makes a refusal puts before its argument."""
 
 MAKERS = {"invalid": "ValidationException", "_refuse": "SerializationException"}
-"""Functions that make a refusal: tables/definition.py, protocol/serialization.py."""
+"""Functions that make a refusal: engine/tables/definition.py, protocol/serialization.py."""
 
 
 def _constants() -> dict[str, str | None]:

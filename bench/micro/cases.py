@@ -9,16 +9,16 @@ from collections.abc import Callable, Iterator
 import orjson
 
 from bench.workloads import PLAIN_TABLE, WORKLOADS, Population, table_definition
-from faradisc.codec import record, sortkey
-from faradisc.codec.keyspace import EMBEDDED_SLOTS, Placement
-from faradisc.expressions.binder import Placeholders
-from faradisc.expressions.condition import bind_condition
-from faradisc.expressions.key_condition import bind_key_condition
-from faradisc.expressions.update import bind_update
-from faradisc.values import number
-from faradisc.values.checks import canonicalise
-from faradisc.values.schema import KeySchema
-from faradisc.values.size import item_size
+from faradisc.language.expressions.binder import Placeholders
+from faradisc.language.expressions.condition import bind_condition
+from faradisc.language.expressions.key_condition import bind_key_condition
+from faradisc.language.expressions.update import bind_update
+from faradisc.model.codec import record, sortkey
+from faradisc.model.codec.keyspace import EMBEDDED_SLOTS, Placement
+from faradisc.model.values import number
+from faradisc.model.values.checks import canonicalise
+from faradisc.model.values.schema import KeySchema
+from faradisc.model.values.size import item_size
 
 Case = tuple[str, Callable[[], object]]
 

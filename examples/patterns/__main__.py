@@ -6,8 +6,8 @@ import argparse
 import importlib
 
 from examples.patterns.setup import Clients
-from faradisc.consumers.starting import make_client
 from faradisc.local import LocalDatabase
+from faradisc.tools.consumers.starting import make_client
 
 PATTERNS = ("outbox", "idempotent", "sharded_counter", "feed", "order_saga", "search_index")
 

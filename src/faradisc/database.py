@@ -7,36 +7,36 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from faradisc.administration.checking import OnlineCheck
-from faradisc.administration.desk import Desk
-from faradisc.backups.periods import Periods
-from faradisc.backups.registry import Backups
-from faradisc.backups.restoring import Restores
-from faradisc.backups.shelf import MemoryShelf, Shelf
 from faradisc.capacity.account import Account
 from faradisc.capacity.metrics import RECENT_MAX
 from faradisc.capacity.throttle import Throttled
 from faradisc.clock import Clock, Entropy, SystemClock, SystemEntropy, quick_reading
+from faradisc.engine.backups.periods import Periods
+from faradisc.engine.backups.registry import Backups
+from faradisc.engine.backups.restoring import Restores
+from faradisc.engine.backups.shelf import MemoryShelf, Shelf
+from faradisc.engine.exchange.desk import Exchange, Places
+from faradisc.engine.kinesis.delivery import KinesisDelivery
+from faradisc.engine.kinesis.sender import Sender
+from faradisc.engine.tables.backfill import backfill_step
+from faradisc.engine.tables.catalog import Catalog
+from faradisc.engine.throughput.observing import Observer
+from faradisc.engine.throughput.recording import Recorder
+from faradisc.engine.throughput.settings import parse_throughput
+from faradisc.engine.transactions.conflicts import ConflictDial
+from faradisc.engine.transactions.tokens import Tokens
+from faradisc.engine.ttl.filling import fill_step
+from faradisc.engine.ttl.sweep import Sweeper
+from faradisc.engine.workers import Job, Workers
 from faradisc.errors import ApiError, RequestRuleError, StorageError
-from faradisc.exchange.desk import Exchange, Places
-from faradisc.kinesis.delivery import KinesisDelivery
-from faradisc.kinesis.sender import Sender
 from faradisc.limits import ITEM_COLLECTION_BYTES_MAX, SHARD_LIFETIME_S, TTL_CHANGE_INTERVAL_S
-from faradisc.metering.observing import Observer
-from faradisc.metering.recording import Recorder
-from faradisc.metering.settings import parse_throughput
-from faradisc.neighbours import Neighbours
 from faradisc.operations.call import Backend, Call, alone
 from faradisc.operations.registry import OPERATIONS
 from faradisc.protocol.http import RequestIds
+from faradisc.services.administration.checking import OnlineCheck
+from faradisc.services.administration.desk import Desk
+from faradisc.services.directory import Neighbours
 from faradisc.storage.api import Store
-from faradisc.tables.backfill import backfill_step
-from faradisc.tables.catalog import Catalog
-from faradisc.transactions.conflicts import ConflictDial
-from faradisc.transactions.tokens import Tokens
-from faradisc.ttl.filling import fill_step
-from faradisc.ttl.sweep import Sweeper
-from faradisc.workers import Job, Workers
 
 if TYPE_CHECKING:
     from faradisc.protocol.neighbours.answering import Neighbour

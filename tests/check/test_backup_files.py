@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from faradisc.backups.shelf import SHELF, DirectoryShelf
-from faradisc.check import Check, Report
-from faradisc.codec.keyspace import BACKUPS_PART
+from faradisc.engine.backups.shelf import SHELF, DirectoryShelf
+from faradisc.engine.check import Check, Report
+from faradisc.model.codec.keyspace import BACKUPS_PART
 from faradisc.storage.api import Batch
 from faradisc.storage.immediate import run
 from fixtures.check_world import world

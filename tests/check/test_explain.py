@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from faradisc.check.explain import Explainer, Fields, joined, part_name
-from faradisc.check.faults import Report
-from faradisc.check.inventory import take_inventory
+from faradisc.engine.check.explain import Explainer, Fields, joined, part_name
+from faradisc.engine.check.faults import Report
+from faradisc.engine.check.inventory import take_inventory
+from faradisc.engine.tables.table import Table, TableState
 from faradisc.storage.immediate import run
-from faradisc.tables.table import Table, TableState
 from fixtures.check_world import all_rows, world
 from fixtures.in_process import InProcess
 

@@ -12,10 +12,12 @@ from typing import Any
 import orjson
 import pytest
 
-from faradisc.check import Check, Report
-from faradisc.check.repair import Repair
-from faradisc.codec import record
-from faradisc.codec.keyspace import (
+from faradisc.engine.check import Check, Report
+from faradisc.engine.check.repair import Repair
+from faradisc.engine.streams.stream import StreamState
+from faradisc.engine.tables.table import Index, Table
+from faradisc.model.codec import record
+from faradisc.model.codec.keyspace import (
     CATALOG_PART,
     JOBS_PART,
     STREAMS_PART,
@@ -24,8 +26,6 @@ from faradisc.codec.keyspace import (
 )
 from faradisc.storage.api import Batch, Corruption
 from faradisc.storage.immediate import run
-from faradisc.streams.stream import StreamState
-from faradisc.tables.table import Index, Table
 from fixtures.check_world import MUSIC_ITEMS, START_S, all_rows, world
 from fixtures.in_process import InProcess
 from fixtures.integrity import faults, tables

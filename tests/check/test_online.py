@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from faradisc.administration.checking import OnlineCheck
 from faradisc.clock import ManualClock
+from faradisc.services.administration.checking import OnlineCheck
 from faradisc.storage.api import Batch, IOFailed, ReadOnlyStore
 from faradisc.storage.immediate import run
 from faradisc.storage.memory import MemoryStore

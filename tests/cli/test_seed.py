@@ -196,7 +196,9 @@ def test_a_server_that_seeds_itself(start_server: Any, seed: Path) -> None:
     dynamodb.delete_item(TableName="plain", Key={"id": {"S": "i1"}})
     code, _, errors = server.stop(signal.SIGTERM)
     assert code == 0
-    assert "WARNING faradisc.seeding: seed/stack.yaml:2: music: SSESpecification is left out\n" in errors
+    assert (
+        "WARNING faradisc.tools.seeding: seed/stack.yaml:2: music: SSESpecification is left out\n" in errors
+    )
     again = start_server("--seed", "seed", "--per-region", "--account", "123456789012")
     assert count(client_at(again.port), "plain") == 59
 

@@ -20,12 +20,24 @@ from fixtures.schemas import schema
 FOR_FEW = (
     *("amazon", "boto3", "botocore", "cbor2", "cryptography", "hcl2", "numpy", "prometheus_client", "yaml"),
     *("bz2", "lzma", "tempfile", "zoneinfo"),
-    *("faradisc.charts", "faradisc.check", "faradisc.console", "faradisc.consumers", "faradisc.local"),
-    *("faradisc.monitoring", "faradisc.partiql", "faradisc.planner", "faradisc.scaling", "faradisc.seeding"),
-    *("faradisc.transfer", "faradisc.cli.backups", "faradisc.cli.plan", "faradisc.cli.transfers"),
-    *("faradisc.auth.strict", "faradisc.exchange.exporting", "faradisc.exchange.importing"),
     *(
-        "faradisc.exchange.s3",
+        "faradisc.charts",
+        "faradisc.engine.check",
+        "faradisc.console",
+        "faradisc.tools.consumers",
+        "faradisc.local",
+    ),
+    *(
+        "faradisc.services.cloudwatch",
+        "faradisc.language.partiql",
+        "faradisc.tools.planner",
+        "faradisc.services.autoscaling",
+        "faradisc.tools.seeding",
+    ),
+    *("faradisc.tools.transfer", "faradisc.cli.backups", "faradisc.cli.plan", "faradisc.cli.transfers"),
+    *("faradisc.auth.strict", "faradisc.engine.exchange.exporting", "faradisc.engine.exchange.importing"),
+    *(
+        "faradisc.engine.exchange.s3",
         "faradisc.server.exposition",
         "faradisc.server.seed",
         "faradisc.storage.memory",
@@ -74,7 +86,7 @@ def below(package: str, loaded: set[str]) -> set[str]:
 def test_a_server_that_lists_its_tables_has_loaded_no_other_operation(tmp_path: Path, command: Any) -> None:
     loaded = loaded_by(tmp_path, command, lambda dynamodb: dynamodb.list_tables())
     assert loaded & set(FOR_FEW) == set()
-    assert below("faradisc.expressions", loaded) == set()
+    assert below("faradisc.language.expressions", loaded) == set()
     assert below("faradisc.operations", loaded) == {
         f"faradisc.operations.{name}" for name in ("call", "list_tables", "registry")
     }
@@ -89,7 +101,7 @@ def test_a_server_that_keeps_items_has_loaded_nothing_for_few(tmp_path: Path, co
         assert dynamodb.scan(TableName="things")["Count"] == 1
 
     loaded = loaded_by(tmp_path, command, ask)
-    assert "faradisc.expressions.condition" in loaded, "the names are those that Python tells"
+    assert "faradisc.language.expressions.condition" in loaded, "the names are those that Python tells"
     assert loaded & set(FOR_FEW) == set()
 
 

@@ -185,7 +185,7 @@ def test_an_interrupted_copy_goes_on(server: Server, tmp_path: Path, monkeypatch
     source = tmp_path / "items.jsonl"
     source.write_bytes(lines([item(p=f"{n:04}", x="x" * 20_000) for n in range(200)]))
     run("import", source, "long", "--url", server.url)
-    from faradisc.transfer import scanning  # noqa: PLC0415 - patched below
+    from faradisc.tools.transfer import scanning  # noqa: PLC0415 - patched below
 
     pages = {"left": 2}
     reached = scanning.State.reached

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from faradisc.clock import ManualClock
-from faradisc.tables import backfill
+from faradisc.engine.tables import backfill
 from fixtures.in_process import InProcess
 from fixtures.schemas import everything, invalid, item, plain, refused, schema
 from fixtures.stepped import Stepped

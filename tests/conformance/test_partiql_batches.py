@@ -462,7 +462,7 @@ def test_a_token_is_forgotten_after_ten_minutes(open_process: Callable[..., InPr
 
 
 def test_a_next_token_survives_a_restart(open_process: Callable[..., InProcess], tmp_path: Path) -> None:
-    """Source: expressions.md section 7; partiql/token.py."""
+    """Source: expressions.md section 7; language/partiql/token.py."""
     statement = {"Statement": "SELECT n FROM counts WHERE id = ?", "Parameters": [{"S": "a"}]}
     process = open_process(tmp_path)
     process.call("CreateTable", TableName="counts", **schema("id:S", "n:N"))

@@ -14,13 +14,13 @@ import pytest
 from test_transactions import ABSENT, FAILED, put, reasons, stored, update
 
 from faradisc.clock import ManualClock
-from faradisc.codec.keyspace import TOKENS_PART
 from faradisc.database import Database, Settings
+from faradisc.engine.transactions.tokens import Token
 from faradisc.errors import ApiError
+from faradisc.model.codec.keyspace import TOKENS_PART
 from faradisc.operations.call import Call
 from faradisc.storage.immediate import run
 from faradisc.storage.rocks import open_rocks
-from faradisc.transactions.tokens import Token
 from fixtures.in_process import InProcess
 from fixtures.schemas import item, refused, schema
 

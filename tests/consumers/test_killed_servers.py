@@ -18,7 +18,7 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from consumers.worlds import pair_of
-from faradisc.consumers import consume
+from faradisc.tools.consumers import consume
 from fixtures.schemas import item, schema
 from fixtures.served import Server
 

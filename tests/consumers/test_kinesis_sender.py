@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from faradisc.kinesis import sender
-from faradisc.kinesis.sender import Outgoing, Refused, ThreadedSender
+from faradisc.engine.kinesis import sender
+from faradisc.engine.kinesis.sender import Outgoing, Refused, ThreadedSender
 
 RECORDS = (Outgoing("a", b"1"),)
 

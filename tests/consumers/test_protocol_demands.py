@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from consumers.worlds import World, pair_of
-from faradisc.consumers import Consumer
 from faradisc.limits import SHARD_LIFETIME_S
+from faradisc.tools.consumers import Consumer
 
 KEYS = 12
 

@@ -12,8 +12,8 @@ import pytest
 import faradisc.streams
 from consumers.worlds import Seen, World, pair_of
 from faradisc.clock import SystemClock
-from faradisc.consumers import Consumer, NoStream, consume
-from faradisc.consumers.tail import tail
+from faradisc.tools.consumers import Consumer, NoStream, consume
+from faradisc.tools.consumers.tail import tail
 from fixtures.in_process import InProcess
 from fixtures.schemas import schema
 
@@ -94,7 +94,7 @@ def test_consume_is_found_in_streams_when_it_is_asked_for() -> None:
     assert faradisc.streams.Consumer is Consumer
     with pytest.raises(AttributeError):
         _ = faradisc.streams.nothing
-    program = "import sys, faradisc.database; sys.exit('faradisc.consumers' in sys.modules)"
+    program = "import sys, faradisc.database; sys.exit('faradisc.tools.consumers' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from faradisc.clock import ManualClock, SeededEntropy
-from faradisc.consumers import Consumer, consume
+from faradisc.tools.consumers import Consumer, consume
 from fixtures.in_process import InProcess
 from fixtures.schemas import item
 from fixtures.streamed import Streamed, streamed_in

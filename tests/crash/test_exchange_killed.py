@@ -16,9 +16,9 @@ from typing import Any
 import orjson
 import pytest
 
-from faradisc.exchange.manifests import data_files
+from faradisc.engine.exchange.manifests import data_files
 from faradisc.local import LocalDatabase
-from faradisc.transfer.sources import look
+from faradisc.tools.transfer.sources import look
 from fixtures.buckets import BUCKET, lines, some_items, zipped
 from fixtures.clients import http_client
 from fixtures.integrity import faults

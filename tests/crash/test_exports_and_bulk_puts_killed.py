@@ -21,9 +21,9 @@ import pytest
 from botocore.exceptions import ClientError
 
 from faradisc.clock import ManualClock
-from faradisc.exchange.manifests import data_files
+from faradisc.engine.exchange.manifests import data_files
 from faradisc.local import LocalDatabase
-from faradisc.transfer.sources import look
+from faradisc.tools.transfer.sources import look
 from fixtures.buckets import BUCKET
 from fixtures.clients import http_client
 from fixtures.killed import Worker, check_whole, work_until_killed

@@ -6,13 +6,13 @@ import re
 import zlib
 from pathlib import Path
 
-from faradisc.backups.files import HEAD_BYTES, block_of, records_of
 from faradisc.clock import ManualClock
-from faradisc.codec import record
-from faradisc.codec.keyspace import Placement
-from faradisc.tables.history import History, Moments, split_change_key
-from faradisc.values.schema import KeySchema
-from faradisc.values.size import item_size
+from faradisc.engine.backups.files import HEAD_BYTES, block_of, records_of
+from faradisc.engine.tables.history import History, Moments, split_change_key
+from faradisc.model.codec import record
+from faradisc.model.codec.keyspace import Placement
+from faradisc.model.values.schema import KeySchema
+from faradisc.model.values.size import item_size
 
 PAGE = (Path(__file__).parents[2] / "docs" / "formats" / "backup.md").read_text()
 KEY = KeySchema(("p",), (), {"p": "S"})

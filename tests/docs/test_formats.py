@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from faradisc.codec import record
-from faradisc.codec.keyspace import Placement
-from faradisc.codec.sortkey import encode_component
-from faradisc.values.schema import KeySchema, Projection
-from faradisc.values.size import item_size
-from faradisc.vectors.schema import VectorSchema
+from faradisc.engine.vectors.schema import VectorSchema
+from faradisc.model.codec import record
+from faradisc.model.codec.keyspace import Placement
+from faradisc.model.codec.sortkey import encode_component
+from faradisc.model.values.schema import KeySchema, Projection
+from faradisc.model.values.size import item_size
 
 PAGES = Path(__file__).parents[2] / "docs" / "formats"
 

@@ -6,8 +6,8 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from faradisc.planner.report import PAGE_BYTES_MAX, render
-from faradisc.planner.report.detail import COLUMNS_MAX
+from faradisc.tools.planner.report import PAGE_BYTES_MAX, render
+from faradisc.tools.planner.report.detail import COLUMNS_MAX
 from unit.report.made_outcomes import outcome, resource
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "guide" / "report.md").read_text()

@@ -6,11 +6,11 @@ import re
 from pathlib import Path
 
 from faradisc.clock import ManualClock
-from faradisc.codec import record
-from faradisc.codec.keyspace import Placement, parts_of
-from faradisc.streams.records import Recorder, shard_end
-from faradisc.streams.shards import sequence_number
-from faradisc.values.schema import KeySchema
+from faradisc.engine.streams.records import Recorder, shard_end
+from faradisc.engine.streams.shards import sequence_number
+from faradisc.model.codec import record
+from faradisc.model.codec.keyspace import Placement, parts_of
+from faradisc.model.values.schema import KeySchema
 
 PAGE = (Path(__file__).parents[2] / "docs" / "formats" / "streams.md").read_text()
 KEY = KeySchema(("pk",), ("sk",), {"pk": "S", "sk": "N"})

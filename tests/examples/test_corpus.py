@@ -26,7 +26,7 @@ from examples.endpoint import connect
 from rich.progress import Progress
 
 from faradisc.local import LocalDatabase
-from faradisc.values.size import item_size
+from faradisc.model.values.size import item_size
 from fixtures.answers import watch
 from fixtures.in_process import CONFIG
 from fixtures.served import Server

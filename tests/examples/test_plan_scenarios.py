@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from faradisc.planner.loading import load_plan
-from faradisc.planner.outcome import Outcome
-from faradisc.planner.run import run
+from faradisc.tools.planner.loading import load_plan
+from faradisc.tools.planner.outcome import Outcome
+from faradisc.tools.planner.run import run
 from unit.planner.planned import resource, throttles
 
 PLANS = Path(__file__).parents[2] / "examples" / "plans"

@@ -10,9 +10,9 @@ from typing import Any
 import orjson
 import pytest
 
-from faradisc.exchange import bulk_putting, intake
-from faradisc.exchange.buckets import DirectoryBuckets, Draft
-from faradisc.exchange.error_log import ErrorLog
+from faradisc.engine.exchange import bulk_putting, intake
+from faradisc.engine.exchange.buckets import DirectoryBuckets, Draft
+from faradisc.engine.exchange.error_log import ErrorLog
 from fixtures.buckets import BUCKET, Exchanging, lines, some_items, zipped
 from fixtures.in_process import Refused
 from fixtures.schemas import item, schema

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from faradisc.exchange import buckets
-from faradisc.exchange.buckets import BucketFailed, DirectoryBuckets, Draft
+from faradisc.engine.exchange import buckets
+from faradisc.engine.exchange.buckets import BucketFailed, DirectoryBuckets, Draft
 from faradisc.storage.immediate import run
 
 PIECE = 300_000

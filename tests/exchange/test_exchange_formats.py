@@ -17,13 +17,13 @@ import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from faradisc.exchange import compression, csv_rows, ion_text, ion_values, json_lines
-from faradisc.exchange.checking import canonical_size, fault_of
-from faradisc.exchange.compression import Damaged
-from faradisc.exchange.json_lines import Malformed
-from faradisc.exchange.reading import KeyAttributes, Reading, Source
-from faradisc.values.checks import canonicalise
-from faradisc.values.size import item_size
+from faradisc.engine.exchange import compression, csv_rows, ion_text, ion_values, json_lines
+from faradisc.engine.exchange.checking import canonical_size, fault_of
+from faradisc.engine.exchange.compression import Damaged
+from faradisc.engine.exchange.json_lines import Malformed
+from faradisc.engine.exchange.reading import KeyAttributes, Reading, Source
+from faradisc.model.values.checks import canonicalise
+from faradisc.model.values.size import item_size
 
 # --- Items of every type ---------------------------------------------------------------------------
 

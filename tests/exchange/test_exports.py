@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 import pytest
 
-from faradisc.exchange import exporting
+from faradisc.engine.exchange import exporting
 from fixtures.buckets import BUCKET, Exchanging, lines, some_items
 from fixtures.in_process import Refused
 from fixtures.schemas import item, schema
@@ -21,7 +21,7 @@ MINUTE = 60
 
 @pytest.fixture(autouse=True)
 def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("faradisc.backups.history.PAGE_ROWS", 20)
+    monkeypatch.setattr("faradisc.engine.backups.history.PAGE_ROWS", 20)
     monkeypatch.setattr(exporting, "PAGES_PER_STEP", 1)
 
 

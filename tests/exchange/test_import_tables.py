@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from faradisc.exchange import importing, intake
-from faradisc.exchange.ledger import Ledger
+from faradisc.engine.exchange import importing, intake
+from faradisc.engine.exchange.ledger import Ledger
+from faradisc.engine.tables import loading
 from faradisc.storage.api import IOFailed
-from faradisc.tables import loading
 from fixtures.buckets import BUCKET, Exchanging, lines, some_items, zipped
 from fixtures.in_process import Refused
 from fixtures.schemas import schema

@@ -12,10 +12,10 @@ import orjson
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from faradisc.codec import record
-from faradisc.exchange import ion_stencils, ion_text, stencils
-from faradisc.exchange.ion_stencils import IonLines
-from faradisc.values.checks import canonicalise
+from faradisc.engine.exchange import ion_stencils, ion_text, stencils
+from faradisc.engine.exchange.ion_stencils import IonLines
+from faradisc.model.codec import record
+from faradisc.model.values.checks import canonicalise
 from fixtures.buckets import some_items
 
 Value = dict[str, Any]

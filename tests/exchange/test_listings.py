@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from faradisc.exchange import buckets as buckets_module
-from faradisc.exchange.buckets import DRAFT_PREFIX, DirectoryBuckets, NoSuchBucket, Object
+from faradisc.engine.exchange import buckets as buckets_module
+from faradisc.engine.exchange.buckets import DRAFT_PREFIX, DirectoryBuckets, NoSuchBucket, Object
 from faradisc.storage.immediate import run
 from fixtures.buckets import BUCKET, Exchanging, lines, listed, some_items
 

@@ -8,10 +8,10 @@ from typing import Any
 import orjson
 import pytest
 
-from faradisc.exchange import manifests
-from faradisc.exchange.buckets import DirectoryBuckets, Object
-from faradisc.exchange.compression import Damaged
-from faradisc.exchange.manifests import DataFile, Manifests, Summed, checksum
+from faradisc.engine.exchange import manifests
+from faradisc.engine.exchange.buckets import DirectoryBuckets, Object
+from faradisc.engine.exchange.compression import Damaged
+from faradisc.engine.exchange.manifests import DataFile, Manifests, Summed, checksum
 from faradisc.storage.immediate import run
 from fixtures.buckets import Exchanging, lines, listed, some_items, zipped
 

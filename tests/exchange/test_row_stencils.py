@@ -19,13 +19,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from faradisc.exchange import json_lines, row_stencils, stencils
-from faradisc.exchange.importing import pages_of
-from faradisc.exchange.reading import Record
-from faradisc.exchange.row_stencils import RowShortcut, shortcut_into
-from faradisc.tables.loading import LoadedRow, Rows
-from faradisc.tables.table import Table
-from faradisc.values.checks import canonicalise
+from faradisc.engine.exchange import json_lines, row_stencils, stencils
+from faradisc.engine.exchange.importing import pages_of
+from faradisc.engine.exchange.reading import Record
+from faradisc.engine.exchange.row_stencils import RowShortcut, shortcut_into
+from faradisc.engine.tables.loading import LoadedRow, Rows
+from faradisc.engine.tables.table import Table
+from faradisc.model.values.checks import canonicalise
 from fixtures.in_process import InProcess
 from fixtures.schemas import schema
 

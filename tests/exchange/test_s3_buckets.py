@@ -17,10 +17,10 @@ import pytest
 
 from faradisc.clock import ManualClock, SeededEntropy
 from faradisc.database import Database, Settings
+from faradisc.engine.exchange.buckets import Access, AccessDenied, BucketFailed, NoSuchBucket, NoSuchKey
+from faradisc.engine.exchange.desk import Places
+from faradisc.engine.exchange.s3 import S3Buckets
 from faradisc.errors import ApiError
-from faradisc.exchange.buckets import Access, AccessDenied, BucketFailed, NoSuchBucket, NoSuchKey
-from faradisc.exchange.desk import Places
-from faradisc.exchange.s3 import S3Buckets
 from faradisc.operations.call import Call
 from faradisc.storage.memory import MemoryStore
 from fixtures.buckets import lines, listed, some_items, zipped

@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 import pytest
 
-from faradisc.exchange import bulk_putting, desk, exporting, importing, intake
+from faradisc.engine.exchange import bulk_putting, desk, exporting, importing, intake
 from faradisc.storage.api import IOFailed
 from fixtures.buckets import BUCKET, Exchanging, lines, some_items
 from fixtures.schemas import item, schema
@@ -35,7 +35,7 @@ EVERY_PLACE: list[Place] = [(kind, *place) for kind, places in PLACES.items() fo
 @pytest.fixture(autouse=True)
 def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(intake, "STEP_RECORDS", 40)
-    monkeypatch.setattr("faradisc.backups.history.PAGE_ROWS", 20)
+    monkeypatch.setattr("faradisc.engine.backups.history.PAGE_ROWS", 20)
     monkeypatch.setattr(exporting, "PAGES_PER_STEP", 1)
 
 

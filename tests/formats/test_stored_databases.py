@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from rocksdict import Rdict
 
-from faradisc.check import Check
 from faradisc.clock import ManualClock
+from faradisc.engine.check import Check
 from faradisc.storage import format as data_format
 from faradisc.storage import rocks_files, upgrade
 from faradisc.storage.api import Batch, IOFailed

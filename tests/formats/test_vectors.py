@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from faradisc.codec import record
-from faradisc.codec.keyspace import key_of_row
-from faradisc.codec.sortkey import decode_component
+from faradisc.engine.streams.records import take_apart
+from faradisc.engine.tables.history import split_change_key
+from faradisc.model.codec import record
+from faradisc.model.codec.keyspace import key_of_row
+from faradisc.model.codec.sortkey import decode_component
 from faradisc.storage.format import FORMAT_VERSION
-from faradisc.streams.records import take_apart
-from faradisc.tables.history import split_change_key
 
 HERE = Path(__file__).parent
 sys.path.append(str(HERE))

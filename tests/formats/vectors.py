@@ -10,22 +10,22 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from faradisc.check.system import expiry_key
 from faradisc.clock import ManualClock
-from faradisc.codec import record
-from faradisc.codec.keyspace import Placement, job_key, parts_of
-from faradisc.codec.sortkey import encode_component
+from faradisc.engine.check.system import expiry_key
+from faradisc.engine.streams.capture import Capture
+from faradisc.engine.streams.records import Recorder, shard_end
+from faradisc.engine.tables.expiry import index_key
+from faradisc.engine.tables.history import change_key
+from faradisc.engine.transactions.tokens import Token
+from faradisc.engine.vectors.schema import VectorSchema
+from faradisc.model.codec import record
+from faradisc.model.codec.keyspace import Placement, job_key, parts_of
+from faradisc.model.codec.sortkey import encode_component
+from faradisc.model.values.number import parse
+from faradisc.model.values.schema import KeySchema, Projection
+from faradisc.model.values.size import item_size
 from faradisc.storage.api import Batch
 from faradisc.storage.immediate import run
-from faradisc.streams.capture import Capture
-from faradisc.streams.records import Recorder, shard_end
-from faradisc.tables.expiry import index_key
-from faradisc.tables.history import change_key
-from faradisc.transactions.tokens import Token
-from faradisc.values.number import parse
-from faradisc.values.schema import KeySchema, Projection
-from faradisc.values.size import item_size
-from faradisc.vectors.schema import VectorSchema
 
 NOW_S = 1_700_000_000.123456
 

@@ -13,9 +13,9 @@ from functools import cache
 from typing import Any
 
 from faradisc.auth.sigv4 import credential_of, parts_of
-from faradisc.codec.sortkey import decode_component, encode_component
+from faradisc.engine.streams.iterators import arn_of, read
 from faradisc.errors import ApiError
-from faradisc.expressions import (
+from faradisc.language.expressions import (
     Placeholders,
     bind_condition,
     bind_key_clauses,
@@ -23,15 +23,15 @@ from faradisc.expressions import (
     bind_update,
     check_placeholders,
 )
+from faradisc.language.partiql.parser import parse_statement
+from faradisc.language.partiql.token import decode_token
+from faradisc.model.codec.sortkey import decode_component, encode_component
+from faradisc.model.values import number
+from faradisc.model.values.checks import canonicalise
+from faradisc.model.values.size import item_size, value_size
 from faradisc.operations.registry import OPERATIONS
-from faradisc.partiql.parser import parse_statement
-from faradisc.partiql.token import decode_token
 from faradisc.protocol.body import BodyTooLarge, read_object, unpack
 from faradisc.protocol.http import HttpRequest
-from faradisc.streams.iterators import arn_of, read
-from faradisc.values import number
-from faradisc.values.checks import canonicalise
-from faradisc.values.size import item_size, value_size
 
 from .requests import target_of
 from .world import HEADERS, World

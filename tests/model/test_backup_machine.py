@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from faradisc.backups import history, taking
 from faradisc.clock import ManualClock
+from faradisc.engine.backups import history, taking
 from fixtures.restored import rows
 from fixtures.schemas import item, schema
 from fixtures.stepped import Stepped

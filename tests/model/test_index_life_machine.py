@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from faradisc.clock import ManualClock
-from faradisc.tables import backfill
-from faradisc.tables.table import Index
-from faradisc.values.size import item_size
+from faradisc.engine.tables import backfill
+from faradisc.engine.tables.table import Index
+from faradisc.model.values.size import item_size
 from fixtures.in_process import Refused
 from fixtures.integrity import items_of, tables
 from fixtures.schemas import schema

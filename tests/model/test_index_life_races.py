@@ -18,11 +18,11 @@ import pytest
 
 from faradisc.clock import ManualClock
 from faradisc.database import Database, Settings
+from faradisc.engine.tables import backfill
+from faradisc.engine.tables.table import Index, Table
 from faradisc.operations.call import Call
 from faradisc.storage.api import Batch, Conflict, Row
 from faradisc.storage.memory import MemoryStore
-from faradisc.tables import backfill
-from faradisc.tables.table import Index, Table
 from fixtures.integrity import items_of, tables
 from fixtures.schemas import item, schema
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from faradisc.values import path as paths
-from faradisc.values.attribute import of_binary, sorted_set
+from faradisc.model.values import path as paths
+from faradisc.model.values.attribute import of_binary, sorted_set
 
 numbers = st.integers(-20, 20).map(str) | st.sampled_from(["0.5", "-1.25", "1" + "0" * 40])
 strings = st.text(alphabet="ab\u00e9\U0001f600", max_size=3)

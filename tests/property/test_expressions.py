@@ -15,15 +15,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from faradisc.errors import ValidationException
-from faradisc.expressions import (
+from faradisc.language.expressions import (
     Placeholders,
     bind_condition,
     bind_key_clauses,
     bind_projection,
     bind_update,
 )
-from faradisc.values import path as paths
-from faradisc.values.attribute import Item, binary
+from faradisc.model.values import path as paths
+from faradisc.model.values.attribute import Item, binary
 
 # --- Any text ------------------------------------------------------------------------------------
 

@@ -10,11 +10,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from faradisc.errors import ValidationException
-from faradisc.expressions import Placeholders, Update, bind_projection, bind_update
-from faradisc.values import number
-from faradisc.values import path as paths
-from faradisc.values.attribute import Item
-from faradisc.values.checks import canonicalise
+from faradisc.language.expressions import Placeholders, Update, bind_projection, bind_update
+from faradisc.model.values import number
+from faradisc.model.values import path as paths
+from faradisc.model.values.attribute import Item
+from faradisc.model.values.checks import canonicalise
 
 
 def bound(text: str, **given_values: Any) -> Update:

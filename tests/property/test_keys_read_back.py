@@ -8,9 +8,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faradisc.codec.keyspace import Placement, key_of_row
-from faradisc.values import number
-from faradisc.values.schema import KeySchema
+from faradisc.model.codec.keyspace import Placement, key_of_row
+from faradisc.model.values import number
+from faradisc.model.values.schema import KeySchema
 
 texts = st.text(st.characters(codec="utf-8") | st.sampled_from("\0\x01\xff"), min_size=1, max_size=12)
 binaries = st.binary(min_size=1, max_size=12) | st.lists(

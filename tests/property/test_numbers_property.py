@@ -7,7 +7,7 @@ from decimal import Context, Decimal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faradisc.values import number
+from faradisc.model.values import number
 
 _EXACT = Context(prec=600)
 

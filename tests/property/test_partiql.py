@@ -27,9 +27,9 @@ from partiql_strategies import (
 )
 
 from faradisc.errors import ValidationException
-from faradisc.partiql.cursor import Cursor
-from faradisc.partiql.lexer import Token, tokens_of
-from faradisc.partiql.parser import _parse
+from faradisc.language.partiql.cursor import Cursor
+from faradisc.language.partiql.lexer import Token, tokens_of
+from faradisc.language.partiql.parser import _parse
 from faradisc.protocol import front
 from fixtures.in_process import InProcess, Refused
 from fixtures.schemas import item, schema

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faradisc.codec.keyspace import Placement, hash_of
-from faradisc.codec.sortkey import encode_component, raw_bytes
+from faradisc.engine.tables.keys import check_item_keys, check_key
 from faradisc.errors import ValidationException
 from faradisc.limits import PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX
-from faradisc.tables.keys import check_item_keys, check_key
-from faradisc.values.schema import KeySchema
+from faradisc.model.codec.keyspace import Placement, hash_of
+from faradisc.model.codec.sortkey import encode_component, raw_bytes
+from faradisc.model.values.schema import KeySchema
 
 SCHEMA = KeySchema(("p",), ("s",), {"p": "S", "s": "N"})
 LENGTHS = (1, 255, 256, 257, 511, 512, 513, 1023, 1024, 1025, 2047, 2048, 2049)

@@ -9,14 +9,20 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faradisc.codec import record
-from faradisc.codec.keyspace import Placement
-from faradisc.codec.sortkey import after_prefix, encode_component, encode_prefix
 from faradisc.errors import ValidationException
-from faradisc.values import attribute, number
-from faradisc.values.checks import Wording, canonical_item_size, canonical_size, canonicalise, check_value
-from faradisc.values.schema import KeySchema
-from faradisc.values.size import changed_item_size, item_size, value_size
+from faradisc.model.codec import record
+from faradisc.model.codec.keyspace import Placement
+from faradisc.model.codec.sortkey import after_prefix, encode_component, encode_prefix
+from faradisc.model.values import attribute, number
+from faradisc.model.values.checks import (
+    Wording,
+    canonical_item_size,
+    canonical_size,
+    canonicalise,
+    check_value,
+)
+from faradisc.model.values.schema import KeySchema
+from faradisc.model.values.size import changed_item_size, item_size, value_size
 
 Value = dict[str, Any]
 

@@ -15,10 +15,10 @@ from typing import Any
 import orjson
 
 from faradisc.clock import ManualClock
-from faradisc.codec import record
-from faradisc.codec.keyspace import CATALOG_PART, SCALING_PART, key_of_row
+from faradisc.engine.tables.table import Table, TableState
+from faradisc.model.codec import record
+from faradisc.model.codec.keyspace import CATALOG_PART, SCALING_PART, key_of_row
 from faradisc.storage.api import Batch, ReadOnlyStore
-from faradisc.tables.table import Table, TableState
 from faradisc.testing.faulty_store import FaultyDisk
 from faradisc.testing.seeded_loop import running
 from fixtures import integrity

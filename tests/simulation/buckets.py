@@ -7,7 +7,7 @@ from hashlib import md5
 from io import BytesIO
 from typing import BinaryIO
 
-from faradisc.exchange.buckets import Access, BucketFailed, Buckets, Draft, Listing, NoSuchKey, Object
+from faradisc.engine.exchange.buckets import Access, BucketFailed, Buckets, Draft, Listing, NoSuchKey, Object
 from simulation.actors import pause
 
 BUCKET = "bucket"

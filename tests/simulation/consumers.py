@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from faradisc.kinesis.sender import Outgoing
+from faradisc.engine.kinesis.sender import Outgoing
 from faradisc.limits import STREAM_RETENTION_S
 from simulation.auditor import Auditor
 from simulation.writes import Item, Key, key_of

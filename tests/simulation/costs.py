@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from faradisc.values.size import item_size
+from faradisc.model.values.size import item_size
 from simulation.model import Model
 from simulation.requests import THROTTLED, Batch, Request, Single, Transaction, Window, throttles_among
 from simulation.writes import Item, Write

@@ -21,10 +21,10 @@ from faradisc.capacity.config import CapacityConfig, profile
 from faradisc.capacity.metrics import dimensions
 from faradisc.capacity.resource import Resource
 from faradisc.clock import ManualClock
-from faradisc.codec.keyspace import METER_PART
 from faradisc.database import Database
+from faradisc.model.codec.keyspace import METER_PART
+from faradisc.model.values.size import item_size
 from faradisc.storage.immediate import run
-from faradisc.values.size import item_size
 from simulation.auditor import Auditor
 from simulation.costs import told, write_cost
 from simulation.requests import THROTTLED, Get, Listing, Request, Single, Window

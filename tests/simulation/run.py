@@ -21,14 +21,14 @@ from typing import Any
 
 import orjson
 
-from faradisc.backups.shelf import MemoryShelf
 from faradisc.capacity.config import PROFILES
-from faradisc.check import Check
 from faradisc.clock import ManualClock, SeededEntropy
 from faradisc.database import Database, Settings
+from faradisc.engine.backups.shelf import MemoryShelf
+from faradisc.engine.check import Check
+from faradisc.engine.exchange import intake
+from faradisc.engine.exchange.desk import Places
 from faradisc.errors import StorageError
-from faradisc.exchange import intake
-from faradisc.exchange.desk import Places
 from faradisc.protocol import front
 from faradisc.protocol.http import HttpRequest
 from faradisc.testing.faulty_store import Faults, FaultyDisk, FaultyStore

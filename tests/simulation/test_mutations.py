@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from faradisc.backups.taking import Taking
-from faradisc.kinesis.delivery import KinesisDelivery
+from faradisc.engine.backups.taking import Taking
+from faradisc.engine.kinesis.delivery import KinesisDelivery
+from faradisc.engine.streams.records import Recorder
+from faradisc.engine.tables import backfill, writes
+from faradisc.engine.transactions import writing
+from faradisc.engine.transactions.tokens import Tokens
+from faradisc.engine.ttl import sweep
 from faradisc.storage.api import Batch
 from faradisc.storage.immediate import run
-from faradisc.streams.records import Recorder
-from faradisc.tables import backfill, writes
 from faradisc.testing.faulty_store import Faults, FaultyDisk, FaultyStore
-from faradisc.transactions import writing
-from faradisc.transactions.tokens import Tokens
-from faradisc.ttl import sweep
 from simulation import kept
 from simulation.breaking import found
 

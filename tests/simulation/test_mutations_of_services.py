@@ -14,15 +14,15 @@ from faradisc.capacity.admission import Lane
 from faradisc.capacity.partitions import PartitionMap
 from faradisc.capacity.resource import MinuteUsage, Resource
 from faradisc.capacity.throttle import Throttled
-from faradisc.exchange import bulk_putting, exporting, importing
-from faradisc.metering.survey import Walk
-from faradisc.metering.surveyor import Surveyor
-from faradisc.scaling.target import Target
-from faradisc.scaling.worker import Scaler
+from faradisc.engine.exchange import bulk_putting, exporting, importing
+from faradisc.engine.tables import writes
+from faradisc.engine.throughput.survey import Walk
+from faradisc.engine.throughput.surveyor import Surveyor
+from faradisc.engine.vectors.resident import IndexVectors
+from faradisc.services.autoscaling.target import Target
+from faradisc.services.autoscaling.worker import Scaler
 from faradisc.storage.api import Batch
-from faradisc.tables import writes
 from faradisc.testing.faulty_store import Faults, FaultyStore
-from faradisc.vectors.resident import IndexVectors
 from simulation.breaking import found
 
 BUSY: dict[str, Any] = {"throttled": 0.9, "throttled_index": False, "requests": 120}

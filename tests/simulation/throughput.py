@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from faradisc.codec.keyspace import SCALING_PART
+from faradisc.model.codec.keyspace import SCALING_PART
 from faradisc.storage.api import Batch, ReadOnlyStore
 from faradisc.storage.immediate import run
 

@@ -58,7 +58,12 @@ REQUESTS: list[tuple[str, dict[str, Any]]] = [
     ("GetItem", {**ASKED, "Key": KEY, "ConsistentRead": True, "ProjectionExpression": "g"}),
     ("GetItem", {**ASKED, "Key": {**KEY, "p": {"S": "2"}}}),
 ]
-METERED = ("faradisc/metering/", "faradisc/capacity/", "faradisc/tables/charging.py", "faradisc/clock.py")
+METERED = (
+    "faradisc/engine/throughput/",
+    "faradisc/capacity/",
+    "faradisc/engine/tables/charging.py",
+    "faradisc/clock.py",
+)
 """Metering, and the clock: neither of these requests needs the time for anything else."""
 
 

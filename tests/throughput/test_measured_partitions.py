@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 
 from faradisc.capacity.partitions import Contents
-from faradisc.codec import record
 from faradisc.database import Database
+from faradisc.engine.throughput import survey
+from faradisc.engine.throughput.survey import Measured, Walk
 from faradisc.errors import StorageError
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
-from faradisc.metering import survey
-from faradisc.metering.survey import Measured, Walk
+from faradisc.model.codec import record
 from faradisc.storage.api import Batch, Corruption
 from faradisc.storage.immediate import run
 from faradisc.storage.memory import MemoryStore

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 import pytest
 
 from faradisc.capacity.partitions import Contents
-from faradisc.codec import record
-from faradisc.metering import survey
-from faradisc.metering.survey import Measured, Walk
+from faradisc.engine.throughput import survey
+from faradisc.engine.throughput.survey import Measured, Walk
+from faradisc.model.codec import record
 from faradisc.storage.api import Batch
 from faradisc.storage.immediate import run
 from faradisc.storage.memory import MemoryStore

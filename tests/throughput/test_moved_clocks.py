@@ -13,7 +13,7 @@ from unittest.mock import patch
 import pytest
 
 from faradisc.capacity.account import Account
-from faradisc.metering.survey import Walk
+from faradisc.engine.throughput.survey import Walk
 from faradisc.storage.immediate import run
 from throughput.conftest import World
 

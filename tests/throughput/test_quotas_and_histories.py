@@ -12,8 +12,8 @@ import pytest
 
 from faradisc.capacity.resource import Resource
 from faradisc.clock import ManualClock
-from faradisc.codec.keyspace import METER_PART
 from faradisc.local import LocalDatabase
+from faradisc.model.codec.keyspace import METER_PART
 from faradisc.storage.api import Batch
 from faradisc.storage.immediate import run
 

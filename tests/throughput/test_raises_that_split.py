@@ -15,12 +15,12 @@ import pytest
 
 from faradisc.capacity.events import Split
 from faradisc.clock import ManualClock
-from faradisc.codec.keyspace import METER_PART
 from faradisc.local import LocalDatabase
-from faradisc.planner.loading import load_plan
-from faradisc.planner.world import World as PlannedWorld
+from faradisc.model.codec.keyspace import METER_PART
 from faradisc.storage.api import Batch
 from faradisc.storage.immediate import run
+from faradisc.tools.planner.loading import load_plan
+from faradisc.tools.planner.world import World as PlannedWorld
 from fixtures.neighbours import MIDNIGHT_S, Town
 from throughput.conftest import ONE_ATTEMPT, World
 

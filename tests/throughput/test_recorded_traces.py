@@ -10,10 +10,10 @@ from typing import Any
 
 import orjson
 
-from faradisc.metering.settings import parse_config
-from faradisc.planner.trace import Trace
-from faradisc.planner.traced import plan_of_trace
+from faradisc.engine.throughput.settings import parse_config
 from faradisc.server.tracing import TraceFile
+from faradisc.tools.planner.trace import Trace
+from faradisc.tools.planner.traced import plan_of_trace
 from fixtures.clients import http_client
 from fixtures.served import Server
 

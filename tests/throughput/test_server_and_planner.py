@@ -20,12 +20,12 @@ import orjson
 import pytest
 from botocore.exceptions import ClientError
 
-from faradisc.planner.loading import load_plan
-from faradisc.planner.outcome import Outcome
-from faradisc.planner.run import run
-from faradisc.planner.trace import Trace
-from faradisc.planner.traced import with_trace
 from faradisc.server.tracing import TraceFile
+from faradisc.tools.planner.loading import load_plan
+from faradisc.tools.planner.outcome import Outcome
+from faradisc.tools.planner.run import run
+from faradisc.tools.planner.trace import Trace
+from faradisc.tools.planner.traced import with_trace
 from fixtures.served import Server
 
 World = Any

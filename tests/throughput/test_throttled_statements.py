@@ -9,8 +9,8 @@ import pytest
 
 from faradisc.capacity.account import Account
 from faradisc.capacity.config import CapacityConfig
+from faradisc.engine.throughput.observing import Observer
 from faradisc.errors import ThrottlingException
-from faradisc.metering.observing import Observer
 
 WRITINGS = (
     'SELECT * FROM "T"',

@@ -14,8 +14,8 @@ from faradisc.addresses import completed, http_address
 from faradisc.cli.databases import address
 from faradisc.cli.requests import Requests, Unreachable
 from faradisc.cli.waiting import wait
-from faradisc.consumers.posting import Poster
 from faradisc.server.settings import ServerSettings, SettingsError
+from faradisc.tools.consumers.posting import Poster
 
 UNUSABLE = [
     "",

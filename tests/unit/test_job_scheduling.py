@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from faradisc.engine.workers import Job, Workers
 from faradisc.storage.immediate import run
-from faradisc.workers import Job, Workers
 
 
 def test_a_job_that_fails_keeps_no_other_from_its_step() -> None:

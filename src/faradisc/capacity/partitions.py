@@ -1,7 +1,7 @@
 """The partitions of a resource: stretches of its key space, each with its own physical limits.
 
-A *place* is a position in the key space: the bytes of a row key (codec/keyspace.py), so 16 bytes of hash
-and then the key. A partition holds the places from `low` (inclusive) to `high` (exclusive; None is the
+A *place* is a position in the key space: the bytes of a row key (model/codec/keyspace.py), so 16 bytes of
+hash and then the key. A partition holds the places from `low` (inclusive) to `high` (exclusive; None is the
 end). A bound of 16 bytes lies at the beginning of a hash value, a longer one inside an item collection.
 
 A partition has two *cells*, one per direction: the bucket of its physical limit, what was consumed, heat.

@@ -35,7 +35,7 @@ def create(table: str, *, name: str | None, url: str, data_dir: Path | None, reg
 
 
 def _follow_backup(database: Database, arn: str) -> None:
-    from faradisc.seeding.loading import Refused  # noqa: PLC0415
+    from faradisc.tools.seeding.loading import Refused  # noqa: PLC0415
 
     described = database.call("DescribeBackup", BackupArn=arn)["BackupDescription"]
     size = described["SourceTableDetails"].get("TableSizeBytes", 0)
@@ -90,9 +90,9 @@ def delete(arn: str, *, url: str, data_dir: Path | None, region: str | None) -> 
 @click.argument("directory", type=click.Path(exists=True, file_okay=False, path_type=Path))
 def verify(directory: Path) -> None:
     """Hold the files of one backup, DIRECTORY, against their checksums."""
-    from faradisc.backups.files import Damaged  # noqa: PLC0415 - the other commands need none of this
-    from faradisc.backups.shelf import DirectoryShelf, ShelfFailed  # noqa: PLC0415
-    from faradisc.backups.verifying import verify as hold  # noqa: PLC0415
+    from faradisc.engine.backups.files import Damaged  # noqa: PLC0415 - the other commands need none of this
+    from faradisc.engine.backups.shelf import DirectoryShelf, ShelfFailed  # noqa: PLC0415
+    from faradisc.engine.backups.verifying import verify as hold  # noqa: PLC0415
 
     resolved = directory.resolve()
     try:
@@ -143,7 +143,7 @@ def restore(
 
 
 def _follow_restore(database: Database, target: str, items: int) -> None:
-    from faradisc.seeding.loading import Refused  # noqa: PLC0415
+    from faradisc.tools.seeding.loading import Refused  # noqa: PLC0415
 
     with _progress("restore", items) as show:
         while True:

@@ -82,8 +82,8 @@ def _looked_at(directory: Path) -> dict[str, Any]:
 
 
 def _repaired(directory: Path) -> dict[str, Any]:
-    from faradisc.check.repair import Repair  # noqa: PLC0415
     from faradisc.clock import SystemClock  # noqa: PLC0415
+    from faradisc.engine.check.repair import Repair  # noqa: PLC0415
     from faradisc.storage.immediate import run  # noqa: PLC0415
     from faradisc.storage.rocks import open_rocks  # noqa: PLC0415
 
@@ -101,9 +101,9 @@ def _repaired(directory: Path) -> dict[str, Any]:
 
 def _report(store: Store, directory: Path) -> tuple[dict[str, Any], list[Any]]:
     """The report of one walk over a store and its backups, and what a repair would do."""
-    from faradisc.backups.shelf import SHELF, DirectoryShelf  # noqa: PLC0415
-    from faradisc.check import Check  # noqa: PLC0415
     from faradisc.clock import SystemClock  # noqa: PLC0415
+    from faradisc.engine.backups.shelf import SHELF, DirectoryShelf  # noqa: PLC0415
+    from faradisc.engine.check import Check  # noqa: PLC0415
     from faradisc.storage.immediate import run  # noqa: PLC0415
 
     clock = SystemClock()

@@ -82,7 +82,7 @@ def reached(url: str, data_dir: Path | None, region: str | None) -> Iterator[Dat
     """The database; ends the program with one sentence where it cannot be used, or says no."""
     from faradisc.cli.requests import Unreachable  # noqa: PLC0415 - slow to import
     from faradisc.errors import StorageError  # noqa: PLC0415
-    from faradisc.seeding.loading import Refused  # noqa: PLC0415
+    from faradisc.tools.seeding.loading import Refused  # noqa: PLC0415
 
     try:
         if data_dir is None:
@@ -120,7 +120,7 @@ class _Offline:
         """Raises StorageError."""
         from faradisc import database  # noqa: PLC0415 - the other commands need none of this
         from faradisc.auth.sigv4 import Credential  # noqa: PLC0415
-        from faradisc.backups.shelf import SHELF, DirectoryShelf  # noqa: PLC0415
+        from faradisc.engine.backups.shelf import SHELF, DirectoryShelf  # noqa: PLC0415
         from faradisc.storage import format as data_format  # noqa: PLC0415
         from faradisc.storage.immediate import run  # noqa: PLC0415
         from faradisc.storage.rocks import open_rocks  # noqa: PLC0415
@@ -138,7 +138,7 @@ class _Offline:
 
         from faradisc.protocol.front import answer  # noqa: PLC0415
         from faradisc.protocol.http import HttpRequest  # noqa: PLC0415
-        from faradisc.seeding.loading import Refused  # noqa: PLC0415
+        from faradisc.tools.seeding.loading import Refused  # noqa: PLC0415
 
         headers = {
             b"content-type": b"application/x-amz-json-1.0",

@@ -14,10 +14,10 @@ from faradisc.cli.failing import fail
 from faradisc.server.settings import ENVIRONMENT_PREFIX
 
 if TYPE_CHECKING:
-    from faradisc.check.explain import Explainer, Fields
-    from faradisc.check.inventory import Inventory
+    from faradisc.engine.check.explain import Explainer, Fields
+    from faradisc.engine.check.inventory import Inventory
+    from faradisc.engine.tables.table import Table
     from faradisc.storage.api import Part, ReadOnlyStore
-    from faradisc.tables.table import Table
 
 LIMIT = 20
 
@@ -84,9 +84,9 @@ class _Look:
     """One store, and the words for what is in it."""
 
     def __init__(self, store: ReadOnlyStore, *, limit: int, raw: bool) -> None:
-        from faradisc.check.explain import Explainer  # noqa: PLC0415
-        from faradisc.check.faults import Report  # noqa: PLC0415
-        from faradisc.check.inventory import take_inventory  # noqa: PLC0415
+        from faradisc.engine.check.explain import Explainer  # noqa: PLC0415
+        from faradisc.engine.check.faults import Report  # noqa: PLC0415
+        from faradisc.engine.check.inventory import take_inventory  # noqa: PLC0415
         from faradisc.storage.immediate import run  # noqa: PLC0415
 
         self._run = run
@@ -116,7 +116,7 @@ class _Look:
 
     def whole_table(self, table: Table) -> Iterator[str]:
         """The catalog's row of a table, and some rows of each of its parts."""
-        from faradisc.codec.keyspace import CATALOG_PART  # noqa: PLC0415
+        from faradisc.model.codec.keyspace import CATALOG_PART  # noqa: PLC0415
 
         key = table.state.namespace.encode() + b"\x00" + table.name.encode()
         yield from self._rows(CATALOG_PART, [key])
@@ -142,8 +142,8 @@ class _Look:
 
     def item(self, table: Table, key_text: str) -> Iterator[str]:
         """Everything that is stored of one item."""
-        from faradisc.check.derived import derived_of  # noqa: PLC0415
-        from faradisc.check.items import read_item  # noqa: PLC0415
+        from faradisc.engine.check.derived import derived_of  # noqa: PLC0415
+        from faradisc.engine.check.items import read_item  # noqa: PLC0415
 
         row_key = table.placement.row_key(_key(table, key_text))
         part = table.placement.part_of(row_key)
@@ -166,7 +166,7 @@ class _Look:
     # --- Lines ---
 
     def _heading(self, part: Part) -> Iterator[str]:
-        from faradisc.check.explain import lines, part_name  # noqa: PLC0415
+        from faradisc.engine.check.explain import lines, part_name  # noqa: PLC0415
 
         yield ""
         yield f"part {part.hex()}: {self._explainer.layout(part).what}"
@@ -188,7 +188,7 @@ class _Look:
                 yield from self._row(f"row, version {row[0]}", [*fields, *layout.payload(row[1])])
 
     def _row(self, title: str, fields: Fields) -> Iterator[str]:
-        from faradisc.check.explain import lines  # noqa: PLC0415
+        from faradisc.engine.check.explain import lines  # noqa: PLC0415
 
         yield f"  {title}"
         yield from lines(fields, raw=self._raw)
@@ -201,8 +201,8 @@ class _Look:
 
     def _records(self, table: Table, row_key: bytes, slot: int) -> Iterator[str]:
         """The records of one item in the streams of its table."""
-        from faradisc.check.reading import log_pages  # noqa: PLC0415
-        from faradisc.streams.records import take_apart  # noqa: PLC0415
+        from faradisc.engine.check.reading import log_pages  # noqa: PLC0415
+        from faradisc.engine.streams.records import take_apart  # noqa: PLC0415
 
         place = (table.state.namespace, table.name)
         for stream in self._inventory.streams.values():
@@ -232,7 +232,7 @@ def _is_about(entry: bytes, row_key: bytes, take_apart: Any) -> bool:
 
 
 def _resources(table: Table) -> Iterator[tuple[str, int]]:
-    from faradisc.check.inventory import resources_in  # noqa: PLC0415
+    from faradisc.engine.check.inventory import resources_in  # noqa: PLC0415
 
     return resources_in(table.state.to_json())
 
@@ -249,7 +249,7 @@ def _part(text: str) -> bytes:
 
 def _key(table: Table, text: str) -> dict[str, Any]:
     """A key of the table, from plain or DynamoDB JSON."""
-    from faradisc.values.checks import canonicalise  # noqa: PLC0415
+    from faradisc.model.values.checks import canonicalise  # noqa: PLC0415
 
     try:
         given = json.loads(text)

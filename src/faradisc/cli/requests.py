@@ -14,7 +14,7 @@ from botocore.credentials import Credentials
 from botocore.exceptions import BotoCoreError
 
 from faradisc.addresses import completed, http_address
-from faradisc.seeding.loading import Refused
+from faradisc.tools.seeding.loading import Refused
 
 TIMEOUT_S = 60.0
 

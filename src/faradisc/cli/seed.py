@@ -33,8 +33,8 @@ def seed(
     faradisc[seed], .tf.json). Items: items/TABLE.json, .jsonl or .csv. Tables that exist stay as they are.
     """
     from faradisc.cli.requests import Requests, Unreachable  # noqa: PLC0415 - slow to import
-    from faradisc.seeding import load, read_seed  # noqa: PLC0415
     from faradisc.storage.immediate import run  # noqa: PLC0415
+    from faradisc.tools.seeding import load, read_seed  # noqa: PLC0415
 
     if not directory.is_dir():
         fail(f"There is no directory {directory}.")

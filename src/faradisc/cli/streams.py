@@ -37,7 +37,7 @@ def tail(table: str, *, url: str, region: str | None, start: str, as_json: bool,
 
     Remembers nothing: the next call begins where --from says.
     """
-    from faradisc.consumers.tail import tail as make_tail  # noqa: PLC0415 - botocore is slow to import
+    from faradisc.tools.consumers.tail import tail as make_tail  # noqa: PLC0415 - botocore is slow to import
 
     def show(record: dict[str, Any]) -> None:
         try:
@@ -109,7 +109,7 @@ def run(
 
     What was handled is remembered in the lease table: the next call goes on behind it.
     """
-    from faradisc.consumers import consume  # noqa: PLC0415 - botocore is slow to import
+    from faradisc.tools.consumers import consume  # noqa: PLC0415 - botocore is slow to import
 
     sys.path.insert(0, "")  # handlers beside the caller, as `python -m` finds them
     with _Refusals():
@@ -136,7 +136,7 @@ def run(
 
 def _stream(table: str, url: str, region: str | None) -> tuple[str, Any]:
     """The ARN of a table's stream, and a client to read it with."""
-    from faradisc.consumers.starting import latest_stream_arn, make_client  # noqa: PLC0415
+    from faradisc.tools.consumers.starting import latest_stream_arn, make_client  # noqa: PLC0415
 
     arn = table if "/stream/" in table else latest_stream_arn(make_client("dynamodb", url, region), table)
     return arn, make_client("dynamodbstreams", url, region)

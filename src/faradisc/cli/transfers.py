@@ -16,9 +16,9 @@ from faradisc.cli.failing import fail
 from faradisc.server.settings import ENVIRONMENT_PREFIX
 
 if TYPE_CHECKING:
-    from faradisc.exchange.desk import Places
-    from faradisc.exchange.masking import Masking
-    from faradisc.transfer.wire import Endpoint
+    from faradisc.engine.exchange.desk import Places
+    from faradisc.engine.exchange.masking import Masking
+    from faradisc.tools.transfer.wire import Endpoint
 
 SALT_VARIABLE = ENVIRONMENT_PREFIX + "MASKING_SALT"
 SOME_REFUSED = 3
@@ -81,8 +81,8 @@ def export_table(
     """
     with _refusals():
         from faradisc.clock import SystemClock, SystemEntropy  # noqa: PLC0415 - slow to import
-        from faradisc.transfer.dumping import Dump  # noqa: PLC0415
-        from faradisc.transfer.progress import Progress  # noqa: PLC0415
+        from faradisc.tools.transfer.dumping import Dump  # noqa: PLC0415
+        from faradisc.tools.transfer.progress import Progress  # noqa: PLC0415
 
         masking = _masking(mask)
         kind = {"json": "DYNAMODB_JSON", "ion": "ION"}[format_]
@@ -138,9 +138,9 @@ def import_files(
     .zst. With --data-dir and a new table, all of it is there at once or nothing.
     """
     with _refusals():
-        from faradisc.transfer import loading  # noqa: PLC0415 - slow to import
-        from faradisc.transfer.progress import Progress  # noqa: PLC0415
-        from faradisc.transfer.sources import look  # noqa: PLC0415
+        from faradisc.tools.transfer import loading  # noqa: PLC0415 - slow to import
+        from faradisc.tools.transfer.progress import Progress  # noqa: PLC0415
+        from faradisc.tools.transfer.sources import look  # noqa: PLC0415
 
         kinds = {"json": "DYNAMODB_JSON", "ion": "ION", "csv": "CSV"}
         given = look(
@@ -198,8 +198,8 @@ def copy(
     Tables that are missing are made with the keys and indexes of the source, on demand.
     """
     with _refusals():
-        from faradisc.transfer.copying import copy_table  # noqa: PLC0415 - slow to import
-        from faradisc.transfer.progress import Progress  # noqa: PLC0415
+        from faradisc.tools.transfer.copying import copy_table  # noqa: PLC0415 - slow to import
+        from faradisc.tools.transfer.progress import Progress  # noqa: PLC0415
 
         if new_name is not None and len(tables) > 1:
             raise click.UsageError("--as names the copy of one table.")
@@ -240,7 +240,7 @@ def _endpoint(
     made: a data directory that is missing is made. Whoever only reads has mistyped its name.
     """
     from faradisc.storage import format as data_format  # noqa: PLC0415 - slow to import
-    from faradisc.transfer.wire import Directory, Remote  # noqa: PLC0415
+    from faradisc.tools.transfer.wire import Directory, Remote  # noqa: PLC0415
 
     url = None if place["url"] == "aws" else place["url"]
     opened: Endpoint
@@ -258,7 +258,7 @@ def _endpoint(
 
 def _masking(path: Path | None) -> Masking:
     """Raises: BadRules, OSError."""
-    from faradisc.exchange.masking import BadRules, Masking  # noqa: PLC0415 - the other commands need none
+    from faradisc.engine.exchange.masking import BadRules, Masking  # noqa: PLC0415 - the other commands need none
 
     if path is None:
         return Masking({"rules": []})
@@ -282,7 +282,7 @@ def _definition(
     table: str, key: str | None, sort_key: str | None, path: Path | None
 ) -> dict[str, Any] | None:
     """The table to make, if it is to be made."""
-    from faradisc.transfer.tables import definition_of  # noqa: PLC0415
+    from faradisc.tools.transfer.tables import definition_of  # noqa: PLC0415
 
     if path is not None:
         if key is not None or sort_key is not None:
@@ -309,14 +309,14 @@ def _definition(
 @contextmanager
 def _refusals() -> Iterator[None]:
     """Ends the program with one sentence where something cannot be used."""
+    from faradisc.engine.exchange.buckets import BucketError  # noqa: PLC0415
+    from faradisc.engine.exchange.compression import Damaged, Unavailable  # noqa: PLC0415
+    from faradisc.engine.exchange.masking import BadRules  # noqa: PLC0415
     from faradisc.errors import StorageError  # noqa: PLC0415 - slow to import
-    from faradisc.exchange.buckets import BucketError  # noqa: PLC0415
-    from faradisc.exchange.compression import Damaged, Unavailable  # noqa: PLC0415
-    from faradisc.exchange.masking import BadRules  # noqa: PLC0415
-    from faradisc.transfer.putting import Gone  # noqa: PLC0415
-    from faradisc.transfer.scanning import BadState  # noqa: PLC0415
-    from faradisc.transfer.sources import NothingThere  # noqa: PLC0415
-    from faradisc.transfer.wire import Refused, Unreachable  # noqa: PLC0415
+    from faradisc.tools.transfer.putting import Gone  # noqa: PLC0415
+    from faradisc.tools.transfer.scanning import BadState  # noqa: PLC0415
+    from faradisc.tools.transfer.sources import NothingThere  # noqa: PLC0415
+    from faradisc.tools.transfer.wire import Refused, Unreachable  # noqa: PLC0415
 
     mistakes = (BadRules, BadState, BucketError, Damaged, Gone, NothingThere, Refused, StorageError)
     try:

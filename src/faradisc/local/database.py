@@ -8,16 +8,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from faradisc.backups.shelf import SHELF, DirectoryShelf
 from faradisc.capacity.account import Account
 from faradisc.clock import Clock, Entropy
 from faradisc.database import Database, Settings
-from faradisc.exchange.desk import directories
-from faradisc.kinesis.sender import InlineSender
+from faradisc.engine.backups.shelf import SHELF, DirectoryShelf
+from faradisc.engine.exchange.desk import directories
+from faradisc.engine.kinesis.sender import InlineSender
+from faradisc.engine.throughput.recording import Recorder
 from faradisc.local import sessions
 from faradisc.local.interrupts import run_whole
 from faradisc.local.transport import attach
-from faradisc.metering.recording import Recorder
 from faradisc.protocol.front import answer
 from faradisc.protocol.http import HttpRequest, HttpResponse
 from faradisc.storage.api import Store
@@ -182,7 +182,7 @@ class LocalDatabase:
 
     def change_capacity(self, table: str, wanted: dict[str, Any]) -> dict[str, Any]:
         """Pull the levers of a table: {"partitions": 4}, {"balance": {"write": 0}} and the others of
-        administration/throughput.py; its capacity afterwards. Raises: AdminError."""
+        services/administration/throughput.py; its capacity afterwards. Raises: AdminError."""
         with self._alone():
             database = self._worked()
             return run_whole(database.desk.change_capacity, table, self.region, database.account, wanted)

@@ -14,6 +14,10 @@ from typing import Any, Final
 
 from faradisc.capacity import units
 from faradisc.capacity.throttle import Throttle, Throttled
+from faradisc.engine.tables.charging import failed_half_units
+from faradisc.engine.tables.keys import check_key
+from faradisc.engine.tables.reads import read_charged, shape_items
+from faradisc.engine.tables.writes import ConditionFailed
 from faradisc.errors import (
     AccessDeniedException,
     ApiError,
@@ -28,17 +32,13 @@ from faradisc.errors import (
     TransactionConflictException,
     ValidationException,
 )
-from faradisc.expressions import Condition
+from faradisc.language.expressions import Condition
+from faradisc.language.partiql import faults
+from faradisc.language.partiql.parser import parse_statement
+from faradisc.model.values.attribute import Item
 from faradisc.operations.batch_get_item import DUPLICATE_KEYS
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.statements import Prepared, Write, apply_write, prepare, refuse_exists, write_of
-from faradisc.partiql import faults
-from faradisc.partiql.parser import parse_statement
-from faradisc.tables.charging import failed_half_units
-from faradisc.tables.keys import check_key
-from faradisc.tables.reads import read_charged, shape_items
-from faradisc.tables.writes import ConditionFailed
-from faradisc.values.attribute import Item
 
 _CODES: Final[dict[type[ApiError], str]] = {
     ConditionalCheckFailedException: "ConditionalCheckFailed",

@@ -12,15 +12,15 @@ import orjson
 
 from faradisc.capacity import units
 from faradisc.capacity.throttle import Throttle, batch_error
-from faradisc.codec import record
+from faradisc.engine.tables.charging import try_charge_read
+from faradisc.engine.tables.keys import check_key, check_paths_into_keys
+from faradisc.engine.tables.reads import read_records
 from faradisc.errors import ValidationException
 from faradisc.limits import BATCH_GET_BYTES_MAX, BATCH_GET_KEYS_MAX
+from faradisc.model.codec import record
+from faradisc.model.values.attribute import Item
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.clauses import bind_read_projection
-from faradisc.tables.charging import try_charge_read
-from faradisc.tables.keys import check_key, check_paths_into_keys
-from faradisc.tables.reads import read_records
-from faradisc.values.attribute import Item
 
 DUPLICATE_KEYS = "Provided list of item keys contains duplicates"
 

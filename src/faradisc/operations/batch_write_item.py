@@ -13,16 +13,16 @@ from typing import Any
 
 from faradisc.capacity import units
 from faradisc.capacity.throttle import Throttle, batch_error
+from faradisc.engine.tables.keys import check_batch_put_keys, check_index_keys, check_key
+from faradisc.engine.tables.table import Table
+from faradisc.engine.tables.writes import Change, Image, Outcome, apply_batch
 from faradisc.errors import ValidationException
 from faradisc.limits import BATCH_WRITE_REQUESTS_MAX
+from faradisc.model.values.attribute import Item
+from faradisc.model.values.checks import SEVERAL_TYPES
 from faradisc.operations.batch_get_item import DUPLICATE_KEYS, check_distinct
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.item_writes import add_collection_metrics
-from faradisc.tables.keys import check_batch_put_keys, check_index_keys, check_key
-from faradisc.tables.table import Table
-from faradisc.tables.writes import Change, Image, Outcome, apply_batch
-from faradisc.values.attribute import Item
-from faradisc.values.checks import SEVERAL_TYPES
 
 
 async def batch_write_item(backend: Backend, call: Call) -> dict[str, Any]:

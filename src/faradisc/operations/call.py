@@ -6,23 +6,23 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from faradisc.backups.periods import Periods
-from faradisc.backups.registry import Backups
-from faradisc.backups.restoring import Restores
 from faradisc.clock import Clock, Entropy
+from faradisc.engine.backups.periods import Periods
+from faradisc.engine.backups.registry import Backups
+from faradisc.engine.backups.restoring import Restores
+from faradisc.engine.exchange.desk import Exchange
+from faradisc.engine.kinesis.delivery import KinesisDelivery
+from faradisc.engine.streams.stream import StreamState
+from faradisc.engine.tables.catalog import Catalog
+from faradisc.engine.tables.table import Table
+from faradisc.engine.transactions.conflicts import ConflictDial
+from faradisc.engine.transactions.tokens import Tokens
 from faradisc.errors import TableNotFoundException
-from faradisc.exchange.desk import Exchange
-from faradisc.kinesis.delivery import KinesisDelivery
 from faradisc.limits import TTL_CHANGE_INTERVAL_S
+from faradisc.model.values.attribute import AttributeValue, Item
+from faradisc.model.values.checks import Wording, check_value
+from faradisc.model.values.size import item_size
 from faradisc.storage.api import Store
-from faradisc.streams.stream import StreamState
-from faradisc.tables.catalog import Catalog
-from faradisc.tables.table import Table
-from faradisc.transactions.conflicts import ConflictDial
-from faradisc.transactions.tokens import Tokens
-from faradisc.values.attribute import AttributeValue, Item
-from faradisc.values.checks import Wording, check_value
-from faradisc.values.size import item_size
 
 
 @dataclass(frozen=True, slots=True)

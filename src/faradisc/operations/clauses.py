@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from faradisc.errors import RequestRuleError, ValidationException
-from faradisc.expressions import (
+from faradisc.language.expressions import (
     TABLE_CLAUSES_MAX,
     Condition,
     KeyClauses,
@@ -27,10 +27,10 @@ from faradisc.expressions import (
     check_placeholders_wanted,
     legacy,
 )
-from faradisc.expressions.key_condition import INDEX_CLAUSES_MAX
+from faradisc.language.expressions.key_condition import INDEX_CLAUSES_MAX
 from faradisc.limits import PLACEHOLDERS_BYTES_MAX
+from faradisc.model.values.checks import Wording, check_value
 from faradisc.operations.call import Call
-from faradisc.values.checks import Wording, check_value
 
 _PROJECTION = ("ProjectionExpression",)
 _ACTION_EXPRESSIONS = ("UpdateExpression", "ConditionExpression")

@@ -13,11 +13,11 @@ from typing import Any, Final
 
 from faradisc.capacity.insights import Insights, Mode
 from faradisc.clock import epoch_seconds
+from faradisc.engine.tables.table import Table
+from faradisc.engine.throughput.table import InsightsSetting
 from faradisc.errors import ResourceNotFoundException, ValidationException
-from faradisc.metering.table import InsightsSetting
+from faradisc.model.values.schema import KeySchema
 from faradisc.operations.call import Backend, Call
-from faradisc.tables.table import Table
-from faradisc.values.schema import KeySchema
 
 DEFAULT_MODE: Final = "ACCESSED_AND_THROTTLED_KEYS"
 PAGE_MAX = 100

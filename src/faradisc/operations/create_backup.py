@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from faradisc.backups.backup import details
+from faradisc.engine.backups.backup import details
 from faradisc.errors import TableInUseException
 from faradisc.operations.call import Backend, Call
 

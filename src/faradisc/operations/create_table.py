@@ -1,6 +1,6 @@
 """CreateTable: a new table, asynchronously.
 
-Checks: definition (tables/definition.py) -> settings without behaviour here -> tags -> name taken.
+Checks: definition (engine/tables/definition.py) -> settings without behaviour here -> tags -> name taken.
 The answer shows the table CREATING; it is ACTIVE once the transition time has passed.
 """
 
@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from faradisc.engine.tables.definition import checked_tags, refuse_unsupported, table_definition
+from faradisc.engine.tables.description import describe_table
+from faradisc.engine.tables.vector_definition import add_vector_indexes
 from faradisc.operations.call import Backend, Call
-from faradisc.tables.definition import checked_tags, refuse_unsupported, table_definition
-from faradisc.tables.description import describe_table
-from faradisc.tables.vector_definition import add_vector_indexes
 
 
 async def create_table(backend: Backend, call: Call) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from faradisc.backups.backup import description
+from faradisc.engine.backups.backup import description
 from faradisc.operations.call import Backend, Call
 
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from faradisc.codec import record
+from faradisc.engine.tables.keys import check_key, check_paths_into_keys
+from faradisc.engine.tables.writes import Change
+from faradisc.model.codec import record
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.clauses import bind_write_condition, check_return_values
 from faradisc.operations.item_writes import add_report, write_item
-from faradisc.tables.keys import check_key, check_paths_into_keys
-from faradisc.tables.writes import Change
 
 
 async def delete_item(backend: Backend, call: Call) -> dict[str, Any]:

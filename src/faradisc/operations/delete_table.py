@@ -9,10 +9,10 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from faradisc.engine.tables.description import describe_table
+from faradisc.engine.tables.table import Table, check_not_in_use
 from faradisc.errors import ResourceInUseException, ValidationException
 from faradisc.operations.call import Backend, Call
-from faradisc.tables.description import describe_table
-from faradisc.tables.table import Table, check_not_in_use
 
 
 async def delete_table(backend: Backend, call: Call) -> dict[str, Any]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from faradisc.engine.exchange.ledger import BULK, Task
 from faradisc.errors import ResourceNotFoundException
-from faradisc.exchange.ledger import BULK, Task
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.start_bulk_put_items import describe
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from faradisc.engine.exchange.ledger import EXPORT
 from faradisc.errors import ExportNotFoundException
-from faradisc.exchange.ledger import EXPORT
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.export_table_to_point_in_time import describe
 

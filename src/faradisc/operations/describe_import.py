@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from faradisc.engine.exchange.ledger import IMPORT
 from faradisc.errors import ImportNotFoundException
-from faradisc.exchange.ledger import IMPORT
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.import_table import describe
 

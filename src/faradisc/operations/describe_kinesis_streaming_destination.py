@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from faradisc.kinesis.destinations import status
+from faradisc.engine.kinesis.destinations import status
 from faradisc.operations.call import Backend, Call
 
 

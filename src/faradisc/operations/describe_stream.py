@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from faradisc.clock import epoch_seconds
+from faradisc.engine.streams.shards import Shard
 from faradisc.errors import ValidationException
 from faradisc.limits import SHARDS_PAGE_MAX
 from faradisc.operations.call import Backend, Call
-from faradisc.streams.shards import Shard
 
 
 async def describe_stream(backend: Backend, call: Call) -> dict[str, Any]:

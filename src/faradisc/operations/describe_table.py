@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from faradisc.engine.tables.description import describe_table as describe
 from faradisc.operations.call import Backend, Call
-from faradisc.tables.description import describe_table as describe
 
 
 async def describe_table(backend: Backend, call: Call) -> dict[str, Any]:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from faradisc.engine.kinesis.destinations import parse_arn, status
+from faradisc.engine.tables.table import TableState
 from faradisc.errors import ResourceNotFoundException, ValidationException
-from faradisc.kinesis.destinations import parse_arn, status
 from faradisc.operations.call import Backend, Call
-from faradisc.tables.table import TableState
 
 
 async def disable_kinesis_streaming_destination(backend: Backend, call: Call) -> dict[str, Any]:

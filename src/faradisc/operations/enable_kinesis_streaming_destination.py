@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from faradisc.engine.kinesis.destinations import new_destination, parse_arn
+from faradisc.engine.tables.table import TableState
 from faradisc.errors import ValidationException
-from faradisc.kinesis.destinations import new_destination, parse_arn
 from faradisc.operations.call import Backend, Call
-from faradisc.tables.table import TableState
 
 _NO_ENDPOINT = "No Kinesis endpoint is configured here; start the server with --kinesis-endpoint-url"
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from faradisc.engine.exchange.desk import Places
+from faradisc.engine.exchange.ledger import BULK, EXPORT, IMPORT, Task, TokenMismatch, fingerprint
 from faradisc.errors import ApiError, LimitExceededException, UnsupportedOperation, ValidationException
-from faradisc.exchange.desk import Places
-from faradisc.exchange.ledger import BULK, EXPORT, IMPORT, Task, TokenMismatch, fingerprint
 from faradisc.operations.call import Backend, Call
 
 PAGE_MAX = 25
@@ -46,8 +46,8 @@ def check_encryption(places: Places, asked: dict[str, Any]) -> None:
 
 def check_libraries(format_: str, compression: str) -> None:
     """Raises ValidationException when reading needs a library that is not installed."""
-    from faradisc.exchange.compression import Unavailable  # noqa: PLC0415 - only those that read objects
-    from faradisc.exchange.reading import Source  # noqa: PLC0415
+    from faradisc.engine.exchange.compression import Unavailable  # noqa: PLC0415 - only those that read objects
+    from faradisc.engine.exchange.reading import Source  # noqa: PLC0415
 
     try:
         Source(format_, compression).check_libraries()

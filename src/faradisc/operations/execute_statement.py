@@ -1,7 +1,7 @@
 """ExecuteStatement: one PartiQL statement.
 
 A SELECT of one key is read as GetItem reads, of partitions as Query, of all else as Scan; the planner
-(partiql/planner.py) says which. A write is one change through the write path.
+(language/partiql/planner.py) says which. A write is one change through the write path.
 
 Checks: those of statements.py -> NextToken -> index -> consistency -> ORDER BY -> key values -> what the
 index holds.
@@ -17,27 +17,27 @@ from dataclasses import replace
 from typing import Any, Final
 
 from faradisc.capacity import units
-from faradisc.codec import record
-from faradisc.codec.keyspace import Placement
+from faradisc.engine.tables.keys import check_key, check_searched_key
+from faradisc.engine.tables.paging import PageMeter
+from faradisc.engine.tables.reads import Page, Stretch, read_charged, read_page, shape_items
+from faradisc.engine.tables.table import Index, Table
+from faradisc.engine.tables.writes import ConditionFailed
 from faradisc.errors import ValidationException
-from faradisc.expressions import Condition
-from faradisc.expressions.key_condition import KeyCondition
+from faradisc.language.expressions import Condition
+from faradisc.language.expressions.key_condition import KeyCondition
+from faradisc.language.partiql import faults
+from faradisc.language.partiql.planner import Plan, check_key_types, plan_of
+from faradisc.language.partiql.syntax import Order, Select
+from faradisc.language.partiql.token import decode_token, encode_token
 from faradisc.limits import PAGE_BYTES_MAX
+from faradisc.model.codec import record
+from faradisc.model.codec.keyspace import Placement
+from faradisc.model.values.attribute import AttributeValue, Item, compare
+from faradisc.model.values.schema import KeySchema
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.query import key_stretch
 from faradisc.operations.search import Search, answer_page, needs_items
 from faradisc.operations.statements import Prepared, apply_write, prepare, refuse_exists, write_of
-from faradisc.partiql import faults
-from faradisc.partiql.planner import Plan, check_key_types, plan_of
-from faradisc.partiql.syntax import Order, Select
-from faradisc.partiql.token import decode_token, encode_token
-from faradisc.tables.keys import check_key, check_searched_key
-from faradisc.tables.paging import PageMeter
-from faradisc.tables.reads import Page, Stretch, read_charged, read_page, shape_items
-from faradisc.tables.table import Index, Table
-from faradisc.tables.writes import ConditionFailed
-from faradisc.values.attribute import AttributeValue, Item, compare
-from faradisc.values.schema import KeySchema
 
 LIST_PAGE_ITEMS_MAX: Final = 10
 """Evaluated items of one page when the partition key was given by IN (limits.md section 4)."""

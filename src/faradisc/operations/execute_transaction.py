@@ -12,26 +12,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from faradisc.errors import ValidationException
-from faradisc.expressions import Condition
-from faradisc.limits import TRANSACTION_BYTES_MAX
-from faradisc.operations.call import Backend, Call
-from faradisc.operations.statements import Prepared, prepare, write_of
-from faradisc.operations.transact_get_items import report_reads
-from faradisc.operations.transact_write_items import write_transaction
-from faradisc.partiql import faults
-from faradisc.partiql.syntax import Delete, Exists, Insert, Update
-from faradisc.tables.keys import has_empty_key
-from faradisc.tables.reads import shape_items
-from faradisc.tables.writes import PUT_TOO_LARGE, is_too_large
-from faradisc.transactions.reading import read_items
-from faradisc.transactions.writing import (
+from faradisc.engine.tables.keys import has_empty_key
+from faradisc.engine.tables.reads import shape_items
+from faradisc.engine.tables.writes import PUT_TOO_LARGE, is_too_large
+from faradisc.engine.transactions.reading import read_items
+from faradisc.engine.transactions.writing import (
     DUPLICATE_TARGET,
     TOO_LARGE,
     Action,
 )
-from faradisc.values.attribute import Item
-from faradisc.values.size import item_size, value_size
+from faradisc.errors import ValidationException
+from faradisc.language.expressions import Condition
+from faradisc.language.partiql import faults
+from faradisc.language.partiql.syntax import Delete, Exists, Insert, Update
+from faradisc.limits import TRANSACTION_BYTES_MAX
+from faradisc.model.values.attribute import Item
+from faradisc.model.values.size import item_size, value_size
+from faradisc.operations.call import Backend, Call
+from faradisc.operations.statements import Prepared, prepare, write_of
+from faradisc.operations.transact_get_items import report_reads
+from faradisc.operations.transact_write_items import write_transaction
 
 
 async def execute_transaction(backend: Backend, call: Call) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 Checks: the database has buckets -> client token -> table -> point-in-time recovery -> members that exclude
 each other -> moments -> filter -> encryption -> exports under way. What is wrong with the bucket is found by
-the job (exchange/exporting.py), and told by DescribeExport.
+the job (engine/exchange/exporting.py), and told by DescribeExport.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import math
 from typing import Any
 
 from faradisc.clock import epoch_seconds
+from faradisc.engine.exchange.ledger import EXPORT, Task
+from faradisc.engine.tables.table import Table
 from faradisc.errors import (
     ExportConflictException,
     InvalidExportTimeException,
@@ -19,17 +21,15 @@ from faradisc.errors import (
     TableNotFoundException,
     ValidationException,
 )
-from faradisc.exchange.ledger import EXPORT, Task
 from faradisc.limits import (
     EXPORTS_RUNNING_MAX,
     INCREMENTAL_EXPORT_S_MAX,
     INCREMENTAL_EXPORT_S_MIN,
 )
+from faradisc.model.values.schema import KeySchema
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.echo import FILTER, echoed
 from faradisc.operations.exchanges import begin, begun_before, check_encryption, check_running, places_of
-from faradisc.tables.table import Table
-from faradisc.values.schema import KeySchema
 
 _SECOND_NS = 1_000_000_000
 _SECONDS_MAX = 1 << 40
@@ -139,7 +139,7 @@ def _inside(table: Table, at_ns: int, now_ns: int) -> int:
 
 def _checked_filter(call: Call, key: KeySchema) -> dict[str, Any]:
     """The filter as it is stored and shown. Raises ValidationException."""
-    from faradisc.exchange.filtering import bind_filter  # noqa: PLC0415 - few exports have one
+    from faradisc.engine.exchange.filtering import bind_filter  # noqa: PLC0415 - few exports have one
 
     specification: dict[str, Any] = echoed(call.request["FilterSpecification"], FILTER)
     call.check_values(specification.get("ExpressionAttributeValues", {}))

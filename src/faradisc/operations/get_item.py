@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 from faradisc.capacity import units
-from faradisc.codec import record
+from faradisc.engine.tables.keys import check_key, check_paths_into_keys
+from faradisc.engine.tables.reads import read_charged
+from faradisc.model.codec import record
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.clauses import bind_read_projection
-from faradisc.tables.keys import check_key, check_paths_into_keys
-from faradisc.tables.reads import read_charged
 
 
 async def get_item(backend: Backend, call: Call) -> dict[str, Any]:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from faradisc.engine.streams import iterators
+from faradisc.engine.streams.reading import read_records, shard_named
 from faradisc.limits import STREAM_RECORDS_PAGE_MAX
 from faradisc.operations.call import Backend, Call, StreamRead
-from faradisc.streams import iterators
-from faradisc.streams.reading import read_records, shard_named
 
 
 async def get_records(backend: Backend, call: Call) -> dict[str, Any]:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from faradisc.engine.streams import iterators
+from faradisc.engine.streams.reading import shard_named, starting_place
 from faradisc.operations.call import Backend, Call
-from faradisc.streams import iterators
-from faradisc.streams.reading import shard_named, starting_place
 
 
 async def get_shard_iterator(backend: Backend, call: Call) -> dict[str, Any]:

@@ -2,21 +2,21 @@
 
 Checks: the database has buckets -> client token -> CSV options -> definition of the table -> imports under
 way -> table name taken. What is wrong with bucket or objects is found by the job, and told by
-DescribeImport. The table is CREATING until the import has ended (exchange/importing.py).
+DescribeImport. The table is CREATING until the import has ended (engine/exchange/importing.py).
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from faradisc.engine.exchange.ledger import IMPORT, Task
+from faradisc.engine.tables.definition import refuse_unsupported, table_definition
+from faradisc.engine.tables.vector_definition import add_vector_indexes
 from faradisc.errors import ImportConflictException, ValidationException
-from faradisc.exchange.ledger import IMPORT, Task
 from faradisc.limits import IMPORTS_RUNNING_MAX
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.echo import FORMAT_OPTIONS, S3_SOURCE, TABLE_PARAMETERS, echoed
 from faradisc.operations.exchanges import begin, begun_before, check_libraries, check_running, places_of
-from faradisc.tables.definition import refuse_unsupported, table_definition
-from faradisc.tables.vector_definition import add_vector_indexes
 
 _LOG_GROUP = "/aws-dynamodb/imports"
 

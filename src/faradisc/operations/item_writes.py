@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from faradisc.capacity import units
+from faradisc.engine.tables.writes import Change, ConditionFailed, Outcome, apply_change
+from faradisc.model.values.attribute import Item
 from faradisc.operations.call import Backend, Call
-from faradisc.tables.writes import Change, ConditionFailed, Outcome, apply_change
-from faradisc.values.attribute import Item
 
 _GB = 1024**3
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from faradisc.backups.backup import Backup, id_of_arn, summary
+from faradisc.engine.backups.backup import Backup, id_of_arn, summary
 from faradisc.limits import LIST_BACKUPS_PAGE_MAX
 from faradisc.operations.call import Backend, Call
 

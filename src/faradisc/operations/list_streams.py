@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from faradisc.engine.streams.reading import parse_arn
 from faradisc.limits import LIST_STREAMS_PAGE_MAX
 from faradisc.operations.call import Backend, Call
-from faradisc.streams.reading import parse_arn
 
 
 async def list_streams(backend: Backend, call: Call) -> dict[str, Any]:

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from faradisc.codec import record
+from faradisc.engine.tables.keys import check_index_keys, check_item_keys, check_paths_into_keys
+from faradisc.engine.tables.table import Table
+from faradisc.engine.tables.writes import PUT_TOO_LARGE, Change, is_too_large
 from faradisc.errors import ValidationException
+from faradisc.model.codec import record
+from faradisc.model.values.attribute import Item
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.clauses import bind_write_condition, check_return_values
 from faradisc.operations.item_writes import add_report, write_item
-from faradisc.tables.keys import check_index_keys, check_item_keys, check_paths_into_keys
-from faradisc.tables.table import Table
-from faradisc.tables.writes import PUT_TOO_LARGE, Change, is_too_large
-from faradisc.values.attribute import Item
 
 
 async def put_item(backend: Backend, call: Call) -> dict[str, Any]:

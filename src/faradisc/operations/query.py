@@ -9,10 +9,14 @@ from __future__ import annotations
 from typing import Any
 
 from faradisc.capacity.throttle import Throttled
-from faradisc.codec.keyspace import Placement
-from faradisc.codec.sortkey import after_prefix, encode_component, encode_prefix
+from faradisc.engine.tables.keys import check_paths_into_keys, check_searched_key
+from faradisc.engine.tables.noting import note_query
+from faradisc.engine.tables.reads import Stretch
 from faradisc.errors import ValidationException
-from faradisc.expressions import KeyCondition, check_mixed
+from faradisc.language.expressions import KeyCondition, check_mixed
+from faradisc.model.codec.keyspace import Placement
+from faradisc.model.codec.sortkey import after_prefix, encode_component, encode_prefix
+from faradisc.model.values.attribute import Item
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.clauses import (
     bind_filter,
@@ -30,10 +34,6 @@ from faradisc.operations.search import (
     start_key_types,
     start_position,
 )
-from faradisc.tables.keys import check_paths_into_keys, check_searched_key
-from faradisc.tables.noting import note_query
-from faradisc.tables.reads import Stretch
-from faradisc.values.attribute import Item
 
 _EXPRESSIONS = ("ProjectionExpression", "FilterExpression", "KeyConditionExpression")
 _LEGACY = ("AttributesToGet", "QueryFilter", "ConditionalOperator", "KeyConditions")

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 from importlib import import_module
 from typing import Any
 
+from faradisc.model.values.checks import Wording
 from faradisc.operations.call import Backend, Call
-from faradisc.values.checks import Wording
 
 Handler = Callable[[Backend, Call], Awaitable[dict[str, Any]]]
 

@@ -2,19 +2,19 @@
 
 Checks: ARN -> backup exists -> it is complete -> the target's name is free -> overrides -> room -> the
 backup's manifest matches its checksum, and its data has the right length; a small backup's data matches its
-checksum too. That of a larger one is read while the table is CREATING (backups/restoring.py). Assumed: the
-texts.
+checksum too. That of a larger one is read while the table is CREATING (engine/backups/restoring.py).
+Assumed: the texts.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from faradisc.backups.definitions import restored_definition
-from faradisc.backups.restoring import Target
+from faradisc.engine.backups.definitions import restored_definition
+from faradisc.engine.backups.restoring import Target
+from faradisc.engine.tables.description import describe_table
 from faradisc.errors import BackupInUseException
 from faradisc.operations.call import Backend, Call
-from faradisc.tables.description import describe_table
 
 
 async def restore_table_from_backup(backend: Backend, call: Call) -> dict[str, Any]:

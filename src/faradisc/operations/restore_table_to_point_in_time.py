@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from faradisc.backups.definitions import restored_definition
-from faradisc.backups.restoring import Target
+from faradisc.engine.backups.definitions import restored_definition
+from faradisc.engine.backups.restoring import Target
+from faradisc.engine.tables.description import describe_table
+from faradisc.engine.tables.table import Table
 from faradisc.errors import ValidationException
 from faradisc.operations.call import Backend, Call
-from faradisc.tables.description import describe_table
-from faradisc.tables.table import Table
 
 
 async def restore_table_to_point_in_time(backend: Backend, call: Call) -> dict[str, Any]:

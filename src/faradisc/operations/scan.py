@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from faradisc.engine.tables.keys import check_paths_into_keys
+from faradisc.engine.tables.reads import Stretch
 from faradisc.errors import ValidationException
-from faradisc.expressions import check_mixed
+from faradisc.language.expressions import check_mixed
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.clauses import bind_filter, bind_search_projection, placeholders_of
 from faradisc.operations.search import (
@@ -23,8 +25,6 @@ from faradisc.operations.search import (
     start_key_types,
     start_position,
 )
-from faradisc.tables.keys import check_paths_into_keys
-from faradisc.tables.reads import Stretch
 
 _EXPRESSIONS = ("ProjectionExpression", "FilterExpression")
 _LEGACY = ("AttributesToGet", "ScanFilter", "ConditionalOperator")

@@ -13,18 +13,18 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from faradisc.capacity import units
-from faradisc.codec import record
-from faradisc.codec.keyspace import Placement
+from faradisc.engine.tables.definition import invalid
+from faradisc.engine.tables.keys import KEY_MISMATCH
+from faradisc.engine.tables.paging import PageMeter, charge_page, page_meter, scan_minimum
+from faradisc.engine.tables.reads import Page, Stretch, read_page, read_records, shape_items
+from faradisc.engine.tables.table import Index, Table
 from faradisc.errors import ValidationException
-from faradisc.expressions import Condition
+from faradisc.language.expressions import Condition
+from faradisc.model.codec import record
+from faradisc.model.codec.keyspace import Placement
+from faradisc.model.values.attribute import Item
+from faradisc.model.values.schema import KeySchema
 from faradisc.operations.call import Backend, Call
-from faradisc.tables.definition import invalid
-from faradisc.tables.keys import KEY_MISMATCH
-from faradisc.tables.paging import PageMeter, charge_page, page_meter, scan_minimum
-from faradisc.tables.reads import Page, Stretch, read_page, read_records, shape_items
-from faradisc.tables.table import Index, Table
-from faradisc.values.attribute import Item
-from faradisc.values.schema import KeySchema
 
 INVALID_START = "The provided starting key is invalid"
 

@@ -13,19 +13,26 @@ from importlib.util import find_spec
 from typing import Any
 
 from faradisc.capacity.units import VECTOR_REQUEST_BYTES_MIN
+from faradisc.engine.tables.definition import invalid
+from faradisc.engine.tables.table import Index, Table
+from faradisc.engine.vectors import numbers
+from faradisc.engine.vectors.schema import VectorSchema
 from faradisc.errors import UnsupportedOperation, ValidationException
-from faradisc.expressions import Placeholders, Projection, bind_projection
-from faradisc.expressions.faults import ExpressionError
-from faradisc.expressions.parser import parse_condition
-from faradisc.expressions.syntax import Condition, Junction, Path, Predicate, ValueRef, operands_first
+from faradisc.language.expressions import Placeholders, Projection, bind_projection
+from faradisc.language.expressions.faults import ExpressionError
+from faradisc.language.expressions.parser import parse_condition
+from faradisc.language.expressions.syntax import (
+    Condition,
+    Junction,
+    Path,
+    Predicate,
+    ValueRef,
+    operands_first,
+)
+from faradisc.model.values.attribute import AttributeValue, Item
+from faradisc.model.values.checks import canonicalise
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.clauses import placeholders_of
-from faradisc.tables.definition import invalid
-from faradisc.tables.table import Index, Table
-from faradisc.values.attribute import AttributeValue, Item
-from faradisc.values.checks import canonicalise
-from faradisc.vectors import numbers
-from faradisc.vectors.schema import VectorSchema
 
 TOP_K_MAX = 100
 RESPONSE_BYTES_MAX = 16 * 1024 * 1024
@@ -178,7 +185,7 @@ async def _search(
         raise UnsupportedOperation(
             "SearchVectors needs NumPy, which is not installed: pip install 'faradisc[vectors]'"
         )
-    from faradisc.vectors.searching import Searched, Wanted  # noqa: PLC0415 - NumPy is optional
+    from faradisc.engine.vectors.searching import Searched, Wanted  # noqa: PLC0415 - NumPy is optional
 
     schema = index.schema
     assert isinstance(schema, VectorSchema)

@@ -1,7 +1,7 @@
 """StartBulkPutItems: the objects of a bucket, each record a put into an existing table.
 
 Checks: the database has buckets -> client token -> output bucket, libraries, encryption -> table -> no other
-bulk operation of the table. The rest is the job's (exchange/bulk_putting.py).
+bulk operation of the table. The rest is the job's (engine/exchange/bulk_putting.py).
 
 Source: new-features.md section 14. Assumed: what a table may be doing, and the texts.
 """
@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from faradisc.engine.exchange.ledger import BULK, Task
 from faradisc.errors import (
     IdempotentParameterMismatchException,
     ResourceInUseException,
     ValidationException,
 )
-from faradisc.exchange.ledger import BULK, Task
 from faradisc.limits import BULK_OPERATIONS_RUNNING_MAX
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.echo import BULK_INPUT, BULK_OUTPUT, echoed

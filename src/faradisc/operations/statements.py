@@ -20,26 +20,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from faradisc.codec import record
-from faradisc.errors import (
-    DuplicateItemException,
-    ModelledError,
-    ResourceNotFoundException,
-)
-from faradisc.expressions import Condition
-from faradisc.expressions import Update as BoundUpdate
-from faradisc.operations.call import Backend, Call
-from faradisc.operations.put_item import check_item
-from faradisc.operations.update_item import UpdateStep
-from faradisc.partiql import faults
-from faradisc.partiql.binder import Conditions, Values, bind_update, fill, fill_templates
-from faradisc.partiql.columns import Columns
-from faradisc.partiql.parser import parse_statement
-from faradisc.partiql.planner import complete_key
-from faradisc.partiql.syntax import Delete, Exists, Insert, Returning, Select, Statement, Update
-from faradisc.tables.keys import check_key
-from faradisc.tables.table import Table
-from faradisc.tables.writes import (
+from faradisc.engine.tables.keys import check_key
+from faradisc.engine.tables.table import Table
+from faradisc.engine.tables.writes import (
     PUT_TOO_LARGE,
     UPDATE_TOO_LARGE,
     Change,
@@ -48,8 +31,25 @@ from faradisc.tables.writes import (
     apply_change,
     keep,
 )
-from faradisc.values.attribute import AttributeValue, Item
-from faradisc.values.checks import check_value
+from faradisc.errors import (
+    DuplicateItemException,
+    ModelledError,
+    ResourceNotFoundException,
+)
+from faradisc.language.expressions import Condition
+from faradisc.language.expressions import Update as BoundUpdate
+from faradisc.language.partiql import faults
+from faradisc.language.partiql.binder import Conditions, Values, bind_update, fill, fill_templates
+from faradisc.language.partiql.columns import Columns
+from faradisc.language.partiql.parser import parse_statement
+from faradisc.language.partiql.planner import complete_key
+from faradisc.language.partiql.syntax import Delete, Exists, Insert, Returning, Select, Statement, Update
+from faradisc.model.codec import record
+from faradisc.model.values.attribute import AttributeValue, Item
+from faradisc.model.values.checks import check_value
+from faradisc.operations.call import Backend, Call
+from faradisc.operations.put_item import check_item
+from faradisc.operations.update_item import UpdateStep
 
 
 @dataclass(slots=True)

@@ -9,11 +9,11 @@ from __future__ import annotations
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from typing import Any
 
+from faradisc.engine.tables.definition import checked_tags
+from faradisc.engine.tables.table import Table, TableState
 from faradisc.errors import ResourceNotFoundException, ValidationException
 from faradisc.limits import TAGS_PAGE_MAX
 from faradisc.operations.call import Backend, Call
-from faradisc.tables.definition import checked_tags
-from faradisc.tables.table import Table, TableState
 
 
 async def tag_resource(backend: Backend, call: Call) -> dict[str, Any]:

@@ -20,11 +20,11 @@ from faradisc.capacity.controlplane import (
     check_changes,
     is_decrease,
 )
+from faradisc.engine.tables.definition import checked_change, invalid
+from faradisc.engine.tables.table import Table, TableState, Throughput
+from faradisc.engine.tables.throughput import NO_MAXIMUM, checked_maximum, checked_warm
+from faradisc.engine.tables.vector_definition import ON_DEMAND_ONLY
 from faradisc.errors import LimitExceededException, ValidationException
-from faradisc.tables.definition import checked_change, invalid
-from faradisc.tables.table import Table, TableState, Throughput
-from faradisc.tables.throughput import NO_MAXIMUM, checked_maximum, checked_warm
-from faradisc.tables.vector_definition import ON_DEMAND_ONLY
 
 _MEMBERS = ("ProvisionedThroughput", "OnDemandThroughput", "WarmThroughput")
 

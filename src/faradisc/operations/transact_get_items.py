@@ -1,7 +1,7 @@
 """TransactGetItems: up to 100 items as of one moment.
 
-Checks: per element, in request order: key values, projection -> tables -> those of transactions/reading.py.
-Source: errors.md sections 4 and 6.8; capacity.md section 2.2.
+Checks: per element, in request order: key values, projection -> tables -> those of
+engine/transactions/reading.py. Source: errors.md sections 4 and 6.8; capacity.md section 2.2.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from faradisc.capacity import units
-from faradisc.codec import record
+from faradisc.engine.transactions.reading import read_items
+from faradisc.model.codec import record
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.clauses import bind_read_projection
-from faradisc.transactions.reading import read_items
 
 
 async def transact_get_items(backend: Backend, call: Call) -> dict[str, Any]:

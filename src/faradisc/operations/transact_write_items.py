@@ -13,29 +13,29 @@ from dataclasses import dataclass
 from typing import Any
 
 from faradisc.capacity import units
-from faradisc.errors import ValidationException
-from faradisc.expressions import Condition, Update
-from faradisc.limits import TRANSACTION_BYTES_MAX
-from faradisc.operations.call import Backend, Call
-from faradisc.operations.clauses import bind_action
-from faradisc.operations.item_writes import add_collection_metrics
-from faradisc.operations.put_item import check_item
-from faradisc.operations.transact_get_items import report_reads
-from faradisc.operations.update_item import UpdateStep
-from faradisc.tables.charging import ItemRead, charge_reads
-from faradisc.tables.keys import check_key, check_paths_into_keys, has_empty_key
-from faradisc.tables.table import Table
-from faradisc.tables.writes import PUT_TOO_LARGE, UPDATE_TOO_LARGE, Change, Outcome, is_too_large, keep
-from faradisc.transactions.tokens import Token
-from faradisc.transactions.writing import (
+from faradisc.engine.tables.charging import ItemRead, charge_reads
+from faradisc.engine.tables.keys import check_key, check_paths_into_keys, has_empty_key
+from faradisc.engine.tables.table import Table
+from faradisc.engine.tables.writes import PUT_TOO_LARGE, UPDATE_TOO_LARGE, Change, Outcome, is_too_large, keep
+from faradisc.engine.transactions.tokens import Token
+from faradisc.engine.transactions.writing import (
     DUPLICATE_TARGET,
     TOO_LARGE,
     Action,
     apply_transaction,
     refuse_transaction,
 )
-from faradisc.values.attribute import Item
-from faradisc.values.size import item_size
+from faradisc.errors import ValidationException
+from faradisc.language.expressions import Condition, Update
+from faradisc.limits import TRANSACTION_BYTES_MAX
+from faradisc.model.values.attribute import Item
+from faradisc.model.values.size import item_size
+from faradisc.operations.call import Backend, Call
+from faradisc.operations.clauses import bind_action
+from faradisc.operations.item_writes import add_collection_metrics
+from faradisc.operations.put_item import check_item
+from faradisc.operations.transact_get_items import report_reads
+from faradisc.operations.update_item import UpdateStep
 
 
 async def transact_write_items(backend: Backend, call: Call) -> dict[str, Any]:

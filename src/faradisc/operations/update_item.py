@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from faradisc.codec import record
-from faradisc.expressions import Update, UpdateOutcome
+from faradisc.engine.tables.definition import invalid
+from faradisc.engine.tables.keys import check_key, check_paths_into_keys, check_updated_index_keys
+from faradisc.engine.tables.table import Table
+from faradisc.engine.tables.writes import UPDATE_TOO_LARGE, Change, Image, Outcome
+from faradisc.language.expressions import Update, UpdateOutcome
 from faradisc.limits import EXPRESSION_BYTES_MAX, EXPRESSION_OPERATORS_MAX, ITEM_SIZE_BYTES_MAX
+from faradisc.model.codec import record
+from faradisc.model.values.attribute import Item
+from faradisc.model.values.size import item_size
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.clauses import bind_update_clauses
 from faradisc.operations.item_writes import add_report, write_item
-from faradisc.tables.definition import invalid
-from faradisc.tables.keys import check_key, check_paths_into_keys, check_updated_index_keys
-from faradisc.tables.table import Table
-from faradisc.tables.writes import UPDATE_TOO_LARGE, Change, Image, Outcome
-from faradisc.values.attribute import Item
-from faradisc.values.size import item_size
 
 
 async def update_item(backend: Backend, call: Call) -> dict[str, Any]:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from faradisc.engine.kinesis.destinations import parse_arn
+from faradisc.engine.tables.table import DAY_NS, TableState
 from faradisc.errors import LimitExceededException, ValidationException
-from faradisc.kinesis.destinations import parse_arn
 from faradisc.limits import KINESIS_PRECISION_CHANGES_PER_DAY_MAX
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.disable_kinesis_streaming_destination import active_destination
-from faradisc.tables.table import DAY_NS, TableState
 
 
 async def update_kinesis_streaming_destination(backend: Backend, call: Call) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 Deletion protection and the table class change at once. Billing mode and throughput make the table
 UPDATING; it serves meanwhile, and the new values hold when it is ACTIVE again. A new index is CREATING
-until it is filled (tables/backfill.py), a removed one DELETING.
+until it is filled (engine/tables/backfill.py), a removed one DELETING.
 
 Checks: something to do -> settings without behaviour here -> table exists -> not in use -> each change
 against what the table is now. Source of the texts: errors.md section 6.1.
@@ -13,25 +13,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from faradisc.errors import LimitExceededException, ResourceNotFoundException, ValidationException
-from faradisc.limits import GSI_PER_TABLE_MAX, TABLE_CLASS_CHANGES_PER_30_DAYS_MAX
-from faradisc.operations.call import Backend, Call
-from faradisc.operations.throughput_updates import IndexUpdate, ThroughputUpdate
-from faradisc.tables.definition import (
+from faradisc.engine.tables.definition import (
     global_index,
     invalid,
     refuse_unsupported,
     required_view_type,
     stored_index,
 )
-from faradisc.tables.description import describe_table
-from faradisc.tables.table import DAY_NS, TableState, used_definitions
-from faradisc.tables.vector_definition import (
+from faradisc.engine.tables.description import describe_table
+from faradisc.engine.tables.table import DAY_NS, TableState, used_definitions
+from faradisc.engine.tables.vector_definition import (
     change_vector_indexes,
     check_deletable,
     check_one_operation,
     vector_updates,
 )
+from faradisc.errors import LimitExceededException, ResourceNotFoundException, ValidationException
+from faradisc.limits import GSI_PER_TABLE_MAX, TABLE_CLASS_CHANGES_PER_30_DAYS_MAX
+from faradisc.operations.call import Backend, Call
+from faradisc.operations.throughput_updates import IndexUpdate, ThroughputUpdate
 
 _CHANGES = (
     "ProvisionedThroughput",

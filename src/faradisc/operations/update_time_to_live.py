@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from faradisc.engine.tables.table import TableState
 from faradisc.errors import ValidationException
 from faradisc.operations.call import Backend, Call
-from faradisc.tables.table import TableState
 
 _MEMBERS = ("Enabled", "AttributeName")
 

@@ -20,11 +20,11 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final
 
+from faradisc.model.values.checks import canonical_item_size, canonicalise
 from faradisc.protocol import constraints, search_body, serialization
 from faradisc.protocol.overrides import NAME_PATTERN, TABLE_ARN_MAXIMUM, TABLE_NAME_MAXIMUM, compile_pattern
 from faradisc.protocol.plan import ATTRIBUTE, LENGTHS, Node, Plan, plan_of
 from faradisc.protocol.service_model import Operation
-from faradisc.values.checks import canonical_item_size, canonicalise
 
 FITS: Final = 0
 VALUES: Final = 1

@@ -3,7 +3,7 @@
     GET  /_faradisc/                     for a browser: all tables;  /_faradisc/tables/TABLE  one, live
     GET  /_faradisc/tables               all tables, a line each
     GET  /_faradisc/capacity/TABLE       rates, banks, partitions, heat, splits of a table and its indexes
-    POST /_faradisc/capacity/TABLE       pull its levers (administration/throughput.py)
+    POST /_faradisc/capacity/TABLE       pull its levers (services/administration/throughput.py)
     GET  /_faradisc/events               splits, refusals to split, growth
     GET  /_faradisc/clock                the database's time;  POST {"advance_s": 300} moves a virtual one
     GET  /_faradisc/jobs                 how far background work has come
@@ -27,13 +27,13 @@ from urllib.parse import parse_qs, unquote
 
 import orjson
 
-from faradisc.administration.throughput import AdminError, NoSuchTable
 from faradisc.auth.sigv4 import Authenticator
 from faradisc.capacity.heat_history import HeatHistory
 from faradisc.database import Database
 from faradisc.errors import ApiError
 from faradisc.protocol.http import HttpRequest, HttpResponse
 from faradisc.server.load import Load
+from faradisc.services.administration.throughput import AdminError, NoSuchTable
 
 PREFIX: Final = b"/_faradisc"
 METRICS_PATH: Final = b"/metrics"

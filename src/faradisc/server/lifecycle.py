@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, TextIO
 
 from faradisc import __version__
 from faradisc.auth.sigv4 import Authenticator, lenient
-from faradisc.backups.shelf import SHELF, DirectoryShelf, MemoryShelf, Shelf
 from faradisc.clock import Clock, SystemClock
 from faradisc.database import Database, Settings
-from faradisc.exchange.desk import Places, directories
-from faradisc.kinesis.sender import Sender
+from faradisc.engine.backups.shelf import SHELF, DirectoryShelf, MemoryShelf, Shelf
+from faradisc.engine.exchange.desk import Places, directories
+from faradisc.engine.kinesis.sender import Sender
 from faradisc.server.addresses import AddressError, bind, is_loopback, resolve, url_of
 from faradisc.server.admin import AdminPages
 from faradisc.server.health import Site
@@ -243,7 +243,7 @@ async def open_database(settings: ServerSettings, clock: Clock) -> Database:
 def _kinesis(settings: ServerSettings) -> Sender | None:
     if not settings.kinesis_endpoint_url:
         return None
-    from faradisc.kinesis.sender import ThreadedSender  # noqa: PLC0415 - few servers have one
+    from faradisc.engine.kinesis.sender import ThreadedSender  # noqa: PLC0415 - few servers have one
 
     return ThreadedSender(settings.kinesis_endpoint_url)
 
@@ -252,7 +252,7 @@ def _places(settings: ServerSettings) -> Places | None:
     """Where exports go to; nowhere when all data is in memory and nothing else was said."""
     logs = None if settings.memory else Path(settings.data_dir, "logs")
     if settings.s3_endpoint:
-        from faradisc.exchange.s3 import endpoint  # noqa: PLC0415 - few servers have one
+        from faradisc.engine.exchange.s3 import endpoint  # noqa: PLC0415 - few servers have one
 
         return endpoint(settings.s3_endpoint, logs)
     if settings.memory and not settings.s3_root:

@@ -12,11 +12,11 @@ import orjson
 from faradisc.database import Database
 from faradisc.protocol.front import answer
 from faradisc.protocol.http import HttpRequest
-from faradisc.seeding import Outcome, load, read_seed
-from faradisc.seeding.loading import Refused
 from faradisc.server.settings import SettingsError
+from faradisc.tools.seeding import Outcome, load, read_seed
+from faradisc.tools.seeding.loading import Refused
 
-_log = logging.getLogger("faradisc.seeding")
+_log = logging.getLogger("faradisc.tools.seeding")
 
 PAUSE_S = 0.02
 SHOWN_MAX = 20

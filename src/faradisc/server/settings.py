@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from faradisc.addresses import http_address
-from faradisc.metering.settings import parse_throughput
+from faradisc.engine.throughput.settings import parse_throughput
 
 ENVIRONMENT_PREFIX = "FARADISC_"
 PORT_MAX = 65_535

@@ -10,8 +10,8 @@ import orjson
 import pytest
 
 from faradisc.clock import ManualClock
-from faradisc.monitoring.alarm import Alarm
-from faradisc.monitoring.alarms import Alarms
+from faradisc.services.cloudwatch.alarm import Alarm
+from faradisc.services.cloudwatch.alarms import Alarms
 from fixtures.neighbours import MIDNIGHT_S, MONITORING, Town
 from fixtures.schemas import refused
 

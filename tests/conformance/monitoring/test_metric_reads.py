@@ -12,9 +12,9 @@ from typing import Any
 import orjson
 import pytest
 
-from faradisc.planner.cloudwatch import read_export
-from faradisc.planner.rated import plan_of_rates
-from faradisc.planner.run import run
+from faradisc.tools.planner.cloudwatch import read_export
+from faradisc.tools.planner.rated import plan_of_rates
+from faradisc.tools.planner.run import run
 from fixtures.neighbours import MONITORING, Town
 from fixtures.schemas import refused
 

@@ -21,10 +21,10 @@ from faradisc.auth.strict import StrictAuthenticator
 from faradisc.clock import SystemClock
 from faradisc.errors import StorageError
 from faradisc.local.transport import ENDPOINT_URL, attach
-from faradisc.monitoring.service import Monitoring
 from faradisc.operations.call import Call
 from faradisc.protocol.front import answer
 from faradisc.protocol.http import HttpRequest, HttpResponse
+from faradisc.services.cloudwatch.service import Monitoring
 from faradisc.storage.immediate import run
 from fixtures.in_process import CONFIG
 from fixtures.neighbours import MONITORING, Town, client_speaking

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from faradisc.clock import ManualClock
-from faradisc.scaling.target import Target
-from faradisc.scaling.worker import Scaler
+from faradisc.services.autoscaling.target import Target
+from faradisc.services.autoscaling.worker import Scaler
 from fixtures.neighbours import Town, target_of
 from fixtures.schemas import refused
 

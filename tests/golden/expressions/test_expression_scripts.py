@@ -29,7 +29,7 @@ from typing import Any
 import pytest
 
 from faradisc.errors import ValidationException
-from faradisc.expressions import (
+from faradisc.language.expressions import (
     Placeholders,
     bind_condition,
     bind_key_clauses,
@@ -37,9 +37,9 @@ from faradisc.expressions import (
     bind_update,
     legacy,
 )
-from faradisc.expressions.key_condition import KeyCondition
-from faradisc.expressions.parser import parse_condition, parse_projection, parse_update
-from faradisc.expressions.syntax import (
+from faradisc.language.expressions.key_condition import KeyCondition
+from faradisc.language.expressions.parser import parse_condition, parse_projection, parse_update
+from faradisc.language.expressions.syntax import (
     Arithmetic,
     Call,
     Condition,
@@ -51,8 +51,8 @@ from faradisc.expressions.syntax import (
     Predicate,
     ValueRef,
 )
-from faradisc.values.checks import canonicalise
-from faradisc.values.schema import KeySchema
+from faradisc.model.values.checks import canonicalise
+from faradisc.model.values.schema import KeySchema
 
 SCRIPTS = sorted(FilePath(__file__).parent.glob("*.script"))
 REWRITE = os.environ.get("FARADISC_REWRITE") == "1"

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from faradisc.backups import restoring, taking, verifying
-from faradisc.backups.files import manifest_bytes
-from faradisc.backups.shelf import DirectoryShelf, ShelfFailed
 from faradisc.clock import ManualClock
+from faradisc.engine.backups import restoring, taking, verifying
+from faradisc.engine.backups.files import manifest_bytes
+from faradisc.engine.backups.shelf import DirectoryShelf, ShelfFailed
 from fixtures.buckets import recoverable
 from fixtures.restored import listed, rows
 from fixtures.schemas import invalid, item, refused, schema

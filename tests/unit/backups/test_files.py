@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from faradisc.backups.files import (
+from faradisc.engine.backups.files import (
     HEAD_BYTES,
     Damaged,
     block_of,

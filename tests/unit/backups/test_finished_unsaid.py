@@ -11,7 +11,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from faradisc.codec.keyspace import BACKUPS_PART
+from faradisc.model.codec.keyspace import BACKUPS_PART
 from faradisc.storage.api import Batch
 from faradisc.storage.immediate import run
 from faradisc.storage.rocks import open_rocks

@@ -12,18 +12,18 @@ from typing import Any
 
 import pytest
 
-from faradisc.backups import history as reading
-from faradisc.backups.history import Cursor, ItemChange, page_at, page_between
 from faradisc.clock import ManualClock, SeededEntropy
-from faradisc.codec import record
+from faradisc.engine.backups import history as reading
+from faradisc.engine.backups.history import Cursor, ItemChange, page_at, page_between
+from faradisc.engine.tables.catalog import Catalog
+from faradisc.engine.tables.definition import table_definition
+from faradisc.engine.tables.history import DAY_NS
+from faradisc.engine.tables.table import Table, TableState
+from faradisc.engine.tables.writes import Change, apply_changes
+from faradisc.model.codec import record
+from faradisc.model.values.attribute import Item
 from faradisc.storage.immediate import run
 from faradisc.storage.memory import MemoryStore
-from faradisc.tables.catalog import Catalog
-from faradisc.tables.definition import table_definition
-from faradisc.tables.history import DAY_NS
-from faradisc.tables.table import Table, TableState
-from faradisc.tables.writes import Change, apply_changes
-from faradisc.values.attribute import Item
 from fixtures.schemas import schema
 
 PLACE = ("table", "us-east-1", "000000000000")

@@ -179,7 +179,7 @@ class OneCollection:
 @pytest.mark.parametrize("local_indexes", [False, True])
 def test_v86_one_collection_beyond_10_gib(local_indexes: bool) -> None:
     """V86, D: cut inside the collection; with a local index no split (growth is refused at 10 GB,
-    tables/writes.py)."""
+    engine/tables/writes.py)."""
     resource = table(read_units=10, write_units=10, local_indexes=local_indexes)
     (part,) = resource.partitions.partitions
     part.bytes, part.items = 10 * GIB + 1, 100

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from faradisc.codec import record
-from faradisc.codec.keyspace import Placement, hash_of
-from faradisc.codec.sortkey import after_prefix, encode_component, encode_prefix
-from faradisc.values.number import parse
-from faradisc.values.schema import KeySchema
-from faradisc.values.size import item_size
+from faradisc.model.codec import record
+from faradisc.model.codec.keyspace import Placement, hash_of
+from faradisc.model.codec.sortkey import after_prefix, encode_component, encode_prefix
+from faradisc.model.values.number import parse
+from faradisc.model.values.schema import KeySchema
+from faradisc.model.values.size import item_size
 
 
 def binary(data: bytes) -> dict[str, str]:

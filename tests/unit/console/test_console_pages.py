@@ -16,7 +16,7 @@ HOSTILE = "<script>alert('x')</script>\x00"
 
 
 def described(resource: Resource, at_s: float, **changes: Any) -> dict[str, Any]:
-    """A table of one resource as the admin API describes it (administration/throughput.py)."""
+    """A table of one resource as the admin API describes it (services/administration/throughput.py)."""
     now = START + int(at_s * SECOND_NS)
     return {
         "table": "Orders",

@@ -8,11 +8,11 @@ from pathlib import Path
 import orjson
 
 from faradisc.clock import ManualClock
-from faradisc.codec import record
-from faradisc.codec.keyspace import Placement
-from faradisc.streams.capture import Capture, read_entry
-from faradisc.values.schema import KeySchema
-from faradisc.values.size import item_size
+from faradisc.engine.streams.capture import Capture, read_entry
+from faradisc.model.codec import record
+from faradisc.model.codec.keyspace import Placement
+from faradisc.model.values.schema import KeySchema
+from faradisc.model.values.size import item_size
 
 PAGE = Path(__file__).parents[3] / "docs" / "formats" / "capture.md"
 KEY = KeySchema(("p",), (), {"p": "S"})

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from faradisc.consumers.balance import Observer, plan
-from faradisc.consumers.leases import LATEST, SHARD_END, TRIM_HORIZON, GroupStart, Lease
-from faradisc.consumers.lineage import Shard, group_start, new_leases, old_leases
+from faradisc.tools.consumers.balance import Observer, plan
+from faradisc.tools.consumers.leases import LATEST, SHARD_END, TRIM_HORIZON, GroupStart, Lease
+from faradisc.tools.consumers.lineage import Shard, group_start, new_leases, old_leases
 
 S = 1_000_000_000
 FROM_ALL = GroupStart(0, latest=False)

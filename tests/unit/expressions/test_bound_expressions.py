@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from faradisc.errors import RequestRuleError, ValidationException
-from faradisc.expressions import (
+from faradisc.language.expressions import (
     TABLE_CLAUSES_MAX,
     Placeholders,
     bind_condition,
@@ -20,7 +20,7 @@ from faradisc.expressions import (
     faults,
     legacy,
 )
-from faradisc.values.schema import KeySchema
+from faradisc.model.values.schema import KeySchema
 
 NAMES = {"#a": "a.b", "#n": "name"}
 VALUES: dict[str, Any] = {":v": {"N": "1"}, ":s": {"SS": ["x"]}, ":l": {"L": [{"S": "x"}]}}

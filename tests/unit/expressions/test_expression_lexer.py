@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from faradisc.expressions.lexer import Kind, syntax_fault, tokens_of
+from faradisc.language.expressions.lexer import Kind, syntax_fault, tokens_of
 
 
 def kinds(text: str) -> list[tuple[str, str]]:

@@ -6,8 +6,13 @@ from collections.abc import Callable
 
 import pytest
 
-from faradisc.expressions import faults
-from faradisc.expressions.parser import CALL_DEPTH_MAX, parse_condition, parse_projection, parse_update
+from faradisc.language.expressions import faults
+from faradisc.language.expressions.parser import (
+    CALL_DEPTH_MAX,
+    parse_condition,
+    parse_projection,
+    parse_update,
+)
 
 PARSERS: list[Callable[[str], object]] = [parse_condition, parse_projection, parse_update]
 

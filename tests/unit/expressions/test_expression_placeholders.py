@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from faradisc.errors import RequestRuleError
-from faradisc.expressions import (
+from faradisc.language.expressions import (
     Placeholders,
     bind_condition,
     bind_projection,
@@ -15,7 +15,7 @@ from faradisc.expressions import (
     check_placeholder_bytes,
     check_placeholders,
 )
-from faradisc.expressions.binder import RESERVED_WORDS
+from faradisc.language.expressions.binder import RESERVED_WORDS
 
 VALUE: dict[str, Any] = {"S": "v"}
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from faradisc.errors import ApiError
-from faradisc.expressions import Placeholders, bind_condition, bind_update, condition, kept, update
-from faradisc.expressions.faults import ExpressionError, UpdateError
+from faradisc.language.expressions import Placeholders, bind_condition, bind_update, condition, kept, update
+from faradisc.language.expressions.faults import ExpressionError, UpdateError
 
 ITEM: dict[str, Any] = {
     "n": {"N": "5"},

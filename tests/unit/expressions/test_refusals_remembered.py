@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from faradisc.expressions import parser
-from faradisc.expressions.faults import ExpressionError
+from faradisc.language.expressions import parser
+from faradisc.language.expressions.faults import ExpressionError
 
 
 @pytest.mark.parametrize(

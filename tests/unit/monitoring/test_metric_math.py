@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from faradisc.errors import ValidationException
-from faradisc.monitoring.arithmetic import DEPTH_MAX, Array, Surroundings, Value, Work, calculate
-from faradisc.monitoring.tokens import names_in, search_periods
+from faradisc.services.cloudwatch.arithmetic import DEPTH_MAX, Array, Surroundings, Value, Work, calculate
+from faradisc.services.cloudwatch.tokens import names_in, search_periods
 
 MINUTE = 60_000_000_000
 TIMES = [minute * MINUTE for minute in range(4)]

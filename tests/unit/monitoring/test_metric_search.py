@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from faradisc.errors import ValidationException
-from faradisc.monitoring.search import condition_of, labels_of
-from faradisc.monitoring.sources import MetricName
+from faradisc.services.cloudwatch.search import condition_of, labels_of
+from faradisc.services.cloudwatch.sources import MetricName
 
 SPACE = "AWS/DynamoDB"
 

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from faradisc.errors import ValidationException
-from faradisc.expressions import KeyCondition
-from faradisc.partiql.binder import fill_templates
-from faradisc.partiql.columns import Columns
-from faradisc.partiql.faults import StatementError
-from faradisc.partiql.parser import parse_statement
-from faradisc.partiql.planner import Plan, complete_key, plan_of
-from faradisc.partiql.token import decode_token, encode_token
-from faradisc.values.schema import KeySchema
+from faradisc.language.expressions import KeyCondition
+from faradisc.language.partiql.binder import fill_templates
+from faradisc.language.partiql.columns import Columns
+from faradisc.language.partiql.faults import StatementError
+from faradisc.language.partiql.parser import parse_statement
+from faradisc.language.partiql.planner import Plan, complete_key, plan_of
+from faradisc.language.partiql.token import decode_token, encode_token
+from faradisc.model.values.schema import KeySchema
 
 SCHEMA = KeySchema(("pk",), ("sk",), {"pk": "S", "sk": "N"})
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from faradisc.errors import ValidationException
-from faradisc.expressions.syntax import (
+from faradisc.language.expressions.syntax import (
     Action,
     Arithmetic,
     Call,
@@ -15,8 +15,8 @@ from faradisc.expressions.syntax import (
     Path,
     Predicate,
 )
-from faradisc.partiql.parser import parse_statement
-from faradisc.partiql.syntax import (
+from faradisc.language.partiql.parser import parse_statement
+from faradisc.language.partiql.syntax import (
     Clause,
     Delete,
     Exists,

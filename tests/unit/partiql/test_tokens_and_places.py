@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from faradisc.partiql.faults import StatementError
-from faradisc.partiql.lexer import Kind, location, tokens_of
+from faradisc.language.partiql.faults import StatementError
+from faradisc.language.partiql.lexer import Kind, location, tokens_of
 
 
 def kinds(text: str) -> list[tuple[str, str]]:

@@ -1,5 +1,5 @@
 """How the two engines are held against each other: what is served, admitted and lost agrees within 1 % of
-what was asked for. Both run the same core; they differ in how a second is divided (planner/fluid.py).
+what was asked for. Both run the same core; they differ in how a second is divided (tools/planner/fluid.py).
 
 Refused *attempts* are compared only where clients do not retry: how often a client is refused before it gets
 through depends on what happens within a second, which the fluid engine does not look at.
@@ -19,11 +19,11 @@ from statistics import fmean
 from textwrap import dedent
 from unittest.mock import patch
 
-from faradisc.planner import singly
-from faradisc.planner.loading import load_plan
-from faradisc.planner.outcome import Outcome, Series
-from faradisc.planner.plan import Plan
-from faradisc.planner.run import Engine, run
+from faradisc.tools.planner import singly
+from faradisc.tools.planner.loading import load_plan
+from faradisc.tools.planner.outcome import Outcome, Series
+from faradisc.tools.planner.plan import Plan
+from faradisc.tools.planner.run import Engine, run
 
 LIMIT_PERCENT = 1.0
 _OTHER_ARRIVALS = (2, 3, 4)

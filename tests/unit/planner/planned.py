@@ -6,10 +6,10 @@ from textwrap import dedent
 
 import pytest
 
-from faradisc.planner.loading import load_plan
-from faradisc.planner.outcome import LaneSeries, Outcome, ResourceOutcome
-from faradisc.planner.plan import Plan
-from faradisc.planner.run import Engine, run
+from faradisc.tools.planner.loading import load_plan
+from faradisc.tools.planner.outcome import LaneSeries, Outcome, ResourceOutcome
+from faradisc.tools.planner.plan import Plan
+from faradisc.tools.planner.run import Engine, run
 
 RETRIES = ("none", "standard", "legacy")
 MOST_RETRIES = ("none", "standard", pytest.param("legacy", marks=pytest.mark.slow))

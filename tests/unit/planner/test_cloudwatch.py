@@ -8,13 +8,13 @@ from typing import Any
 import orjson
 import pytest
 
-from faradisc.planner.cloudwatch import begins_export, read_export, shaped
-from faradisc.planner.loading import load_plan
-from faradisc.planner.mistakes import PlanError
-from faradisc.planner.outcome import Outcome
-from faradisc.planner.rate_trace import RateTrace
-from faradisc.planner.rated import plan_of_rates, with_rates
-from faradisc.planner.run import run
+from faradisc.tools.planner.cloudwatch import begins_export, read_export, shaped
+from faradisc.tools.planner.loading import load_plan
+from faradisc.tools.planner.mistakes import PlanError
+from faradisc.tools.planner.outcome import Outcome
+from faradisc.tools.planner.rate_trace import RateTrace
+from faradisc.tools.planner.rated import plan_of_rates, with_rates
+from faradisc.tools.planner.run import run
 from unit.planner.planned import ENGINES, resource
 
 MIDNIGHT = 1_793_577_600

@@ -7,9 +7,9 @@ from textwrap import dedent
 
 import pytest
 
-from faradisc.planner import pace, singly
-from faradisc.planner.loading import load_plan
-from faradisc.planner.run import run
+from faradisc.tools.planner import pace, singly
+from faradisc.tools.planner.loading import load_plan
+from faradisc.tools.planner.run import run
 from unit.planner.agreement import assert_accounted, assert_agreement, both, differences
 from unit.planner.planned import MOST_RETRIES, RETRIES, outcome_of
 from unit.planner.random_plans import growing_plan, heavy_plan, random_plan, wide_plan

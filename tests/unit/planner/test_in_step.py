@@ -9,8 +9,8 @@ from textwrap import dedent
 
 import pytest
 
-from faradisc.planner import balance
-from faradisc.planner.instep import decay, meets, open_too
+from faradisc.tools.planner import balance
+from faradisc.tools.planner.instep import decay, meets, open_too
 from unit.planner.agreement import assert_agreement, both, differences
 from unit.planner.random_plans import random_plan
 

@@ -7,12 +7,12 @@ from fractions import Fraction
 
 import pytest
 
-from faradisc.planner.key_file import KEYS_MAX, read_keys
-from faradisc.planner.keys import NAMED_KEYS_MAX, ONE
-from faradisc.planner.loading import load_plan
-from faradisc.planner.mistakes import PlanError
-from faradisc.planner.outcome import Outcome
-from faradisc.planner.run import run
+from faradisc.tools.planner.key_file import KEYS_MAX, read_keys
+from faradisc.tools.planner.keys import NAMED_KEYS_MAX, ONE
+from faradisc.tools.planner.loading import load_plan
+from faradisc.tools.planner.mistakes import PlanError
+from faradisc.tools.planner.outcome import Outcome
+from faradisc.tools.planner.run import run
 from unit.planner.planned import ENGINES
 
 PLAN = """\

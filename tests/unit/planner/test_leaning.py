@@ -6,9 +6,9 @@ from random import Random
 
 import pytest
 
-from faradisc.planner import retries
-from faradisc.planner.leaning import Ebb, passing_of
-from faradisc.planner.turnstile import Firsts, Turnstile
+from faradisc.tools.planner import retries
+from faradisc.tools.planner.leaning import Ebb, passing_of
+from faradisc.tools.planner.turnstile import Firsts, Turnstile
 from unit.planner.agreement import both, differences
 
 MANY = 1_000_000

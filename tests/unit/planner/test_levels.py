@@ -6,12 +6,12 @@ from textwrap import dedent
 
 import pytest
 
-from faradisc.planner import balance, levels
-from faradisc.planner.demands import Demand
-from faradisc.planner.gates import Gate
-from faradisc.planner.loading import load_plan
-from faradisc.planner.loads import Loads
-from faradisc.planner.run import run
+from faradisc.tools.planner import balance, levels
+from faradisc.tools.planner.demands import Demand
+from faradisc.tools.planner.gates import Gate
+from faradisc.tools.planner.loading import load_plan
+from faradisc.tools.planner.loads import Loads
+from faradisc.tools.planner.run import run
 
 SHORT = """
     duration: 60s

@@ -6,10 +6,10 @@ from textwrap import dedent
 
 import pytest
 
-from faradisc.planner import pace, singly, steady
-from faradisc.planner.loading import load_plan
-from faradisc.planner.outcome import Outcome
-from faradisc.planner.run import run
+from faradisc.tools.planner import pace, singly, steady
+from faradisc.tools.planner.loading import load_plan
+from faradisc.tools.planner.outcome import Outcome
+from faradisc.tools.planner.run import run
 from unit.planner.agreement import both, differences
 from unit.planner.planned import MOST_RETRIES, RETRIES
 from unit.planner.random_plans import growing_plan, random_plan, wide_plan

@@ -1,4 +1,4 @@
-"""Plans of large requests, too many to be run one by one: every admission is (planner/openings.py)."""
+"""Plans of large requests, too many to be run one by one: every admission is (tools/planner/openings.py)."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from random import Random
 
 import pytest
 
-from faradisc.planner import singly
-from faradisc.planner.loading import load_plan
-from faradisc.planner.outcome import Outcome
-from faradisc.planner.retries import NO_RETRIES, Retries, Wait, legacy, standard
-from faradisc.planner.returns import packets_of, returns_of, some_of, spread
-from faradisc.planner.run import run
+from faradisc.tools.planner import singly
+from faradisc.tools.planner.loading import load_plan
+from faradisc.tools.planner.outcome import Outcome
+from faradisc.tools.planner.retries import NO_RETRIES, Retries, Wait, legacy, standard
+from faradisc.tools.planner.returns import packets_of, returns_of, some_of, spread
+from faradisc.tools.planner.run import run
 from unit.planner.agreement import LIMIT_PERCENT, assert_accounted, assert_agreement, both, differences
 from unit.planner.planned import MOST_RETRIES, RETRIES, planned, resource
 from unit.planner.random_plans import forgiving_plan

@@ -10,9 +10,9 @@ from textwrap import dedent
 import pytest
 
 import faradisc.capacity
-import faradisc.planner
+import faradisc.tools.planner
 
-PACKAGES = (faradisc.capacity, faradisc.planner)
+PACKAGES = (faradisc.capacity, faradisc.tools.planner)
 MODULES = sorted(path for package in PACKAGES for path in Path(package.__path__[0]).rglob("*.py"))
 SETS = ("set", "frozenset")
 BLIND = {"sorted", "set", "frozenset", "any", "all", "min", "max", "sum", "len"}

@@ -7,8 +7,8 @@ from textwrap import dedent
 
 import pytest
 
-from faradisc.planner.loading import load_plan
-from faradisc.planner.run import run
+from faradisc.tools.planner.loading import load_plan
+from faradisc.tools.planner.run import run
 from unit.planner.agreement import both, differences
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from faradisc.planner import pace
-from faradisc.planner.observe import Observer
-from faradisc.planner.pace import Pace, find_pace
-from faradisc.planner.streams import Flow
-from faradisc.planner.world import World
+from faradisc.tools.planner import pace
+from faradisc.tools.planner.observe import Observer
+from faradisc.tools.planner.pace import Pace, find_pace
+from faradisc.tools.planner.streams import Flow
+from faradisc.tools.planner.world import World
 from unit.planner.planned import planned
 
 FINEST = pace.PACKET_S[0]

@@ -1,4 +1,4 @@
-"""Which partitions a second's requests are for (planner/placing.py)."""
+"""Which partitions a second's requests are for (tools/planner/placing.py)."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from statistics import variance
 
 import pytest
 
-from faradisc.planner import openings, singly
-from faradisc.planner.doors import Group, GroupedFlow
-from faradisc.planner.keys import ONE
-from faradisc.planner.placing import DRAWN_MAX, PLACED_PER_GROUP, place
-from faradisc.planner.run import run
-from faradisc.planner.shares import Spans
+from faradisc.tools.planner import openings, singly
+from faradisc.tools.planner.doors import Group, GroupedFlow
+from faradisc.tools.planner.keys import ONE
+from faradisc.tools.planner.placing import DRAWN_MAX, PLACED_PER_GROUP, place
+from faradisc.tools.planner.run import run
+from faradisc.tools.planner.shares import Spans
 from unit.planner.planned import planned
 
 SECONDS = 120

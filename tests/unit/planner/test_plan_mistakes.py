@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from faradisc.planner.loading import load_plan
-from faradisc.planner.mistakes import PlanError
+from faradisc.tools.planner.loading import load_plan
+from faradisc.tools.planner.mistakes import PlanError
 
 GOOD = """\
 name: A plan

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from faradisc.planner.report import render
-from faradisc.planner.run import Engine
-from faradisc.planner.summary import summary
-from faradisc.planner.tables import tables
+from faradisc.tools.planner.report import render
+from faradisc.tools.planner.run import Engine
+from faradisc.tools.planner.summary import summary
+from faradisc.tools.planner.tables import tables
 from unit.planner.planned import ENGINES, outcome_of
 
 PLAN = """

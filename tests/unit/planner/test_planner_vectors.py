@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from faradisc.planner.run import Engine
+from faradisc.tools.planner.run import Engine
 from unit.planner.planned import ENGINES, outcome_of, resource, served, throttles, verdict_of
 
 KEY_RANGE = "KeyRangeThroughputExceeded"

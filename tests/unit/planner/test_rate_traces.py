@@ -12,13 +12,13 @@ from textwrap import dedent
 
 import pytest
 
-from faradisc.planner import rate_trace
-from faradisc.planner.loading import load_plan
-from faradisc.planner.mistakes import PlanError
-from faradisc.planner.outcome import Outcome
-from faradisc.planner.rate_trace import HEADING, RateTrace, begins_rates, read_rates
-from faradisc.planner.rated import plan_of_rates, with_rates
-from faradisc.planner.run import run
+from faradisc.tools.planner import rate_trace
+from faradisc.tools.planner.loading import load_plan
+from faradisc.tools.planner.mistakes import PlanError
+from faradisc.tools.planner.outcome import Outcome
+from faradisc.tools.planner.rate_trace import HEADING, RateTrace, begins_rates, read_rates
+from faradisc.tools.planner.rated import plan_of_rates, with_rates
+from faradisc.tools.planner.run import run
 from unit.planner.planned import ENGINES, outcome_of, resource
 
 PLAN = """\

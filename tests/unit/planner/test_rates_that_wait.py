@@ -12,9 +12,9 @@ from collections.abc import Sequence
 import pytest
 
 from faradisc.capacity.config import SECOND_NS
-from faradisc.planner.outcome import Outcome
-from faradisc.planner.run import Engine
-from faradisc.planner.world import World
+from faradisc.tools.planner.outcome import Outcome
+from faradisc.tools.planner.run import Engine
+from faradisc.tools.planner.world import World
 from unit.planner.agreement import assert_agreement
 from unit.planner.planned import ENGINES, outcome_of, planned
 

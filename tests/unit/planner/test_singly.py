@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from faradisc.planner import pace, singly
-from faradisc.planner.observe import Observer
-from faradisc.planner.singly import Parted, part
-from faradisc.planner.streams import Flow
-from faradisc.planner.world import World
+from faradisc.tools.planner import pace, singly
+from faradisc.tools.planner.observe import Observer
+from faradisc.tools.planner.singly import Parted, part
+from faradisc.tools.planner.streams import Flow
+from faradisc.tools.planner.world import World
 from unit.planner.agreement import both
 from unit.planner.planned import planned, resource
 

@@ -1,4 +1,4 @@
-"""Keys of a table and its indexes that follow one another in the same seconds (planner/together.py): whoever
+"""Keys of a table and its indexes that follow one another in the same seconds (together.py): whoever
 asks for one of these asks for one of those."""
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ import pytest
 
 from faradisc.capacity.config import CapacityConfig
 from faradisc.capacity.partitions import Cell, PartitionMap
-from faradisc.planner.gates import CellGate
-from faradisc.planner.keys import ONE, Sequential, Shape, Sort, uniform
-from faradisc.planner.outcome import Outcome
-from faradisc.planner.shares import WATCHED_KEYS, Share
-from faradisc.planner.together import Lane, lane_of, stretches
+from faradisc.tools.planner.gates import CellGate
+from faradisc.tools.planner.keys import ONE, Sequential, Shape, Sort, uniform
+from faradisc.tools.planner.outcome import Outcome
+from faradisc.tools.planner.shares import WATCHED_KEYS, Share
+from faradisc.tools.planner.together import Lane, lane_of, stretches
 from unit.planner.agreement import both, differences
 from unit.planner.planned import outcome_of, resource
 

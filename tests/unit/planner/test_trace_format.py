@@ -7,12 +7,12 @@ import json
 import pytest
 
 from faradisc.capacity.config import SECOND_NS
-from faradisc.planner.keys import key_prefix
-from faradisc.planner.loading import load_plan
-from faradisc.planner.mistakes import PlanError
-from faradisc.planner.outcome import Outcome
-from faradisc.planner.run import run
-from faradisc.planner.trace import (
+from faradisc.tools.planner.keys import key_prefix
+from faradisc.tools.planner.loading import load_plan
+from faradisc.tools.planner.mistakes import PlanError
+from faradisc.tools.planner.outcome import Outcome
+from faradisc.tools.planner.run import run
+from faradisc.tools.planner.trace import (
     LINE_BYTES_MAX,
     Trace,
     TraceCharge,
@@ -20,7 +20,7 @@ from faradisc.planner.trace import (
     TraceWriter,
     read_request,
 )
-from faradisc.planner.traced import plan_of_trace, with_trace
+from faradisc.tools.planner.traced import plan_of_trace, with_trace
 from unit.planner.planned import resource
 
 START = 1_793_577_600 * SECOND_NS

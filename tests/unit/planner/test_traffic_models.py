@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faradisc.codec.keyspace import HASH_BYTES, hash_of
-from faradisc.planner import keys, retries
-from faradisc.planner.events import even_step
-from faradisc.planner.keys import ONE, KeyModel, Shape
-from faradisc.planner.rates import MICRO, Constant, Counter, Daily, Points, Rate, Spikes, Steps, Window
+from faradisc.model.codec.keyspace import HASH_BYTES, hash_of
+from faradisc.tools.planner import keys, retries
+from faradisc.tools.planner.events import even_step
+from faradisc.tools.planner.keys import ONE, KeyModel, Shape
+from faradisc.tools.planner.rates import MICRO, Constant, Counter, Daily, Points, Rate, Spikes, Steps, Window
 
 MODELS: dict[str, KeyModel] = {
     "uniform, named": keys.uniform(50, "one"),

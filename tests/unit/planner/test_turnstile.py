@@ -7,9 +7,9 @@ from itertools import accumulate
 
 import pytest
 
-from faradisc.planner import retries
-from faradisc.planner.observe import FlowNote
-from faradisc.planner.turnstile import Turnstile
+from faradisc.tools.planner import retries
+from faradisc.tools.planner.observe import FlowNote
+from faradisc.tools.planner.turnstile import Turnstile
 
 MODES = (retries.NO_RETRIES, retries.standard(), retries.standard(7), retries.legacy(), retries.legacy(12))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from faradisc.planner.run import Engine
+from faradisc.tools.planner.run import Engine
 from unit.planner.planned import ENGINES, outcome_of
 
 

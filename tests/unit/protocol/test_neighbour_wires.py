@@ -14,8 +14,6 @@ import orjson
 import pytest
 
 from faradisc.errors import SerializationException, ValidationException
-from faradisc.monitoring import errors as monitoring_errors
-from faradisc.monitoring.registry import OPERATIONS as MONITORING_OPERATIONS
 from faradisc.protocol import service_model
 from faradisc.protocol.http import HttpRequest
 from faradisc.protocol.neighbours.cbor_wire import CborWire
@@ -25,8 +23,10 @@ from faradisc.protocol.neighbours.services import CLOUDWATCH, SCALING, SERVICES
 from faradisc.protocol.neighbours.wire import NeighbourError
 from faradisc.protocol.service_model import Shape, load
 from faradisc.protocol.shapes import CheckedShape
-from faradisc.scaling import errors as scaling_errors
-from faradisc.scaling.registry import OPERATIONS as SCALING_OPERATIONS
+from faradisc.services.autoscaling import errors as scaling_errors
+from faradisc.services.autoscaling.registry import OPERATIONS as SCALING_OPERATIONS
+from faradisc.services.cloudwatch import errors as monitoring_errors
+from faradisc.services.cloudwatch.registry import OPERATIONS as MONITORING_OPERATIONS
 
 STRING = Shape("S", "string")
 LONG = Shape("L", "long")

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from faradisc.errors import SerializationException, ValidationException
+from faradisc.model.values.size import item_size
 from faradisc.protocol import shapes
 from faradisc.protocol.overrides import TABLE_ARN_MAXIMUM
 from faradisc.protocol.shapes import CheckedShape
-from faradisc.values.size import item_size
 
 ShapeOf = Callable[[str], CheckedShape]
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 from typing import Any, Literal
 
-from faradisc.planner.outcome import (
+from faradisc.tools.planner.outcome import (
     CAUSES,
     AlarmState,
     BudgetResult,

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from faradisc.planner.outcome import (
+from faradisc.tools.planner.outcome import (
     AlarmState,
     EventRow,
     Outcome,
@@ -16,9 +16,9 @@ from faradisc.planner.outcome import (
     Skipped,
     ThrottleSummary,
 )
-from faradisc.planner.report import PAGE_BYTES_MAX, render
-from faradisc.planner.report.detail import COLUMNS_MAX, Detail
-from faradisc.planner.report.overview import because, headline
+from faradisc.tools.planner.report import PAGE_BYTES_MAX, render
+from faradisc.tools.planner.report.detail import COLUMNS_MAX, Detail
+from faradisc.tools.planner.report.overview import because, headline
 from unit.report.made_outcomes import (
     KEY_RANGE,
     empty,

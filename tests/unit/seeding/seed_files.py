@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from faradisc.seeding import Seed, read_seed
+from faradisc.tools.seeding import Seed, read_seed
 
 
 def read(directory: Path, files: dict[str, str], **parameters: str) -> Seed:

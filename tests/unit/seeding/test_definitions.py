@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from faradisc.seeding import read_seed
+from faradisc.tools.seeding import read_seed
 from unit.seeding.seed_files import REQUEST, faults, only, read, small
 
 # --- Requests and descriptions -------------------------------------------------------------------

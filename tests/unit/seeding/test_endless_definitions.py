@@ -1,6 +1,6 @@
 """Definitions of a few lines that stand for billions are faults with a line, and soon told.
 
-What it proves: the bound of seeding/effort.py is met wherever a text or a number of steps can double.
+What it proves: the bound of tools/seeding/effort.py is met wherever a text or a number of steps can double.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from faradisc.seeding.items import Line, read_items
+from faradisc.tools.seeding.items import Line, read_items
 
 KEYS = {"p": "S", "n": "N", "b": "B"}
 

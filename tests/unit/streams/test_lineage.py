@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faradisc.streams.shards import Generation, place_of, sequence_number, shards_of
+from faradisc.engine.streams.shards import Generation, place_of, sequence_number, shards_of
 
 slots = st.integers(0, 255)
 sequences = st.integers(0, 2**64)

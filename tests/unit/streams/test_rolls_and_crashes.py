@@ -8,8 +8,8 @@ import orjson
 import pytest
 
 from faradisc.clock import ManualClock, SeededEntropy
-from faradisc.codec.keyspace import STREAMS_PART
 from faradisc.database import Database, Settings
+from faradisc.model.codec.keyspace import STREAMS_PART
 from faradisc.operations.call import Call
 from faradisc.storage.api import IOFailed
 from faradisc.storage.immediate import run

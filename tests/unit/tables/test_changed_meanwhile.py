@@ -13,18 +13,18 @@ from typing import Any
 
 import pytest
 
-from faradisc.check import Check
 from faradisc.clock import ManualClock
 from faradisc.database import Database
+from faradisc.engine.check import Check
+from faradisc.engine.tables.description import describe_table
+from faradisc.engine.tables.expiry import index_key
+from faradisc.engine.tables.table import Table
+from faradisc.engine.tables.writes import Change, apply_change, apply_changes
+from faradisc.engine.ttl.sweep import _expire
 from faradisc.errors import ResourceNotFoundException, StorageError
 from faradisc.storage.immediate import run
-from faradisc.tables.description import describe_table
-from faradisc.tables.expiry import index_key
-from faradisc.tables.table import Table
-from faradisc.tables.writes import Change, apply_change, apply_changes
 from faradisc.testing.faulty_store import Faults
 from faradisc.testing.seeded_loop import SeededLoop
-from faradisc.ttl.sweep import _expire
 from fixtures.faulty_world import World, ask
 from fixtures.in_process import InProcess
 from fixtures.schemas import item, schema

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from faradisc.backups.shelf import MemoryShelf
-from faradisc.check import Check
 from faradisc.clock import ManualClock
-from faradisc.codec.keyspace import JOBS_PART
 from faradisc.database import Database
+from faradisc.engine.backups.shelf import MemoryShelf
+from faradisc.engine.check import Check
+from faradisc.model.codec.keyspace import JOBS_PART
 from faradisc.storage.immediate import run
 from faradisc.storage.memory import MemoryStore
 from fixtures.buckets import recoverable

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from faradisc.codec import record
-from faradisc.codec.keyspace import Placement
-from faradisc.tables.indexes import STORAGE_OVERHEAD_BYTES, entry_change
-from faradisc.tables.table import Index
-from faradisc.values.schema import IndexSchema, KeySchema, Projection
-from faradisc.values.size import item_size
+from faradisc.engine.tables.indexes import STORAGE_OVERHEAD_BYTES, entry_change
+from faradisc.engine.tables.table import Index
+from faradisc.model.codec import record
+from faradisc.model.codec.keyspace import Placement
+from faradisc.model.values.schema import IndexSchema, KeySchema, Projection
+from faradisc.model.values.size import item_size
 
 TABLE_KEY = KeySchema(("p",), (), {"p": "S"})
 INDEX_KEY = KeySchema(("g",), ("s",), {"g": "S", "s": "N"})

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from faradisc.clock import ManualClock, SeededEntropy
-from faradisc.codec.keyspace import JOBS_PART
 from faradisc.database import Database, Settings
+from faradisc.engine.tables import backfill
+from faradisc.engine.ttl import filling
+from faradisc.model.codec.keyspace import JOBS_PART
 from faradisc.operations.call import Call
 from faradisc.storage.immediate import run
 from faradisc.storage.memory import MemoryStore
-from faradisc.tables import backfill
-from faradisc.ttl import filling
 from fixtures.schemas import schema
 
 ITEMS = 20

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from faradisc.clock import ManualClock
+from faradisc.engine.tables import catalog
 from faradisc.local import LocalDatabase
-from faradisc.tables import catalog
 from fixtures.schemas import refused, schema
 
 

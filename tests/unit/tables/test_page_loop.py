@@ -10,12 +10,12 @@ from itertools import product
 
 import pytest
 
-from faradisc.codec import record
+from faradisc.engine.tables import reads
+from faradisc.engine.tables.reads import Stretch, read_page
+from faradisc.model.codec import record
 from faradisc.storage.api import Batch
 from faradisc.storage.immediate import run
 from faradisc.storage.memory import MemoryStore
-from faradisc.tables import reads
-from faradisc.tables.reads import Stretch, read_page
 
 PARTS = (b"a", b"b", b"c")
 

@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 from faradisc.database import Database
+from faradisc.engine.exchange.desk import directories
 from faradisc.errors import ApiError
-from faradisc.exchange.desk import directories
 from faradisc.testing.faulty_store import Faults
 from faradisc.testing.seeded_loop import SeededLoop
 from fixtures.faulty_world import World, ask, ask_scaling

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from faradisc.clock import ManualClock, SeededEntropy
+from faradisc.engine.tables.catalog import Catalog, check_not_in_use
+from faradisc.engine.tables.definition import table_definition
 from faradisc.errors import ResourceInUseException, ResourceNotFoundException
 from faradisc.storage.immediate import run
 from faradisc.storage.memory import MemoryStore
-from faradisc.tables.catalog import Catalog, check_not_in_use
-from faradisc.tables.definition import table_definition
 from fixtures.schemas import schema
 
 PLACE = ("table", "us-east-1", "000000000000")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from faradisc.values import number
+from faradisc.model.values import number
 
 NINES = "9" * 38
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from faradisc.values import attribute, path
-from faradisc.values.schema import IndexSchema, KeySchema, Projection
-from faradisc.values.size import changed_item_size, item_size, value_size
+from faradisc.model.values import attribute, path
+from faradisc.model.values.schema import IndexSchema, KeySchema, Projection
+from faradisc.model.values.size import changed_item_size, item_size, value_size
 
 SIZES: list[tuple[dict[str, Any], int]] = [
     ({"S": ""}, 0),

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from faradisc.errors import RequestRuleError, ValidationException
-from faradisc.values.checks import NESTED_CONTAINERS_MAX, Wording, canonicalise, check_value
+from faradisc.model.values.checks import NESTED_CONTAINERS_MAX, Wording, canonicalise, check_value
 
 CANONICAL: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "string": ({"S": "x"}, {"S": "x"}),

@@ -16,18 +16,18 @@ import pytest
 
 pytest.importorskip("numpy")
 
-from faradisc.codec import record
-from faradisc.codec.keyspace import Placement
+from faradisc.engine.vectors import numbers, searching
+from faradisc.engine.vectors.resident import CHANGED_ROWS_MAX, WHOLE, Residents
+from faradisc.engine.vectors.schema import VectorSchema
+from faradisc.engine.vectors.searching import Searched, Wanted
+from faradisc.model.codec import record
+from faradisc.model.codec.keyspace import Placement
+from faradisc.model.values.schema import KeySchema, Projection
+from faradisc.model.values.size import item_size
 from faradisc.operations.call import alone
 from faradisc.storage.api import Batch, Row
 from faradisc.storage.immediate import run
 from faradisc.storage.memory import MemoryStore
-from faradisc.values.schema import KeySchema, Projection
-from faradisc.values.size import item_size
-from faradisc.vectors import numbers, searching
-from faradisc.vectors.resident import CHANGED_ROWS_MAX, WHOLE, Residents
-from faradisc.vectors.schema import VectorSchema
-from faradisc.vectors.searching import Searched, Wanted
 
 KEY = KeySchema(("p",), (), {"p": "S"})
 HASH = KeySchema(("h",), (), {"h": "S"})

@@ -12,13 +12,13 @@ import pytest
 
 pytest.importorskip("numpy")
 
-from faradisc.codec import record
-from faradisc.values.schema import KeySchema, Projection
-from faradisc.values.size import item_size
-from faradisc.vectors import block, numbers
-from faradisc.vectors.block import Block
-from faradisc.vectors.schema import Distance, VectorSchema
-from faradisc.vectors.searching import score
+from faradisc.engine.vectors import block, numbers
+from faradisc.engine.vectors.block import Block
+from faradisc.engine.vectors.schema import Distance, VectorSchema
+from faradisc.engine.vectors.searching import score
+from faradisc.model.codec import record
+from faradisc.model.values.schema import KeySchema, Projection
+from faradisc.model.values.size import item_size
 
 KEY = KeySchema(("p",), (), {"p": "S"})
 Vector = list[float]

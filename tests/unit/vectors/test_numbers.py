@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faradisc.values.number import parse
-from faradisc.vectors import numbers
+from faradisc.engine.vectors import numbers
+from faradisc.model.values.number import parse
 
 FINITE = st.floats(width=32, allow_nan=False, allow_infinity=False)
 

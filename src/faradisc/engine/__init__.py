@@ -1,0 +1,1 @@
+"""The database engine: everything that stores, changes, measures or reads items."""

@@ -1,0 +1,219 @@
+"""The definition of a restored table: that of its source, with what the request overrides.
+
+A restored table has the schema and the indexes of its source, or some of them, and its throughput, unless
+the request says otherwise. It has no stream, no time to live, no tags, no protection against deletion and no
+point-in-time recovery: the caller sets these up anew. Source: the service's documentation of both restores.
+Assumed: the texts of refusals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from faradisc.engine.tables.definition import (
+    Elements,
+    IndexDefinition,
+    TableDefinition,
+    VectorDefinition,
+    checked_projection,
+    checked_units,
+    invalid,
+    refuse_unsupported,
+)
+from faradisc.engine.tables.table import TableState, used_definitions
+from faradisc.engine.tables.throughput import NO_MAXIMUM, Maximum, checked_maximum
+from faradisc.engine.tables.vector_definition import ON_DEMAND_ONLY
+
+
+def restored_definition(source: TableState, request: Mapping[str, Any]) -> TableDefinition:
+    """Raises ValidationException, LimitExceededException."""
+    refuse_unsupported({"SSESpecification": request.get("SSESpecificationOverride", {})})
+    billing_mode = request.get("BillingModeOverride", source.billing_mode)
+    units = _units(source, request.get("ProvisionedThroughputOverride"), billing_mode)
+    vector_indexes = _vector_indexes(source, request.get("VectorIndexOverride"))
+    if vector_indexes and billing_mode != "PAY_PER_REQUEST":
+        raise invalid(ON_DEMAND_ONLY)
+    definition = TableDefinition(
+        source.definitions,
+        source.key_schema,
+        billing_mode,
+        units,
+        _local_indexes(source, request.get("LocalSecondaryIndexOverride")),
+        _global_indexes(source, request.get("GlobalSecondaryIndexOverride"), billing_mode),
+        vector_indexes=vector_indexes,
+        maximum=_maximum(request.get("OnDemandThroughputOverride"), source.on_demand_maximum, billing_mode),
+    )
+    definition.definitions = _used(source, definition)
+    return definition
+
+
+def _used(source: TableState, definition: TableDefinition) -> list[tuple[str, str]]:
+    """The attribute definitions that are left when some indexes are not restored."""
+    kept = {each.name for each in definition.local_indexes + definition.global_indexes}
+    kept_vectors = {each.name for each in definition.vector_indexes}
+    state = TableState.from_json(source.to_json())
+    state.local_indexes = [each for each in state.local_indexes if each["name"] in kept]
+    state.global_indexes = [each for each in state.global_indexes if each["name"] in kept]
+    state.vector_indexes = [each for each in state.vector_indexes if each["name"] in kept_vectors]
+    return used_definitions(state)
+
+
+def _units(source: TableState, throughput: Mapping[str, int] | None, billing_mode: str) -> tuple[int, int]:
+    if billing_mode == "PAY_PER_REQUEST":
+        if throughput is not None:
+            raise invalid(
+                "Neither ReadCapacityUnits nor WriteCapacityUnits can be specified "
+                "when BillingMode is PAY_PER_REQUEST"
+            )
+        return (0, 0)
+    if throughput is not None:
+        return checked_units(throughput)
+    if source.billing_mode == "PAY_PER_REQUEST":
+        raise invalid(
+            "ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED"
+        )
+    return (source.throughput.read_units, source.throughput.write_units)
+
+
+def _maximum(
+    override: Mapping[str, int] | None, present: Maximum, billing_mode: str, index: str | None = None
+) -> Maximum:
+    """The on-demand maximum that is asked for, else that of the source while the table is on demand."""
+    if override is None and billing_mode == "PAY_PER_REQUEST":
+        return list(present)
+    return checked_maximum(override, billing_mode, None, index)
+
+
+# --- Indexes -------------------------------------------------------------------------------------
+
+
+def _present(indexes: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The indexes that are restored: one that is being filled is complete in the new table, and one that
+    is being deleted is not there."""
+    return [each for each in indexes if each.get("status") != "DELETING"]
+
+
+def _elements(key_schema: Sequence[Mapping[str, str]]) -> Elements:
+    return [(element["AttributeName"], element["KeyType"]) for element in key_schema]
+
+
+def _definition(stored: Mapping[str, Any], units: tuple[int, int] = (0, 0)) -> IndexDefinition:
+    key_schema = [(name, kind) for name, kind in stored["key_schema"]]
+    attributes = list(stored["non_key_attributes"])
+    return IndexDefinition(stored["name"], key_schema, stored["projection"], attributes, units)
+
+
+def _matching(
+    wanted: Mapping[str, Any], indexes: Sequence[Mapping[str, Any]], member: str
+) -> Mapping[str, Any]:
+    """The index of the source that a member of an override names, and describes rightly."""
+    name = wanted["IndexName"]
+    kind, attributes = checked_projection(wanted["Projection"])
+    wanted_key = _elements(wanted.get("KeySchema", ()))
+    for stored in indexes:
+        key = [(attribute, role) for attribute, role in stored.get("key_schema", ())]
+        same_attributes = set(stored["non_key_attributes"]) == set(attributes)
+        if stored["name"] == name and key == wanted_key and stored["projection"] == kind and same_attributes:
+            return stored
+    raise invalid(f"{member}: the source has no index like this one: {name}")
+
+
+def _check_distinct(override: Sequence[Mapping[str, Any]]) -> None:
+    names = [each["IndexName"] for each in override]
+    for name in names:
+        if names.count(name) > 1:
+            raise invalid(f"Duplicate index name: {name}")
+
+
+def _local_indexes(source: TableState, override: Sequence[Mapping[str, Any]] | None) -> list[IndexDefinition]:
+    if override is None:
+        return [_definition(each) for each in source.local_indexes]
+    _check_distinct(override)
+    member = "LocalSecondaryIndexOverride"
+    return [_definition(_matching(each, source.local_indexes, member)) for each in override]
+
+
+def _global_indexes(
+    source: TableState, override: Sequence[Mapping[str, Any]] | None, billing_mode: str
+) -> list[IndexDefinition]:
+    present = _present(source.global_indexes)
+    provisioned = billing_mode == "PROVISIONED"
+    if override is None:
+        definitions = []
+        for stored in present:
+            throughput = stored["throughput"]
+            units = (throughput["read_units"], throughput["write_units"]) if provisioned else (0, 0)
+            if provisioned and not all(units):
+                raise invalid(f"ProvisionedThroughput must be specified for index: {stored['name']}")
+            definitions.append(_definition(stored, units))
+            definitions[-1].maximum = _maximum(None, _stored_maximum(stored), billing_mode)
+        return definitions
+    _check_distinct(override)
+    definitions = []
+    for wanted in override:
+        stored = _matching(wanted, present, "GlobalSecondaryIndexOverride")
+        throughput = wanted.get("ProvisionedThroughput")
+        if not provisioned and throughput is not None:
+            raise invalid(
+                f"ProvisionedThroughput should not be specified for index: {stored['name']} "
+                "when BillingMode is PAY_PER_REQUEST"
+            )
+        if provisioned and throughput is None:
+            raise invalid(f"ProvisionedThroughput must be specified for index: {stored['name']}")
+        units = checked_units(throughput, stored["name"]) if throughput is not None else (0, 0)
+        definitions.append(_definition(stored, units))
+        wanted_maximum = wanted.get("OnDemandThroughput")
+        definitions[-1].maximum = _maximum(
+            wanted_maximum, _stored_maximum(stored), billing_mode, stored["name"]
+        )
+    return definitions
+
+
+def _stored_maximum(stored: Mapping[str, Any]) -> Maximum:
+    maximum: Maximum = stored.get("on_demand_maximum", NO_MAXIMUM)
+    return maximum
+
+
+def _vector_indexes(
+    source: TableState, override: Sequence[Mapping[str, Any]] | None
+) -> list[VectorDefinition]:
+    present = _present(source.vector_indexes)
+    if override is None:
+        return [_vector_definition(each) for each in present]
+    _check_distinct(override)
+    definitions = []
+    for wanted in override:
+        stored = _matching(wanted, present, "VectorIndexOverride")
+        definition = _vector_definition(stored)
+        searched = [
+            (element["AttributeName"], element["SearchSchemaElementType"])
+            for element in wanted.get("SearchSchema", ())
+        ]
+        given = (
+            wanted["VectorAttribute"]["AttributeName"],
+            wanted["Dimensions"],
+            wanted["DistanceFunction"],
+            searched,
+        )
+        if given != (
+            definition.vector_attribute,
+            definition.dimensions,
+            definition.distance_function,
+            definition.search_schema,
+        ):
+            raise invalid(f"VectorIndexOverride: the source has no index like this one: {definition.name}")
+        definitions.append(definition)
+    return definitions
+
+
+def _vector_definition(stored: Mapping[str, Any]) -> VectorDefinition:
+    return VectorDefinition(
+        stored["name"],
+        stored["vector_attribute"],
+        stored["dimensions"],
+        stored["distance_function"],
+        [(name, kind) for name, kind in stored["search_schema"]],
+        stored["projection"],
+        list(stored["non_key_attributes"]),
+    )

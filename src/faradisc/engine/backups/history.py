@@ -1,0 +1,177 @@
+"""Reading a table as it was: its items as of a moment, and what changed between two moments.
+
+For tables with point-in-time recovery (engine/tables/history.py). A walk goes slot by slot in the order of
+the row keys and merges the present rows with the changes of the days in question, page by page, so memory is
+bounded by a page however long the history is.
+
+A page needs no snapshot. It reads the present rows first and the days after that, newest first. So a change
+made meanwhile is either seen in its day, and then says what was there before it, or not seen at all, like
+what it did to the row. A walk may therefore take its time, be left, and go on from a stored cursor: the past
+does not change. Only the recovery period must not run out on it: it waits for restores and exports
+(engine/backups/periods.py), for nothing else.
+
+Requires of all moments: not in the future, not before `History.earliest_ns`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from faradisc.engine.tables.history import after_moment, split_change_key
+from faradisc.engine.tables.table import Table
+from faradisc.model.codec.record import Record
+from faradisc.storage.api import Part, ReadOnlyStore, Row
+
+PAGE_ROWS = 200
+"""Rows read of each source (present rows, and each day) for one page."""
+PAGE_BYTES = 256 * 1024
+"""Bytes of payload after which a source is read no further for one page."""
+
+_AFTER_ITEM = b"\xff"
+"""What follows a row key here begins with a moment, whose first byte is smaller; and no row key is the
+beginning of another."""
+
+
+class Cursor(NamedTuple):
+    """How far a walk has come. `list(cursor)` is JSON, and `Cursor(*that)` the cursor again."""
+
+    slot: int = 0
+    after: str = ""
+    """Hex digits; everything below has been seen."""
+
+
+class ItemAt(NamedTuple):
+    row_key: bytes
+    record: Record
+
+
+class ItemChange(NamedTuple):
+    """An item that was written between two moments."""
+
+    row_key: bytes
+    old: Record | None
+    """As of the first moment; None: absent."""
+    new: Record | None
+    """As of the second moment; None: absent. May equal `old`."""
+    written_ns: int
+    """Of the last write up to the second moment."""
+
+
+async def page_at(
+    store: ReadOnlyStore, table: Table, at_ns: int, cursor: Cursor
+) -> tuple[list[ItemAt], Cursor | None]:
+    """Items as of a moment: every change up to and including `at_ns`, none after it; in the order of a Scan.
+
+    Returns: one page, perhaps an empty one, and where the next begins; None: it was the last. The table may
+    be written meanwhile.
+    """
+    present, changed, following = await _page(store, table, cursor, (at_ns,))
+    states = dict(present)
+    for row_key, changes in changed.items():
+        later = _first_after(changes, at_ns)
+        if later is None:
+            continue
+        if later.before:
+            states[row_key] = later.before
+        else:
+            states.pop(row_key, None)
+    return [ItemAt(row_key, states[row_key]) for row_key in sorted(states)], following
+
+
+async def page_between(
+    store: ReadOnlyStore, table: Table, from_ns: int, to_ns: int, cursor: Cursor
+) -> tuple[list[ItemChange], Cursor | None]:
+    """Items written after `from_ns` and up to and including `to_ns`, each once, as of both moments: one page,
+    perhaps an empty one, and where the next begins."""
+    present, changed, following = await _page(store, table, cursor, (from_ns, to_ns))
+    found: list[ItemChange] = []
+    for row_key in sorted(changed):
+        changes = changed[row_key]
+        first, later = _first_after(changes, from_ns), _first_after(changes, to_ns)
+        written_ns = max((each.at_ns for each in changes if each.at_ns <= to_ns), default=0)
+        if first is None or written_ns <= from_ns:
+            continue
+        new = later.before if later is not None else present.get(row_key)
+        found.append(ItemChange(row_key, first.before or None, new or None, written_ns))
+    return found, following
+
+
+# --- One page ------------------------------------------------------------------------------------
+
+
+class _Change(NamedTuple):
+    at_ns: int
+    before: bytes
+    """Empty: there was no item."""
+
+
+def _first_after(changes: list[_Change], at_ns: int) -> _Change | None:
+    return next((each for each in changes if each.at_ns > at_ns), None)
+
+
+class _Read(NamedTuple):
+    """Rows of one source, and the last item they tell of completely; None: they reach the slot's end."""
+
+    rows: list[tuple[bytes, bytes]]
+    known_to: bytes | None
+
+
+async def _page(
+    store: ReadOnlyStore, table: Table, cursor: Cursor, moments: tuple[int, ...]
+) -> tuple[dict[bytes, Record], dict[bytes, list[_Change]], Cursor | None]:
+    """Present records and changes of the next items, by row key; changes in order.
+
+    Of an item with more changes than fit a page, only those are there that decide its state at `moments`.
+    """
+    history = table.history
+    assert history is not None, "the caller has seen that point-in-time recovery is on"
+    slot, low = cursor.slot, bytes.fromhex(cursor.after) or None
+    present = await _rows(store, table.placement.parts[slot], low)
+    days: list[tuple[Part, _Read]] = []
+    for part in history.parts_of_slot(slot, moments[0]):
+        days.append((part, await _changes(store, part, low, moments)))
+    ends = [read.known_to for read in (present, *(read for _, read in days)) if read.known_to is not None]
+    end = min(ends) if ends else None
+    changed: dict[bytes, list[_Change]] = {}
+    for _, read in reversed(days):
+        for key, before in read.rows:
+            row_key, at_ns = split_change_key(key)
+            if end is None or row_key <= end:
+                changed.setdefault(row_key, []).append(_Change(at_ns, before))
+    records = {key: payload for key, payload in present.rows if end is None or key <= end}
+    if end is not None:
+        return records, changed, Cursor(slot, (end + _AFTER_ITEM).hex())
+    return records, changed, Cursor(slot + 1) if slot + 1 < history.slots else None
+
+
+def _is_end(rows: list[tuple[bytes, Row]]) -> bool:
+    """Whether a read of one page's worth reached the end of its part."""
+    return len(rows) < PAGE_ROWS and sum(len(payload) for _, (_, payload) in rows) <= PAGE_BYTES
+
+
+async def _rows(store: ReadOnlyStore, part: Part, low: bytes | None) -> _Read:
+    rows = await store.range(part, low, None, limit=PAGE_ROWS, max_bytes=PAGE_BYTES)
+    if _is_end(rows):
+        return _Read([(key, row[1]) for key, row in rows], None)
+    return _Read([(key, row[1]) for key, row in rows], rows[-1][0])
+
+
+async def _changes(store: ReadOnlyStore, part: Part, low: bytes | None, moments: tuple[int, ...]) -> _Read:
+    found = await store.range(part, low, None, limit=PAGE_ROWS, max_bytes=PAGE_BYTES)
+    rows = [(key, row[1]) for key, row in found]
+    if _is_end(found):
+        return _Read(rows, None)
+    row_key, _ = split_change_key(rows[-1][0])
+    for at_ns in moments:
+        rows += await _around(store, part, row_key, at_ns, rows[-1][0])
+    return _Read(rows, row_key)
+
+
+async def _around(
+    store: ReadOnlyStore, part: Part, row_key: bytes, at_ns: int, read_to: bytes
+) -> list[tuple[bytes, bytes]]:
+    """Of an item's changes behind `read_to`: the last one up to a moment, and the first one after it."""
+    border = max(after_moment(row_key, at_ns), read_to + b"\x00")
+    until = await store.range(part, read_to + b"\x00", border, limit=1, reverse=True)
+    after = await store.range(part, border, row_key + _AFTER_ITEM, limit=1)
+    return [(key, row[1]) for key, row in until + after]

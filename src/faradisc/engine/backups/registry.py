@@ -1,0 +1,324 @@
+"""All backups of a database: begun, found, listed, deleted, and made by a job in the background.
+
+The backups' part of the store (resource 0) has a row per backup: its id, and what is stored of it as JSON.
+All of it is held in memory too. The files stand on a shelf (engine/backups/shelf.py).
+
+A backup is asked for and its state of the table fixed in one go: a snapshot of the store, which stays open
+until the files are complete. What crashes in between is begun again at the next start, from the table as it
+is then; nobody has seen anything of the first attempt. The system backup of a deleted table has the table's
+own rows, which stay in the store for it.
+
+Order of a deletion: files, row. Order of a making: row, files, row. So a row that says AVAILABLE has its
+files, unless somebody else removed them.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import orjson
+
+from faradisc.clock import Clock, Entropy
+from faradisc.engine.backups.backup import SYSTEM_SUFFIX, Backup, backup_id, id_of_arn
+from faradisc.engine.backups.files import Damaged, read_manifest
+from faradisc.engine.backups.shelf import Shelf, ShelfFailed, aside
+from faradisc.engine.backups.taking import Taking
+from faradisc.engine.tables.catalog import HURRIED_TRANSITION_MS_MAX, Catalog
+from faradisc.engine.tables.table import Table, TableState
+from faradisc.errors import (
+    BackupInUseException,
+    BackupNotFoundException,
+    LimitExceededException,
+    StorageError,
+)
+from faradisc.limits import SYSTEM_BACKUP_LIFETIME_S
+from faradisc.model.codec.keyspace import BACKUPS_PART
+from faradisc.storage.api import Batch, ReadOnlyStore, Store
+
+log = logging.getLogger("faradisc.engine.backups")
+
+_RETRY_S = 60.0
+
+
+class Backups:
+    """Belongs to one database, like its catalog."""
+
+    def __init__(self, store: Store, catalog: Catalog, clock: Clock, entropy: Entropy, shelf: Shelf) -> None:
+        self.shelf = shelf
+        self._store = store
+        self._catalog = catalog
+        self._clock = clock
+        self._entropy = entropy
+        self._backups: dict[str, Backup] = {}
+        self._snapshots: dict[str, ReadOnlyStore] = {}
+        """The states that backups being made are made of."""
+        self._taking: Taking | None = None
+        """The one that is under way."""
+        self._retry_ns = 0
+        """When a system backup that found no room is tried again."""
+
+    # --- Start and end ---
+
+    async def load(self) -> None:
+        """Read every backup; take in those that somebody put on the shelf, and those that were finished
+        there when the process ended before it could say so."""
+        low: bytes | None = b""
+        while low is not None:
+            rows = await self._store.range(BACKUPS_PART, low, None, limit=1000)
+            for _, (_, payload) in rows:
+                self._put(Backup.from_json(orjson.loads(payload)))
+            low = rows[-1][0] + b"\x00" if rows else None
+        try:
+            await aside(self.shelf, self.shelf.remove_unfinished)
+            for name in await aside(self.shelf, self.shelf.names):
+                known = self._backups.get(name)
+                if known is None or known.status == "CREATING":
+                    await self._take_in(name, known)
+        except (ShelfFailed, OSError) as error:
+            log.error("the directory of backups cannot be read: %s", error)
+
+    async def _take_in(self, name: str, known: Backup | None) -> None:
+        """A finished backup that the store knows nothing of, brought here from another place, or of which it
+        does not know that it is finished."""
+        try:
+            backup = _backup_of(read_manifest(await aside(self.shelf, self.shelf.manifest, name)))
+            if backup.id != name:
+                raise Damaged(f"manifest.json belongs to {backup.id}")
+        except (Damaged, ShelfFailed) as error:
+            log.error("backup %s is left aside: %s", name, error)
+            return
+        if known is not None:
+            backup = replace(backup, holds_rows=known.holds_rows)
+        await self._store_row(backup)
+        log.info("backup %s of table %s was found on the shelf", name, backup.table_name)
+
+    async def close(self) -> None:
+        self.shelf.close()
+        await self._close_snapshots()
+
+    async def _close_snapshots(self) -> None:
+        for snapshot in self._snapshots.values():
+            await snapshot.close()
+        self._snapshots.clear()
+
+    async def drop_all(self) -> None:
+        """Forget every backup at once."""
+        backups, self._backups, self._taking = list(self._backups.values()), {}, None
+        await self._close_snapshots()
+        for backup in backups:
+            await aside(self.shelf, self.shelf.remove, backup.id)
+            await self._clear_rows(backup)
+        if backups:
+            await self._store.commit([Batch(BACKUPS_PART, deletes=[each.key for each in backups])])
+
+    # --- Finding ---
+
+    def find(self, arn: str) -> Backup:
+        """Raises ValidationException, BackupNotFoundException."""
+        backup = self._backups.get(id_of_arn(arn))
+        if backup is None or backup.arn != arn:
+            raise BackupNotFoundException(f"Backup not found: {arn}")
+        return backup
+
+    def listed(self, namespace: str, table_name: str | None) -> list[Backup]:
+        """The backups of a namespace, or of the tables of one name, oldest first."""
+        return sorted(
+            (
+                each
+                for each in self._backups.values()
+                if each.namespace == namespace and table_name in (None, each.table_name)
+            ),
+            key=lambda each: each.id,
+        )
+
+    def status(self, backup: Backup) -> str:
+        """The status now. Short transitions are over when somebody looks, as in the catalog."""
+        transition_ns = self._catalog.transition_ns
+        hurried = transition_ns <= HURRIED_TRANSITION_MS_MAX * 1_000_000
+        if not hurried and self._clock.now_ns() < backup.created_ns + transition_ns:
+            return "CREATING"
+        return backup.status
+
+    def done_bytes(self, backup: Backup) -> int | None:
+        """How far a backup has come that is being made; None: it is complete."""
+        if backup.status == "AVAILABLE":
+            return None
+        taking = self._taking
+        return taking.size_bytes if taking is not None and taking.backup.id == backup.id else 0
+
+    # --- Beginning and deleting ---
+
+    async def begin(self, table: Table, name: str) -> Backup:
+        """Begin a backup of the table as it is now.
+
+        Raises: BackupInUseException while another one of the table is being made; LimitExceededException
+        when there is no room for it.
+        """
+        for each in self._backups.values():
+            if each.table["table_id"] == table.state.table_id and each.status == "CREATING":
+                raise BackupInUseException(f"Backup is being created for the table: {table.name}")
+        items, size_bytes = await usage_of(self._store, table)
+        free = self.shelf.free_bytes()
+        if free is not None and free < size_bytes:
+            raise LimitExceededException(
+                f"No room for the backup: the table has {size_bytes} bytes, the disk has {free} left"
+            )
+        backup = replace(self._new(table, name, "USER"), items=items, size_bytes=size_bytes)
+        snapshot = await self._store.snapshot()
+        self._snapshots[backup.id] = snapshot
+        try:
+            await self._store_row(backup)
+        except BaseException:
+            self._snapshots.pop(backup.id, None)
+            await snapshot.close()
+            raise
+        return backup
+
+    async def of_deleted(self, table: Table) -> Backup:
+        """The system backup that a table leaves which is being deleted.
+
+        For `Catalog.delete`, whose commit has to contain `batch_of` it; `put` it after that.
+        """
+        items, size_bytes = await usage_of(self._store, table)
+        backup = self._new(table, table.name + SYSTEM_SUFFIX, "SYSTEM")
+        expires_ns = backup.created_ns + SYSTEM_BACKUP_LIFETIME_S * 1_000_000_000
+        return replace(backup, items=items, size_bytes=size_bytes, expires_ns=expires_ns, holds_rows=True)
+
+    def _new(self, table: Table, name: str, kind: str) -> Backup:
+        now_ns = self._clock.now_ns()
+        return Backup(
+            backup_id(now_ns, self._entropy.token_bytes(4)), name, kind, now_ns, table.state.to_json()
+        )
+
+    @staticmethod
+    def batch_of(backup: Backup) -> Batch:
+        """What makes a backup a stored one."""
+        return Batch(BACKUPS_PART, puts=[(backup.key, orjson.dumps(backup.to_json()))])
+
+    def put(self, backup: Backup) -> None:
+        """Make what was stored of a backup the one in memory."""
+        self._put(backup)
+
+    def _put(self, backup: Backup) -> None:
+        self._backups[backup.id] = backup
+
+    async def _store_row(self, backup: Backup) -> None:
+        self._put(backup)
+        await self._store.commit([self.batch_of(backup)])
+
+    async def delete(self, backup: Backup) -> None:
+        """Raises BackupInUseException while it is being made or restored; ShelfFailed."""
+        if self.status(backup) == "CREATING" or self.being_restored(backup):
+            raise BackupInUseException(f"Backup is in use: {backup.arn}")
+        await self._forget(backup)
+
+    def being_restored(self, backup: Backup) -> bool:
+        return any(
+            table.state.restored is not None and table.state.restored.get("backup") == backup.id
+            for table in self._catalog.being_filled("restore")
+        )
+
+    async def _forget(self, backup: Backup) -> None:
+        self._backups.pop(backup.id, None)
+        await aside(self.shelf, self.shelf.remove, backup.id)
+        await self._store.commit([Batch(BACKUPS_PART, deletes=[backup.key])])
+
+    # --- What the background does ---
+
+    async def step(self) -> bool:
+        """One bounded step of what is due: make a backup, clear what is not needed any more, forget."""
+        if self._taking is not None:
+            await self._take(self._taking)
+            return True
+        now_ns = self._clock.now_ns()
+        for backup in list(self._backups.values()):
+            if backup.status == "CREATING" and (not backup.holds_rows or now_ns >= self._retry_ns):
+                await self._start(backup)
+                return True
+            if backup.status == "AVAILABLE" and backup.holds_rows:
+                await self._clear_rows(backup)
+                await self._store_row(replace(backup, holds_rows=False))
+                return True
+            if backup.expires_ns is not None and now_ns >= backup.expires_ns and self._is_idle(backup):
+                await self._forget(backup)
+                return True
+        return False
+
+    def _is_idle(self, backup: Backup) -> bool:
+        return backup.status == "AVAILABLE" and not self.being_restored(backup)
+
+    async def _start(self, backup: Backup) -> None:
+        source: ReadOnlyStore = self._store
+        taken_ns = backup.created_ns
+        if not backup.holds_rows:
+            snapshot = self._snapshots.get(backup.id)
+            if snapshot is None:  # a crash took the first one
+                snapshot = self._snapshots[backup.id] = await self._store.snapshot()
+                taken_ns = self._clock.now_ns()
+            source = snapshot
+        self._taking = Taking(self.shelf, source, backup, taken_ns)
+
+    async def _take(self, taking: Taking) -> None:
+        backup = taking.backup
+        try:
+            complete = await taking.step()
+        except StorageError:
+            raise
+        except Exception as error:
+            reason = str(error)
+            if not isinstance(error, ShelfFailed):  # one of ours: what is on the shelf cannot be trusted
+                log.error("a backup of table %s: %s", backup.table_name, error, exc_info=error)
+                reason = f"an internal error: {type(error).__name__}: {error}"
+            self._taking = None
+            await self._give_up(backup, reason)
+            return
+        if complete is None or self._taking is not taking:
+            return
+        self._taking = None
+        await self._close_snapshot(backup)
+        await self._store_row(complete)
+        log.info("backup %s of table %s has %d items", backup.id, backup.table_name, complete.items)
+
+    async def _give_up(self, backup: Backup, reason: str) -> None:
+        """There was no room, for instance. A system backup is tried again: its rows are nowhere else."""
+        try:
+            await aside(self.shelf, self.shelf.remove, backup.id)
+        except ShelfFailed as error:
+            log.error("what there is of an unfinished backup stays: %s", error)
+        if backup.holds_rows:
+            log.error("the backup of the deleted table %s is tried again: %s", backup.table_name, reason)
+            self._retry_ns = self._clock.now_ns() + int(_RETRY_S * 1e9)
+            return
+        log.error("a backup of table %s was given up: %s", backup.table_name, reason)
+        await self._close_snapshot(backup)
+        self._backups.pop(backup.id, None)
+        await self._store.commit([Batch(BACKUPS_PART, deletes=[backup.key])])
+
+    async def _close_snapshot(self, backup: Backup) -> None:
+        snapshot = self._snapshots.pop(backup.id, None)
+        if snapshot is not None:
+            await snapshot.close()
+
+    async def _clear_rows(self, backup: Backup) -> None:
+        if backup.holds_rows:
+            for part in backup.parts:
+                await self._store.clear(part)
+
+
+def _backup_of(manifest: Mapping[str, Any]) -> Backup:
+    """Raises Damaged for what this release cannot read."""
+    try:
+        backup = Backup.from_json(manifest["backup"])
+        TableState.from_json(backup.table)
+    except (KeyError, TypeError) as error:
+        raise Damaged(f"manifest.json holds what this release does not know: {error}") from error
+    return backup
+
+
+async def usage_of(store: ReadOnlyStore, table: Table) -> tuple[int, int]:
+    """(items, bytes) of a table, as DescribeTable counts them."""
+    used = [await store.usage(part) for part in table.placement.parts]
+    return sum(items for items, _ in used), sum(size for _, size in used)

@@ -1,0 +1,270 @@
+"""Where the files of backups stand: a directory beside the store, or memory beside a store in memory.
+
+A shelf knows names and bytes, nothing of tables. A backup is on the shelf once `finish` has put its manifest
+there; until then it is unfinished and can only be appended to or removed. Calls block while the disk works;
+`aside` runs them in a thread where an event loop has to go on meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import BinaryIO, Protocol, TypeVar
+
+from faradisc.engine.backups.files import Damaged
+
+SHELF = "backups"
+"""The directory of a data directory that backups are kept in."""
+ROWS_FILE = "rows"
+MANIFEST_FILE = "manifest.json"
+_UNFINISHED = ".unfinished"
+
+T = TypeVar("T")
+
+
+class ShelfFailed(Exception):
+    """The operating system refused, for example because the disk is full. The text says what and where."""
+
+
+class Shelf(Protocol):
+    blocking: bool
+    """Calls may wait for a disk."""
+
+    def names(self) -> list[str]:
+        """The finished backups."""
+        ...
+
+    def append(self, name: str, data: bytes) -> None:
+        """Add to the rows of an unfinished backup, beginning it if it is not there."""
+        ...
+
+    def finish(self, name: str, manifest: bytes) -> None:
+        """Make everything appended and the manifest durable; then, at once, the backup is on the shelf."""
+        ...
+
+    def remove(self, name: str) -> None:
+        """Remove a backup, finished or not, if there is one."""
+        ...
+
+    def remove_unfinished(self) -> None:
+        """Remove what a crash has left."""
+        ...
+
+    def manifest(self, name: str) -> bytes:
+        """Of a finished backup. Raises Damaged when it is not there."""
+        ...
+
+    def size(self, name: str) -> int:
+        """Bytes of the rows of a finished backup. Raises Damaged when they are gone."""
+        ...
+
+    def read(self, name: str, at: int, size: int) -> bytes:
+        """Bytes of the rows of a finished backup, fewer at their end. Raises Damaged when they are gone."""
+        ...
+
+    def free_bytes(self) -> int | None:
+        """How much room there is; None where nothing limits it but memory."""
+        ...
+
+    def close(self) -> None:
+        """Let go of unfinished backups; they are removed at the next start."""
+        ...
+
+
+async def aside(shelf: Shelf, call: Callable[..., T], *arguments: object) -> T:
+    """Run something that uses a shelf, or a processor for long, without holding up the event loop."""
+    if shelf.blocking:
+        return await asyncio.to_thread(call, *arguments)
+    return call(*arguments)
+
+
+class MemoryShelf:
+    """Backups that end with the process, as a store in memory does."""
+
+    blocking = False
+
+    def __init__(self) -> None:
+        self._rows: dict[str, bytearray] = {}
+        self._manifests: dict[str, bytes] = {}
+
+    def names(self) -> list[str]:
+        return sorted(self._manifests)
+
+    def append(self, name: str, data: bytes) -> None:
+        self._rows.setdefault(name, bytearray()).extend(data)
+
+    def finish(self, name: str, manifest: bytes) -> None:
+        self._manifests[name] = manifest
+
+    def remove(self, name: str) -> None:
+        self._manifests.pop(name, None)
+        self._rows.pop(name, None)
+
+    def remove_unfinished(self) -> None:
+        for name in self._rows.keys() - self._manifests.keys():
+            del self._rows[name]
+
+    def manifest(self, name: str) -> bytes:
+        if name not in self._manifests:
+            raise Damaged("its files are gone")
+        return self._manifests[name]
+
+    def size(self, name: str) -> int:
+        if name not in self._manifests:
+            raise Damaged("its files are gone")
+        return len(self._rows[name])
+
+    def read(self, name: str, at: int, size: int) -> bytes:
+        if name not in self._manifests:
+            raise Damaged("its files are gone")
+        return bytes(memoryview(self._rows[name])[at : at + size])
+
+    def free_bytes(self) -> int | None:
+        return None
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+
+class DirectoryShelf:
+    """One directory per backup, `<directory>/<name>/`, with `rows` and `manifest.json`.
+
+    An unfinished one has a name that ends in `.unfinished`; finishing renames it, which is the moment from
+    which it exists. The directory is made when it is first needed.
+    """
+
+    def __init__(self, directory: Path, *, blocking: bool) -> None:
+        """blocking: there is an event loop that must not wait for the disk."""
+        self.blocking = blocking
+        self._directory = directory
+        self._open: dict[str, BinaryIO] = {}
+        """The rows of unfinished backups."""
+
+    def names(self) -> list[str]:
+        if not self._directory.is_dir():
+            return []
+        found = [each.name for each in self._directory.iterdir() if (each / MANIFEST_FILE).is_file()]
+        return sorted(name for name in found if not name.endswith(_UNFINISHED))
+
+    def append(self, name: str, data: bytes) -> None:
+        try:
+            file = self._open.get(name)
+            if file is None:
+                unfinished = self._unfinished(name)
+                _remove_tree(unfinished)
+                unfinished.mkdir(parents=True)
+                file = self._open[name] = (unfinished / ROWS_FILE).open("wb")
+            file.write(data)
+        except OSError as error:
+            raise self._failed(name, error) from error
+
+    def finish(self, name: str, manifest: bytes) -> None:
+        unfinished = self._unfinished(name)
+        try:
+            with self._open.pop(name) as rows:
+                rows.flush()
+                os.fsync(rows.fileno())
+            with (unfinished / MANIFEST_FILE).open("wb") as file:
+                file.write(manifest)
+                file.flush()
+                os.fsync(file.fileno())
+            _sync(unfinished)
+            unfinished.rename(self._directory / name)
+            _sync(self._directory)
+            _sync(self._directory.parent)
+        except OSError as error:
+            raise self._failed(name, error) from error
+
+    def remove(self, name: str) -> None:
+        file = self._open.pop(name, None)
+        if file is not None:
+            _close_quietly(file)
+        finished, unfinished = self._directory / name, self._unfinished(name)
+        try:
+            if finished.exists():
+                finished.rename(unfinished)  # at once gone; what follows may take its time
+                _sync(self._directory)
+            _remove_tree(unfinished)
+        except OSError as error:
+            raise self._failed(name, error) from error
+
+    def remove_unfinished(self) -> None:
+        if self._directory.is_dir():
+            for each in self._directory.iterdir():
+                if each.name.endswith(_UNFINISHED):
+                    _remove_tree(each)
+
+    def manifest(self, name: str) -> bytes:
+        try:
+            return (self._directory / name / MANIFEST_FILE).read_bytes()
+        except FileNotFoundError as error:
+            raise Damaged(f"{MANIFEST_FILE} is gone from {self._directory / name}") from error
+        except OSError as error:
+            raise self._failed(name, error) from error
+
+    def size(self, name: str) -> int:
+        with self._rows_of(name) as file:
+            return file.seek(0, os.SEEK_END)
+
+    def read(self, name: str, at: int, size: int) -> bytes:
+        with self._rows_of(name) as file:
+            file.seek(at)
+            return file.read(size)
+
+    @contextlib.contextmanager
+    def _rows_of(self, name: str) -> Iterator[BinaryIO]:
+        try:
+            with (self._directory / name / ROWS_FILE).open("rb") as file:
+                yield file
+        except FileNotFoundError as error:
+            raise Damaged(f"{ROWS_FILE} is gone from {self._directory / name}") from error
+        except OSError as error:
+            raise self._failed(name, error) from error
+
+    def free_bytes(self) -> int | None:
+        there = self._directory if self._directory.exists() else self._directory.parent
+        return _free_bytes(there)
+
+    def close(self) -> None:
+        for file in self._open.values():
+            _close_quietly(file)
+        self._open.clear()
+
+    def _unfinished(self, name: str) -> Path:
+        return self._directory / (name + _UNFINISHED)
+
+    def _failed(self, name: str, error: OSError) -> ShelfFailed:
+        return ShelfFailed(f"backup {name} in {self._directory}: {error.strerror or error}")
+
+
+def _close_quietly(file: BinaryIO) -> None:
+    """Close a file whose contents nobody wants: a full disk refuses the rest of its buffer."""
+    with contextlib.suppress(OSError):
+        file.close()
+
+
+def _sync(directory: Path) -> None:
+    """Make names durable. Windows has no such call and needs none."""
+    if os.name == "nt":
+        return
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _remove_tree(directory: Path) -> None:
+    """Remove a directory and what is in it, if it is there."""
+    import shutil  # noqa: PLC0415 - it brings bz2 and lzma along, and few starts find anything to remove
+
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+def _free_bytes(directory: Path) -> int:
+    import shutil  # noqa: PLC0415
+
+    return shutil.disk_usage(directory).free

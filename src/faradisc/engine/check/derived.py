@@ -1,0 +1,293 @@
+"""What follows from the items of a table: index entries and expiry rows, verified both ways.
+
+For each item it is known which row has to stand where. A walk over the table adds up a digest of every such
+row, per part; a walk over what is stored does the same. Equal sums of 128 bits mean equal rows, so a sound
+index costs two scans and a few numbers. Only where the sums differ is each row looked at by itself: every
+stored row against its item, then every item against its row.
+
+Some rows may be there or not: those of an index that is still being filled, and expiry rows of items that
+had long expired when they were written. They stay out of the sums; what is there is held against its item.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Iterator, Sequence
+from hashlib import md5
+from typing import NamedTuple
+
+import orjson
+
+from faradisc.engine.check.faults import Fault, Mend, Report
+from faradisc.engine.check.inventory import name_of
+from faradisc.engine.check.items import key_words, read_item, shortened
+from faradisc.engine.check.reading import Pairs, pages
+from faradisc.engine.tables.expiry import expires_s, index_key, split_index_key
+from faradisc.engine.tables.table import Index, Table
+from faradisc.limits import STORAGE_OVERHEAD_BYTES, TTL_PAST_S_MAX
+from faradisc.model.codec import record
+from faradisc.model.codec.keyspace import HASH_BYTES, parts_of, slot_shift
+from faradisc.model.values.attribute import Item
+from faradisc.model.values.size import item_size
+from faradisc.storage.api import Part, ReadOnlyStore
+
+_SUM_MASK = (1 << 128) - 1
+
+
+class DerivedRow(NamedTuple):
+    part: Part
+    key: bytes
+    payload: bytes
+
+
+class Sums:
+    """Per part, how many rows there are and the sum of their digests."""
+
+    __slots__ = ("_sums",)
+
+    def __init__(self) -> None:
+        self._sums: dict[Part, tuple[int, int]] = {}
+
+    def add(self, row: DerivedRow) -> None:
+        digest = md5(row.key, usedforsecurity=False)
+        digest.update(row.payload)
+        count, total = self._sums.get(row.part, (0, 0))
+        number = int.from_bytes(digest.digest(), "big")
+        self._sums[row.part] = (count + 1, (total + number) & _SUM_MASK)
+
+    def of(self, part: Part) -> tuple[int, int]:
+        return self._sums.get(part, (0, 0))
+
+
+class Derived(ABC):
+    """One resource whose rows follow from the items of a table."""
+
+    kind: str
+    """index, vector index or expiry: for the report."""
+    noun: str
+    remedy: str
+
+    def __init__(self, table: Table, where: str, resource: int, parts: Sequence[Part]) -> None:
+        self.table = table
+        self.where = where
+        self.resource = resource
+        self.parts = tuple(parts)
+        self.mend = Mend("derived", resource=resource)
+
+    @abstractmethod
+    def row_of(self, item: Item, row_key: bytes, stored: bytes) -> DerivedRow | None:
+        """The row that an item (with its row key and canonical record) has to have; None when it has none."""
+
+    @abstractmethod
+    def source_of(self, row: DerivedRow) -> bytes | None:
+        """The row key of the item that a stored row is about; None when the row does not say."""
+
+    @abstractmethod
+    def is_optional(self, key: bytes) -> bool:
+        """Whether the row with this key may be missing although its item wants it."""
+
+    @abstractmethod
+    def words(self, row: DerivedRow) -> str:
+        """The row's key for people."""
+
+    def usage_of(self, payload: bytes) -> tuple[int, int]:
+        """What a row adds to its part's usage: items and bytes."""
+        return 0, 0
+
+    def fault(self, what: str, row: DerivedRow) -> Fault:
+        return Fault(self.where, f"{self.noun} {what}", self.remedy, self.words(row), self.mend)
+
+
+class IndexEntries(Derived):
+    noun = "an entry"
+    remedy = "rewrites the entries that are wrong, from the table"
+
+    def __init__(self, table: Table, index: Index) -> None:
+        where = f"{name_of(table)}, index {index.name}"
+        super().__init__(table, where, index.placement.resource, index.placement.parts)
+        self.kind = "vector index" if index in table.vector_indexes else "index"
+        self._placement = index.placement
+        self._schema = index.schema
+        self._is_filled = index.status == "ACTIVE"
+
+    def row_of(self, item: Item, row_key: bytes, stored: bytes) -> DerivedRow | None:
+        entry = self._schema.entry(item)
+        if entry is None:
+            return None
+        key = self._placement.row_key(entry)
+        payload = stored if entry is item else record.encode(entry, item_size(entry))
+        return DerivedRow(self._placement.part_of(key), key, payload)
+
+    def source_of(self, row: DerivedRow) -> bytes | None:
+        entry = read_item(row.payload)
+        names = self.table.key.types
+        if entry is None or any(names[name] not in entry.get(name, ()) for name in names):
+            return None
+        return self.table.placement.row_key(entry)
+
+    def is_optional(self, key: bytes) -> bool:
+        return not self._is_filled
+
+    def words(self, row: DerivedRow) -> str:
+        entry = read_item(row.payload)
+        if entry is None:
+            return f"row key {shortened(row.key.hex())}"
+        named = {name: entry[name] for name in self._schema.all_key_names if name in entry}
+        return shortened(orjson.dumps(named).decode())
+
+    def usage_of(self, payload: bytes) -> tuple[int, int]:
+        return 1, record.size_of(payload) + STORAGE_OVERHEAD_BYTES
+
+
+class ExpiryRows(Derived):
+    kind = "expiry"
+    noun = "the expiry row of an item"
+    remedy = "rewrites the expiry rows that are wrong, from the table"
+
+    def __init__(self, table: Table, attribute: str, resource: int, *, filled: bool, now_ns: int) -> None:
+        parts = parts_of(resource, table.state.slots)
+        super().__init__(table, f"{name_of(table)}, time to live", resource, parts)
+        self._attribute = attribute
+        self._shift = slot_shift(table.state.slots)
+        self._is_filled = filled
+        self._horizon_s = now_ns // 1_000_000_000 - TTL_PAST_S_MAX
+        """Items that expired before this may have been written when that was long ago: those have no row."""
+
+    def row_of(self, item: Item, row_key: bytes, stored: bytes) -> DerivedRow | None:
+        seconds = expires_s(item, self._attribute)
+        if seconds is None:
+            return None
+        return DerivedRow(self.parts[row_key[0] >> self._shift], index_key(seconds, row_key), b"")
+
+    def source_of(self, row: DerivedRow) -> bytes | None:
+        _, row_key = split_index_key(row.key)
+        return row_key if len(row_key) > HASH_BYTES else None
+
+    def is_optional(self, key: bytes) -> bool:
+        return not self._is_filled or split_index_key(key)[0] < self._horizon_s
+
+    def words(self, row: DerivedRow) -> str:
+        seconds, row_key = split_index_key(row.key)
+        return f"{key_words(self.table.key, row_key)} expiring at {seconds}"
+
+
+def derived_of(table: Table, now_ns: int) -> list[Derived]:
+    """All that follows from the items of a table. An index that is on its way out is left alone."""
+    indexes = table.local_indexes + table.global_indexes + table.vector_indexes
+    found: list[Derived] = [IndexEntries(table, each) for each in indexes if each.status != "DELETING"]
+    ttl = table.state.ttl
+    if ttl is not None and ttl["resource"] is not None:
+        found.append(
+            ExpiryRows(table, ttl["attribute"], ttl["resource"], filled=ttl["filled"], now_ns=now_ns)
+        )
+    return found
+
+
+async def verify(
+    store: ReadOnlyStore, derived: Derived, expected: Sums, report: Report
+) -> AsyncIterator[None]:
+    """Hold what is stored against the sums that a walk over the whole table gave."""
+    tally = report.tally(derived.where, derived.kind)
+    suspicious: list[Part] = []
+    for part in derived.parts:
+        actual = Sums()
+        items = size = 0
+        has_wrong = False
+        async for rows in pages(store, part):
+            report.rows += len(rows)
+            optional: list[DerivedRow] = []
+            for key, payload in rows:
+                row = DerivedRow(part, key, payload)
+                one, row_bytes = derived.usage_of(payload)
+                items += one
+                size += row_bytes
+                tally.rows += 1
+                tally.bytes += row_bytes - STORAGE_OVERHEAD_BYTES if one else len(payload)
+                if derived.is_optional(key):
+                    optional.append(row)
+                else:
+                    actual.add(row)
+            has_wrong = has_wrong or bool([wrong async for wrong in _judged(store, derived, optional)])
+            yield
+        if has_wrong or actual.of(part) != expected.of(part):
+            suspicious.append(part)
+        else:
+            report.add_all(usage_faults(derived.where, part, (items, size), await store.usage(part)))
+    if suspicious:
+        async for wrong in differences(store, derived, suspicious):
+            report.add_all(fault for fault, _, _ in wrong)
+            yield
+
+
+def usage_faults(where: str, part: Part, held: tuple[int, int], stored: tuple[int, int]) -> Iterator[Fault]:
+    if held != stored:
+        yield Fault(
+            where,
+            "the counters differ from what is there",
+            "counts again",
+            f"slot {part[4]} holds {held[0]} rows of {held[1]} bytes, "
+            f"counted are {stored[0]} of {stored[1]} bytes",
+            Mend("usage", part=part),
+        )
+
+
+Difference = tuple[Fault, DerivedRow, bool]
+"""A fault; the row to put right; whether to put it (as given) rather than to delete it."""
+
+
+async def differences(
+    store: ReadOnlyStore, derived: Derived, parts: Sequence[Part]
+) -> AsyncIterator[list[Difference]]:
+    """Row by row, what is wrong in some parts of a derived resource: in pages, some of them empty."""
+    for part in parts:
+        async for rows in pages(store, part):
+            stored = [DerivedRow(part, key, payload) for key, payload in rows]
+            yield [wrong async for wrong in _judged(store, derived, stored)]
+    wanted_parts = frozenset(parts)
+    for part in derived.table.placement.parts:
+        async for rows in pages(store, part):
+            yield [wrong async for wrong in _missing(store, derived, rows, wanted_parts)]
+
+
+async def _judged(
+    store: ReadOnlyStore, derived: Derived, rows: list[DerivedRow]
+) -> AsyncIterator[Difference]:
+    """Each stored row against its item."""
+    placement = derived.table.placement
+    sources = [derived.source_of(row) for row in rows]
+    asked = [(placement.part_of(source), source) for source in sources if source is not None]
+    found = iter(await store.read_many(asked))
+    for row, source in zip(rows, sources, strict=True):
+        if source is None:
+            yield derived.fault("cannot be read", row), row, False
+            continue
+        present = next(found)
+        if present is None:
+            yield derived.fault("belongs to no item", row), row, False
+            continue
+        item = read_item(present[1])
+        if item is None:
+            continue  # the item's own fault; until it is restored, its rows may be all that is left of it
+        expected = derived.row_of(item, source, record.encode(item, item_size(item)))
+        if expected is None or expected[:2] != row[:2]:
+            yield derived.fault("does not follow from its item", row), row, False
+        elif expected.payload != row.payload:
+            yield derived.fault("differs from its item", row), expected, True
+
+
+async def _missing(
+    store: ReadOnlyStore, derived: Derived, items: Pairs, parts: frozenset[Part]
+) -> AsyncIterator[Difference]:
+    """Each item against its row."""
+    wanted: list[DerivedRow] = []
+    for row_key, payload in items:
+        item = read_item(payload)
+        row = None
+        if item is not None:
+            row = derived.row_of(item, row_key, record.encode(item, item_size(item)))
+        if row is not None and row.part in parts and not derived.is_optional(row.key):
+            wanted.append(row)
+    found = await store.read_many([(row.part, row.key) for row in wanted])
+    for row, present in zip(wanted, found, strict=True):
+        if present is None:
+            yield derived.fault("is missing", row), row, True

@@ -1,0 +1,328 @@
+"""Every byte that is stored, in words: what `faradisc inspect` prints.
+
+A key or a payload becomes a list of fields. Their bytes, one after another, are the stored ones: nothing is
+left out, and what cannot be read is a field called `unreadable`. The layouts are those of docs/formats/.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+import orjson
+
+from faradisc.engine.check.inventory import Inventory, name_of, stream_name
+from faradisc.engine.check.past import PART_BYTES as HISTORY_PART_BYTES
+from faradisc.engine.streams.records import take_apart
+from faradisc.engine.tables.history import DAY_NS, STAMP_BYTES
+from faradisc.engine.tables.table import Table
+from faradisc.model.codec import keyspace
+from faradisc.model.codec.keyspace import HASH_BYTES
+from faradisc.model.codec.record import HEADER_BYTES
+from faradisc.model.codec.sortkey import decode_component
+from faradisc.model.values.schema import KeySchema
+from faradisc.storage.api import Part
+
+_BYTES_PER_LINE = 32
+
+
+class Field(NamedTuple):
+    name: str
+    data: bytes
+    words: str
+
+
+Fields = list[Field]
+Explain = Callable[[bytes], Fields]
+
+
+class Layout(NamedTuple):
+    """What the rows and the log entries of a part are."""
+
+    what: str
+    key: Explain
+    payload: Explain
+    entry: Explain
+
+
+SYSTEM_PARTS: dict[Part, str] = {
+    value: f"the system's {name.removesuffix('_PART').lower()}"
+    for name, value in vars(keyspace).items()
+    if name.endswith("_PART")
+}
+
+
+class Explainer:
+    """Knows what each part of one store holds."""
+
+    def __init__(self, inventory: Inventory) -> None:
+        self._layouts: dict[int, Layout] = {}
+        for table in inventory.tables:
+            self._add_table(table)
+        for stream in inventory.streams.values():
+            key = KeySchema(
+                tuple(name for name, kind in stream.key_schema if kind == "HASH"),
+                tuple(name for name, kind in stream.key_schema if kind == "RANGE"),
+                stream.types,
+            )
+            entry = _entry_of(key, "ms")
+            self._layouts[stream.resource] = Layout(stream_name(stream), _opaque, _opaque, entry)
+        self._owners = inventory.owners
+
+    def _add_table(self, table: Table) -> None:
+        name, state = name_of(table), table.state
+        layouts = self._layouts
+        layouts[state.resource] = Layout(f"items of {name}", _row_key_of(table.key), record, _opaque)
+        for index in table.local_indexes + table.global_indexes + table.vector_indexes:
+            placement = index.placement
+            layouts[placement.resource] = Layout(
+                f"{name}, index {index.name}",
+                _row_key_of(placement.key, placement.table_key),
+                record,
+                _opaque,
+            )
+        if table.collections is not None:
+            layouts[table.collections.resource] = Layout(
+                f"{name}, sizes of item collections", _row_key_of(table.collections.key), _size, _opaque
+            )
+        if state.ttl is not None and state.ttl["resource"] is not None:
+            layouts[state.ttl["resource"]] = Layout(
+                f"{name}, time to live", _expiry_key_of(table.key), _opaque, _opaque
+            )
+        if state.pitr is not None:
+            layouts[state.pitr["resource"]] = Layout(
+                f"{name}, point-in-time recovery", _change_key_of(table.key), _image, _opaque
+            )
+        for destination in state.kinesis:
+            if destination["resource"] is not None:
+                layouts[destination["resource"]] = Layout(
+                    f"{name}, changes captured for Kinesis", _opaque, _opaque, _entry_of(table.key, "us")
+                )
+
+    def layout(self, part: Part) -> Layout:
+        if part in SYSTEM_PARTS:
+            return Layout(SYSTEM_PARTS[part], _SYSTEM_KEYS.get(part, _opaque), _json, _opaque)
+        resource = int.from_bytes(part[:4], "big")
+        known = self._layouts.get(resource)
+        if known is not None:
+            return known
+        owner, _ = self._owners.get(resource, ("nothing that the catalog knows", 0))
+        return Layout(owner, _opaque, _json, _opaque)
+
+
+def part_name(part: Part) -> Fields:
+    """The fields of a part's name."""
+    if len(part) < 5:
+        return _opaque(part)
+    fields = [
+        Field("resource", part[:4], str(int.from_bytes(part[:4], "big"))),
+        Field("slot", part[4:5], str(part[4])),
+    ]
+    if len(part) == HISTORY_PART_BYTES:
+        day = int.from_bytes(part[5:], "big")
+        fields.append(Field("day", part[5:], _moment(day * DAY_NS)[:10]))
+    elif len(part) > 5:
+        fields += _opaque(part[5:])
+    return fields
+
+
+# --- Keys ----------------------------------------------------------------------------------------
+
+
+def _row_key_of(key: KeySchema, table_key: KeySchema | None = None) -> Explain:
+    parts = [(name, key.types[name]) for name in key.names]
+    if table_key is not None:
+        parts += [(f"{name} (table)", table_key.types[name]) for name in table_key.names]
+
+    def explain(data: bytes) -> Fields:
+        fields = [Field("hash", data[:HASH_BYTES], "of the partition key")]
+        at = HASH_BYTES
+        for name, kind in parts:
+            try:
+                value, end = decode_component(data, at, kind)
+            except (ValueError, IndexError):
+                break
+            fields.append(Field(name, data[at:end], json_text(value)))
+            at = end
+        return fields + _rest(data[at:])
+
+    return explain
+
+
+def _expiry_key_of(key: KeySchema) -> Explain:
+    row_key = _row_key_of(key)
+
+    def explain(data: bytes) -> Fields:
+        seconds = int.from_bytes(data[:8], "big")
+        return [Field("expires", data[:8], f"{seconds} s, {_moment(seconds * 10**9)}"), *row_key(data[8:])]
+
+    return explain
+
+
+def _change_key_of(key: KeySchema) -> Explain:
+    row_key = _row_key_of(key)
+
+    def explain(data: bytes) -> Fields:
+        if len(data) < STAMP_BYTES:
+            return _rest(data)
+        stamp = data[-STAMP_BYTES:]
+        at_ns = int.from_bytes(stamp[:8], "big")
+        return [
+            *row_key(data[:-STAMP_BYTES]),
+            Field("changed", stamp[:8], f"{at_ns} ns, {_moment(at_ns)}"),
+            Field("number", stamp[8:], str(int.from_bytes(stamp[8:], "big"))),
+        ]
+
+    return explain
+
+
+def _catalog_key(data: bytes) -> Fields:
+    if data == b"\xff":
+        return [Field("row", data, "the last resource number given out")]
+    namespace, zero, name = data.partition(b"\x00")
+    return [
+        Field("namespace", namespace, namespace.decode(errors="replace") or "(the one of all regions)"),
+        Field("end", zero, "of the namespace"),
+        Field("table", name, name.decode(errors="replace")),
+    ]
+
+
+def _token_key(data: bytes) -> Fields:
+    if data[:1] == b"x":
+        expires_ns = int.from_bytes(data[1:9], "big")
+        return [
+            Field("row", data[:1], "finds a token when it expires"),
+            Field("expires", data[1:9], f"{expires_ns} ns, {_moment(expires_ns)}"),
+            *_token_key(data[9:]),
+        ]
+    account, zero, token = data[1:].partition(b"\x00")
+    return [
+        Field("row", data[:1], "a token"),
+        Field("account", account, account.decode(errors="replace")),
+        Field("end", zero, "of the account"),
+        Field("token", token, token.decode(errors="replace")),
+    ]
+
+
+def _job_key(data: bytes) -> Fields:
+    if len(data) < 5:
+        return _opaque(data)
+    return [
+        Field("job", data[:-4], data[:-4].decode(errors="replace")),
+        Field("resource", data[-4:], str(int.from_bytes(data[-4:], "big"))),
+    ]
+
+
+def _stream_key(data: bytes) -> Fields:
+    return [Field("resource", data, str(int.from_bytes(data, "big")))]
+
+
+_SYSTEM_KEYS: dict[Part, Explain] = {
+    keyspace.CATALOG_PART: _catalog_key,
+    keyspace.TOKENS_PART: _token_key,
+    keyspace.JOBS_PART: _job_key,
+    keyspace.STREAMS_PART: _stream_key,
+}
+
+
+# --- Payloads ------------------------------------------------------------------------------------
+
+
+def record(data: bytes) -> Fields:
+    """A stored item or index entry."""
+    if len(data) < HEADER_BYTES:
+        return _rest(data)
+    size = int.from_bytes(data[1:HEADER_BYTES], "big")
+    return [
+        Field("format", data[:1], str(data[0])),
+        Field("size", data[1:HEADER_BYTES], f"{size} bytes"),
+        Field("item", data[HEADER_BYTES:], data[HEADER_BYTES:].decode(errors="backslashreplace")),
+    ]
+
+
+def _image(data: bytes) -> Fields:
+    return record(data) if data else [Field("image", data, "there was no item")]
+
+
+def _size(data: bytes) -> Fields:
+    return [Field("size", data, f"{int.from_bytes(data, 'big')} bytes")]
+
+
+def _json(data: bytes) -> Fields:
+    if len(data) == 4 and data[:1] != b"[":
+        return [Field("number", data, str(int.from_bytes(data, "big")))]
+    return [Field("state", data, data.decode(errors="backslashreplace"))] if data else []
+
+
+def _opaque(data: bytes) -> Fields:
+    return [Field("bytes", data, _text(data))] if data else []
+
+
+def _rest(data: bytes) -> Fields:
+    return [Field("unreadable", data, _text(data))] if data else []
+
+
+# --- Log entries ---------------------------------------------------------------------------------
+
+
+def _entry_of(key: KeySchema, unit: str) -> Explain:
+    """unit: of the moment, ms in a stream and us in a captured log."""
+    row_key = _row_key_of(key)
+    to_ns = {"ms": 10**6, "us": 10**3}[unit]
+
+    def explain(data: bytes) -> Fields:
+        try:
+            entry = take_apart(data)
+        except ValueError as error:
+            return [Field("unreadable", data, str(error))]
+        what = (entry.name or "end of a shard") + (" by the service" if entry.by_service else "")
+        fields = [
+            Field("format", data[:1], str(data[0])),
+            Field("what", data[1:2], what),
+            Field("when", data[2:10], f"{entry.at} {unit}, {_moment(entry.at * to_ns)}"),
+            Field("key length", data[10:12], f"{len(entry.row_key)} bytes"),
+            Field("new length", data[12:16], f"{len(entry.new)} bytes"),
+        ]
+        if entry.row_key:
+            fields += row_key(entry.row_key)
+        for name, image in (("new", entry.new), ("old", entry.old)):
+            if image:
+                fields += [Field(f"{name} {each.name}", each.data, each.words) for each in record(image)]
+        return fields
+
+    return explain
+
+
+# --- Words ---------------------------------------------------------------------------------------
+
+
+def json_text(value: object) -> str:
+    return orjson.dumps(value).decode()
+
+
+def _text(data: bytes) -> str:
+    text = data.decode("ascii", errors="replace")
+    return text if text.isascii() and text.isprintable() else data.hex()
+
+
+def _moment(ns: int) -> str:
+    """A moment for people; far ones, which no calendar has, are said to be that."""
+    try:
+        return datetime.fromtimestamp(ns // 10**9, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    except (ValueError, OverflowError, OSError):
+        return "beyond any calendar"
+
+
+def joined(fields: Fields) -> bytes:
+    """The bytes that the fields were made of."""
+    return b"".join(field.data for field in fields)
+
+
+def lines(fields: Fields, *, raw: bool) -> Iterator[str]:
+    """One line per field; with its bytes in hex where `raw`."""
+    for name, data, words in fields:
+        yield f"    {name:14} {words}"
+        if raw:
+            for at in range(0, len(data), _BYTES_PER_LINE):
+                yield f"    {'':14} | {data[at : at + _BYTES_PER_LINE].hex(' ', -4)}"

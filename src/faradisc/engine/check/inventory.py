@@ -1,0 +1,233 @@
+"""What there has to be: the tables and streams of the catalog, and what every part belongs to.
+
+Resource numbers are found in the stored states wherever a member is called `resource` or ends so, whatever
+it stands for: a part is an orphan only if no state names its number at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import orjson
+
+from faradisc.engine.check.faults import LOST, Fault, Mend, Report
+from faradisc.engine.check.reading import pages
+from faradisc.engine.streams.stream import StreamState
+from faradisc.engine.tables.table import Table, TableState
+from faradisc.model.codec.keyspace import CATALOG_PART, JOBS_PART, STREAMS_PART, TOKENS_PART
+from faradisc.storage.api import Corruption, IOFailed, Part, ReadOnlyStore
+
+LAST_RESOURCE_KEY = b"\xff"
+SYSTEM_RESOURCE = 0
+SYSTEM_PREFIX = bytes(4)
+_READ_ELSEWHERE = (CATALOG_PART, STREAMS_PART, TOKENS_PART, JOBS_PART)
+
+State = TypeVar("State", TableState, StreamState)
+
+
+@dataclass(slots=True)
+class Inventory:
+    tables: list[Table] = field(default_factory=list)
+    """By name."""
+    streams: dict[int, StreamState] = field(default_factory=dict)
+    """By resource number."""
+    owners: dict[int, tuple[str, int]] = field(default_factory=dict)
+    """Resource number -> whose it is in words, and its slots."""
+    last_resource: int | None = None
+    """None where no row says it, or one that cannot be read."""
+    parts: dict[Part, int] = field(default_factory=dict)
+    """Every part that holds anything -> the last number its log gave."""
+    lists_parts: bool = True
+    """False when damage keeps the store from naming its parts; `parts` is then empty."""
+    complete: bool = True
+    """Every state could be read, and every part named; without that nothing can be called an orphan."""
+
+    def counter(self, part: Part) -> int | None:
+        """The last number that a part's log gave; None when that cannot be told."""
+        return self.parts.get(part, 0) if self.lists_parts else None
+
+    def orphans(self) -> list[Part]:
+        """Parts that belong to no resource, or to no slot of theirs."""
+        if not self.complete:
+            return []
+        return [part for part in self.parts if not self._is_owned(part)]
+
+    def _is_owned(self, part: Part) -> bool:
+        if len(part) < 5:
+            return True  # not one of ours to judge
+        resource = int.from_bytes(part[:4], "big")
+        _, slots = self.owners.get(resource, ("", 0))
+        return resource == SYSTEM_RESOURCE or part[4] < slots
+
+
+def name_of(table: Table) -> str:
+    """`table music`, with its account and region where those are kept apart."""
+    space = f" ({table.state.namespace})" if table.state.namespace else ""
+    return f"table {table.name}{space}"
+
+
+def stream_name(state: StreamState) -> str:
+    return f"stream {state.label} of table {state.table_name}"
+
+
+async def take_inventory(store: ReadOnlyStore, report: Report) -> Inventory:
+    """Read the catalog and the streams' rows, and judge what they say of each other.
+
+    Raises: StorageError when they cannot be read.
+    """
+    inventory = Inventory()
+    try:
+        inventory.parts = dict(await store.parts())
+    except (Corruption, IOFailed) as error:
+        inventory.lists_parts = inventory.complete = False
+        report.add(Fault("store", "the parts it holds cannot be listed", LOST, str(error)))
+    async for rows in pages(store, CATALOG_PART):
+        for key, payload in rows:
+            report.rows += 1
+            if key == LAST_RESOURCE_KEY:
+                inventory.last_resource = int.from_bytes(payload, "big") if len(payload) == 4 else None
+            else:
+                _add_table(inventory, key, payload, report)
+    async for rows in pages(store, STREAMS_PART):
+        for key, payload in rows:
+            report.rows += 1
+            _add_stream(inventory, key, payload, report)
+    for part in inventory.parts:
+        if part[:4] == SYSTEM_PREFIX and part not in _READ_ELSEWHERE:
+            await _add_mentioned(store, inventory, part, report)
+    inventory.tables.sort(key=lambda table: (table.state.namespace, table.name))
+    _check_numbers(inventory, report)
+    _check_links(inventory, report)
+    return inventory
+
+
+def _add_table(inventory: Inventory, key: bytes, payload: bytes, report: Report) -> None:
+    namespace, _, name = key.partition(b"\x00")
+    where = f"table {name.decode(errors='replace')}"
+    state = _state(TableState, payload)
+    if state is None:
+        inventory.complete = False
+        report.add(Fault("catalog", "the row of a table cannot be read", LOST, where))
+        return
+    if (state.namespace.encode(), state.name.encode()) != (namespace, name):
+        report.add(Fault("catalog", "the row of a table stands under another name", LOST, where))
+    table = Table(state, 0)
+    inventory.tables.append(table)
+    _own(inventory, name_of(table), state.to_json(), state.slots, report)
+
+
+def _add_stream(inventory: Inventory, key: bytes, payload: bytes, report: Report) -> None:
+    state = _state(StreamState, payload)
+    if state is None:
+        inventory.complete = False
+        report.add(Fault("catalog", "the row of a stream cannot be read", LOST, f"resource {key.hex()}"))
+        return
+    if state.resource.to_bytes(4, "big") != key:
+        report.add(Fault("catalog", "the row of a stream stands under another number", LOST, key.hex()))
+    inventory.streams[state.resource] = state
+    _own(inventory, stream_name(state), {"resource": state.resource}, state.slots, report)
+
+
+async def _add_mentioned(store: ReadOnlyStore, inventory: Inventory, part: Part, report: Report) -> None:
+    """Backups, imports and whatever else the system keeps: what they name is theirs too."""
+    async for rows in pages(store, part):
+        report.rows += len(rows)
+        for _, payload in rows:
+            try:
+                stored = orjson.loads(payload)
+            except ValueError:
+                continue
+            if isinstance(stored, dict) and not stored.get("holds_rows", True):
+                continue  # a backup remembers the numbers of its table, but has its items in files
+            for path, resource in resources_in(stored):
+                inventory.owners.setdefault(resource, (f"{path} of the system's part {part.hex()}", 256))
+
+
+def _state(kind: type[State], payload: bytes) -> State | None:
+    try:
+        return kind.from_json(orjson.loads(payload))
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
+
+
+def _own(inventory: Inventory, owner: str, stored: Mapping[str, Any], slots: int, report: Report) -> None:
+    for path, resource in resources_in(stored):
+        if path == "stream.resource":
+            continue  # the stream's own row has it
+        words = f"{owner}, {path}" if path != "resource" else owner
+        before = inventory.owners.get(resource)
+        if before is not None:
+            report.add(
+                Fault(
+                    "catalog",
+                    "a resource number was given twice",
+                    LOST,
+                    f"{resource}, to {before[0]} and to {words}",
+                )
+            )
+        inventory.owners[resource] = (words, slots)
+
+
+def resources_in(stored: object, path: str = "") -> Iterator[tuple[str, int]]:
+    """(where, number) of every resource number in a stored state."""
+    if isinstance(stored, Mapping):
+        for name, value in stored.items():
+            below = f"{path}.{name}" if path else str(name)
+            if isinstance(value, int) and (name == "resource" or str(name).endswith("_resource")):
+                yield below, value
+            else:
+                yield from resources_in(value, below)
+    elif isinstance(stored, list | tuple):
+        for place, value in enumerate(stored):
+            label = value.get("name", place) if isinstance(value, Mapping) else place
+            yield from resources_in(value, f"{path} {label}")
+
+
+def _check_numbers(inventory: Inventory, report: Report) -> None:
+    """New resources get numbers above the last one, so that must be above all others."""
+    used = max(inventory.owners, default=0)
+    last = inventory.last_resource
+    if (last or 0) < used:
+        report.add(
+            Fault(
+                "catalog",
+                "the last resource number given out is behind those in use, so they would be given again",
+                "writes the highest number in use",
+                f"{'none' if last is None else last} is stored, {used} is in use",
+                Mend("numbers"),
+            )
+        )
+
+
+def _check_links(inventory: Inventory, report: Report) -> None:
+    """A table's stream exists and is open; an open stream has its table."""
+    linked: set[int] = set()
+    for table in inventory.tables:
+        if table.state.stream is None:
+            continue
+        resource = table.state.stream["resource"]
+        stream = inventory.streams.get(resource)
+        linked.add(resource)
+        if stream is None or stream.ended_ns is not None:
+            what = "its stream does not exist" if stream is None else "its stream has ended"
+            report.add(
+                Fault(
+                    name_of(table),
+                    f"{what}, so the database may not open",
+                    "switches the table's stream off; it can be switched on again",
+                    f"resource {resource}",
+                    Mend("unlink", resource=table.state.resource),
+                )
+            )
+    for stream in inventory.streams.values():
+        if stream.ended_ns is None and stream.resource not in linked:
+            report.add(
+                Fault(
+                    stream_name(stream),
+                    "it is open, but no table writes to it",
+                    "ends the stream; it can be read for another 24 hours",
+                    mend=Mend("end stream", resource=stream.resource),
+                )
+            )

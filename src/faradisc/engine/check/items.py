@@ -1,0 +1,81 @@
+"""One stored item, judged by itself: can it be read, is it canonical, does it lie where it belongs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from faradisc.engine.check.faults import LOST
+from faradisc.engine.tables.table import Table
+from faradisc.model.codec import record
+from faradisc.model.codec.keyspace import key_of_row
+from faradisc.model.values.attribute import Item
+from faradisc.model.values.checks import canonicalise
+from faradisc.model.values.schema import KeySchema
+from faradisc.model.values.size import item_size
+from faradisc.storage.api import Part
+
+_WORDS_MAX = 300
+REWRITES = "rewrites the record in its canonical form"
+
+
+@dataclass(slots=True, frozen=True)
+class Judged:
+    """A stored item and what is wrong with it."""
+
+    item: Item | None
+    """None when it cannot be read; it then counts in nothing."""
+    size_bytes: int
+    what: str = ""
+    """The fault; empty when there is none."""
+    remedy: str = ""
+    canonical: bytes | None = None
+    """The record as it should be, where that is known and differs."""
+
+
+def read_item(payload: bytes) -> Item | None:
+    """The item of a record; None when the bytes are not one."""
+    if payload[:1] != b"\x01":
+        return None
+    try:
+        item: Any = orjson.loads(payload[record.HEADER_BYTES :])
+    except ValueError:
+        return None
+    return item if isinstance(item, dict) and all(map(canonicalise, item.values())) else None
+
+
+def judge(table: Table, part: Part, row_key: bytes, payload: bytes) -> Judged:
+    item = read_item(payload)
+    if item is None:
+        return Judged(None, record.size_of(payload), "an item cannot be read", LOST)
+    size = item_size(item)
+    if not _has_key(table.key, item):
+        return Judged(None, size, "an item lacks its key", LOST)
+    if table.placement.row_key(item) != row_key or table.placement.part_of(row_key) != part:
+        return Judged(None, size, "an item lies under a key that is not its own", LOST)
+    canonical = record.encode(item, size)
+    if canonical == payload:
+        return Judged(item, size)
+    if record.size_of(payload) != size:
+        what = "an item's record states a wrong size"
+    else:
+        what = "an item's record is not in its canonical form"
+    return Judged(item, size, what, REWRITES, canonical)
+
+
+def _has_key(key: KeySchema, item: Item) -> bool:
+    return all(name in item and key.types[name] in item[name] for name in key.names)
+
+
+def key_words(key: KeySchema, row_key: bytes) -> str:
+    """The key of an item in DynamoDB JSON, read back from its row key."""
+    try:
+        return shortened(orjson.dumps(key_of_row(row_key, key)).decode())
+    except (ValueError, IndexError, UnicodeDecodeError):
+        return f"row key {shortened(row_key.hex())}"
+
+
+def shortened(text: str) -> str:
+    return text if len(text) <= _WORDS_MAX else f"{text[:_WORDS_MAX]}... ({len(text)} characters)"

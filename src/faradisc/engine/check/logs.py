@@ -1,0 +1,164 @@
+"""Logs: those of streams and those captured for Kinesis. Numbers without a gap, entries that can be read.
+
+Old entries are trimmed, so a log may begin anywhere; from there on every number up to the part's counter
+has to be there. A gap would be a record that a reader never sees, a counter behind the log a number that
+is given twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from faradisc.engine.check.faults import LOST, Fault, Report, Tally
+from faradisc.engine.check.inventory import Inventory, name_of, stream_name
+from faradisc.engine.check.items import key_words, read_item
+from faradisc.engine.check.reading import log_pages
+from faradisc.engine.streams.records import Entry, take_apart
+from faradisc.engine.streams.stream import StreamState
+from faradisc.engine.tables.table import Table
+from faradisc.model.codec.keyspace import HASH_BYTES, parts_of, slot_shift
+from faradisc.model.values.schema import KeySchema
+from faradisc.storage.api import Part, ReadOnlyStore
+
+ENTRIES_LOST = "nothing: what is not in the log any more cannot be made again"
+
+
+class LogWalk:
+    """One part's log, entry by entry."""
+
+    def __init__(self, where: str, slot: int, slots: int, key: KeySchema) -> None:
+        self.where = where
+        self.first: int | None = None
+        self.last = 0
+        self._slot = slot
+        self._shift = slot_shift(slots)
+        self._key = key
+
+    def faults(self, sequence: int, entry: bytes) -> list[Fault]:
+        found: list[Fault] = []
+        if self.first is None:
+            self.first = sequence
+        elif sequence != self.last + 1:
+            missing = f"slot {self._slot}: {self.last + 1} to {sequence - 1}"
+            found.append(Fault(self.where, "log entries are missing", ENTRIES_LOST, missing))
+        self.last = sequence
+        try:
+            reason = self._reason(take_apart(entry))
+        except ValueError as error:
+            reason = str(error)
+        if reason:
+            detail = f"slot {self._slot}, {sequence}: {reason}"
+            found.append(Fault(self.where, "a log entry cannot be read", LOST, detail))
+        return found
+
+    def _reason(self, entry: Entry) -> str:
+        """Why an entry cannot be right; empty when it can."""
+        if entry.is_shard_end:
+            return ""
+        if len(entry.row_key) <= HASH_BYTES or key_words(self._key, entry.row_key).startswith("row key"):
+            return "its row key is none"
+        if entry.row_key[0] >> self._shift != self._slot:
+            return "its item belongs to another slot"
+        for name, image in (("new", entry.new), ("old", entry.old)):
+            if image and read_item(image) is None:
+                return f"its {name} image cannot be read"
+        return ""
+
+    def ending(self, counter: int | None) -> list[Fault]:
+        """What the part's counter says of the end of the log; None: it cannot be read."""
+        if self.first is None or counter is None or self.last == counter:
+            return []
+        return [
+            Fault(
+                self.where,
+                "the log does not end where its counter says",
+                ENTRIES_LOST,
+                f"slot {self._slot}: the last entry is {self.last}, the counter stands at {counter}",
+            )
+        ]
+
+
+async def verify_stream(
+    store: ReadOnlyStore, state: StreamState, inventory: Inventory, report: Report
+) -> AsyncIterator[None]:
+    where = stream_name(state)
+    tally = report.tally(where, "stream")
+    key = KeySchema(
+        tuple(name for name, kind in state.key_schema if kind == "HASH"),
+        tuple(name for name, kind in state.key_schema if kind == "RANGE"),
+        state.types,
+    )
+    report.add_all(_lineage_faults(where, state, inventory))
+    for slot, part in enumerate(parts_of(state.resource, state.slots)):
+        walk = LogWalk(where, slot, state.slots, key)
+        counter = inventory.counter(part)
+        ends = {each.first[slot] - 1 for each in state.generations[1:] if len(each.first) > slot}
+        async for entries in _entries(store, walk, part, counter, tally=tally, report=report):
+            report.add_all(
+                Fault(
+                    where,
+                    "a shard ends without the entry that closes it",
+                    ENTRIES_LOST,
+                    f"slot {slot}, {sequence}",
+                )
+                for sequence, entry in entries
+                if sequence in ends and entry[1:2] != b"\x00"
+            )
+            yield
+
+
+async def verify_captured(
+    store: ReadOnlyStore, table: Table, resource: int, inventory: Inventory, report: Report
+) -> AsyncIterator[None]:
+    where = f"{name_of(table)}, changes captured for Kinesis"
+    tally = report.tally(where, "capture")
+    for slot, part in enumerate(parts_of(resource, table.state.slots)):
+        walk = LogWalk(where, slot, table.state.slots, table.key)
+        counter = inventory.counter(part)
+        async for _ in _entries(store, walk, part, counter, tally=tally, report=report):
+            yield
+
+
+async def _entries(
+    store: ReadOnlyStore, walk: LogWalk, part: Part, counter: int | None, *, tally: Tally, report: Report
+) -> AsyncIterator[list[tuple[int, bytes]]]:
+    """The pages of a log, judged and counted."""
+    async for entries in log_pages(store, part):
+        for sequence, entry in entries:
+            report.add_all(walk.faults(sequence, entry))
+            tally.bytes += len(entry)
+        tally.rows += len(entries)
+        report.rows += len(entries)
+        yield entries
+    report.add_all(walk.ending(counter))
+
+
+def _lineage_faults(where: str, state: StreamState, inventory: Inventory) -> list[Fault]:
+    """Generations follow each other: in time, and in every slot's numbers."""
+    found: list[Fault] = []
+    parts = parts_of(state.resource, state.slots)
+    generations = state.generations
+    for place, generation in enumerate(generations):
+        if len(generation.first) != state.slots:
+            found.append(Fault(where, "a generation has not one shard per slot", LOST, f"number {place}"))
+            return found
+        before = generations[place - 1] if place else None
+        follows = before is None or (
+            generation.began_ns > before.began_ns
+            and generation.parent_ns == before.began_ns
+            and all(one >= other for one, other in zip(generation.first, before.first, strict=True))
+        )
+        if not follows:
+            found.append(
+                Fault(where, "a generation of shards does not follow the one before", LOST, f"number {place}")
+            )
+        if inventory.lists_parts and any(
+            first > inventory.parts.get(part, 0) + 1
+            for first, part in zip(generation.first, parts, strict=True)
+        ):
+            found.append(
+                Fault(where, "a shard begins behind the end of its log", ENTRIES_LOST, f"number {place}")
+            )
+    if not generations:
+        found.append(Fault(where, "it has no shards", LOST))
+    return found

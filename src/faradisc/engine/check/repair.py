@@ -1,0 +1,195 @@
+"""Repair: rewrite what follows from something else, remove what belongs to nothing.
+
+Nothing here makes up an item or removes one. Index entries, expiry rows, counters and sizes of item
+collections follow from the items and are written anew where they are wrong; a record that can be read is
+put into its canonical form; orphans go. Each commit is bounded, and each alone is a step towards order: a
+repair that is cut short is taken up by the next one.
+
+Requires a store that nobody else writes to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+
+import orjson
+
+from faradisc.clock import Clock
+from faradisc.engine.check.derived import IndexEntries, derived_of, differences
+from faradisc.engine.check.faults import Mend, Report
+from faradisc.engine.check.inventory import LAST_RESOURCE_KEY, Inventory, take_inventory
+from faradisc.engine.check.items import judge
+from faradisc.engine.check.past import PART_BYTES
+from faradisc.engine.check.reading import pages
+from faradisc.engine.check.rows import Collection, CollectionMerge, CollectionSums
+from faradisc.engine.check.system import expires_of, expiry_key
+from faradisc.engine.tables.table import Table
+from faradisc.limits import STORAGE_OVERHEAD_BYTES
+from faradisc.model.codec import record
+from faradisc.model.codec.keyspace import CATALOG_PART, JOBS_PART, STREAMS_PART, TOKENS_PART
+from faradisc.storage.api import Batch, Conflict, Part, Store
+
+
+class Repair:
+    """What a report asks for, done in its order of needs."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    async def all(self, mends: Iterable[Mend]) -> int:
+        """Do each of them; their number. Raises StorageError."""
+        done = 0
+        async for _ in self.run(mends):
+            done += 1
+        return done
+
+    async def run(self, mends: Iterable[Mend]) -> AsyncIterator[Mend]:
+        """Do each of them, and name it when it is done. Raises StorageError."""
+        wanted = list(mends)
+        order = ("unlink", "end stream", "numbers", "records", "derived", "collections", "usage")
+        wanted.sort(key=lambda mend: order.index(mend.kind) if mend.kind in order else len(order))
+        inventory = await take_inventory(self._store, Report())
+        for mend in wanted:
+            await self._do(mend, inventory)
+            yield mend
+
+    async def _do(self, mend: Mend, inventory: Inventory) -> None:
+        tables = {table.state.resource: table for table in inventory.tables}
+        match mend.kind:
+            case "records":
+                await self._rewrite_records(tables[mend.resource])
+            case "derived":
+                await self._rewrite_derived(mend.resource, inventory)
+            case "collections":
+                await self._rewrite_collections(tables[mend.resource])
+            case "usage":
+                await self._count_again(mend.part, inventory)
+            case "tokens":
+                await self._remove_lonely_tokens()
+            case "job":
+                await self._commit(Batch(JOBS_PART, deletes=[mend.key]))
+            case "orphan":
+                await self._store.clear(mend.part)
+            case "numbers":
+                last = max(inventory.owners, default=0).to_bytes(4, "big")
+                await self._commit(Batch(CATALOG_PART, puts=[(LAST_RESOURCE_KEY, last)]))
+            case "unlink":
+                await self._unlink(tables[mend.resource])
+            case "end stream":
+                await self._end_stream(inventory, mend.resource)
+
+    async def _commit(self, *batches: Batch) -> None:
+        changing = [batch for batch in batches if batch.puts or batch.deletes]
+        answer = await self._store.commit(changing) if changing else []
+        assert not isinstance(answer, Conflict), "nothing was checked"
+
+    # --- Items and what follows from them ---
+
+    async def _rewrite_records(self, table: Table) -> None:
+        for part in table.placement.parts:
+            async for rows in pages(self._store, part):
+                puts = [
+                    (row_key, judged.canonical)
+                    for row_key, payload in rows
+                    if (judged := judge(table, part, row_key, payload)).canonical is not None
+                ]
+                await self._commit(Batch(part, puts=puts))
+
+    async def _rewrite_derived(self, resource: int, inventory: Inventory) -> None:
+        derived = next(
+            each
+            for table in inventory.tables
+            for each in derived_of(table, self._clock.now_ns())
+            if each.resource == resource
+        )
+        async for wrong in differences(self._store, derived, derived.parts):
+            batches: dict[Part, Batch] = {}
+            for _, row, is_put in wrong:
+                batch = batches.setdefault(row.part, Batch(row.part))
+                if is_put:
+                    batch.puts.append((row.key, row.payload))
+                else:
+                    batch.deletes.append(row.key)
+            await self._commit(*batches.values())
+        for part in derived.parts:
+            await self._count_again(part, inventory)
+
+    async def _rewrite_collections(self, table: Table) -> None:
+        placement = table.collections
+        assert placement is not None, "the fault was about a table with local indexes"
+        for slot, part in enumerate(table.placement.parts):
+            merge = CollectionMerge(self._store, table, slot)
+            sums = CollectionSums(table)
+            async for rows in pages(self._store, part):
+                ended: list[Collection] = []
+                for row_key, payload in rows:
+                    item = judge(table, part, row_key, payload).item
+                    merge.has_gaps = merge.has_gaps or item is None
+                    ended.extend(sums.add(row_key, item))
+                await self._put_sizes(merge, placement.parts[slot], ended)
+            await self._put_sizes(merge, placement.parts[slot], list(sums.end()), at_end=True)
+
+    async def _put_sizes(
+        self, merge: CollectionMerge, part: Part, ended: list[Collection], *, at_end: bool = False
+    ) -> None:
+        batch = Batch(part)
+        async for key, size in merge.differences(ended, at_end=at_end):
+            if size is None:
+                batch.deletes.append(key)
+            else:
+                batch.puts.append((key, size.to_bytes(8, "big")))
+        await self._commit(batch)
+
+    async def _count_again(self, part: Part, inventory: Inventory) -> None:
+        """Make a part's usage what its rows say."""
+        is_history, is_counted = len(part) == PART_BYTES, part in _counted_parts(inventory)
+        count = size = 0
+        if is_history or is_counted:
+            async for rows in pages(self._store, part):
+                count += len(rows)
+                for key, payload in rows:
+                    kept = record.size_of(payload) + STORAGE_OVERHEAD_BYTES
+                    size += len(key) + len(payload) if is_history else kept
+        items, bytes_ = await self._store.usage(part)
+        if (items, bytes_) != (count, size):
+            await self._store.commit([Batch(part, items_delta=count - items, bytes_delta=size - bytes_)])
+
+    # --- The system's rows ---
+
+    async def _remove_lonely_tokens(self) -> None:
+        async for rows in pages(self._store, TOKENS_PART):
+            tokens = {key: expires_of(payload) for key, payload in rows if key[:1] != b"x"}
+            partners = [key[9:] if key[:1] == b"x" else expiry_key(key, tokens[key] or 0) for key, _ in rows]
+            found = await self._store.get(TOKENS_PART, partners)
+            lonely = [
+                key
+                for (key, _), partner in zip(rows, found, strict=True)
+                if partner is None
+                or (key[:1] == b"x" and expires_of(partner[1]) != int.from_bytes(key[1:9], "big"))
+                or (key[:1] != b"x" and tokens[key] is None)
+            ]
+            await self._commit(Batch(TOKENS_PART, deletes=lonely))
+
+    async def _unlink(self, table: Table) -> None:
+        state = table.state
+        state.stream = None
+        key = state.namespace.encode() + b"\x00" + state.name.encode()
+        await self._commit(Batch(CATALOG_PART, puts=[(key, orjson.dumps(state.to_json()))]))
+
+    async def _end_stream(self, inventory: Inventory, resource: int) -> None:
+        state = inventory.streams[resource]
+        state.ended_ns = self._clock.now_ns()
+        key = resource.to_bytes(4, "big")
+        await self._commit(Batch(STREAMS_PART, puts=[(key, orjson.dumps(state.to_json()))]))
+
+
+def _counted_parts(inventory: Inventory) -> set[Part]:
+    """The parts whose rows count in their usage: those of tables and indexes."""
+    counted: set[Part] = set()
+    for table in inventory.tables:
+        counted.update(table.placement.parts)
+        for derived in derived_of(table, 0):
+            if isinstance(derived, IndexEntries):
+                counted.update(derived.parts)
+    return counted

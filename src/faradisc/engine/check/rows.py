@@ -1,0 +1,182 @@
+"""The items of one table: each judged by itself, and counted for everything that follows from them.
+
+One walk over the table, slot by slot in the order of row keys, which is also the order of item collections:
+so the sizes of collections are compared by merging two ordered scans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from typing import NamedTuple
+
+from faradisc.engine.check.derived import Derived, Sums, usage_faults
+from faradisc.engine.check.faults import Fault, Mend, Report
+from faradisc.engine.check.inventory import name_of
+from faradisc.engine.check.items import Judged, judge, key_words
+from faradisc.engine.check.reading import pages
+from faradisc.engine.tables.table import Table
+from faradisc.limits import STORAGE_OVERHEAD_BYTES
+from faradisc.model.values.attribute import Item
+from faradisc.model.values.size import item_size
+from faradisc.storage.api import Part, ReadOnlyStore
+
+
+class Collection(NamedTuple):
+    """One item collection, as the items say it has to be."""
+
+    row_key: bytes
+    size_bytes: int
+    is_known: bool
+    """False when one of its items cannot be read."""
+
+
+class CollectionSums:
+    """Adds up item collections while the items of one slot pass in order."""
+
+    __slots__ = ("_is_known", "_row_key", "_size_bytes", "_table")
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._row_key = b""
+        self._size_bytes = 0
+        self._is_known = True
+
+    def add(self, row_key: bytes, item: Item | None) -> Iterator[Collection]:
+        """Count an item; gives the collection before it, when that has ended."""
+        placement = self._table.collections
+        if placement is None:
+            return
+        if not self._row_key or not row_key.startswith(self._row_key):
+            yield from self.end()
+            if item is None:
+                self._is_known = False  # it may belong to the collection that comes next
+                return
+            self._row_key = placement.row_key(item)
+        if item is None:
+            self._is_known = False
+            return
+        self._size_bytes += item_size(item) + STORAGE_OVERHEAD_BYTES
+        for index in self._table.local_indexes:
+            entry = index.schema.entry(item)
+            if entry is not None:
+                self._size_bytes += item_size(entry) + STORAGE_OVERHEAD_BYTES
+
+    def end(self) -> Iterator[Collection]:
+        if self._row_key:
+            yield Collection(self._row_key, self._size_bytes, self._is_known)
+            self._row_key, self._size_bytes, self._is_known = b"", 0, True
+
+
+async def walk_items(
+    store: ReadOnlyStore, table: Table, derived: Sequence[Derived], sums: Sums, *, report: Report
+) -> AsyncIterator[None]:
+    """Judge every item, compare counters and collections, and add to `sums` what follows from the items.
+
+    Raises: StorageError when some part of the table cannot be read.
+    """
+    where = name_of(table)
+    tally = report.tally(where, "table")
+    for slot, part in enumerate(table.placement.parts):
+        count = size = 0
+        collections = CollectionSums(table)
+        merge = CollectionMerge(store, table, slot)
+        async for rows in pages(store, part):
+            report.rows += len(rows)
+            ended: list[Collection] = []
+            for row_key, payload in rows:
+                judged = judge(table, part, row_key, payload)
+                if judged.what:
+                    report.add(_fault_of(table, where, row_key, judged))
+                    merge.has_gaps = merge.has_gaps or judged.item is None
+                count += 1
+                size += judged.size_bytes + STORAGE_OVERHEAD_BYTES
+                ended.extend(collections.add(row_key, judged.item))
+                if judged.item is not None:
+                    _add_expected(derived, sums, judged.item, row_key, judged.canonical or payload)
+            tally.rows += len(rows)
+            report.add_all([fault async for fault in merge.faults(ended)])
+            yield
+        tally.bytes += size - count * STORAGE_OVERHEAD_BYTES
+        report.add_all([fault async for fault in merge.faults(list(collections.end()), at_end=True)])
+        report.add_all(usage_faults(where, part, (count, size), await store.usage(part)))
+
+
+def _add_expected(
+    derived: Sequence[Derived], sums: Sums, item: Item, row_key: bytes, canonical: bytes
+) -> None:
+    for each in derived:
+        row = each.row_of(item, row_key, canonical)
+        if row is not None and not each.is_optional(row.key):
+            sums.add(row)
+
+
+def _fault_of(table: Table, where: str, row_key: bytes, judged: Judged) -> Fault:
+    mend = Mend("records", resource=table.state.resource) if judged.canonical is not None else None
+    return Fault(where, judged.what, judged.remedy, key_words(table.key, row_key), mend)
+
+
+class CollectionMerge:
+    """The stored sizes of one slot's collections beside the sums of its items, both in order."""
+
+    def __init__(self, store: ReadOnlyStore, table: Table, slot: int) -> None:
+        self._store = store
+        self._table = table
+        self._part: Part | None = None
+        if table.collections is not None:
+            self._part = table.collections.parts[slot]
+        self._low: bytes | None = None
+        self.has_gaps = False
+        """Some item cannot be read: a size that seems to be of no collection may be of that one's."""
+
+    async def faults(self, ended: list[Collection], *, at_end: bool = False) -> AsyncIterator[Fault]:
+        """Compare up to the last of `ended`; with `at_end`, up to the end of the slot."""
+        async for key, size in self.differences(ended, at_end=at_end):
+            collections = self._table.collections
+            assert collections is not None, "otherwise nothing differs"
+            there = await self._store.get(collections.part_of(key), (key,))
+            if size is None:
+                what, numbers = "a size is kept of an item collection that is not there", ""
+            elif there[0] is None:
+                what, numbers = "the size of an item collection is missing", f" is {size}"
+            else:
+                what = "the size of an item collection is wrong"
+                numbers = f" is {size}, not {int.from_bytes(there[0][1], 'big')}"
+            yield Fault(
+                name_of(self._table),
+                what,
+                "adds up the item collections again",
+                f"{key_words(collections.key, key)}{numbers}",
+                Mend("collections", resource=self._table.state.resource),
+            )
+
+    async def differences(
+        self, ended: list[Collection], *, at_end: bool = False
+    ) -> AsyncIterator[tuple[bytes, int | None]]:
+        """(row key, size it should have; None: it should not be there), where that is not so."""
+        if self._part is None or not (ended or at_end):
+            return
+        high = None if at_end else ended[-1].row_key + b"\x00"
+        expected = iter(ended)
+        awaited = next(expected, None)
+        async for key, size in self._stored(self._part, high):
+            while awaited is not None and awaited.row_key < key:
+                if awaited.is_known:
+                    yield awaited.row_key, awaited.size_bytes
+                awaited = next(expected, None)
+            if awaited is None or awaited.row_key > key:
+                if not self.has_gaps:
+                    yield key, None
+                continue
+            if awaited.is_known and awaited.size_bytes != size:
+                yield key, awaited.size_bytes
+            awaited = next(expected, None)
+        while awaited is not None:
+            if awaited.is_known:
+                yield awaited.row_key, awaited.size_bytes
+            awaited = next(expected, None)
+
+    async def _stored(self, part: Part, high: bytes | None) -> AsyncIterator[tuple[bytes, int]]:
+        while rows := await self._store.range(part, self._low, high, limit=500):
+            for key, (_, payload) in rows:
+                yield key, int.from_bytes(payload, "big")
+            self._low = rows[-1][0] + b"\x00"

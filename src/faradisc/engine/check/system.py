@@ -1,0 +1,90 @@
+"""The system's own rows: idempotency tokens, and how far background jobs have come."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import orjson
+
+from faradisc.engine.check.faults import Fault, Mend, Report
+from faradisc.engine.check.inventory import Inventory
+from faradisc.engine.check.reading import Pairs, pages
+from faradisc.model.codec.keyspace import JOBS_PART, TOKENS_PART, job_keys_of
+from faradisc.storage.api import ReadOnlyStore
+
+_WHERE = "idempotency tokens"
+_EXPIRY_AT = 9
+"""`x` and eight bytes of time stand before the token in an expiry row."""
+
+
+async def verify_tokens(store: ReadOnlyStore, report: Report) -> AsyncIterator[None]:
+    """Each token has the row that finds it when it expires, and each such row its token."""
+    tally = report.tally(_WHERE, "tokens")
+    async for rows in pages(store, TOKENS_PART):
+        report.rows += len(rows)
+        report.add_all([fault async for fault in _token_faults(store, rows)])
+        tally.rows += sum(key[:1] == b"t" for key, _ in rows)
+        tally.bytes += sum(len(payload) for _, payload in rows)
+        yield
+
+
+async def _token_faults(store: ReadOnlyStore, rows: Pairs) -> AsyncIterator[Fault]:
+    partners: list[bytes] = []
+    for key, payload in rows:
+        if key[:1] == b"x":
+            partners.append(key[_EXPIRY_AT:])
+        else:
+            expires_ns = expires_of(payload)
+            partners.append(b"" if expires_ns is None else expiry_key(key, expires_ns))
+    found = await store.get(TOKENS_PART, partners)
+    for (key, payload), partner in zip(rows, found, strict=True):
+        if key[:1] == b"x":
+            if partner is None or expires_of(partner[1]) != int.from_bytes(key[1:_EXPIRY_AT], "big"):
+                yield _fault("an expiry row belongs to no token", key[_EXPIRY_AT:])
+        elif key[:1] != b"t" or expires_of(payload) is None:
+            yield _fault("a row cannot be read", key)
+        elif partner is None:
+            yield _fault("a token would never expire", key)
+
+
+def _fault(what: str, key: bytes) -> Fault:
+    account, _, token = key[1:].partition(b"\x00")
+    words = f"account {account.decode(errors='replace')}, token {token.decode(errors='replace')}"
+    return Fault(_WHERE, what, "removes the rows that have no partner", words, Mend("tokens"))
+
+
+def expires_of(payload: bytes) -> int | None:
+    """When a token expires, in ns; None when its row cannot be read."""
+    try:
+        expires_ns = orjson.loads(payload)["expires_ns"]
+    except (ValueError, KeyError, TypeError):
+        return None
+    return expires_ns if isinstance(expires_ns, int) and 0 <= expires_ns < 1 << 64 else None
+
+
+def expiry_key(token_key: bytes, expires_ns: int) -> bytes:
+    return b"x" + expires_ns.to_bytes(8, "big") + token_key
+
+
+async def verify_jobs(store: ReadOnlyStore, inventory: Inventory, report: Report) -> AsyncIterator[None]:
+    """A job's progress is kept as long as what it works on."""
+    if not inventory.complete:
+        return
+    known = {
+        key for resource in inventory.owners for key in job_keys_of(resource.to_bytes(4, "big") + b"\x00")
+    }
+    kinds = {key[:-4] for key in job_keys_of(bytes(5))}
+    async for rows in pages(store, JOBS_PART):
+        report.rows += len(rows)
+        report.add_all(
+            Fault(
+                "background jobs",
+                "progress is kept of work on something that is gone",
+                "removes the row",
+                f"{key[:-4].decode(errors='replace')} of resource {int.from_bytes(key[-4:], 'big')}",
+                Mend("job", key=key),
+            )
+            for key, _ in rows
+            if key[:-4] in kinds and key not in known
+        )
+        yield

@@ -1,0 +1,443 @@
+"""StartBulkPutItems's job: the records of objects, each a put into a table that others use meanwhile.
+
+A put here is one like any other (engine/tables/writes.py): its condition is judged against the item that is
+there, streams, history and indexes hear of it. It asks for no throughput; a bulk operation is metered in
+bytes, and held back by its own MaxWriteRequestUnits. Up to a step's records go in one commit, together with
+how far the operation has come, so a record is put once, whatever happens in between; two records of one key
+go in two.
+
+What is told of single records goes into two files, and at the end from there into the output bucket:
+
+    <prefix>/<id>/errors.jsonl                     records that are no items
+    <prefix>/<id>/condition_check_failures.jsonl   items whose condition was false, and what was there
+
+Assumed: names and lines of those, and that what is read of an object before its damage shows is written; the
+model says that a failed operation may have written items.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable
+from pathlib import Path
+from posixpath import join
+from typing import Any
+
+from faradisc.clock import Clock
+from faradisc.engine.exchange.buckets import BucketError, Buckets, access_of
+from faradisc.engine.exchange.checking import checked_item
+from faradisc.engine.exchange.compression import Damaged, Unavailable
+from faradisc.engine.exchange.error_log import ErrorLog
+from faradisc.engine.exchange.intake import Intake, Step, TooManyObjects
+from faradisc.engine.exchange.json_lines import Malformed
+from faradisc.engine.exchange.ledger import BULK, FAILED, Ledger, Task
+from faradisc.engine.exchange.reading import Source
+from faradisc.engine.tables.catalog import Catalog
+from faradisc.engine.tables.loading import Rows
+from faradisc.engine.tables.table import Table
+from faradisc.engine.tables.writes import (
+    Change,
+    ConditionFailed,
+    Matches,
+    Outcome,
+    commit_outcomes,
+    evaluate,
+    read_images,
+)
+from faradisc.errors import (
+    ItemCollectionSizeLimitExceededException,
+    ResourceNotFoundException,
+    ValidationException,
+)
+from faradisc.language.expressions import (
+    Placeholders,
+    bind_condition,
+    check_placeholders,
+    check_placeholders_wanted,
+)
+from faradisc.limits import STORAGE_OVERHEAD_BYTES
+from faradisc.model.values.attribute import Item
+from faradisc.model.values.checks import Wording, check_value
+from faradisc.storage.api import Store
+
+log = logging.getLogger("faradisc.engine.exchange")
+
+_OUTPUTS = {"ERROR": "errors", "CONDITION_CHECK_FAILURE": "condition_check_failures"}
+PIECE_BYTES = 1024 * 1024
+"""Of an output on its way into the bucket, after which others may run."""
+_SECOND_NS = 1_000_000_000
+_JSON_TYPES: dict[str, type] = {
+    "ConditionExpression": str,
+    "ExpressionAttributeNames": dict,
+    "ExpressionAttributeValues": dict,
+}
+Numbered = tuple[int, Change]
+"""Position among the records of a step, and the put."""
+Refusal = tuple[int, Exception]
+"""Position among the records of a step, and why there is no put."""
+
+
+def change_of(record: dict[str, Any], table: Table) -> Change:
+    """The put that a record asks for. Raises ValidationException."""
+    item = record.get("Item")
+    if item is None:
+        raise ValidationException("The record has no Item")
+    checked_item(item, table)
+    put: Item = item
+    return Change(table, put, lambda _: put, _condition(record))
+
+
+def _condition(record: dict[str, Any]) -> Matches | None:
+    for member, kind in _JSON_TYPES.items():
+        if member in record and type(record[member]) is not kind:
+            raise ValidationException(f"{member} has the wrong JSON type")
+    check_placeholders_wanted(record, ("ConditionExpression",))
+    if "ConditionExpression" not in record:
+        return None
+    names, values = record.get("ExpressionAttributeNames"), record.get("ExpressionAttributeValues")
+    if not all(type(name) is str for name in (names or {}).values()):
+        raise ValidationException("ExpressionAttributeNames has the wrong JSON type")
+    for value in (values or {}).values():
+        if type(value) is not dict:
+            raise ValidationException("ExpressionAttributeValues has the wrong JSON type")
+        try:
+            check_value(value, Wording.NEW)
+        except (TypeError, ValueError, AttributeError):
+            raise ValidationException("ExpressionAttributeValues has the wrong JSON type") from None
+    check_placeholders(names, values)
+    placeholders = Placeholders(names, values)
+    condition = bind_condition(record["ConditionExpression"], "ConditionExpression", placeholders)
+    placeholders.check_all_used()
+    return condition
+
+
+class _Outputs:
+    """What is told of single records of one operation, in the files it asks for."""
+
+    def __init__(
+        self, task: Task, buckets: Buckets, logs: Path, breathe: Callable[[], Awaitable[None]]
+    ) -> None:
+        self._task = task
+        self._breathe = breathe
+        self._wanted = task.shown["OutputS3Configuration"]
+        self._buckets = buckets.opened(access_of(self._wanted))
+        directory = _directory(logs, task)
+        lengths = task.progress.setdefault("outputs", {})
+        self._logs = {
+            kind: ErrorLog(directory / _OUTPUTS[kind], *lengths.get(kind, (0, 0)), limit=None)
+            for kind in self._wanted["OutputType"]
+        }
+
+    def of(self, kind: str) -> ErrorLog | None:
+        return self._logs.get(kind)
+
+    def lengths(self) -> dict[str, tuple[int, int]]:
+        """Bytes and lines of the files."""
+        return {kind: written.length for kind, written in self._logs.items()}
+
+    def cut_back(self, lengths: dict[str, tuple[int, int]]) -> None:
+        """Forget what was told since. Raises: OSError."""
+        for kind, written in self._logs.items():
+            written.cut_back(*lengths[kind])
+
+    def write(self) -> None:
+        """Put what was told into the files, and how long they are into the progress. Raises: OSError."""
+        for kind, written in self._logs.items():
+            self._task.progress["outputs"][kind] = written.write()
+
+    async def deliver(self) -> None:
+        """Move the files into the output bucket. Raises: BucketError, OSError."""
+        self.write()
+        bucket: str = self._wanted["S3Bucket"]
+        for kind, written in self._logs.items():
+            if not written.path.exists():
+                continue
+            draft = self._buckets.draft(bucket, f"{self._task.id}-{_OUTPUTS[kind]}")
+            try:
+                with written.path.open("rb") as content:
+                    while piece := content.read(PIECE_BYTES):
+                        draft.write(piece)
+                        await self._breathe()
+                key = join(self._wanted.get("S3KeyPrefix") or "", self._task.id, f"{_OUTPUTS[kind]}.jsonl")
+                await self._buckets.store(bucket, key, draft)
+            except BaseException:
+                self._buckets.discard(draft)
+                raise
+            written.path.unlink()
+
+
+class _Run:
+    """One bulk operation while this process works on it."""
+
+    def __init__(self, task: Task, table: Table, buckets: Buckets, outputs: _Outputs) -> None:
+        self.task = task
+        self.table = table
+        self.outputs = outputs
+        given = task.shown["InputS3Configuration"]
+        self._bucket: str = given["S3Bucket"]
+        source = Source(given["InputFormat"], given.get("InputCompressionType", "NONE"))
+        place = (self._bucket, given.get("S3KeyPrefix", ""))
+        self.intake = Intake(buckets.opened(access_of(given)), place, source, table, task.progress)
+        self.units = 0
+        """Write units of what the last step wrote."""
+
+    async def put(self, store: Store, step: Step) -> None:
+        """Write what a step brought, in one commit for each run of records with different keys."""
+        self.units = 0
+        progress, shown = self.task.progress, self.task.shown
+        changes, refusals = self._changes(step)
+        before, ended = progress.get("processed", 0), progress["ended"]
+        shown["ProcessedInputBytes"] = self.intake.bytes_read
+        if self.intake.total_bytes is not None:
+            shown["TotalInputBytes"] = self.intake.total_bytes
+        groups = deque(_groups(changes) or [[]])
+        while groups:
+            group = groups.popleft()
+            until = groups[0][0][0] if groups else step.count
+            progress["records"] = step.first + until
+            progress["ended"] = ended and not groups
+            progress["processed"] = shown["ProcessedItemCount"] = before + until
+            told = [(position, error) for position, error in refusals if position < until]
+            try:
+                await self._commit(store, step, group, told)
+            except ItemCollectionSizeLimitExceededException as error:
+                if len(group) > 1:  # one by one, to find those that do not fit
+                    groups.extendleft([each] for each in reversed(group))
+                    continue
+                await self._commit(store, step, [], [*told, (group[0][0], error)])
+            del refusals[: len(told)]
+
+    def _changes(self, step: Step) -> tuple[list[Numbered], list[Refusal]]:
+        changes: list[Numbered] = []
+        refusals: list[Refusal] = []
+        for position, record in enumerate(step.records):
+            try:
+                assert not isinstance(record, Rows), "there is no shortcut for puts"
+                if type(record) is Malformed:
+                    raise ValidationException(record.reason)
+                changes.append((position, change_of(record, self.table)))
+            except ValidationException as error:
+                refusals.append((position, error))
+        return changes, refusals
+
+    async def _commit(self, store: Store, step: Step, group: list[Numbered], refusals: list[Refusal]) -> None:
+        """Put a group, with how far that is, and tell of the records that are none.
+
+        Nothing is told or counted that is not committed with it.
+        Raises ItemCollectionSizeLimitExceededException.
+        """
+        shown, lengths = self.task.shown, self.outputs.lengths()
+        used, units, count = shown["BulkOperationUsage"], self.units, shown["FailedItemCount"]
+
+        def take_back() -> None:
+            shown["BulkOperationUsage"], self.units, shown["FailedItemCount"] = used, units, count
+            self.outputs.cut_back(lengths)
+
+        committed = False
+        while not committed:
+            for position, error in refusals:
+                self._refuse(step, position, error)
+            images = await read_images(store, [change for _, change in group])
+            outcomes = []
+            for (position, change), image in zip(group, images, strict=True):
+                try:
+                    outcomes.append(evaluate(change, image))
+                except ConditionFailed as failed:
+                    self._report_failure(step, position, failed)
+            self._meter(outcomes)
+            self.outputs.write()
+            try:
+                committed = await commit_outcomes(store, outcomes, also=self.task.batch())
+            except ItemCollectionSizeLimitExceededException:
+                take_back()
+                raise
+            if not committed:
+                take_back()
+
+    def _pointer(self, step: Step, position: int) -> dict[str, Any]:
+        pointer = {"bucket": self._bucket, "key": step.key, "itemIndex": step.first + position}
+        return {"itemS3Pointer": pointer, "bulkOperationArn": self.task.arn}
+
+    def _refuse(self, step: Step, position: int, error: Exception) -> None:
+        self.task.shown["FailedItemCount"] += 1
+        output = self.outputs.of("ERROR")
+        if output is not None:
+            output.add({**self._pointer(step, position), "errorMessages": [str(error)]})
+
+    def _report_failure(self, step: Step, position: int, failed: ConditionFailed) -> None:
+        output = self.outputs.of("CONDITION_CHECK_FAILURE")
+        if output is not None:
+            existing = {"ExistingItem": failed.image.item} if failed.image.exists else {}
+            output.add({**self._pointer(step, position), "Item": failed.change.key, **existing})
+
+    def _meter(self, outcomes: list[Outcome]) -> None:
+        """Add the bytes of some puts to the usage."""
+        (usage,) = self.task.shown["BulkOperationUsage"]
+        of: dict[str, dict[str, dict[str, int]]] = {
+            kind: {name: dict(each) for name, each in usage.get(kind, {}).items()}
+            for kind in ("LocalSecondaryIndexes", "GlobalSecondaryIndexes", "VectorIndexes")
+        }
+        table = usage["Table"]["BulkPutBytes"]
+        for outcome in outcomes:
+            table += outcome.new_size
+            self.units += outcome.write_units
+            for entry in outcome.entries:
+                schema = entry.index.schema
+                if entry.index.resident is not None:
+                    vectors = of["VectorIndexes"].setdefault(schema.name, {"BulkPutVectorBytes": 0})
+                    vectors["BulkPutVectorBytes"] += entry.write_units
+                    continue
+                self.units += entry.write_units
+                kind = "GlobalSecondaryIndexes" if schema.is_global else "LocalSecondaryIndexes"
+                entries = of[kind].setdefault(schema.name, {"BulkPutBytes": 0})
+                entries["BulkPutBytes"] += max(entry.new_bytes - STORAGE_OVERHEAD_BYTES, 0)
+        indexed = [of["LocalSecondaryIndexes"], of["GlobalSecondaryIndexes"]]
+        total = table + sum(
+            each["BulkPutBytes"] for sums_by_name in indexed for each in sums_by_name.values()
+        )
+        named = {"TableName": usage["TableName"], "BulkPutBytes": total, "Table": {"BulkPutBytes": table}}
+        self.task.shown["BulkOperationUsage"] = [
+            {**named, **{kind: sums for kind, sums in of.items() if sums}}
+        ]
+
+
+def _groups(changes: Iterable[Numbered]) -> list[list[Numbered]]:
+    """Runs of changes of different items."""
+    groups: list[list[Numbered]] = []
+    keys: set[bytes] = set()
+    for each in changes:
+        row_key = each[1].row_key
+        if not groups or row_key in keys:
+            groups.append([])
+            keys.clear()
+        groups[-1].append(each)
+        keys.add(row_key)
+    return groups
+
+
+def _directory(logs: Path, task: Task) -> Path:
+    """Of what is told of single records, until it is delivered."""
+    return logs / "bulk-put" / task.id
+
+
+class BulkPutting:
+    """The bulk operations of one database, one after another."""
+
+    def __init__(
+        self,
+        store: Store,
+        catalog: Catalog,
+        ledger: Ledger,
+        buckets: Buckets,
+        logs: Path,
+        *,
+        clock: Clock,
+        breathe: Callable[[], Awaitable[None]],
+    ) -> None:
+        """breathe: lets others run in the middle of a long step."""
+        self._store = store
+        self._catalog = catalog
+        self._ledger = ledger
+        self._buckets = buckets
+        self._logs = logs
+        self._clock = clock
+        self._breathe = breathe
+        self._run: _Run | None = None
+        self._free_ns = 0
+        """When the units of what was written are paid for."""
+
+    async def step(self) -> bool:
+        """Do a bounded piece of the oldest operation. False when there is none, or it has to wait."""
+        task = next(self._ledger.running(BULK), None)
+        if task is None or (task.status == "IN_PROGRESS" and self._clock.now_ns() < self._free_ns):
+            return False
+        try:
+            await self._advance(task)
+        except Damaged as damage:
+            await self._end(task, "FAILED", "InputDamaged", str(damage))
+        except BucketError as error:
+            await self._end(task, "FAILED", error.code, str(error))
+        except (Unavailable, TooManyObjects, OSError) as error:
+            await self._end(task, "FAILED", FAILED, str(error))
+        return True
+
+    async def _advance(self, task: Task) -> None:
+        table = self._table_of(task)
+        if table is None:
+            await self._end(
+                task, "FAILED", "TableNotFound", "The table was deleted during the bulk operation"
+            )
+            return
+        run = self._run
+        if run is None or run.task is not task:
+            self.close()
+            run = self._run = _Run(task, table, self._buckets, self._outputs_of(task))
+        if task.status == "CANCELLING":
+            await self._end(task, "CANCELLED", "Cancelled", "The bulk operation was cancelled")
+            return
+        step = await run.intake.step()
+        table = self._table_of(task)
+        if table is None:
+            return  # deleted while this waited for a bucket; the next step sees it
+        run.table = table
+        if step is not None:
+            await run.put(self._store, step)
+            self._pay(task, run.units)
+        elif run.intake.done:
+            await self._end(task, "COMPLETED_WITH_ERRORS" if task.shown["FailedItemCount"] else "COMPLETED")
+
+    def _pay(self, task: Task, units: int) -> None:
+        """Wait until MaxWriteRequestUnits a second allow what was just written."""
+        most = task.shown.get("MaxWriteRequestUnits")
+        if most is not None:
+            now = self._clock.now_ns()
+            self._free_ns = max(self._free_ns, now) + units * _SECOND_NS // most
+
+    async def _end(
+        self, task: Task, status: str, code: str | None = None, message: str | None = None
+    ) -> None:
+        run = self._run
+        outputs = run.outputs if run is not None and run.task is task else self._outputs_of(task)
+        try:
+            await outputs.deliver()
+        except (BucketError, OSError) as error:
+            self._log_undelivered(task, error)
+            if code is None:
+                code = error.code if isinstance(error, BucketError) else FAILED
+                status, message = "FAILED", str(error)
+        await self._close(task, status, code, message)
+
+    async def fail(self, task: Task, code: str, message: str) -> None:
+        """End an operation that cannot go on, whatever becomes of its outputs; what was put stays."""
+        try:
+            await self._outputs_of(task).deliver()
+        except Exception as error:  # perhaps that is what it cannot go on for
+            self._log_undelivered(task, error)
+        await self._close(task, "FAILED", code, message)
+
+    def _outputs_of(self, task: Task) -> _Outputs:
+        return _Outputs(task, self._buckets, self._logs, self._breathe)
+
+    def _log_undelivered(self, task: Task, error: Exception) -> None:
+        place = _directory(self._logs, task)
+        log.error("%s: what was told of single records stays in %s: %s", task.arn, place, error)
+
+    async def _close(self, task: Task, status: str, code: str | None, message: str | None) -> None:
+        self.close()
+        task.progress.clear()
+        self._free_ns = 0
+        await self._ledger.end(task, status, code, message)
+        log.info("bulk operation %s: %s", task.arn, status)
+
+    def _table_of(self, task: Task) -> Table | None:
+        try:
+            table = self._catalog.for_data(task.table_arn, "", "")
+        except ResourceNotFoundException:
+            return None
+        return table if table.state.table_id == task.shown["TableDetails"][0]["TableId"] else None
+
+    def close(self) -> None:
+        run, self._run = self._run, None
+        if run is not None:
+            run.intake.close()

@@ -1,0 +1,107 @@
+"""One item that came from outside: made canonical and measured, or refused in the service's words.
+
+The fast walk, `canonical_size`, is that of requests (model/values/checks.py) with the rules for names; only
+after its no are the slow checks asked for the reason. Both know the rules of PutItem.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from faradisc.engine.tables.keys import check_index_keys, check_item_keys
+from faradisc.engine.tables.table import Table
+from faradisc.engine.tables.writes import PUT_TOO_LARGE, is_too_large
+from faradisc.errors import ValidationException
+from faradisc.limits import ATTRIBUTE_NAME_BYTES_MAX
+from faradisc.model.values.attribute import Item
+from faradisc.model.values.checks import (
+    EMPTY_VALUE,
+    MALFORMED,
+    Wording,
+    canonical_item_size,
+    canonicalise,
+    check_value,
+)
+
+_EMPTY_NAME = "One or more parameter values were invalid: Empty attribute name"
+_LONG_NAME = (
+    "One or more parameter values were invalid: Attribute name is too large, "
+    f"must be less than {ATTRIBUTE_NAME_BYTES_MAX + 1} bytes"
+)
+_WRONG_TYPE = "The JSON type of an attribute value is not that of its attribute type"
+
+
+def checked_item(item: object, table: Table) -> int:
+    """Make an item canonical in place; its size in bytes.
+
+    Raises: ValidationException with the reason why it cannot be put into the table.
+    """
+    size = canonical_size(item) if type(item) is dict else -1
+    if size < 0:
+        raise ValidationException(fault_of(item))
+    if is_too_large(table, item, size):  # type: ignore[arg-type]
+        raise ValidationException(PUT_TOO_LARGE)
+    checked: Item = item  # type: ignore[assignment]
+    check_item_keys(checked, table.key)
+    for index in table.indexes:
+        check_index_keys(checked, index.schema)
+    return size
+
+
+def canonical_size(item: Item) -> int:
+    """The size in bytes of an item that is canonical afterwards; negative when it is not well formed."""
+    if "" in item:
+        return MALFORMED
+    size = canonical_item_size(item)
+    if size > ATTRIBUTE_NAME_BYTES_MAX and any(
+        len(name.encode()) > ATTRIBUTE_NAME_BYTES_MAX for name in item
+    ):
+        return MALFORMED
+    return size
+
+
+def fault_of(item: object) -> str:
+    """Why `canonical_size` said no."""
+    if type(item) is not dict:
+        return "The item is no map of attributes"
+    for name, value in item.items():
+        if name == "":
+            return _EMPTY_NAME
+        if len(name.encode()) > ATTRIBUTE_NAME_BYTES_MAX:
+            return _LONG_NAME
+        if not _has_json_types(value):
+            return _WRONG_TYPE
+        try:
+            check_value(value, Wording.NEW)
+        except ValidationException as error:
+            return str(error.message)
+        except ValueError:
+            return _WRONG_TYPE
+        if not canonicalise(value):
+            return _WRONG_TYPE
+    return EMPTY_VALUE
+
+
+_JSON_TYPES: dict[str, type] = {"S": str, "N": str, "B": str, "BOOL": bool, "NULL": bool}
+
+
+def _has_json_types(value: Any, levels: int = 64) -> bool:
+    """Whether the members of an attribute value that are there have the JSON types they need."""
+    if type(value) is not dict or not levels:
+        return False
+    for kind, content in value.items():
+        if kind in _JSON_TYPES:
+            fits = type(content) is _JSON_TYPES[kind]
+        elif kind in ("SS", "NS", "BS"):
+            fits = type(content) is list and all(type(member) is str for member in content)
+        elif kind == "L":
+            fits = type(content) is list and all(_has_json_types(each, levels - 1) for each in content)
+        elif kind == "M":
+            fits = type(content) is dict and all(
+                _has_json_types(each, levels - 1) for each in content.values()
+            )
+        else:
+            fits = True
+        if not fits:
+            return False
+    return True

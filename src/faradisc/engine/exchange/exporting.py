@@ -1,0 +1,366 @@
+"""ExportTableToPointInTime's job: a table as it was, or what changed in it, into files of a bucket.
+
+The past does not change, so an export reads page by page behind a cursor (engine/backups/history.py) while
+the table is written. A data file holds items of one slot and is stored when the slot ends or the file is
+large; the cursor moves with it. After a crash the file that was being written is written again. The
+manifests come last: an export without them is none.
+
+What an item's line holds by view type and by what became of the item (new-features.md section 3, and the
+developer guide's table, as recalled):
+
+    written      NEW_IMAGE: Keys, NewImage       NEW_AND_OLD_IMAGES: Keys, NewImage, OldImage if there was one
+    deleted      NEW_IMAGE: Keys                 NEW_AND_OLD_IMAGES: Keys, OldImage
+    came and went between the two moments        no line
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict
+from datetime import UTC, datetime
+from functools import partial
+from posixpath import join
+from typing import Any
+
+import orjson
+
+from faradisc.engine.backups.history import Cursor, ItemAt, ItemChange, page_at, page_between
+from faradisc.engine.exchange import ion_text
+from faradisc.engine.exchange.buckets import BucketError, Buckets, Draft, access_of
+from faradisc.engine.exchange.compression import GzipWriter
+from faradisc.engine.exchange.filtering import ItemFilter, bind_filter
+from faradisc.engine.exchange.ion_stencils import IonLines
+from faradisc.engine.exchange.json_lines import item_line
+from faradisc.engine.exchange.ledger import EXPORT, FAILED, Ledger, Task
+from faradisc.engine.exchange.manifests import (
+    FILES,
+    FULL_VERSION,
+    INCREMENTAL_VERSION,
+    ROOT,
+    STARTED,
+    SUMMARY,
+    DataFile,
+    checksum,
+    checksum_key,
+    data_file_name,
+    export_directory,
+)
+from faradisc.engine.tables.catalog import Catalog
+from faradisc.engine.tables.history import DAY_NS
+from faradisc.engine.tables.table import Table
+from faradisc.errors import ResourceNotFoundException
+from faradisc.model.codec import record
+from faradisc.model.codec.keyspace import key_of_row
+from faradisc.storage.api import Store
+
+log = logging.getLogger("faradisc.engine.exchange")
+
+FILE_BYTES = 128 * 1024 * 1024
+"""Of content, after which a data file is stored and the next one begun."""
+PAGES_PER_STEP = 2
+"""Of some 200 items or 256 KB each."""
+_MICRO = 1000
+
+
+class _Unreadable(Exception):
+    """The past that is asked for cannot be read any more."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class _DataFile:
+    """The data file being written."""
+
+    def __init__(self, draft: Draft, name: str) -> None:
+        self.draft = draft
+        self.name = name
+        self.items = 0
+        self.content_bytes = 0
+        self._gzip = GzipWriter(draft)
+
+    def write(self, lines: list[bytes]) -> None:
+        content = b"".join(lines)
+        self._gzip.write(content)
+        self.items += len(lines)
+        self.content_bytes += len(content)
+
+    def finish(self) -> str:
+        """The MD5 of the file, base64."""
+        self._gzip.finish()
+        return self.draft.md5
+
+
+class _Run:
+    """One export while this process works on it."""
+
+    def __init__(self, task: Task, table: Table, buckets: Buckets, ledger: Ledger) -> None:
+        self.task = task
+        self.shown = task.shown
+        self.progress = task.progress
+        self._ledger = ledger
+        self._buckets = buckets.opened(access_of(self.shown))
+        self.bucket: str = self.shown["S3Bucket"]
+        self.directory = export_directory(self.shown.get("S3Prefix"), task.id)
+        specification = self.shown.get("FilterSpecification")
+        self._filter = bind_filter(specification, table.key) if specification is not None else None
+        self._lines: Callable[..., list[bytes]] = _json_lines
+        if self.shown["ExportFormat"] == "ION":
+            self._lines = partial(_ion_lines, IonLines())
+        cursor = self.progress.get("cursor", [0, ""])
+        self._cursor: Cursor | None = Cursor(*cursor) if cursor is not None else None
+        self._file: _DataFile | None = None
+        self._items = 0
+        self._bytes = 0
+
+    @property
+    def started(self) -> bool:
+        return bool(self.progress.get("started"))
+
+    @property
+    def read_all(self) -> bool:
+        return self._cursor is None and self._file is None
+
+    async def start(self) -> None:
+        """Show that the bucket can be written. Raises: BucketError."""
+        await self._buckets.put(self.bucket, join(self.directory, STARTED), b"")
+        self.progress["started"] = True
+
+    async def pages(self, store: Store, table: Table) -> None:
+        """Write the items of the next pages. Raises: BucketError, OSError."""
+        for _ in range(PAGES_PER_STEP):
+            if self._cursor is None:
+                return
+            await self._page(store, table, self._cursor)
+
+    async def _page(self, store: Store, table: Table, cursor: Cursor) -> None:
+        file = self._file or self._open()
+        if self.shown["ExportType"] == "FULL_EXPORT":
+            items, following = await page_at(store, table, self.progress["to_ns"], cursor)
+            self._bytes += sum(record.size_of(each.record) for each in items)
+            lines = self._lines(items, self._filter)
+        else:
+            # From is part of the window and to is not; in the history it is the other way round.
+            window = self.progress["from_ns"] - 1, self.progress["to_ns"] - 1
+            changes, following = await page_between(store, table, *window, cursor)
+            self._bytes += sum(record.size_of(image) for each in changes for image in each[1:3] if image)
+            view = self.shown["IncrementalExportSpecification"]["ExportViewType"]
+            ion = self.shown["ExportFormat"] == "ION"
+            lines = _change_lines(changes, table, self._filter, with_old=view != "NEW_IMAGE", ion=ion)
+        file.write(lines)
+        self._items += len(lines)
+        slot_ends = following is None or following.slot != cursor.slot
+        self._cursor = following
+        if slot_ends or file.content_bytes >= FILE_BYTES:
+            await self._store_file(file)
+
+    def _open(self) -> _DataFile:
+        name = _draft_name(self.task)
+        self._file = _DataFile(self._buckets.draft(self.bucket, name), name)
+        return self._file
+
+    async def _store_file(self, file: _DataFile) -> None:
+        suffix = ".json.gz" if self.shown["ExportFormat"] == "DYNAMODB_JSON" else ".ion.gz"
+        full = self.shown["ExportType"] == "FULL_EXPORT"
+        directory = join(self.directory if full else join(self.shown.get("S3Prefix") or "", ROOT), "data")
+        key = join(directory, file.name + suffix)
+        digest = file.finish()
+        etag = await self._buckets.store(self.bucket, key, file.draft)
+        self._file = None
+        self.progress.setdefault("files", []).append(asdict(DataFile(key, file.items, digest, etag)))
+        self.progress["cursor"] = list(self._cursor) if self._cursor is not None else None
+        self.shown["ItemCount"] = self.shown.get("ItemCount", 0) + self._items
+        self.shown["BilledSizeBytes"] = self.shown.get("BilledSizeBytes", 0) + self._bytes
+        self._items = self._bytes = 0
+        await self._ledger.save(self.task)
+
+    async def write_manifests(self, end_ns: int) -> None:
+        files = b"".join(DataFile(**each).line() for each in self.progress.get("files", ()))
+        await self._put_manifest(FILES, files)
+        summary = orjson.dumps(self._summary(end_ns))
+        await self._put_manifest(SUMMARY, summary)
+        self.shown["ExportManifest"] = join(self.directory, SUMMARY)
+
+    async def _put_manifest(self, name: str, content: bytes) -> None:
+        """A manifest after its checksum: what can be read can be checked."""
+        key = join(self.directory, name)
+        await self._buckets.put(self.bucket, checksum_key(key), checksum(content).encode())
+        await self._buckets.put(self.bucket, key, content)
+
+    def _summary(self, end_ns: int) -> dict[str, Any]:
+        shown = self.shown
+        full = shown["ExportType"] == "FULL_EXPORT"
+        if full:
+            times = {"exportTime": _iso(self.progress["to_ns"])}
+        else:
+            times = {
+                "exportFromTime": _iso(self.progress["from_ns"]),
+                "exportToTime": _iso(self.progress["to_ns"]),
+            }
+        view = {} if full else {"outputView": shown["IncrementalExportSpecification"]["ExportViewType"]}
+        return {
+            "version": FULL_VERSION if full else INCREMENTAL_VERSION,
+            "exportArn": self.task.arn,
+            "startTime": _iso(self.task.started_ns),
+            "endTime": _iso(end_ns),
+            "tableArn": self.task.table_arn,
+            "tableId": shown["TableId"],
+            **times,
+            "s3Bucket": self.bucket,
+            "s3Prefix": shown.get("S3Prefix"),
+            "s3SseAlgorithm": shown.get("S3SseAlgorithm", "AES256"),
+            "s3SseKmsKeyId": shown.get("S3SseKmsKeyId"),
+            "manifestFilesS3Key": join(self.directory, FILES),
+            "billedSizeBytes": shown.get("BilledSizeBytes", 0),
+            "itemCount": shown.get("ItemCount", 0),
+            "outputFormat": shown["ExportFormat"],
+            **view,
+            "exportType": shown["ExportType"],
+        }
+
+    def close(self) -> None:
+        file, self._file = self._file, None
+        if file is not None:
+            with suppress(BucketError):
+                self._buckets.discard(file.draft)
+
+
+def _draft_name(task: Task) -> str:
+    """Of the data file being written. The same after a crash, so that a draft left behind is written over."""
+    return data_file_name(f"{task.arn} {len(task.progress.get('files', ()))}")
+
+
+def _iso(moment_ns: int) -> str:
+    """2026-11-21T20:15:00.000Z"""
+    moment = datetime.fromtimestamp(moment_ns // 1_000_000 / 1000, UTC)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment_ns // 1_000_000 % 1000:03d}Z"
+
+
+# --- Lines ---------------------------------------------------------------------------------------
+
+
+def _json_lines(items: list[ItemAt], wanted: ItemFilter | None) -> list[bytes]:
+    if wanted is None:
+        return [item_line(each.record[record.HEADER_BYTES :]) for each in items]
+    found = [item for each in items if wanted.wants(item := record.decode(each.record))]
+    return [item_line(orjson.dumps(wanted.shown(item), option=orjson.OPT_SORT_KEYS)) for item in found]
+
+
+def _ion_lines(ion: IonLines, items: list[ItemAt], wanted: ItemFilter | None) -> list[bytes]:
+    if wanted is None:
+        return [ion.line(each.record[record.HEADER_BYTES :]) for each in items]
+    found = [item for each in items if wanted.wants(item := record.decode(each.record))]
+    return [ion_text.item_line(wanted.shown(item)) for item in found]
+
+
+def _change_lines(
+    changes: list[ItemChange], table: Table, wanted: ItemFilter | None, *, with_old: bool, ion: bool
+) -> list[bytes]:
+    lines = []
+    for change in changes:
+        if change.old is None and change.new is None:
+            continue
+        images = {"NewImage": change.new, "OldImage": change.old if with_old else None}
+        items = {name: record.decode(image) for name, image in images.items() if image is not None}
+        if wanted is not None:
+            # Whoever asks for items of a kind wants to hear that one of them has gone.
+            judged = change.new if change.new is not None else change.old
+            if judged is not None and not wanted.wants(record.decode(judged)):
+                continue
+            items = {name: wanted.shown(item) for name, item in items.items()}
+        keys = key_of_row(change.row_key, table.key)
+        micros = str(change.written_ns // _MICRO)
+        if ion:
+            parts = {"Keys": ion_text.struct(keys)}
+            parts["Metadata"] = f"{{WriteTimestampMicros:{ion_text.decimal(micros)}}}"
+            parts |= {name: ion_text.struct(item) for name, item in items.items()}
+            lines.append(ion_text.change_line(parts))
+        else:
+            metadata = {"WriteTimestampMicros": {"N": micros}}
+            document = {"Metadata": metadata, "Keys": keys, **items}
+            lines.append(orjson.dumps(document) + b"\n")
+    return lines
+
+
+# --- The job -------------------------------------------------------------------------------------
+
+
+class Exporting:
+    """The exports of one database, one after another."""
+
+    def __init__(self, store: Store, catalog: Catalog, ledger: Ledger, buckets: Buckets) -> None:
+        self._store = store
+        self._catalog = catalog
+        self._ledger = ledger
+        self._buckets = buckets
+        self._run: _Run | None = None
+
+    async def step(self) -> bool:
+        """Do a bounded piece of the oldest export. False when there is none."""
+        task = next(self._ledger.running(EXPORT), None)
+        if task is None:
+            return False
+        try:
+            await self._advance(task)
+        except (BucketError, _Unreadable) as error:
+            await self.fail(task, error.code, str(error))
+        except OSError as error:
+            await self.fail(task, FAILED, str(error))
+        return True
+
+    async def _advance(self, task: Task) -> None:
+        table = self._table_of(task)
+        run = self._run
+        if run is None or run.task is not task:
+            self.close()
+            run = self._run = _Run(task, table, self._buckets, self._ledger)
+        if not run.started:
+            await run.start()
+        elif not run.read_all:
+            await run.pages(self._store, table)
+        else:
+            now_ns = self._catalog.moments.now_ns()
+            await run.write_manifests(now_ns)
+            self._run = None
+            task.progress.clear()
+            await self._ledger.end(task, "COMPLETED")
+            log.info("export %s: %d items", task.arn, task.shown.get("ItemCount", 0))
+
+    def _table_of(self, task: Task) -> Table:
+        """Raises: _Unreadable."""
+        try:
+            table = self._catalog.for_control(task.table_arn, "", "")
+        except ResourceNotFoundException:
+            raise _Unreadable("TableNotFound", "The table was deleted during the export") from None
+        if table.state.table_id != task.shown["TableId"] or table.state.status == "DELETING":
+            raise _Unreadable("TableNotFound", "The table was deleted during the export")
+        history = table.history
+        if history is None or history.enabled_ns > task.started_ns:
+            raise _Unreadable(
+                "PointInTimeRecoveryUnavailable", "Point-in-time recovery was disabled during the export"
+            )
+        first_ns = task.progress.get("from_ns", task.progress["to_ns"])
+        if first_ns // DAY_NS < history.first_day:  # a day is forgotten as a whole
+            raise _Unreadable("InvalidExportTime", "The recovery period ended during the export")
+        return table
+
+    async def fail(self, task: Task, code: str, message: str) -> None:
+        self.close()
+        self._discard_draft(task)
+        task.progress.clear()
+        await self._ledger.end(task, "FAILED", code, message)
+        log.warning("export %s has failed: %s: %s", task.arn, code, message)
+
+    def _discard_draft(self, task: Task) -> None:
+        """Throw away what a process that was killed may have left of an export that nobody goes on with."""
+        with suppress(BucketError):
+            buckets = self._buckets.opened(access_of(task.shown))
+            buckets.discard(buckets.draft(task.shown["S3Bucket"], _draft_name(task)))
+
+    def close(self) -> None:
+        run, self._run = self._run, None
+        if run is not None:
+            run.close()

@@ -1,0 +1,267 @@
+"""ImportTable's job: objects into a new table, step by step, and nothing seen before all of it is there.
+
+The table is being filled (engine/tables/catalog.py) until the last record is in: nobody reads or writes it.
+A page of records with their index entries and counters is one commit (engine/tables/loading.py), and the
+import's own progress is in the last one of each step, so after a crash the next process goes on behind a
+step that was stored. These commits are not durable, so that may be some steps back; what was stored of those
+behind it is stored again. All is on disk before the import says that it is complete.
+
+What ends an import without a table: an object that is cut off or altered, an object or bucket that cannot be
+read. What does not: records that are no items; they are counted, listed in the error log, and passed over.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from typing import Any
+
+from faradisc.engine.exchange.buckets import BucketError, access_of
+from faradisc.engine.exchange.checking import checked_item
+from faradisc.engine.exchange.compression import Damaged, Unavailable
+from faradisc.engine.exchange.desk import Places
+from faradisc.engine.exchange.error_log import ErrorLog
+from faradisc.engine.exchange.intake import Intake, Step, TooManyObjects
+from faradisc.engine.exchange.json_lines import Malformed
+from faradisc.engine.exchange.ledger import FAILED, IMPORT, Ledger, Task
+from faradisc.engine.exchange.reading import Record, Source
+from faradisc.engine.exchange.row_stencils import shortcut_into
+from faradisc.engine.tables.catalog import Catalog
+from faradisc.engine.tables.loading import LoadedRow, Novelty, Rows, load_rows, row_of
+from faradisc.engine.tables.table import Table
+from faradisc.errors import ResourceNotFoundException, ValidationException
+from faradisc.model.values.attribute import Item
+from faradisc.storage.api import Store
+
+log = logging.getLogger("faradisc.engine.exchange")
+
+FILLER = "import"
+HARD_EVERY = 4
+"""Steps of a process after which what it has loaded is made durable for the first time; then after so many
+times as many, and so on: an import gets on however often a crash comes, and a long one is held up by few of
+these. See docs/decisions/0013-commits-without-the-log.md."""
+PAGE_ROWS = 200
+"""Stored in one commit, of those that came one by one."""
+DAMAGED, GONE = "InputDamaged", "TableNotFound"
+
+
+def pages_of(
+    records: Iterable[Record | Rows],
+    table: Table,
+    refused: Callable[[int, str], None],
+    transform: Callable[[Item], Item] | None = None,
+) -> Iterator[list[LoadedRow]]:
+    """The items among records, as they are stored, some hundred at a time and not all at once: what is made
+    and stored while it is in the processor's cache takes a fifth of the time less.
+
+    `refused` is told the others' positions and reasons.
+    """
+    page: list[LoadedRow] = []
+    position = 0
+    for each in records:
+        if type(each) is Rows:
+            if page:
+                yield page
+                page = []
+            yield each
+            position += len(each)
+            continue
+        try:
+            page.append(_row(each, table, transform))
+        except ValidationException as error:
+            refused(position, str(error.message))
+        position += 1
+        if len(page) == PAGE_ROWS:
+            yield page
+            page = []
+    yield page
+
+
+def _row(record: Record | Rows, table: Table, transform: Callable[[Item], Item] | None) -> LoadedRow:
+    """What is stored of one record. Raises: ValidationException with the reason why it is no item."""
+    if type(record) is Malformed:
+        raise ValidationException(record.reason)
+    assert type(record) is dict
+    item = record.get("Item")
+    if item is None:
+        raise ValidationException("The record has no Item")
+    size = checked_item(item, table)
+    if transform is not None:
+        item = transform(item)
+        size = checked_item(item, table)
+    return row_of(table, item, size)
+
+
+class _Run:
+    """One import while this process works on it."""
+
+    def __init__(self, task: Task, table: Table, places: Places, *, is_first: bool) -> None:
+        """is_first: nothing has been loaded before this."""
+        shown, progress = task.shown, task.progress
+        self.task = task
+        self.table = table
+        self._novelty = Novelty() if is_first else None
+        self._steps = 0
+        self._hard_at = HARD_EVERY
+        self._transform = places.transform
+        place = shown["S3BucketSource"]
+        buckets = places.buckets.opened(access_of(place))
+        self.bucket: str = place["S3Bucket"]
+        self.intake = Intake(
+            buckets,
+            (self.bucket, place.get("S3KeyPrefix", "")),
+            source_of(shown),
+            table,
+            progress,
+            shortcut=shortcut_into(table) if places.transform is None else None,
+        )
+        self.errors = ErrorLog(
+            places.logs / "aws-dynamodb" / "imports" / task.id / "error",
+            progress.get("log_bytes", 0),
+            progress.get("log_lines", 0),
+        )
+
+    async def load(self, store: Store, step: Step) -> None:
+        """Store what a step brought, and with the last of it that it did."""
+        task = self.task
+
+        def refused(position: int, reason: str) -> None:
+            pointer = {"bucket": self.bucket, "key": step.key, "itemIndex": step.first + position}
+            self.errors.add({"itemS3Pointer": pointer, "importArn": task.arn, "errorMessages": [reason]})
+
+        imported = 0
+        page: list[LoadedRow] = []
+        for following in pages_of(step.records, self.table, refused, self._transform):
+            if page:
+                await load_rows(store, self.table, page, novelty=self._novelty)
+            page = following
+            imported += len(page)
+        task.progress["log_bytes"], task.progress["log_lines"] = self.errors.write()
+        shown = task.shown
+        shown["ProcessedSizeBytes"] = self.intake.bytes_read
+        shown["ProcessedItemCount"] += step.count
+        shown["ImportedItemCount"] += imported
+        shown["ErrorCount"] += step.count - imported
+        await load_rows(store, self.table, page, also=task.batch(), novelty=self._novelty)
+        self._steps += 1
+        if self._steps == self._hard_at:
+            self._hard_at *= HARD_EVERY
+            await store.harden()
+
+
+def source_of(shown: dict[str, Any]) -> Source:
+    """How the objects of an ImportTable request are to be read."""
+    options = shown.get("InputFormatOptions", {}).get("Csv", {})
+    headers = options.get("HeaderList")
+    return Source(
+        shown["InputFormat"],
+        shown.get("InputCompressionType", "NONE"),
+        options.get("Delimiter", ","),
+        tuple(headers) if headers is not None else None,
+    )
+
+
+class Importing:
+    """The imports of one database, one after another."""
+
+    def __init__(
+        self,
+        store: Store,
+        catalog: Catalog,
+        ledger: Ledger,
+        places: Places,
+        *,
+        give_way: Callable[[], Awaitable[None]],
+    ) -> None:
+        self._store = store
+        self._catalog = catalog
+        self._ledger = ledger
+        self._places = places
+        self._give_way = give_way
+        self._run: _Run | None = None
+
+    async def recover(self) -> None:
+        """Before anyone asks: take away tables whose import was never begun, and end imports whose tables are
+        complete; a crash came between two commits."""
+        begun = {task.shown["TableId"] for task in self._ledger.running(IMPORT)}
+        for table in self._catalog.being_filled(FILLER):
+            if table.state.table_id not in begun:
+                await self._catalog.delete(table, while_in_use=True)
+        for task in [each for each in self._ledger.running(IMPORT) if each.progress.get("done")]:
+            if self._table_of(task) is None and "failed" not in task.progress:
+                await self._ledger.end(task, "COMPLETED")
+
+    async def step(self) -> bool:
+        """Do a bounded piece of the oldest import. False when there is none."""
+        task = next(self._ledger.running(IMPORT), None)
+        if task is None:
+            return False
+        try:
+            await self._advance(task)
+        except Damaged as damage:
+            await self.fail(task, DAMAGED, str(damage))
+        except BucketError as error:
+            await self.fail(task, error.code, str(error))
+        except (Unavailable, TooManyObjects, OSError) as error:
+            await self.fail(task, FAILED, str(error))
+        return True
+
+    async def _advance(self, task: Task) -> None:
+        if "failed" in task.progress:  # a crash came while the table was taken away
+            await self.fail(task, *task.progress["failed"])
+            return
+        table = self._table_of(task)
+        if table is None:
+            if task.progress.get("done"):  # a crash came between the table's commit and the task's
+                await self._ledger.end(task, "COMPLETED")
+            else:
+                await self.fail(task, GONE, "The table was deleted while it was being imported")
+            return
+        run = self._run
+        if run is None or run.task is not task:
+            self.close()
+            parts = table.placement.parts
+            is_first = not any([any(await self._store.usage(part)) for part in parts])
+            run = self._run = _Run(task, table, self._places, is_first=is_first)
+        run.table = table
+        step = await run.intake.step()
+        if self._table_of(task) is not table:
+            return  # deleted while this waited for a bucket; the next step sees it
+        if step is not None:
+            await run.load(self._store, step)
+            await self._give_way()
+        elif run.intake.done:
+            await self._complete(task, table)
+
+    async def _complete(self, task: Task, table: Table) -> None:
+        await self._store.harden()  # all of its items; from here on a crash must not take any
+        await self._ledger.save(task)  # that all is done, before anyone can see and delete the table
+        await self._catalog.filled(table)
+        await self._ledger.end(task, "COMPLETED")
+        log.info("import %s: %d items", task.arn, task.shown["ImportedItemCount"])
+        self.close()
+
+    async def fail(self, task: Task, code: str, message: str) -> None:
+        """End an import that cannot go on; what it has loaded goes, and its table."""
+        self.close()
+        table = self._table_of(task)
+        if table is not None:
+            task.progress["failed"] = [code, message]
+            await self._ledger.save(task)  # why, before the table goes: afterwards nothing says it any more
+            try:
+                await self._catalog.delete(table, while_in_use=True)
+            except ResourceNotFoundException:
+                log.info("the table of import %s was deleted", task.arn)
+        await self._ledger.end(task, "FAILED", code, message)
+        log.warning("import %s has failed: %s: %s", task.arn, code, message)
+
+    def _table_of(self, task: Task) -> Table | None:
+        for table in self._catalog.being_filled(FILLER):
+            if table.state.table_id == task.shown["TableId"]:
+                return table
+        return None
+
+    def close(self) -> None:
+        run, self._run = self._run, None
+        if run is not None:
+            run.intake.close()

@@ -1,0 +1,262 @@
+"""The layout of an export in a bucket, its manifests and its checksums.
+
+    <prefix>/AWSDynamoDB/<export id>/
+        _started                    empty; shows that the bucket can be written
+        manifest-summary.json       one object: what was exported, and how
+        manifest-files.json         one line per data file: key, items, MD5 (base64), ETag
+        manifest-*.md5              the MD5 of each, base64
+        data/<name>.json.gz         of a full export
+    <prefix>/AWSDynamoDB/data/<name>.json.gz     of all incremental exports
+
+Source: new-features.md section 3; that checksum files end in .md5 and incremental exports share one data
+directory, from listings of real exports, as recalled. A reader also takes `.checksum` and hex digits.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from base64 import b32encode, b64encode
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import md5
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import orjson
+
+from faradisc.engine.exchange.buckets import Buckets, NoSuchKey, Object
+from faradisc.engine.exchange.compression import PIECE_BYTES, Damaged
+from faradisc.engine.exchange.json_lines import Malformed, lines
+
+if TYPE_CHECKING:
+    from hashlib import _Hash as HASH
+
+ROOT = "AWSDynamoDB"
+SUMMARY, FILES, STARTED = "manifest-summary.json", "manifest-files.json", "_started"
+FULL_VERSION, INCREMENTAL_VERSION = "2020-06-30", "2023-08-01"
+_CHECKSUM_SUFFIXES = (".md5", ".checksum")
+CHECKSUM_BYTES_MAX = 1024
+LINES_AT_ONCE = 1000
+"""Of a manifest, read in one step."""
+LINE_BYTES_MAX = 64 * 1024
+"""Of an unfinished line of a manifest; those that name a file have some hundred bytes, and its key 1 KB."""
+_ENDED = object()
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """One line of manifest-files.json."""
+
+    key: str
+    items: int
+    md5: str
+    """Base64."""
+    etag: str
+
+    def line(self) -> bytes:
+        document = {
+            "itemCount": self.items,
+            "md5Checksum": self.md5,
+            "etag": self.etag,
+            "dataFileS3Key": self.key,
+        }
+        return orjson.dumps(document) + b"\n"
+
+
+def export_directory(prefix: str | None, export_id: str) -> str:
+    return posixpath.join(prefix or "", ROOT, export_id)
+
+
+def data_file_name(seed: str) -> str:
+    """26 letters and digits, like those the service gives its data files."""
+    digest = md5(seed.encode(), usedforsecurity=False).digest()
+    return b32encode(digest).decode().rstrip("=").lower()
+
+
+def checksum(content: bytes) -> str:
+    return b64encode(md5(content, usedforsecurity=False).digest()).decode()
+
+
+def checksum_key(manifest: str) -> str:
+    return manifest.removesuffix(".json") + ".md5"
+
+
+class Manifests:
+    """The manifests that lie beside some objects of one bucket, read in pieces.
+
+    Whatever they say of other objects is not kept.
+    """
+
+    def __init__(self, buckets: Buckets, bucket: str, found: Sequence[Object]) -> None:
+        self._buckets = buckets
+        self._bucket = bucket
+        self._found = found
+        exports = {posixpath.dirname(each.key) for each in found if posixpath.basename(each.key) == FILES}
+        self._waiting = sorted(exports, reverse=True)
+        """Directories whose manifests are still to be read, the next one last."""
+        self._asked = set(exports)
+        self._exports = exports
+        self._file: BinaryIO | None = None
+        """The manifest being read."""
+        self._pieces: Iterator[None] = iter(())
+        self._checksums: dict[str, str | None] = dict.fromkeys(each.key for each in found)
+        """MD5 in base64 by key; None where no manifest tells it."""
+
+    def data_only(self) -> list[Object]:
+        """The objects without those that an export has beside its data."""
+        return [
+            each
+            for each in self._found
+            if posixpath.dirname(each.key) not in self._exports
+            or not _is_beside(posixpath.basename(each.key))
+        ]
+
+    def want(self, key: str) -> bool:
+        """Have the manifest read that may know an object; False when it was asked for before."""
+        directory = posixpath.dirname(key)
+        export = posixpath.dirname(directory)
+        if posixpath.basename(directory) != "data" or export in self._asked:
+            return False
+        self._asked.add(export)
+        self._waiting.append(export)
+        return True
+
+    async def read_on(self) -> bool:
+        """Read a piece of the manifests; False when nothing is left. Raises: Damaged, BucketError."""
+        if self._file is None:
+            if not self._waiting:
+                return False
+            await self._open(self._waiting.pop())
+        elif next(self._pieces, _ENDED) is _ENDED:
+            self.close()
+        return True
+
+    async def _open(self, directory: str) -> None:
+        key = posixpath.join(directory, FILES)
+        try:
+            self._file = await self._buckets.fetch(self._bucket, key)
+        except NoSuchKey:
+            return
+        said = await _checksums_beside(self._buckets, self._bucket, key)
+        self._pieces = self._read(self._file, directory, said)
+
+    def close(self) -> None:
+        file, self._file = self._file, None
+        if file is not None:
+            file.close()
+
+    async def fetch(self, key: str) -> BinaryIO:
+        """The object as a file; where a manifest knows it, one that is held against that while it is read.
+
+        Raises: BucketError.
+        """
+        expected = self._checksums.get(key)
+        file = await self._buckets.fetch(self._bucket, key)
+        return file if expected is None else Summed(file, expected)  # type: ignore[return-value]
+
+    def _read(self, file: BinaryIO, directory: str, said: list[str]) -> Iterator[None]:
+        """In pieces: first the checksum, then what the lines say. Raises: Damaged when the manifest is."""
+        key = posixpath.join(directory, FILES)
+        digest = md5(usedforsecurity=False)
+        while piece := file.read(PIECE_BYTES):
+            digest.update(piece)
+            yield
+        _check(key, digest, said)
+        file.seek(0)
+        pieces = iter(lambda: file.read(PIECE_BYTES), b"")
+        for count, line in enumerate(lines(pieces, limit=LINE_BYTES_MAX, keep_empty=True), start=1):
+            self._note(directory, line, key)
+            if not count % LINES_AT_ONCE:
+                yield
+
+    def _note(self, directory: str, line: bytes | Malformed | None, key: str) -> None:
+        """What a line of a manifest says. Raises: Damaged."""
+        if line is None:
+            return
+        if isinstance(line, Malformed):
+            raise Damaged(f"{key}: a line of it names no data file: {line.reason}")
+        data_file = _data_file(line, key)
+        if data_file.key in self._checksums:
+            self._checksums[data_file.key] = data_file.md5
+        # An export that was copied elsewhere keeps the names of its files.
+        moved = posixpath.join(directory, "data", posixpath.basename(data_file.key))
+        if moved in self._checksums and self._checksums[moved] is None:
+            self._checksums[moved] = data_file.md5
+
+
+class Summed:
+    """A file to read to its end, where its MD5 must be the expected one."""
+
+    def __init__(self, file: BinaryIO, expected: str) -> None:
+        self._file = file
+        self._expected = expected
+        self._digest = md5(usedforsecurity=False)
+
+    def read(self, size: int = -1) -> bytes:
+        """Raises: Damaged at the end."""
+        content = self._file.read(size)
+        if content:
+            self._digest.update(content)
+            return content
+        found = b64encode(self._digest.digest()).decode()
+        if found != self._expected:
+            raise Damaged(f"its MD5 is {found}, the manifest says {self._expected}")
+        return b""
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _is_beside(name: str) -> bool:
+    return name in (SUMMARY, FILES, STARTED) or name.endswith(_CHECKSUM_SUFFIXES)
+
+
+def data_files(content: bytes, key: str) -> list[DataFile]:
+    """The lines of a manifest-files.json. Raises: Damaged."""
+    return [_data_file(line, key) for line in content.splitlines()]
+
+
+def _data_file(line: bytes, key: str) -> DataFile:
+    try:
+        each: dict[str, Any] = orjson.loads(line)
+        return DataFile(
+            str(each["dataFileS3Key"]),
+            int(each["itemCount"]),
+            str(each["md5Checksum"]),
+            str(each.get("etag", "")),
+        )
+    except (ValueError, KeyError, TypeError) as error:
+        raise Damaged(f"{key}: a line of it names no data file: {error}") from None
+
+
+async def read_checked(buckets: Buckets, bucket: str, key: str) -> bytes | None:
+    """A manifest, held against the checksum beside it; None when there is none. Raises: Damaged."""
+    content = await _read(buckets, bucket, key)
+    if content is not None:
+        said = await _checksums_beside(buckets, bucket, key)
+        _check(key, md5(content, usedforsecurity=False), said)
+    return content
+
+
+async def _checksums_beside(buckets: Buckets, bucket: str, key: str) -> list[str]:
+    said = []
+    for suffix in _CHECKSUM_SUFFIXES:
+        expected = await _read(buckets, bucket, key.removesuffix(".json") + suffix, CHECKSUM_BYTES_MAX)
+        if expected is not None:
+            said.append(expected.decode("ascii", "replace").strip())
+    return said
+
+
+def _check(key: str, digest: HASH, said: list[str]) -> None:
+    """Hold the digest of a manifest against the checksums beside it. Raises: Damaged."""
+    for each in said:
+        if each not in (b64encode(digest.digest()).decode(), digest.hexdigest()):
+            raise Damaged(f"{key}: its MD5 is not the one beside it, {each}")
+
+
+async def _read(buckets: Buckets, bucket: str, key: str, size: int = -1) -> bytes | None:
+    try:
+        file = await buckets.fetch(bucket, key)
+    except NoSuchKey:
+        return None
+    with file:
+        return file.read(size)

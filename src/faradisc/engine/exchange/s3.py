@@ -1,0 +1,189 @@
+"""Buckets of an S3 endpoint: Amazon's, or any other that speaks its protocol. Needs boto3, an extra.
+
+Objects pass through local files, one at a time, fetched whole before they are read and uploaded when they are
+complete; so what was cut off on its way is found by its length before any of it is used. The database's
+thread never waits for the network: every call runs in a thread.
+
+Credentials and region are found as every AWS tool finds them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, TypeVar
+
+from faradisc.engine.exchange.buckets import (
+    Access,
+    AccessDenied,
+    BucketError,
+    BucketFailed,
+    Buckets,
+    Draft,
+    InvalidKey,
+    Listing,
+    NoSuchBucket,
+    NoSuchKey,
+    Object,
+)
+from faradisc.engine.exchange.desk import Places
+
+T = TypeVar("T")
+AWS = "aws"
+_ALGORITHMS = {"AES256": "AES256", "KMS": "aws:kms"}
+_CODES: dict[str, type[BucketError]] = {
+    "NoSuchBucket": NoSuchBucket,
+    "NoSuchKey": NoSuchKey,
+    "404": NoSuchKey,
+    "AccessDenied": AccessDenied,
+    "403": AccessDenied,
+    "KeyTooLongError": InvalidKey,
+}
+
+
+def endpoint(url: str, logs: Path | None) -> Places:
+    """url: of the endpoint, or `aws`. Without a place for logs they lie in a directory of their own."""
+    return Places(S3Buckets(url), logs or Path(tempfile.mkdtemp(prefix="faradisc-logs-")))
+
+
+class _Connection:
+    """A client, made when first needed, and shared by all uses of an endpoint."""
+
+    def __init__(self, url: str | None, options: dict[str, Any]) -> None:
+        self._url = url
+        self._options = options
+        self._made: Any = None
+
+    @property
+    def client(self) -> Any:
+        """Raises: BucketFailed when boto3 is not installed."""
+        if self._made is None:
+            try:
+                import boto3  # noqa: PLC0415 - an extra, and slow to import
+            except ImportError:
+                raise BucketFailed("S3 needs a library: pip install 'faradisc[exchange]'") from None
+            from botocore.config import Config  # noqa: PLC0415
+
+            # Checksums in trailers, which newer clients send unasked, are not understood by every S3.
+            config = Config(
+                request_checksum_calculation="when_required",
+                response_checksum_validation="when_required",
+                s3={"addressing_style": "path"} if self._url is not None else {},
+            )
+            self._made = boto3.client("s3", endpoint_url=self._url, config=config, **self._options)
+        return self._made
+
+
+class _S3Listing:
+    def __init__(self, connection: _Connection, asked: dict[str, str]) -> None:
+        self._connection = connection
+        self._asked = asked
+        self._answers: Iterator[dict[str, Any]] | None = None
+
+    async def page(self) -> list[Object] | None:
+        def listed() -> list[Object] | None:
+            if self._answers is None:
+                paginator = self._connection.client.get_paginator("list_objects_v2")
+                self._answers = iter(paginator.paginate(**self._asked))
+            answer = next(self._answers, None)
+            if answer is None:
+                return None
+            return [Object(each["Key"], each["Size"]) for each in answer.get("Contents", ())]
+
+        return await _in_thread(listed)
+
+
+class S3Buckets:
+    encrypts = True
+
+    def __init__(self, url: str, *, options: dict[str, Any] | None = None) -> None:
+        """url: of the endpoint, or `aws`; options: further ones of boto3's client."""
+        self._connection = _Connection(None if url == AWS else url, options or {})
+        self._reading: dict[str, str] = {}
+        """Parameters of every request."""
+        self._writing: dict[str, str] = {}
+        """Further ones of requests that write objects."""
+
+    def opened(self, access: Access) -> Buckets:
+        opened = S3Buckets("")
+        opened._connection = self._connection
+        if access.owner is not None:
+            opened._reading["ExpectedBucketOwner"] = access.owner
+        if access.sse_algorithm is not None:
+            opened._writing["ServerSideEncryption"] = _ALGORITHMS[access.sse_algorithm]
+        if access.sse_key is not None:
+            opened._writing["SSEKMSKeyId"] = access.sse_key
+        return opened
+
+    @property
+    def _client(self) -> Any:
+        return self._connection.client
+
+    def objects(self, bucket: str, prefix: str) -> Listing:
+        return _S3Listing(self._connection, {"Bucket": bucket, "Prefix": prefix, **self._reading})
+
+    async def fetch(self, bucket: str, key: str) -> BinaryIO:
+        def fetched() -> BinaryIO:
+            file = _temporary()
+            try:
+                self._client.download_fileobj(bucket, key, file, ExtraArgs=self._reading)
+                file.seek(0)
+            except BaseException:
+                file.close()
+                raise
+            return file
+
+        return await _in_thread(fetched)
+
+    def draft(self, bucket: str, name: str) -> Draft:
+        return Draft(_temporary(), durable=False)
+
+    def discard(self, draft: Draft) -> None:
+        draft.file.close()
+
+    async def store(self, bucket: str, key: str, draft: Draft) -> str:
+        def stored() -> str:
+            with draft.file as file:
+                draft.finish()
+                file.seek(0)
+                # `upload_fileobj` closes what it is given, and sends large files in parts.
+                self._client.upload_fileobj(file, bucket, key, ExtraArgs={**self._reading, **self._writing})
+            tag: str = self._client.head_object(Bucket=bucket, Key=key, **self._reading)["ETag"]
+            return tag.strip('"')
+
+        return await _in_thread(stored)
+
+    async def put(self, bucket: str, key: str, content: bytes) -> str:
+        def put() -> str:
+            more = {**self._reading, **self._writing}
+            tag: str = self._client.put_object(Bucket=bucket, Key=key, Body=content, **more)["ETag"]
+            return tag.strip('"')
+
+        return await _in_thread(put)
+
+    async def remove(self, bucket: str, key: str) -> None:
+        await _in_thread(lambda: self._client.delete_object(Bucket=bucket, Key=key, **self._reading))
+
+
+def _temporary() -> BinaryIO:
+    return tempfile.TemporaryFile(prefix="faradisc-")
+
+
+async def _in_thread(call: Callable[[], T]) -> T:
+    """The outcome of a call that may wait for the network. Raises: BucketError."""
+    return await asyncio.to_thread(_translated, call)
+
+
+def _translated(call: Callable[[], T]) -> T:
+    from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - slow to import
+
+    try:
+        return call()
+    except ClientError as error:
+        told = error.response.get("Error", {})
+        kind = _CODES.get(told.get("Code", ""), BucketFailed)
+        raise kind(told.get("Message") or str(error)) from error
+    except (BotoCoreError, OSError) as error:
+        raise BucketFailed(str(error)) from error

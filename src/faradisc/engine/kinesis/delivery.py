@@ -1,0 +1,214 @@
+"""The background job that delivers what was captured.
+
+Each slot's log is delivered by itself, oldest entries first, a request at a time. What was taken is
+trimmed from the log, so the log is the memory of what is still to be done: after a crash, trimmed entries
+may come back and be delivered again. The service promises neither order nor uniqueness here, and retries
+for 24 hours (streams.md section 7); so does this.
+
+A request that the endpoint refuses is sent again in halves, until the record that it will never take
+stands alone; that one is logged and passed over. A table's deletion ends the delivery.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any
+
+from faradisc.clock import Clock, Entropy
+from faradisc.engine.kinesis.destinations import parse_arn
+from faradisc.engine.kinesis.document import document, partition_key
+from faradisc.engine.kinesis.sender import Outgoing, Refused, Sender
+from faradisc.engine.streams.capture import read_entry
+from faradisc.engine.tables.catalog import Catalog
+from faradisc.engine.tables.table import Table, TableState
+from faradisc.errors import ApiError
+from faradisc.limits import STREAM_RETENTION_S
+from faradisc.model.codec.keyspace import parts_of
+from faradisc.storage.api import Part, Store
+
+log = logging.getLogger("faradisc.engine.kinesis")
+
+REQUEST_BYTES_MAX = 5 * 1024 * 1024
+"""Of one PutRecords."""
+READ_MAX = 100
+"""Entries read from a log at a time; each may hold two images of 400 KB."""
+
+_PAUSE_S = 0.5
+_PAUSE_S_MAX = 60.0
+
+
+@dataclass(slots=True)
+class _Flow:
+    """One slot's delivery."""
+
+    part: Part
+    sent: Future[list[int]] | None = None
+    sequences: tuple[int, ...] = ()
+    """Of the entries in the request under way."""
+    at_most: int = READ_MAX
+    failures: int = 0
+    due_ns: int = 0
+    trouble: str = ""
+
+
+class KinesisDelivery:
+    def __init__(
+        self, store: Store, catalog: Catalog, clock: Clock, entropy: Entropy, sender: Sender | None
+    ) -> None:
+        """sender: None where no endpoint is configured. Then what is captured waits for its 24 hours."""
+        self._store = store
+        self._catalog = catalog
+        self._clock = clock
+        self._entropy = entropy
+        self._sender = sender
+        self._flows: dict[Part, _Flow] = {}
+
+    async def step(self) -> bool:
+        """Collect what was sent, and send what is due. False when there was nothing to do."""
+        busy = False
+        known: set[Part] = set()
+        for table, destination in list(self._destinations()):
+            parts = parts_of(destination["resource"], table.state.slots)
+            known.update(parts)
+            empty = True
+            for part in parts:
+                flow = self._flows.setdefault(part, _Flow(part))
+                did, has_more = await self._flow_step(table, destination, flow)
+                busy = did or busy
+                empty = empty and not has_more
+            ended_ns = destination["changed_ns"] + self._catalog.transition_ns
+            if empty and not destination["enabled"] and self._clock.now_ns() >= ended_ns:
+                busy = await self._finish(table, destination) or busy
+        for part in self._flows.keys() - known:
+            del self._flows[part]
+        return busy
+
+    @property
+    def can_deliver(self) -> bool:
+        return self._sender is not None
+
+    def trouble(self, resource: int | None, slots: int) -> str:
+        """Why deliveries fail at the moment; empty when they do not."""
+        if resource is None:
+            return ""
+        flows = [self._flows.get(part) for part in parts_of(resource, slots)]
+        return next((flow.trouble for flow in flows if flow is not None and flow.trouble), "")
+
+    def close(self) -> None:
+        if self._sender is not None:
+            self._sender.close()
+
+    def _destinations(self) -> Iterator[tuple[Table, dict[str, Any]]]:
+        for table in self._catalog.tended.captured():
+            for destination in table.state.kinesis:
+                if destination["resource"] is not None:
+                    yield table, destination
+
+    async def _flow_step(self, table: Table, destination: dict[str, Any], flow: _Flow) -> tuple[bool, bool]:
+        """(whether anything was done, whether something is still to be delivered)."""
+        collected = False
+        if flow.sent is not None:
+            if not flow.sent.done():
+                return False, True
+            await self._collect(flow, flow.sent)
+            collected = True
+        now_ns = self._clock.now_ns()
+        if now_ns < flow.due_ns:
+            return collected, True
+        entries = await self._store.log(flow.part, 0, flow.at_most)
+        if not entries:
+            return collected, False
+        oldest_us = (now_ns // 1_000_000_000 - STREAM_RETENTION_S) * 1_000_000
+        region, stream = parse_arn(destination["arn"])
+        records: list[Outgoing] = []
+        sequences: list[int] = []
+        size = 0
+        too_old = 0
+        for sequence, entry in entries:
+            captured = read_entry(entry, table.key)
+            if captured.at_us < oldest_us:
+                too_old = sequence
+                continue
+            data = document(
+                captured,
+                table=table.name,
+                region=table.state.region,
+                precision=destination["precision"],
+                entropy=self._entropy,
+            )
+            size += len(data)
+            if records and size > REQUEST_BYTES_MAX:
+                break
+            records.append(Outgoing(partition_key(captured), data))
+            sequences.append(sequence)
+        if too_old:
+            log.error("%s: records were given up, 24 hours after they were captured", table.name)
+            await self._store.trim(flow.part, too_old + 1)
+        if self._sender is None:
+            flow.due_ns = now_ns + int(_PAUSE_S_MAX * 1e9)
+            return collected or too_old > 0, True
+        if records:
+            flow.sequences = tuple(sequences)
+            flow.sent = self._sender.send(region, stream, records)
+        return True, True
+
+    async def _collect(self, flow: _Flow, sent: Future[list[int]]) -> None:
+        """What became of the request under way: trim what was taken, or say when to try again.
+
+        Only a run of entries from the oldest on can be trimmed. What was taken behind a record that was
+        not is sent again with it.
+        """
+        flow.sent = None
+        error = sent.exception()
+        if isinstance(error, Refused) and len(flow.sequences) == 1:
+            log.error("a record is passed over: %s", error)
+            taken = 1
+        elif error is not None:
+            flow.at_most = max(len(flow.sequences) // 2, 1) if isinstance(error, Refused) else flow.at_most
+            self._failed(flow, f"{type(error).__name__}: {error}", pause=not isinstance(error, Refused))
+            return
+        else:
+            missed = sent.result()
+            taken = min(missed) if missed else len(flow.sequences)
+            if missed:
+                if len(missed) < len(flow.sequences):
+                    flow.failures = 0  # it takes some: the next ones after the shortest pause
+                self._failed(flow, f"{len(missed)} of {len(flow.sequences)} records were not taken")
+        if taken:
+            await self._store.trim(flow.part, flow.sequences[taken - 1] + 1)
+        if taken == len(flow.sequences):
+            flow.failures, flow.due_ns, flow.trouble = 0, 0, ""
+            flow.at_most = min(2 * flow.at_most, READ_MAX)
+
+    def _failed(self, flow: _Flow, text: str, *, pause: bool = True) -> None:
+        if text != flow.trouble:
+            log.warning("delivery to Kinesis failed: %s", text)
+        flow.trouble = text
+        if pause:
+            pause_s = min(_PAUSE_S * 2 ** min(flow.failures, 30), _PAUSE_S_MAX)
+            flow.due_ns = self._clock.now_ns() + int(pause_s * 1e9)
+            flow.failures += 1
+
+    async def _finish(self, table: Table, destination: dict[str, Any]) -> bool:
+        """A destination that was switched off has got everything: forget its log.
+
+        The log first: nothing is captured any more, and a crash in between leaves nothing unowned behind.
+        """
+        resource = destination["resource"]
+        for part in parts_of(resource, table.state.slots):
+            await self._store.clear(part)
+
+        def change(state: TableState) -> bool:
+            for each in state.kinesis:
+                if each["resource"] == resource and not each["enabled"]:
+                    each["resource"] = None
+            return False
+
+        try:
+            await self._catalog.update(table, change, while_in_use=True)
+        except ApiError:
+            return False  # the table has gone, or is being changed: the next step sees
+        return True

@@ -1,0 +1,166 @@
+"""Reading a stream: where an iterator begins, and the records of one answer.
+
+A place in a shard is the log sequence behind which reading goes on. Entries that end a shard are passed
+over like records that nobody sees, so places move over them.
+
+Sources: streams.md sections 1 and 4; errors.md section 9. Texts that are not captured are ours.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from faradisc.engine.streams.records import show
+from faradisc.engine.streams.registry import Streams
+from faradisc.engine.streams.shards import Shard, place_of, sequence_number
+from faradisc.engine.streams.stream import Stream
+from faradisc.errors import ResourceNotFoundException, TrimmedDataAccessException, ValidationException
+from faradisc.limits import STREAM_PAGE_BYTES_MAX
+from faradisc.storage.api import Part
+
+_ARN = re.compile(
+    r"arn:aws[a-z-]*:dynamodb:([a-z0-9-]+):([0-9]{12}):table/([A-Za-z0-9_.-]+)/stream/([0-9T:.-]+)"
+)
+_FIRST_READ_ENTRIES = 16
+"""Entries read before anything is known of their size; each may hold two images of 400 KB."""
+
+
+def parse_arn(arn: str) -> tuple[str, str, str, str]:
+    """Region, account, table name and label. Raises ValidationException."""
+    match = _ARN.fullmatch(arn)
+    if match is None:
+        raise ValidationException(f"Invalid StreamArn: {arn}")
+    region, account, table_name, label = match.groups()
+    return region, account, table_name, label
+
+
+def not_found(arn: str) -> ResourceNotFoundException:
+    return ResourceNotFoundException(f"Requested resource not found: Stream: {arn} not found")
+
+
+def shard_named(shards: Sequence[Shard], shard_id: str, arn: str) -> Shard:
+    """Raises ResourceNotFoundException."""
+    for shard in shards:
+        if shard.id == shard_id:
+            return shard
+    raise ResourceNotFoundException(
+        f"Requested resource not found: Shard: {shard_id} in Stream: {arn} not found"
+    )
+
+
+# --- Where an iterator begins --------------------------------------------------------------------
+
+
+async def starting_place(streams: Streams, stream: Stream, shard: Shard, request: Mapping[str, Any]) -> int:
+    """The place that a GetShardIterator request asks for. Requires: the stream's lock held.
+
+    Raises: ValidationException, TrimmedDataAccessException.
+    """
+    kind = request["ShardIteratorType"]
+    _check_members(kind, request)
+    part = stream.parts[shard.slot]
+    last = shard.last if shard.last is not None else (await streams.last_sequences((part,)))[0]
+    if kind == "LATEST":
+        return last
+    oldest = max(shard.first, await streams.oldest_sequence(part))
+    if kind == "TRIM_HORIZON":
+        return min(oldest - 1, last)
+    if kind == "AT_TIMESTAMP":
+        at_ms = round(request["Timestamp"] * 1000)
+        if at_ms > streams.clock.now_ns() // 1_000_000:
+            raise ValidationException("Timestamp must not be in the future")
+        return await streams.first_created_from(part, at_ms, min(oldest, last + 1), last) - 1
+    place = place_of(request["SequenceNumber"])
+    if place is None or place[0] != shard.slot or not shard.first <= place[1] <= last + (shard.last is None):
+        raise ValidationException("Invalid SequenceNumber")
+    after = place[1] - 1 if kind == "AT_SEQUENCE_NUMBER" else place[1]
+    if after + 1 < oldest:
+        raise TrimmedDataAccessException
+    return after
+
+
+def _check_members(kind: str, request: Mapping[str, Any]) -> None:
+    """Each type of iterator takes its own member, and no other. Raises ValidationException."""
+    wanted = {
+        "AT_SEQUENCE_NUMBER": "SequenceNumber",
+        "AFTER_SEQUENCE_NUMBER": "SequenceNumber",
+        "AT_TIMESTAMP": "Timestamp",
+    }.get(kind)
+    for member in ("SequenceNumber", "Timestamp"):
+        if member == wanted and member not in request:
+            raise ValidationException(f"{member} must be specified when ShardIteratorType is {kind}")
+        if member != wanted and member in request:
+            raise ValidationException(f"{member} must not be specified when ShardIteratorType is {kind}")
+
+
+# --- Records -------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class RecordsPage:
+    records: list[dict[str, Any]]
+    after: int
+    """The place behind the last entry that was looked at."""
+    at_end: bool
+    """The shard is closed, and everything in it was read."""
+    size_bytes: int
+    """As stream records are measured, each with its images."""
+
+
+async def read_records(streams: Streams, stream: Stream, shard: Shard, after: int, limit: int) -> RecordsPage:
+    """Up to `limit` records and 1 MB behind a place. Requires: the stream's lock held.
+
+    Raises TrimmedDataAccessException.
+    """
+    part = stream.parts[shard.slot]
+    state = stream.state
+    records: list[dict[str, Any]] = []
+    size = 0
+    wanted = min(limit, _FIRST_READ_ENTRIES)
+    while wanted > 0 and not _at_end(shard, after):
+        entries = await _entries(streams, part, after, wanted)
+        for sequence, entry in entries:
+            if shard.last is not None and sequence > shard.last:
+                break
+            number = sequence_number(shard.slot, sequence)
+            shown = show(
+                entry,
+                number,
+                stream=stream.arn,
+                view_type=state.view_type,
+                region=state.region,
+                key=stream.key,
+            )
+            if shown is not None:
+                if records and size + shown.size_bytes > STREAM_PAGE_BYTES_MAX:
+                    return RecordsPage(records, after, False, size)
+                records.append(shown.record)
+                size += shown.size_bytes
+            after = sequence
+        if len(entries) < wanted:
+            break
+        # As many as are likely to fit into what is left.
+        mean = size // max(len(records), 1) + 1
+        wanted = min(limit - len(records), (STREAM_PAGE_BYTES_MAX - size) // mean + 1)
+    return RecordsPage(records, after, _at_end(shard, after), size)
+
+
+def _at_end(shard: Shard, after: int) -> bool:
+    """The entry behind the last record of a closed shard, if there is one, is no record."""
+    return shard.last is not None and after >= shard.last
+
+
+async def _entries(streams: Streams, part: Part, after: int, limit: int) -> list[tuple[int, bytes]]:
+    """The next entries behind a place. Raises TrimmedDataAccessException when some are gone."""
+    entries = await streams.store.log(part, after, limit)
+    if not entries:
+        (last,) = await streams.last_sequences((part,))
+        if last <= after:
+            return []
+        entries = await streams.store.log(part, after, limit)  # written meanwhile, or gone
+    if not entries or entries[0][0] != after + 1:
+        raise TrimmedDataAccessException
+    return entries

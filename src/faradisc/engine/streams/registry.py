@@ -1,0 +1,280 @@
+"""All streams of a database: found by name, rolled, trimmed and forgotten on the clock.
+
+The streams' part of the store (resource 0) has a row per stream: its resource number, and its state as
+JSON. All of it is held in memory too. Switching a stream on or off happens in the commit of its table's
+row, so the catalog writes those rows (`batch_for`, `put`); everything later is done here, by a step of
+the background work, or by whoever reads a stream before that step has run.
+
+A roll is two commits: the entries that end the open shards, then the row that says where they ended.
+Readers take the stream's lock, so none sees the time between; entries that a crash left without a row
+end nothing and are passed over.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import orjson
+
+from faradisc.clock import Clock, Entropy
+from faradisc.engine.streams.records import Recorder, created_ms, shard_end
+from faradisc.engine.streams.shards import Generation, Shard, shards_of
+from faradisc.engine.streams.stream import RETENTION_NS, Stream, StreamState, label_of
+from faradisc.errors import InternalServerError
+from faradisc.limits import SHARD_LIFETIME_S
+from faradisc.model.codec.keyspace import STREAMS_PART
+from faradisc.storage.api import Batch, Conflict, Part, Store
+
+Name = tuple[str, str, str]
+"""Namespace, table name, label."""
+
+_NEVER_NS = 1 << 63
+
+
+@dataclass(frozen=True, slots=True)
+class StreamedTable:
+    """What a stream has to know of its table."""
+
+    namespace: str
+    name: str
+    region: str
+    account: str
+    slots: int
+    key_schema: list[tuple[str, str]]
+    types: dict[str, Any]
+
+
+class Streams:
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        entropy: Entropy,
+        *,
+        transition_ns: int,
+        shard_lifetime_s: float = SHARD_LIFETIME_S,
+    ) -> None:
+        self.store = store
+        self.clock = clock
+        self.transition_ns = transition_ns
+        self._entropy = entropy
+        self._lifetime_ns = int(shard_lifetime_s * 1_000_000_000)
+        self._streams: dict[int, Stream] = {}
+        self._names: dict[Name, Stream] = {}
+        self._due_ns = 0
+        """Nothing has to be done before this."""
+
+    async def load(self) -> None:
+        """Read every stream."""
+        low: bytes | None = b""
+        while low is not None:
+            rows = await self.store.range(STREAMS_PART, low, None, limit=1000)
+            for _, (_, payload) in rows:
+                self.put(StreamState.from_json(orjson.loads(payload)))
+            low = rows[-1][0] + b"\x00" if rows else None
+
+    # --- Finding ---
+
+    def find(self, namespace: str, table_name: str, label: str) -> Stream | None:
+        stream = self._names.get((namespace, table_name, label))
+        return None if stream is None or stream.is_gone(self.clock.now_ns()) else stream
+
+    def listed(self, namespace: str, table_name: str | None) -> list[Stream]:
+        """The streams of a namespace, or of a table and of its predecessors of the same name, by ARN."""
+        now_ns = self.clock.now_ns()
+        found = [
+            stream
+            for (space, name, _), stream in self._names.items()
+            if space == namespace and table_name in (None, name) and not stream.is_gone(now_ns)
+        ]
+        return sorted(found, key=lambda stream: stream.arn)
+
+    def recorder(self, resource: int) -> Recorder:
+        stream = self._streams[resource]
+        return Recorder(stream.parts, stream.state.view_type, self.clock)
+
+    # --- On and off ---
+
+    def beginning(self, table: StreamedTable, resource: int, view_type: str) -> StreamState:
+        """The state of a new stream of a table, under a label that is free."""
+        now_ns = self.clock.now_ns()
+        labelled_ns = now_ns
+        while (table.namespace, table.name, label_of(labelled_ns)) in self._names:
+            labelled_ns += 1_000_000
+        return StreamState(
+            resource=resource,
+            slots=table.slots,
+            namespace=table.namespace,
+            table_name=table.name,
+            region=table.region,
+            account=table.account,
+            label=label_of(labelled_ns),
+            view_type=view_type,
+            key_schema=table.key_schema,
+            types=table.types,
+            secret=self._entropy.token_bytes(16).hex(),
+            created_ns=now_ns,
+            generations=[Generation(now_ns, (1,) * table.slots)],
+        )
+
+    def ending(self, stream: Stream) -> StreamState:
+        """The state of a stream that is switched off now. Requires: the stream's lock held."""
+        return replace(stream.state, ended_ns=self.clock.now_ns())
+
+    def stream(self, resource: int) -> Stream:
+        return self._streams[resource]
+
+    async def batch_for(self, state: StreamState) -> Batch:
+        """What makes a state the stored one."""
+        key = state.resource.to_bytes(4, "big")
+        (row,) = await self.store.get(STREAMS_PART, (key,), for_update=True)
+        check = (key, row[0] if row is not None else 0)
+        return Batch(STREAMS_PART, checks=[check], puts=[(key, orjson.dumps(state.to_json()))])
+
+    def put(self, state: StreamState) -> None:
+        """Make a state the one in memory."""
+        stream = self._streams.get(state.resource)
+        if stream is None:
+            stream = self._streams[state.resource] = Stream(state)
+            self._names[(state.namespace, state.table_name, state.label)] = stream
+        stream.state = state
+        self._due_ns = 0
+
+    def take_back(self, resource: int, state: StreamState | None) -> None:
+        """Undo a `put`: back to an earlier state, or to nothing."""
+        if state is not None:
+            self.put(state)
+        elif resource in self._streams:
+            self._remove(self._streams[resource])
+
+    def state_of(self, resource: int) -> StreamState | None:
+        stream = self._streams.get(resource)
+        return stream.state if stream is not None else None
+
+    def _remove(self, stream: Stream) -> None:
+        state = stream.state
+        self._streams.pop(state.resource, None)
+        self._names.pop((state.namespace, state.table_name, state.label), None)
+
+    def drop_all(self) -> tuple[Batch, Batch, list[Part]]:
+        """Forget every stream at once: what ends them long ago, what forgets them, and the parts to clear
+        between both."""
+        streams, self._streams, self._names = list(self._streams.values()), {}, {}
+        ended = [(each.row_key, orjson.dumps(replace(each.state, ended_ns=0).to_json())) for each in streams]
+        return (
+            Batch(STREAMS_PART, puts=ended),
+            Batch(STREAMS_PART, deletes=[stream.row_key for stream in streams]),
+            [part for stream in streams for part in stream.parts],
+        )
+
+    # --- What readers ask ---
+
+    async def shards(self, stream: Stream) -> list[Shard]:
+        """The shards as they are now, sorted by id. Requires: the stream's lock held."""
+        await self._roll(stream)
+        ends = await self.last_sequences(stream.parts) if stream.state.ended_ns is not None else None
+        return shards_of(stream.state.generations, stream.state.label, ends)
+
+    async def last_sequences(self, parts: tuple[Part, ...]) -> list[int]:
+        """The newest log sequence of each part, 0 where nothing was ever written."""
+        answer = await self.store.commit([Batch(part) for part in parts])
+        assert not isinstance(answer, Conflict), "nothing was checked"
+        return answer
+
+    async def oldest_sequence(self, part: Part) -> int:
+        """The log sequence of the oldest entry that is still there, or that will come next."""
+        (last,) = await self.last_sequences((part,))  # first, or what is written in between would be missed
+        oldest = await self.store.log(part, 0, 1)
+        return oldest[0][0] if oldest else last + 1
+
+    async def first_created_from(self, part: Part, at_ms: int, low: int, high: int) -> int:
+        """The first log sequence in low..high whose entry was made at `at_ms` or later; high + 1 if none.
+
+        O(log n) reads of one entry each.
+        """
+        while low <= high:
+            middle = (low + high) // 2
+            found = await self.store.log(part, middle - 1, 1)
+            if found and created_ms(found[0][1]) < at_ms:
+                low = found[0][0] + 1
+            else:
+                high = middle - 1
+        return low
+
+    # --- What the clock asks ---
+
+    async def step(self) -> bool:
+        """Do what is due for one stream: roll, trim, forget. False when nothing is."""
+        now_ns = self.clock.now_ns()
+        if now_ns < self._due_ns:
+            return False
+        earliest_ns = _NEVER_NS
+        for stream in list(self._streams.values()):
+            due_ns = stream.due_ns(self._lifetime_ns)
+            if due_ns <= now_ns:
+                await self._tend(stream, now_ns)
+                return True
+            earliest_ns = min(earliest_ns, due_ns)
+        self._due_ns = earliest_ns
+        return False
+
+    async def _tend(self, stream: Stream, now_ns: int) -> None:
+        if stream.is_gone(now_ns):
+            self._remove(stream)
+            for part in stream.parts:
+                await self.store.clear(part)
+            await self.store.commit([Batch(STREAMS_PART, deletes=[stream.row_key])])
+            return
+        async with stream.rolling:
+            await self._roll(stream)
+            await self._forget_generations(stream, now_ns)
+            if stream.trim_due_ns <= now_ns:
+                stream.trim_due_ns = await self._trim(stream, now_ns)
+
+    async def _roll(self, stream: Stream) -> bool:
+        """Close the open shards and open their children, if it is time. Requires: the lock held."""
+        state = stream.state
+        now_ns = self.clock.now_ns()
+        open_ = state.generations[-1]
+        if state.ended_ns is not None or now_ns < open_.began_ns + self._lifetime_ns:
+            return False
+        ended = await self.store.commit([Batch(part, log=[shard_end(now_ns)]) for part in stream.parts])
+        assert not isinstance(ended, Conflict), "nothing was checked"
+        # Ids tell generations apart by milliseconds.
+        began_ns = max(now_ns, open_.began_ns + 1_000_000)
+        child = Generation(began_ns, tuple(last + 1 for last in ended), open_.began_ns)
+        await self._store(stream, replace(state, generations=[*state.generations, child]))
+        return True
+
+    async def _forget_generations(self, stream: Stream, now_ns: int) -> None:
+        """Forget the shards that closed 24 hours ago: all their records are trimmed. Requires: the lock."""
+        kept = stream.state.generations
+        while len(kept) > 1 and kept[1].began_ns + RETENTION_NS <= now_ns:
+            kept = kept[1:]
+        if len(kept) < len(stream.state.generations):
+            await self._store(stream, replace(stream.state, generations=kept))
+
+    async def _store(self, stream: Stream, state: StreamState) -> None:
+        if isinstance(await self.store.commit([await self.batch_for(state)]), Conflict):
+            raise InternalServerError  # another process owns the stream; none does on an embedded store
+        stream.state = state
+        self._due_ns = 0
+
+    async def _trim(self, stream: Stream, now_ns: int) -> int:
+        """Forget the records that are too old; the answer is when the next one will be."""
+        keep_from_ms = (now_ns - RETENTION_NS) // 1_000_000 + 1
+        due_ns = now_ns + RETENTION_NS
+        for part in stream.parts:
+            oldest = await self.store.log(part, 0, 1)
+            if not oldest:
+                continue
+            sequence, entry = oldest[0]
+            if created_ms(entry) < keep_from_ms:
+                (last,) = await self.last_sequences((part,))
+                kept = await self.first_created_from(part, keep_from_ms, sequence, last)
+                await self.store.trim(part, kept)
+                oldest = await self.store.log(part, kept - 1, 1)
+            if oldest:
+                due_ns = min(due_ns, created_ms(oldest[0][1]) * 1_000_000 + RETENTION_NS)
+        return due_ns

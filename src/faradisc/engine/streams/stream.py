@@ -1,0 +1,110 @@
+"""One stream: what is stored of it, and its states on the clock.
+
+A stream belongs to the table it was switched on for, and outlives it: switched off, or left behind by a
+deleted table, it can be read for another 24 hours. Source: streams.md section 2.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from faradisc.engine.streams.shards import Generation
+from faradisc.limits import STREAM_RETENTION_S
+from faradisc.model.codec.keyspace import parts_of
+from faradisc.model.values.schema import KeySchema
+
+RETENTION_NS = STREAM_RETENTION_S * 1_000_000_000
+
+
+@dataclass(slots=True)
+class StreamState:
+    """What is stored of a stream: plain data, JSON in the streams' part under the resource number."""
+
+    resource: int
+    slots: int
+    namespace: str
+    table_name: str
+    region: str
+    account: str
+    label: str
+    view_type: str
+    key_schema: list[tuple[str, str]]
+    """Of the table, as (attribute, HASH or RANGE)."""
+    types: dict[str, Any]
+    secret: str
+    """Hex digits that seal the stream's iterators."""
+    created_ns: int
+    generations: list[Generation]
+    """Oldest first; the last one is open, or was when the stream ended."""
+    ended_ns: int | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "generations": [each.to_json() for each in self.generations]}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> StreamState:
+        state = cls(**stored)
+        state.key_schema = [(name, kind) for name, kind in stored["key_schema"]]
+        state.generations = [Generation.from_json(each) for each in stored["generations"]]
+        return state
+
+
+class Stream:
+    """A live stream. `state` is replaced, never changed."""
+
+    __slots__ = ("arn", "key", "parts", "rolling", "state", "trim_due_ns")
+
+    def __init__(self, state: StreamState) -> None:
+        self.state = state
+        self.arn = stream_arn(state.region, state.account, state.table_name, state.label)
+        self.parts = parts_of(state.resource, state.slots)
+        self.key = KeySchema(
+            hash=tuple(name for name, kind in state.key_schema if kind == "HASH"),
+            range=tuple(name for name, kind in state.key_schema if kind == "RANGE"),
+            types=state.types,
+        )
+        self.rolling = asyncio.Lock()
+        """Held while the stream rolls, and by whoever reads and must not see half of it."""
+        self.trim_due_ns = 0
+        """No record is too old before this; 0: not known."""
+
+    @property
+    def row_key(self) -> bytes:
+        """Key of the stream's row."""
+        return self.state.resource.to_bytes(4, "big")
+
+    def status(self, now_ns: int, transition_ns: int) -> str:
+        state = self.state
+        if state.ended_ns is not None:
+            return "DISABLING" if now_ns < state.ended_ns + transition_ns else "DISABLED"
+        return "ENABLING" if now_ns < state.created_ns + transition_ns else "ENABLED"
+
+    def is_gone(self, now_ns: int) -> bool:
+        ended_ns = self.state.ended_ns
+        return ended_ns is not None and now_ns >= ended_ns + RETENTION_NS
+
+    def due_ns(self, lifetime_ns: int) -> int:
+        """When the stream next has to be looked at: to roll, to forget, to trim, or to go."""
+        state = self.state
+        due = [self.trim_due_ns]
+        if state.ended_ns is not None:
+            due.append(state.ended_ns + RETENTION_NS)
+        else:
+            due.append(state.generations[-1].began_ns + lifetime_ns)
+        if len(state.generations) > 1:
+            due.append(state.generations[1].began_ns + RETENTION_NS)
+        return min(due)
+
+
+def stream_arn(region: str, account: str, table_name: str, label: str) -> str:
+    return f"arn:aws:dynamodb:{region}:{account}:table/{table_name}/stream/{label}"
+
+
+def label_of(now_ns: int) -> str:
+    """An ISO timestamp with milliseconds and without a zone."""
+    moment = datetime.fromtimestamp(now_ns // 1_000_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    return f"{moment}.{now_ns // 1_000_000 % 1000:03d}"

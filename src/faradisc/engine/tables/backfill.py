@@ -1,0 +1,201 @@
+"""Filling a new global or vector index, step by step, while its table is read and written.
+
+From the moment an index is CREATING, every write keeps it up (engine/tables/writes.py). What is left is to
+add the entries of items that nobody writes meanwhile. A step finds some rows of the table behind the cursor,
+adds the entries that are missing, and moves the cursor, all in one commit that checks the versions of
+the rows it read. Finding rows may wait for the disk, so the rows are read once more after it: nothing
+runs between that reading and the commit on an embedded store, and a table under constant writes is
+filled as fast as an idle one.
+
+Invariants:
+1. An entry that exists is that of the present item, so a step never overwrites one.
+2. Cursor and entries move together; after a crash the next step goes on where the last one ended.
+3. The index becomes ACTIVE only after the last step.
+
+Items whose attributes cannot be keys of the index are left out (limits.md section 2). Filling costs no
+capacity (capacity.md section 2.2); what it would have cost is told by metrics of its own (metrics.md).
+"""
+
+from __future__ import annotations
+
+import logging
+from contextlib import suppress
+
+import orjson
+
+from faradisc.capacity import units
+from faradisc.capacity.metrics import dimensions
+from faradisc.engine.tables.catalog import Catalog
+from faradisc.engine.tables.charging import grow_index
+from faradisc.engine.tables.table import Index, Table, TableState
+from faradisc.errors import ResourceNotFoundException
+from faradisc.limits import STORAGE_OVERHEAD_BYTES
+from faradisc.model.codec import record
+from faradisc.model.codec.keyspace import JOBS_PART, job_key
+from faradisc.model.values.size import item_size
+from faradisc.storage.api import Batch, Conflict, Row, Store
+
+log = logging.getLogger("faradisc.backfill")
+
+ROWS_PER_STEP = 200
+LOG_EVERY_ROWS = 100_000
+
+
+async def backfill_step(store: Store, catalog: Catalog) -> bool:
+    """Do one step for some index that is being filled. False when there is none."""
+    table = catalog.backfilling()
+    if table is None or table.changing_index is None:
+        return False
+    index = table.changing_index
+    cursor_key = job_key(b"backfill", index.placement.resource)
+    (row,) = await store.get(JOBS_PART, (cursor_key,), for_update=True)
+    cursor = Cursor.of(row[1] if row is not None else None)
+    if cursor.slot == len(table.placement.parts):
+        if await _finish(store, catalog, table, index, cursor_key):
+            log.info("index %s of table %s is filled: %d items seen", index.name, table.name, cursor.seen)
+        return True
+    part = table.placement.parts[cursor.slot]
+    rows = await store.range(part, cursor.after, None, limit=ROWS_PER_STEP)
+    if not _is_filled(catalog, index):
+        return True  # its deletion came first
+    keys = [key for key, _ in rows]
+    present = [(k, r) for k, r in zip(keys, await _read(store, part, keys), strict=True) if r is not None]
+    batches = {part: Batch(part, checks=[(key, version) for key, (version, _) in present])}
+    added = await _add_missing(store, index, [payload for _, (_, payload) in present], batches)
+    moved = cursor.moved(rows[-1][0] if len(rows) == ROWS_PER_STEP else None, len(rows))
+    batches[JOBS_PART] = Batch(
+        JOBS_PART,
+        checks=[(cursor_key, row[0] if row is not None else 0)],
+        puts=[(cursor_key, moved.stored())],
+    )
+    entries = added if index.resident is None and table.meter.enforced else []
+    grow_index(table, index, entries, undone=False)
+    try:
+        committed = await store.commit(list(batches.values()))
+    except BaseException:
+        if entries:
+            table.meter.measure_again()  # it may have been made
+        raise
+    if isinstance(committed, Conflict):
+        grow_index(table, index, entries, undone=True)
+        return True
+    if moved.seen // LOG_EVERY_ROWS > cursor.seen // LOG_EVERY_ROWS:
+        log.info("index %s of table %s: %d items seen", index.name, table.name, moved.seen)
+    if index.resident is None:
+        _publish(table, index, added, await _percent(store, table, moved))
+    return True
+
+
+async def _percent(store: Store, table: Table, cursor: Cursor) -> float:
+    """How far the walk has come, of the items there are by now."""
+    if cursor.slot == len(table.placement.parts):
+        return 100.0
+    items = sum([(await store.usage(part))[0] for part in table.placement.parts])
+    return min(100 * cursor.seen / max(items, 1), 100.0)
+
+
+def _publish(table: Table, index: Index, added: list[tuple[bytes, bytes, int]], percent: float) -> None:
+    """The metrics of a step."""
+    meter = table.meter
+    now, metrics = meter.now(), meter.account.metrics
+    which = dimensions(TableName=table.name, GlobalSecondaryIndexName=index.name)
+    cost = sum(units.write_units(0, size) for _, _, size in added)
+    metrics.add("OnlineIndexConsumedWriteCapacity", which, now, cost)
+    metrics.add("OnlineIndexPercentageProgress", which, now, percent)
+    metrics.add("OnlineIndexThrottleEvents", which, now, 0)
+
+
+def _is_filled(catalog: Catalog, index: Index) -> bool:
+    """Whether it is still this index that waits to be filled."""
+    table = catalog.backfilling()
+    if table is None or table.changing_index is None:
+        return False
+    return table.changing_index.placement.resource == index.placement.resource
+
+
+async def _read(store: Store, part: bytes, keys: list[bytes]) -> list[Row | None]:
+    """Rows as they are now, without waiting for the disk: a commit that checks them follows."""
+    return await store.get(part, keys, for_update=True)
+
+
+async def progress(store: Store, index: Index) -> int | None:
+    """Items of the table seen so far while an index is being filled; None when it is not."""
+    key = job_key(b"backfill", index.placement.resource)
+    (row,) = await store.get(JOBS_PART, (key,))
+    return Cursor.of(row[1]).seen if row is not None else None
+
+
+class Cursor:
+    """How far a walk over a table has come: slots done, and where the next one goes on."""
+
+    __slots__ = ("after", "seen", "slot")
+
+    def __init__(self, slot: int, after: bytes | None, seen: int) -> None:
+        self.slot = slot
+        self.after = after
+        self.seen = seen
+
+    @classmethod
+    def of(cls, stored: bytes | None) -> Cursor:
+        if stored is None:
+            return cls(0, None, 0)
+        slot, after, seen = orjson.loads(stored)
+        return cls(slot, bytes.fromhex(after) if after is not None else None, seen)
+
+    def moved(self, last: bytes | None, rows: int) -> Cursor:
+        """`last` is the last row seen; None when the slot has ended."""
+        if last is None:
+            return Cursor(self.slot + 1, None, self.seen + rows)
+        return Cursor(self.slot, last + b"\x00", self.seen + rows)
+
+    def stored(self) -> bytes:
+        return orjson.dumps([self.slot, self.after.hex() if self.after is not None else None, self.seen])
+
+
+async def _add_missing(
+    store: Store, index: Index, payloads: list[bytes], batches: dict[bytes, Batch]
+) -> list[tuple[bytes, bytes, int]]:
+    """Add to the batches the entries that these records should have and do not.
+
+    Returns: parts, row keys and sizes of those.
+    """
+    added = []
+    placement = index.placement
+    entries: list[tuple[bytes, bytes, bytes, int]] = []
+    for payload in payloads:
+        item = record.decode(payload)
+        entry = index.schema.entry(item)
+        if entry is None:
+            continue
+        size = item_size(entry)
+        row_key = placement.row_key(entry)
+        entries.append((placement.part_of(row_key), row_key, record.encode(entry, size), size))
+    for part, row_key, payload, size in entries:
+        (row,) = await _read(store, part, [row_key])
+        if row is not None:
+            continue
+        batch = batches.setdefault(part, Batch(part))
+        batch.checks.append((row_key, 0))
+        batch.puts.append((row_key, payload))
+        batch.items_delta += 1
+        batch.bytes_delta += size + STORAGE_OVERHEAD_BYTES
+        added.append((part, row_key, size))
+    return added
+
+
+async def _finish(store: Store, catalog: Catalog, table: Table, index: Index, cursor_key: bytes) -> bool:
+    """The index is ACTIVE; then the cursor is not needed any more. False: index or table are gone."""
+    found = False
+
+    def activate(state: TableState) -> bool:
+        nonlocal found
+        for stored in state.online_indexes():
+            if stored["resource"] == index.placement.resource and stored["status"] == "CREATING":
+                stored["status"] = "ACTIVE"
+                found = True
+        return False
+
+    with suppress(ResourceNotFoundException):
+        await catalog.update(table, activate, while_in_use=True)
+    await store.commit([Batch(JOBS_PART, deletes=[cursor_key])])
+    return found

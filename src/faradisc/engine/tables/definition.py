@@ -1,0 +1,418 @@
+"""What CreateTable may ask for: the checks in the service's order, and the definition that comes out.
+
+Source: errors.md section 6.1; new-features.md section 10 for keys of several attributes.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from faradisc.engine.tables.throughput import NO_MAXIMUM, Maximum, checked_maximum, warm_of_definition
+from faradisc.errors import UnsupportedOperation, ValidationException
+from faradisc.limits import (
+    GSI_HASH_ATTRIBUTES_MAX,
+    GSI_PER_TABLE_MAX,
+    GSI_RANGE_ATTRIBUTES_MAX,
+    LSI_PER_TABLE_MAX,
+    PROJECTED_ATTRIBUTES_PER_TABLE_MAX,
+    TAGS_PER_RESOURCE_MAX,
+    THROUGHPUT_NUMBER_MAX,
+)
+
+Elements = list[tuple[str, str]]
+"""(attribute name, HASH or RANGE) in order."""
+
+
+def invalid(text: str) -> ValidationException:
+    """A ValidationException with the service's usual opening."""
+    return ValidationException("One or more parameter values were invalid: " + text)
+
+
+@dataclass(slots=True)
+class IndexDefinition:
+    name: str
+    key_schema: Elements
+    projection: str
+    non_key_attributes: list[str]
+    units: tuple[int, int] = (0, 0)
+    """Provisioned read and write units; zeros for a local index or on demand."""
+    maximum: Maximum = field(default_factory=NO_MAXIMUM.copy)
+    warm: tuple[int, int] | None = None
+
+
+@dataclass(slots=True)
+class VectorDefinition:
+    """What engine/tables/vector_definition.py makes of one vector index."""
+
+    name: str
+    vector_attribute: str
+    dimensions: int
+    distance_function: str
+    search_schema: Elements
+    """(attribute name, HASH or INLINE_FILTER) in order."""
+    projection: str
+    non_key_attributes: list[str]
+
+    def stored(self, resource: int | None) -> dict[str, Any]:
+        """As TableState keeps it. Without a resource number it gets one in `Catalog.update`."""
+        return {"resource": resource, **asdict(self)}
+
+
+@dataclass(slots=True)
+class TableDefinition:
+    definitions: list[tuple[str, str]]
+    key_schema: Elements
+    billing_mode: str
+    units: tuple[int, int]
+    local_indexes: list[IndexDefinition]
+    global_indexes: list[IndexDefinition]
+    stream_view_type: str | None = None
+    """None: no stream."""
+    vector_indexes: list[VectorDefinition] = field(default_factory=list)
+    maximum: Maximum = field(default_factory=NO_MAXIMUM.copy)
+    """Configured on-demand maximum."""
+    warm: tuple[int, int] | None = None
+    """Warm throughput asked for."""
+
+
+_NOT_YET = {
+    "ResourcePolicy": "resource policies",
+    "GlobalTableSourceArn": "global tables",
+    "GlobalTableSettingsReplicationMode": "global tables",
+    "MultiRegionConsistency": "global tables",
+    "GlobalTableWitnessUpdates": "global tables",
+    "ReplicaUpdates": "global tables",
+    "DisassociationProtectionEnabled": "global tables",
+}
+
+
+def refuse_unsupported(request: Mapping[str, Any]) -> None:
+    """Settings of a table this version has no behaviour for are refused, never accepted and ignored."""
+    _refuse_members(request, _NOT_YET)
+    if request.get("SSESpecification", {}).get("Enabled"):
+        raise UnsupportedOperation(
+            "SSESpecification: this version of Faradisc does not support customer managed encryption keys"
+        )
+
+
+def _refuse_members(given: Mapping[str, Any], members: Iterable[str]) -> None:
+    for member in members:
+        if member in given:
+            raise UnsupportedOperation(
+                f"{member}: this version of Faradisc does not support {_NOT_YET[member]}"
+            )
+
+
+def table_definition(request: Mapping[str, Any]) -> TableDefinition:
+    """The definition a CreateTable request describes. Raises ValidationException at its first fault."""
+    billing_mode = request.get("BillingMode", "PROVISIONED")
+    units = _table_units(request.get("ProvisionedThroughput"), billing_mode)
+    for index in request.get("GlobalSecondaryIndexes", ()):
+        _check_bounds(index.get("ProvisionedThroughput"), index["IndexName"])
+    definitions = [(d["AttributeName"], d["AttributeType"]) for d in request.get("AttributeDefinitions", ())]
+    types = dict(definitions)
+    key_schema = _elements(request.get("KeySchema", ()))
+    _check_table_key(key_schema, types)
+    local, global_ = request.get("LocalSecondaryIndexes"), request.get("GlobalSecondaryIndexes")
+    # Vector attributes among them: one that is defined has a refusal of its own (vector_definition.py).
+    searched = [
+        element["AttributeName"]
+        for index in request.get("VectorIndexes", ())
+        for element in (*index.get("SearchSchema", ()), index["VectorAttribute"])
+        if element["AttributeName"] in types
+    ]
+    if local is None and global_ is None and not searched and len(key_schema) != len(definitions):
+        raise invalid(
+            "Number of attributes in KeySchema does not exactly match "
+            "number of attributes defined in AttributeDefinitions"
+        )
+    for member, indexes in (("GlobalSecondaryIndexes", global_), ("LocalSecondaryIndexes", local)):
+        if indexes is not None and not indexes:
+            raise invalid(f"List of {member} is empty")
+    names: set[str] = set()
+    local_indexes = [_local_index(index, key_schema, types, names) for index in local or ()]
+    global_indexes = [global_index(index, types, names, billing_mode) for index in global_ or ()]
+    if len(local_indexes) > LSI_PER_TABLE_MAX:
+        raise invalid(f"Number of LocalSecondaryIndexes exceeds per-table limit of {LSI_PER_TABLE_MAX}")
+    if len(global_indexes) > GSI_PER_TABLE_MAX:
+        raise invalid(f"GlobalSecondaryIndex count exceeds the per-table limit of {GSI_PER_TABLE_MAX}")
+    _check_all_used(definitions, key_schema, [*local_indexes, *global_indexes], searched)
+    check_projected_total([*local_indexes, *global_indexes])
+    view_type = _stream_view_type(request.get("StreamSpecification"))
+    return TableDefinition(
+        definitions,
+        key_schema,
+        billing_mode,
+        units,
+        local_indexes,
+        global_indexes,
+        view_type,
+        maximum=checked_maximum(request.get("OnDemandThroughput"), billing_mode, None),
+        warm=warm_of_definition(request, billing_mode, units),
+    )
+
+
+def _stream_view_type(specification: Mapping[str, Any] | None) -> str | None:
+    if specification is None:
+        return None
+    if specification["StreamEnabled"]:
+        return required_view_type(specification)
+    if "StreamViewType" in specification:
+        raise invalid("Table is being created with a stream disabled, UpdateViewType should not be specified")
+    return None
+
+
+def required_view_type(specification: Mapping[str, Any]) -> str:
+    """The view type of a stream that is switched on. Raises ValidationException; the text is ours."""
+    if "StreamViewType" not in specification:
+        raise invalid("StreamViewType must be specified when StreamEnabled is true")
+    view_type: str = specification["StreamViewType"]
+    return view_type
+
+
+# --- Throughput ----------------------------------------------------------------------------------
+
+
+def _table_units(throughput: Mapping[str, int] | None, billing_mode: str) -> tuple[int, int]:
+    if billing_mode == "PAY_PER_REQUEST":
+        if throughput is not None:
+            raise invalid(
+                "Neither ReadCapacityUnits nor WriteCapacityUnits can be specified "
+                "when BillingMode is PAY_PER_REQUEST"
+            )
+        return (0, 0)
+    if throughput is None:
+        raise invalid(
+            "ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED"
+        )
+    return checked_units(throughput)
+
+
+def checked_units(throughput: Mapping[str, int], index: str | None = None) -> tuple[int, int]:
+    """Read and write units of a ProvisionedThroughput member. Raises ValidationException."""
+    _check_bounds(throughput, index)
+    return throughput["ReadCapacityUnits"], throughput["WriteCapacityUnits"]
+
+
+def checked_change(throughput: Mapping[str, int], index: str | None = None) -> tuple[int | None, int | None]:
+    """Read and write units of a ProvisionedThroughput member that may leave one out, which is to stay as it
+    is. Clients name both, as the model has it; auto scaling the one it scales. Raises ValidationException.
+    """
+    _check_bounds(throughput, index)
+    return throughput.get("ReadCapacityUnits"), throughput.get("WriteCapacityUnits")
+
+
+def _check_bounds(throughput: Mapping[str, int] | None, index: str | None) -> None:
+    where = f" for index {index}" if index is not None else ""
+    for member in ("ReadCapacityUnits", "WriteCapacityUnits"):
+        if throughput is not None and throughput.get(member, 0) > THROUGHPUT_NUMBER_MAX:
+            raise ValidationException(
+                f"Given value {throughput[member]} for {member} is out of bounds{where}"
+            )
+
+
+# --- Keys ----------------------------------------------------------------------------------------
+
+
+def _elements(key_schema: Sequence[Mapping[str, str]]) -> Elements:
+    return [(element["AttributeName"], element["KeyType"]) for element in key_schema]
+
+
+def _java_list(names: Sequence[str]) -> str:
+    return "[" + ", ".join(names) + "]"
+
+
+def _check_table_key(elements: Elements, types: Mapping[str, str]) -> None:
+    if not elements:
+        raise ValidationException(
+            "1 validation error detected: Value null at 'keySchema' failed to satisfy constraint: "
+            "Member must not be null"
+        )
+    if any(name not in types for name, _ in elements):
+        raise ValidationException("Invalid KeySchema: Some index key attribute have no definition")
+    _check_two_elements(elements)
+
+
+def _check_two_elements(elements: Elements) -> None:
+    if len(elements) > 1 and elements[0][0] == elements[1][0]:
+        raise ValidationException(
+            "Both the Hash Key and the Range Key element in the KeySchema have the same name"
+        )
+    if elements[0][1] != "HASH":
+        raise ValidationException("Invalid KeySchema: The first KeySchemaElement is not a HASH key type")
+    if len(elements) > 1 and elements[1][1] != "RANGE":
+        raise ValidationException("Invalid KeySchema: The second KeySchemaElement is not a RANGE key type")
+
+
+def _check_index_defined(elements: Elements, types: Mapping[str, str]) -> None:
+    missing = [name for name, _ in elements if name not in types]
+    if missing:
+        raise invalid(
+            "Some index key attributes are not defined in AttributeDefinitions. "
+            f"Keys: {_java_list(missing)}, AttributeDefinitions: {_java_list(list(types))}"
+        )
+
+
+def _check_global_key(elements: Elements) -> None:
+    """1 to 4 HASH elements, then 0 to 4 RANGE elements, each name once."""
+    kinds = [kind for _, kind in elements]
+    if len(elements) < 2 or (len(elements) == 2 and kinds != ["HASH", "HASH"]):
+        _check_two_elements(elements)  # in the words of the time when an index had two at most
+        return
+    hash_count = kinds.count("HASH")
+    names = [name for name, _ in elements]
+    if kinds[0] != "HASH":
+        raise ValidationException("Invalid KeySchema: The first KeySchemaElement is not a HASH key type")
+    if kinds != sorted(kinds):
+        raise ValidationException("Invalid KeySchema: All HASH elements must come before any RANGE element")
+    if len(set(names)) != len(names):
+        raise ValidationException("Invalid KeySchema: Each attribute may appear only once in the KeySchema")
+    if hash_count > GSI_HASH_ATTRIBUTES_MAX or len(kinds) - hash_count > GSI_RANGE_ATTRIBUTES_MAX:
+        raise ValidationException(
+            f"Invalid KeySchema: At most {GSI_HASH_ATTRIBUTES_MAX} HASH and "
+            f"{GSI_RANGE_ATTRIBUTES_MAX} RANGE elements are allowed"
+        )
+
+
+# --- Indexes -------------------------------------------------------------------------------------
+
+
+def _local_index(
+    index: Mapping[str, Any], table_key: Elements, types: Mapping[str, str], names: set[str]
+) -> IndexDefinition:
+    elements = _elements(index["KeySchema"])
+    name = index["IndexName"]
+    _check_index_defined(elements, types)
+    _check_two_elements(elements)
+    if len(table_key) < 2:
+        raise invalid(
+            "Table KeySchema does not have a range key, which is required when specifying a "
+            "LocalSecondaryIndex"
+        )
+    if len(elements) < 2:
+        raise invalid(f"Index KeySchema does not have a range key for index: {name}")
+    if elements[0][0] != table_key[0][0]:
+        raise invalid(
+            "Index KeySchema does not have the same leading hash key as table KeySchema for index: "
+            f"{name}. index hash key: {elements[0][0]}, table hash key: {table_key[0][0]}"
+        )
+    definition = _index_definition(index, elements)
+    _take_name(definition.name, names)
+    return definition
+
+
+def global_index(
+    index: Mapping[str, Any], types: Mapping[str, str], names: set[str], billing_mode: str
+) -> IndexDefinition:
+    """One global index. `names` holds the index names seen so far and takes this one in."""
+    elements = _elements(index["KeySchema"])
+    _check_index_defined(elements, types)
+    _check_global_key(elements)
+    definition = _index_definition(index, elements)
+    throughput = index.get("ProvisionedThroughput")
+    if billing_mode == "PAY_PER_REQUEST":
+        if throughput is not None:
+            raise invalid(
+                f"ProvisionedThroughput should not be specified for index: {definition.name} "
+                "when BillingMode is PAY_PER_REQUEST"
+            )
+    elif throughput is None:
+        raise invalid(f"ProvisionedThroughput must be specified for index: {definition.name}")
+    else:
+        definition.units = checked_units(throughput, definition.name)
+    _take_name(definition.name, names)
+    definition.maximum = checked_maximum(index.get("OnDemandThroughput"), billing_mode, None, definition.name)
+    definition.warm = warm_of_definition(index, billing_mode, definition.units, definition.name)
+    return definition
+
+
+def _index_definition(index: Mapping[str, Any], elements: Elements) -> IndexDefinition:
+    kind, attributes = checked_projection(index["Projection"])
+    return IndexDefinition(index["IndexName"], elements, kind, attributes)
+
+
+def _take_name(name: str, names: set[str]) -> None:
+    if name in names:
+        raise invalid(f"Duplicate index name: {name}")
+    names.add(name)
+
+
+def checked_projection(projection: Mapping[str, Any]) -> tuple[str, list[str]]:
+    """Kind and named attributes of a Projection member. Raises ValidationException."""
+    kind = projection.get("ProjectionType")
+    attributes = projection.get("NonKeyAttributes")
+    if kind is None:
+        raise invalid("Unknown ProjectionType: null")
+    if attributes is not None and kind != "INCLUDE":
+        raise invalid(f"ProjectionType is {kind}, but NonKeyAttributes is specified")
+    if attributes is None and kind == "INCLUDE":
+        raise invalid("ProjectionType is INCLUDE, but NonKeyAttributes is not specified")
+    return kind, list(attributes or ())
+
+
+def _check_all_used(
+    definitions: Sequence[tuple[str, str]],
+    key_schema: Elements,
+    indexes: Sequence[IndexDefinition],
+    searched: Sequence[str],
+) -> None:
+    used = dict.fromkeys([*(name for name, _ in key_schema), *searched])
+    for index in indexes:
+        used.update(dict.fromkeys(name for name, _ in index.key_schema))
+    if any(name not in used for name, _ in definitions):
+        raise invalid(
+            "Some AttributeDefinitions are not used. AttributeDefinitions: "
+            f"{_java_list([name for name, _ in definitions])}, keys used: {_java_list(list(used))}"
+        )
+
+
+def check_projected_total(indexes: Sequence[IndexDefinition | VectorDefinition]) -> None:
+    """Attributes that indexes of a table name for projection, in sum. Raises ValidationException."""
+    if sum(len(index.non_key_attributes) for index in indexes) > PROJECTED_ATTRIBUTES_PER_TABLE_MAX:
+        raise invalid(
+            "Number of projected attributes in all indexes exceeds per-table limit of "
+            f"{PROJECTED_ATTRIBUTES_PER_TABLE_MAX}"
+        )
+
+
+# --- Tags ----------------------------------------------------------------------------------------
+
+
+def checked_tags(tags: Sequence[Mapping[str, str]], present: Mapping[str, str]) -> dict[str, str]:
+    """`present` with the given tags added. Raises ValidationException."""
+    given: dict[str, str] = {}
+    for tag in tags:
+        key = tag["Key"]
+        if not all(map(_may_stand_in_tag, key + tag["Value"])):
+            raise invalid("Tags may hold letters, digits, spaces and + - = . _ : / @ only")
+        if key.startswith("aws:"):
+            raise invalid("Tag keys cannot start with 'aws:'")
+        if key in given:
+            raise invalid(f"Duplicate Tag Keys found: {key}")
+        given[key] = tag["Value"]
+    merged = {**present, **given}
+    if len(merged) > TAGS_PER_RESOURCE_MAX:
+        raise invalid(f"The number of tags exceeds the limit of {TAGS_PER_RESOURCE_MAX} per resource")
+    return merged
+
+
+def _may_stand_in_tag(character: str) -> bool:
+    """Source: limits.md section 1. Letters, digits and spaces of any script."""
+    return character in "+-=._:/@" or unicodedata.category(character)[0] in "LNZ"
+
+
+def stored_index(definition: IndexDefinition, resource: int | None) -> dict[str, Any]:
+    """An index as TableState keeps it. Without a resource number it gets one in `Catalog.update`."""
+    return {
+        "name": definition.name,
+        "resource": resource,
+        "key_schema": definition.key_schema,
+        "projection": definition.projection,
+        "non_key_attributes": definition.non_key_attributes,
+        "throughput": {"read_units": definition.units[0], "write_units": definition.units[1]},
+        "on_demand_maximum": definition.maximum,
+        "warm": definition.warm,
+    }

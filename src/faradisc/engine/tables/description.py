@@ -1,0 +1,182 @@
+"""TableDescription, as CreateTable, DescribeTable, UpdateTable and DeleteTable answer it.
+
+Source: INVENTORY.md section 5. Counts and sizes are exact and current here; the service refreshes its
+own about every six hours (docs/differences.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from faradisc.clock import epoch_seconds
+from faradisc.engine.streams.stream import stream_arn
+from faradisc.engine.tables.table import Index, Table, TableState, Throughput
+from faradisc.engine.tables.throughput import NO_MAXIMUM, describe_maximum
+from faradisc.model.values.schema import IndexSchema
+from faradisc.storage.api import ReadOnlyStore
+
+
+async def describe_table(store: ReadOnlyStore, table: Table, now_ns: int) -> dict[str, Any]:
+    table = table.newest  # what was deleted meanwhile has no throughput any more that could be told
+    state = table.state
+    items, size_bytes = await _usage(store, table.placement.parts)
+    described: dict[str, Any] = {
+        "AttributeDefinitions": [
+            {"AttributeName": name, "AttributeType": kind} for name, kind in state.definitions
+        ],
+        "TableName": state.name,
+        "KeySchema": _key_schema(state.key_schema),
+        "TableStatus": state.status,
+        "CreationDateTime": epoch_seconds(state.created_ns),
+        "ProvisionedThroughput": _throughput(state.throughput, now_ns),
+        "TableSizeBytes": size_bytes,
+        "ItemCount": items,
+        "TableArn": table.arn,
+        "TableId": state.table_id,
+    }
+    if state.ever_on_demand_ns is not None:
+        described["BillingModeSummary"] = {
+            "BillingMode": state.billing_mode,
+            "LastUpdateToPayPerRequestDateTime": epoch_seconds(state.ever_on_demand_ns),
+        }
+    if table.local_indexes:
+        described["LocalSecondaryIndexes"] = [
+            await _index(store, table, index, stored["key_schema"], now_ns)
+            for index, stored in zip(table.local_indexes, state.local_indexes, strict=True)
+        ]
+    if table.global_indexes:
+        described["GlobalSecondaryIndexes"] = [
+            await _index(store, table, index, stored["key_schema"], now_ns)
+            for index, stored in zip(table.global_indexes, state.global_indexes, strict=True)
+        ]
+    if table.vector_indexes:
+        described["VectorIndexes"] = [
+            await _vector_index(store, table, index, stored)
+            for index, stored in zip(table.vector_indexes, state.vector_indexes, strict=True)
+        ]
+    if state.stream is not None:
+        described["StreamSpecification"] = {
+            "StreamEnabled": True,
+            "StreamViewType": state.stream["view_type"],
+        }
+    if state.latest_stream_label is not None:
+        label = state.latest_stream_label
+        described["LatestStreamLabel"] = label
+        described["LatestStreamArn"] = stream_arn(state.region, state.account, state.name, label)
+    if state.table_class is not None:
+        described["TableClassSummary"] = {"TableClass": state.table_class}
+    if state.restored is not None:
+        described["RestoreSummary"] = _restore_summary(state.restored, in_progress=state.filler is not None)
+    described["DeletionProtectionEnabled"] = state.deletion_protection
+    maximum = describe_maximum(state.on_demand_maximum)
+    if maximum is not None:
+        described["OnDemandThroughput"] = maximum
+    described["WarmThroughput"] = table.meter.describe_warm(None)
+    return described
+
+
+def _restore_summary(restored: Mapping[str, Any], *, in_progress: bool) -> dict[str, Any]:
+    summary = {
+        "SourceTableArn": restored["source_arn"],
+        "RestoreDateTime": epoch_seconds(restored["at_ns"]),
+        "RestoreInProgress": in_progress,
+    }
+    if restored.get("backup_arn") is not None:
+        summary["SourceBackupArn"] = restored["backup_arn"]
+    return summary
+
+
+async def _usage(store: ReadOnlyStore, parts: tuple[bytes, ...]) -> tuple[int, int]:
+    items = size_bytes = 0
+    for part in parts:
+        part_items, part_bytes = await store.usage(part)
+        items += part_items
+        size_bytes += part_bytes
+    return items, size_bytes
+
+
+def _key_schema(elements: list[tuple[str, str]]) -> list[dict[str, str]]:
+    return [{"AttributeName": name, "KeyType": kind} for name, kind in elements]
+
+
+def _throughput(throughput: Throughput, now_ns: int) -> dict[str, Any]:
+    described: dict[str, Any] = {
+        "NumberOfDecreasesToday": len(throughput.decreases_today(now_ns)),
+        "ReadCapacityUnits": throughput.read_units,
+        "WriteCapacityUnits": throughput.write_units,
+    }
+    if throughput.last_increase_ns is not None:
+        described["LastIncreaseDateTime"] = epoch_seconds(throughput.last_increase_ns)
+    if throughput.last_decrease_ns is not None:
+        described["LastDecreaseDateTime"] = epoch_seconds(throughput.last_decrease_ns)
+    return described
+
+
+async def _index(
+    store: ReadOnlyStore, table: Table, index: Index, elements: list[tuple[str, str]], now_ns: int
+) -> dict[str, Any]:
+    schema = index.schema
+    items, size_bytes = await _usage(store, index.placement.parts)
+    described: dict[str, Any] = {
+        "IndexName": schema.name,
+        "KeySchema": _key_schema(elements),
+        "Projection": _projection(schema),
+        "IndexSizeBytes": size_bytes,
+        "ItemCount": items,
+        "IndexArn": f"{table.arn}/index/{schema.name}",
+    }
+    if index.throughput is not None:
+        described["IndexStatus"] = _status(table.state, index)
+        if index.status == "CREATING":
+            # The table is UPDATING while the index is set up, and ACTIVE again once filling begins.
+            described["Backfilling"] = table.state.status == "ACTIVE"
+        described["ProvisionedThroughput"] = _throughput(index.throughput, now_ns)
+        stored = table.state.index(index.name)
+        maximum = describe_maximum(stored.get("on_demand_maximum", NO_MAXIMUM))
+        if maximum is not None:
+            described["OnDemandThroughput"] = maximum
+        described["WarmThroughput"] = table.meter.describe_warm(index.name)
+    return described
+
+
+def _status(state: TableState, index: Index) -> str:
+    """UPDATING while units or a maximum of the index itself are on their way (IndexStatus, service model)."""
+    if state.status == "CREATING":
+        return "CREATING"
+    changing = any(
+        index.name in state.pending.get(what, ()) for what in ("index_throughput", "index_maximum")
+    )
+    return "UPDATING" if changing and index.status == "ACTIVE" else index.status
+
+
+def _projection(schema: IndexSchema) -> dict[str, Any]:
+    projection: dict[str, Any] = {"ProjectionType": schema.projection.kind}
+    if schema.projection.kind == "INCLUDE":
+        projection["NonKeyAttributes"] = list(schema.projection.non_key_attributes)
+    return projection
+
+
+async def _vector_index(
+    store: ReadOnlyStore, table: Table, index: Index, stored: dict[str, Any]
+) -> dict[str, Any]:
+    items, size_bytes = await _usage(store, index.placement.parts)
+    described: dict[str, Any] = {"IndexName": index.name}
+    if stored["search_schema"]:
+        described["SearchSchema"] = [
+            {"AttributeName": name, "SearchSchemaElementType": kind} for name, kind in stored["search_schema"]
+        ]
+    described |= {
+        "Projection": _projection(index.schema),
+        "VectorAttribute": {"AttributeName": stored["vector_attribute"]},
+        "Dimensions": stored["dimensions"],
+        "DistanceFunction": stored["distance_function"],
+        "IndexStatus": _status(table.state, index),
+        "IndexSizeBytes": size_bytes,
+        "ItemCount": items,
+        "IndexArn": f"{table.arn}/index/{index.name}",
+    }
+    if index.status == "CREATING":
+        # False while the table is UPDATING to make room for it (new-features.md section 13, rule 8).
+        described["Backfilling"] = table.state.status == "ACTIVE"
+    return described

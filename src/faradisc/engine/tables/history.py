@@ -1,0 +1,143 @@
+"""What a table with point-in-time recovery keeps of its past: the image before each change.
+
+An undo log, ordered by key. A change writes one row more in the item's own commit:
+
+    part      resource number (4 bytes), slot (1 byte), day of the change since the epoch (4 bytes)
+    row key   row key of the item, nanoseconds since the epoch (8 bytes), the last 4 bytes of the version of
+              the row it replaced
+    payload   the record before the change; empty where there was no item
+
+All numbers are big-endian. The state of an item at a moment is the payload of its first change after that
+moment, or its present record if there was none; engine/backups/history.py reads it so. All changes of one
+commit carry one moment, so no moment divides a transaction; and no two commits carry the same.
+
+A day's part is cleared as a whole once the recovery period has left it behind: nothing is searched for, and
+the history is at most a day longer than the period. The part's usage counts its changes and their bytes.
+docs/decisions/0010-point-in-time-recovery.md says why it is built so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from struct import Struct
+from typing import Any
+
+from faradisc.clock import Clock
+from faradisc.model.codec.keyspace import slot_shift
+from faradisc.storage.api import Part
+
+DAY_NS = 86_400 * 1_000_000_000
+STAMP_BYTES = 12
+"""Of what follows the item's row key."""
+_STAMP = Struct(">QI").pack
+
+
+class Moments:
+    """When changes happen: the clock's time, a nanosecond later for each change while the clock stands.
+
+    No change gets a moment whose state was asked for already, so a restore reads what cannot change any more.
+    """
+
+    __slots__ = ("_clock", "_last_ns")
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._last_ns = 0
+
+    def now_ns(self) -> int:
+        """Now: not before any change."""
+        return max(self._clock.now_ns(), self._last_ns)
+
+    def next_ns(self) -> int:
+        """The moment of a change: after all others."""
+        now_ns, last_ns = self._clock.now_ns(), self._last_ns
+        self._last_ns = now_ns if now_ns > last_ns else last_ns + 1
+        return self._last_ns
+
+    def seal(self, at_ns: int) -> None:
+        """From now on changes happen after `at_ns`."""
+        self._last_ns = max(self._last_ns, at_ns)
+
+
+class History:
+    """The history of one table, while its point-in-time recovery is on."""
+
+    __slots__ = (
+        "_day",
+        "_parts",
+        "_shift",
+        "enabled_ns",
+        "first_day",
+        "moments",
+        "period_days",
+        "resource",
+        "slots",
+    )
+
+    def __init__(self, stored: Mapping[str, Any], slots: int, moments: Moments) -> None:
+        """stored: `resource`, `enabled_ns`, `period_days`, and `first_day`, the oldest that may hold rows."""
+        self.resource: int = stored["resource"]
+        self.enabled_ns: int = stored["enabled_ns"]
+        self.period_days: int = stored["period_days"]
+        self.first_day: int = stored["first_day"]
+        self.slots = slots
+        self.moments = moments
+        self._shift = slot_shift(slots)
+        self._day = -1
+        self._parts: list[Part] = []
+        """Of that day, by slot."""
+
+    def part(self, slot: int, day: int) -> Part:
+        return history_part(self.resource, slot, day)
+
+    def place(self, row_key: bytes, at_ns: int, version: int) -> tuple[Part, bytes]:
+        """Part and key of the row that a change writes. version: of the row it replaces, 0 for none."""
+        day = at_ns // DAY_NS
+        if day != self._day:
+            self._parts = [self.part(slot, day) for slot in range(self.slots)]
+            self._day = day
+        return self._parts[row_key[0] >> self._shift], change_key(row_key, at_ns, version)
+
+    def parts_of_slot(self, slot: int, from_ns: int) -> list[Part]:
+        """The parts that may hold changes of a slot at or after a moment, newest first."""
+        newest = self.moments.now_ns() // DAY_NS
+        oldest = max(from_ns // DAY_NS, self.first_day)
+        return [self.part(slot, day) for day in range(newest, oldest - 1, -1)]
+
+    def parts(self, until_day: int | None = None) -> list[Part]:
+        """Every part that may hold something; those before `until_day` only, where that is given."""
+        end = self.moments.now_ns() // DAY_NS + 1 if until_day is None else until_day
+        return history_parts(self.resource, self.slots, range(self.first_day, end))
+
+    def earliest_ns(self, now_ns: int) -> int:
+        """The oldest moment whose state can be told."""
+        return max(self.enabled_ns, now_ns - self.period_days * DAY_NS)
+
+
+def history_part(resource: int, slot: int, day: int) -> Part:
+    return resource.to_bytes(4, "big") + bytes([slot]) + day.to_bytes(4, "big")
+
+
+def history_parts(resource: int, slots: int, days: range) -> list[Part]:
+    return [history_part(resource, slot, day) for day in days for slot in range(slots)]
+
+
+def change_key(row_key: bytes, at_ns: int, version: int) -> bytes:
+    """version: of the row that was replaced. Moments differ by themselves, unless a clock was set back
+    between two runs; then it keeps two changes of one item apart."""
+    return row_key + _STAMP(at_ns, version & 0xFFFFFFFF)
+
+
+def after_moment(row_key: bytes, at_ns: int) -> bytes:
+    """The smallest key that a change of this item can have after a moment."""
+    return row_key + (at_ns + 1).to_bytes(8, "big")
+
+
+def split_change_key(key: bytes) -> tuple[bytes, int]:
+    """(row key of the item, moment in nanoseconds)."""
+    return key[:-STAMP_BYTES], int.from_bytes(key[-STAMP_BYTES:-4], "big")
+
+
+def history_of(stored: Mapping[str, Any] | None, slots: int, moments: Moments) -> History | None:
+    """The live history of what a table's state holds of its point-in-time recovery, if that is on."""
+    return History(stored, slots, moments) if stored is not None else None

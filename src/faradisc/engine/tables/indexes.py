@@ -1,0 +1,82 @@
+"""Secondary index entries: what a write to an item changes in one index.
+
+An entry is a record of its own in the index's resource, holding the projected attributes, under the
+index key followed by the table's key. Entries are written in the item's own commit, so an index can
+never disagree with its table.
+
+Source of the charges: capacity.md section 2.2, "Secondary index write units".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from faradisc.capacity import units
+from faradisc.engine.tables.table import Index
+from faradisc.limits import STORAGE_OVERHEAD_BYTES
+from faradisc.model.codec import record
+from faradisc.model.values.attribute import Item
+from faradisc.model.values.size import item_size
+from faradisc.storage.api import Batch
+
+
+@dataclass(slots=True)
+class EntryChange:
+    """What one write does to one index: rows to delete and put, and what that costs."""
+
+    index: Index
+    write_units: int
+    """Of a vector index: bytes, which are charged apart."""
+    old_place: tuple[bytes, bytes] | None = None
+    """(part, row key) of the entry before the write."""
+    delete: tuple[bytes, bytes] | None = None
+    """The old place, where the entry does not stay there."""
+    put: tuple[bytes, bytes, bytes] | None = None
+    """(part, row key, record)"""
+    old_bytes: int = 0
+    new_bytes: int = 0
+
+    def add_to(self, batch_of: Callable[[bytes], Batch]) -> None:
+        """Enter the change among a commit's batches; `batch_of` gives that of a part."""
+        if self.delete is not None:
+            part, row_key = self.delete
+            batch = batch_of(part)
+            batch.deletes.append(row_key)
+            batch.items_delta -= 1
+            batch.bytes_delta -= self.old_bytes
+        if self.put is not None:
+            part, row_key, entry_record = self.put
+            batch = batch_of(part)
+            batch.puts.append((row_key, entry_record))
+            replaced = self.delete is None and self.old_bytes > 0
+            batch.items_delta += 0 if replaced else 1
+            batch.bytes_delta += self.new_bytes - (self.old_bytes if replaced else 0)
+
+
+def entry_change(index: Index, old: Item | None, new: Item | None) -> EntryChange | None:
+    """The change of one index entry when `old` becomes `new`; None when the entry stays as it is."""
+    schema = index.schema
+    old_entry = schema.entry(old) if old is not None else None
+    new_entry = schema.entry(new) if new is not None else None
+    if old_entry == new_entry:
+        return None
+    placement = index.placement
+    old_key = placement.row_key(old_entry) if old_entry is not None else None
+    new_key = placement.row_key(new_entry) if new_entry is not None else None
+    old_size = item_size(old_entry) if old_entry is not None else None
+    new_size = item_size(new_entry) if new_entry is not None else None
+    cost = units.index_write_units if index.resident is None else units.vector_write_bytes
+    change = EntryChange(
+        index,
+        cost(old_size, new_size, key_changed=old_key != new_key),
+        old_bytes=old_size + STORAGE_OVERHEAD_BYTES if old_size is not None else 0,
+        new_bytes=new_size + STORAGE_OVERHEAD_BYTES if new_size is not None else 0,
+    )
+    if old_key is not None:
+        change.old_place = (placement.part_of(old_key), old_key)
+        if old_key != new_key:
+            change.delete = change.old_place
+    if new_key is not None and new_entry is not None and new_size is not None:
+        change.put = (placement.part_of(new_key), new_key, record.encode(new_entry, new_size))
+    return change

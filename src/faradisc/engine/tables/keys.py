@@ -1,0 +1,211 @@
+"""Rules for key attributes, in items that are written and in keys that are asked for.
+
+Source of the texts: errors.md section 6.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from faradisc.engine.vectors.schema import VectorSchema, check_vector
+from faradisc.errors import ValidationException
+from faradisc.limits import PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX
+from faradisc.model.codec.sortkey import raw_bytes
+from faradisc.model.values.attribute import AttributeValue, Item, type_of
+from faradisc.model.values.schema import IndexSchema, KeySchema, TableSchema
+
+KEY_MISMATCH = "The provided key element does not match the schema"
+
+_EMPTY_LITERAL = {"S": "string", "B": "binary"}
+
+
+def empty_key_message(name: str, kind: str) -> str:
+    return (
+        "One or more parameter values are not valid. The AttributeValue for a key attribute "
+        f"cannot contain an empty {_EMPTY_LITERAL[kind]} value. Key: {name}"
+    )
+
+
+def _is_empty(value: AttributeValue) -> bool:
+    return value.get("S") == "" or value.get("B") == ""
+
+
+def has_empty_key(item: Item, schema: TableSchema) -> bool:
+    """Whether a key attribute of the table or of one of its indexes is an empty string or binary."""
+    names = {*schema.key.names}
+    for index in schema.local_indexes + schema.global_indexes:
+        names.update(index.key.names)
+    return any(name in item and _is_empty(item[name]) for name in names)
+
+
+def _check_sizes(key: Item, schema: KeySchema) -> None:
+    for name in schema.hash:
+        value = key[name]
+        if len(raw_bytes(value)) > PARTITION_KEY_BYTES_MAX:
+            raise ValidationException(
+                "One or more parameter values were invalid: "
+                f"Size of hashkey has exceeded the maximum size limit of{PARTITION_KEY_BYTES_MAX} bytes"
+            )
+    for name in schema.range:
+        value = key[name]
+        if len(raw_bytes(value)) > SORT_KEY_BYTES_MAX:
+            raise ValidationException(
+                "One or more parameter values were invalid: "
+                f"Aggregated size of all range keys has exceeded the size limit of {SORT_KEY_BYTES_MAX} bytes"
+            )
+
+
+def check_key(key: Item, schema: KeySchema) -> None:
+    """A `Key` of a request: exactly the key attributes, of the right types, not empty, not too long.
+
+    Raises ValidationException.
+    """
+    names = schema.names
+    if len(key) == len(names) and schema.is_plain(key):
+        return
+    if len(key) != len(names):
+        raise ValidationException(KEY_MISMATCH)
+    for name in names:
+        value = key.get(name)
+        if value is None or schema.types[name] not in value:
+            raise ValidationException(KEY_MISMATCH)
+    for name in names:
+        value = key[name]
+        if _is_empty(value):
+            raise ValidationException(empty_key_message(name, type_of(value)))
+    _check_sizes(key, schema)
+
+
+class Reaching(Protocol):
+    """A bound expression; see expressions."""
+
+    @property
+    def nested(self) -> frozenset[str]:
+        """The top-level attributes into which it reaches with `.` or `[]`."""
+
+
+def check_paths_into_keys(schema: TableSchema, *expressions: Reaching | None) -> None:
+    """Expressions may not reach into key attributes, not into those of indexes either.
+
+    None is an expression that the request does not have. Raises ValidationException, for the first at fault.
+    """
+    for expression in expressions:
+        nested = expression.nested if expression is not None else None
+        if not nested:
+            continue
+        for name in schema.key.names:
+            if name in nested:
+                raise ValidationException(f"{_NOT_SCALAR}: Key: {name}")
+        for index in schema.local_indexes + schema.global_indexes:
+            for name in index.key.names:
+                if name in nested:
+                    raise ValidationException(f"{_NOT_SCALAR}: IndexKey: {name}")
+
+
+_NOT_SCALAR = "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed"
+
+
+def check_searched_key(values: Sequence[AttributeValue], schema: KeySchema) -> None:
+    """The partition key values that a Query asks for. Raises ValidationException.
+
+    Assumed: no capture; the texts are those of `check_key`.
+    """
+    for name, value in zip(schema.hash, values, strict=True):
+        if _is_empty(value):
+            raise ValidationException(empty_key_message(name, type_of(value)))
+        _check_sizes({name: value}, KeySchema((name,), (), schema.types))
+
+
+def check_item_keys(item: Item, schema: KeySchema) -> None:
+    """The table's key attributes of an item to be put. Raises ValidationException."""
+    if schema.is_plain(item):
+        return
+    for name in schema.names:
+        value = item.get(name)
+        if value is None:
+            raise ValidationException(
+                f"One or more parameter values were invalid: Missing the key {name} in the item"
+            )
+        expected = schema.types[name]
+        if expected not in value:
+            raise ValidationException(
+                "One or more parameter values were invalid: "
+                f"Type mismatch for key {name} expected: {expected} actual: {type_of(value)}"
+            )
+    for name in schema.names:
+        if _is_empty(item[name]):
+            raise ValidationException(empty_key_message(name, type_of(item[name])))
+    _check_sizes(item, schema)
+
+
+def check_batch_put_keys(item: Item, schema: KeySchema) -> None:
+    """The same for BatchWriteItem, which words every mismatch alike."""
+    if schema.is_plain(item):
+        return
+    for name in schema.names:
+        if schema.types[name] not in item.get(name, ()):
+            raise ValidationException(KEY_MISMATCH)
+    check_item_keys(item, schema)
+
+
+def check_index_keys(item: Item, index: IndexSchema) -> None:
+    """What an item has of a secondary index's keys, or of its vector. Raises ValidationException."""
+    schema = index.key
+    if type(index) is VectorSchema:
+        check_vector(item, index)
+    if schema.is_plain(item):
+        return
+    for name in schema.names:
+        value = item.get(name)
+        if value is None:
+            continue
+        expected = schema.types[name]
+        if expected not in value:
+            raise ValidationException(
+                "One or more parameter values were invalid: Type mismatch for Index Key "
+                f"{name} Expected: {expected} Actual: {type_of(value)} IndexName: {index.name}"
+            )
+        if _is_empty(value):
+            raise ValidationException(
+                "One or more parameter values are not valid. A value specified for a secondary index key "
+                "is not supported. The AttributeValue for a key attribute cannot contain an empty "
+                f"{_EMPTY_LITERAL[expected]} value. IndexName: {index.name}, IndexKey: {name}"
+            )
+        _check_index_key_size(name, value, schema)
+
+
+def _check_index_key_size(name: str, value: AttributeValue, schema: KeySchema) -> None:
+    if name in schema.hash:
+        _check_sizes({name: value}, KeySchema((name,), (), schema.types))
+    else:
+        _check_sizes({name: value}, KeySchema((), (name,), schema.types))
+
+
+def check_updated_index_keys(old: Item, new: Item, index: IndexSchema) -> None:
+    """What an update has written of a secondary index's keys, or of its vector.
+
+    Raises ValidationException.
+    """
+    schema = index.key
+    if type(index) is VectorSchema and new.get(index.vector) != old.get(index.vector):
+        check_vector(new, index)
+    for name in schema.names:
+        value = new.get(name)
+        if value is None or value == old.get(name):
+            continue
+        if schema.types[name] not in value:
+            raise ValidationException(
+                "The update expression attempted to update the secondary index key to unsupported type"
+            )
+        if _is_empty(value):
+            raise ValidationException(
+                "One or more parameter values are not valid. The update expression attempted to update "
+                "a secondary index key to a value that is not supported. The AttributeValue for a key "
+                f"attribute cannot contain an empty {_EMPTY_LITERAL[schema.types[name]]} value."
+            )
+        limit = PARTITION_KEY_BYTES_MAX if name in schema.hash else SORT_KEY_BYTES_MAX
+        if len(raw_bytes(value)) > limit:
+            raise ValidationException(
+                "The update expression attempted to update the secondary index key beyond allowed size limits"
+            )

@@ -1,0 +1,72 @@
+"""How much an account may provision: per table or global index, and in sum.
+
+An update that is under way counts with what it will bring.
+
+Source: capacity.md sections 2.0 and 2.12.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from faradisc.capacity.config import CapacityConfig
+from faradisc.capacity.controlplane import Quotas, Units
+from faradisc.engine.tables.table import Table, TableState
+from faradisc.errors import LimitExceededException
+
+
+def check_quotas(
+    wanted: TableState, present: TableState | None, tables: Iterable[Table], config: CapacityConfig
+) -> None:
+    """Hold a table that is to be created, or changed from `present`, against the quotas.
+
+    tables: all there are. What stays as it is or is lowered is never refused.
+    Raises LimitExceededException.
+    """
+    quotas = Quotas(
+        (config.table_read_units, config.table_write_units),
+        (config.account_read_units, config.account_write_units),
+    )
+    before = provisioned(present) if present is not None else {}
+    after = provisioned(wanted)
+    for index, units in after.items():
+        had = before.get(index, (0, 0))
+        if units[0] > had[0] or units[1] > had[1]:
+            _refuse(quotas.table_text(units, wanted.region))
+    total, had = _sum(after.values()), _sum(before.values())
+    if total[0] > had[0] or total[1] > had[1]:
+        others = (
+            table.state
+            for table in tables
+            if table.state.namespace == wanted.namespace and table.name != wanted.name
+        )
+        taken = _sum(
+            units for state in others if state.status != "DELETING" for units in provisioned(state).values()
+        )
+        _refuse(quotas.account_text(taken, total, wanted.region))
+
+
+def _refuse(text: str | None) -> None:
+    if text is not None:
+        raise LimitExceededException(text)
+
+
+def provisioned(state: TableState) -> dict[str | None, Units]:
+    """Units of a table (None) and of its global indexes, as they will be when a running update has ended;
+    zeros while on demand."""
+    own = state.pending.get("throughput")
+    found: dict[str | None, Units] = {None: (state.throughput.read_units, state.throughput.write_units)}
+    if own is not None:
+        found[None] = (own["read_units"], own["write_units"])
+    changed = state.pending.get("index_throughput", {})
+    for index in state.global_indexes:
+        units = changed.get(index["name"], index["throughput"])
+        found[index["name"]] = (units["read_units"], units["write_units"])
+    return found
+
+
+def _sum(units: Iterable[Units]) -> Units:
+    read = write = 0
+    for more_read, more_write in units:
+        read, write = read + more_read, write + more_write
+    return read, write

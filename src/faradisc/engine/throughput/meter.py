@@ -1,0 +1,556 @@
+"""All tables' throughput: their resources over time, and what of them survives a restart.
+
+The capacity core is passive: it is told the time. Whoever reads the time here lets it catch up first, so a
+request sees the partitions and banks of its own moment; a job does the same where no request comes by, and
+writes down what has changed (partition maps, peaks, warm values, Contributor Insights that are on).
+
+Stored: one row per table in METER_PART, key the table's id, value JSON. Buckets are not in it: they begin
+anew (capacity.md section 2.16). Bytes of partitions that nobody counted, because nothing was enforced or
+rows came in by import, are taken from the table's usage and spread evenly. Such estimates, and those of
+partitions that were split, are made exact in the background: their rows are measured (surveyor.py).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import defaultdict, deque
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, replace
+from functools import partial
+from typing import Any
+
+import orjson
+
+from faradisc.capacity.account import Account
+from faradisc.capacity.events import Event, Split, SplitDue, to_json
+from faradisc.capacity.insights import Insights
+from faradisc.capacity.resource import Resource
+from faradisc.capacity.topology import needed_partitions, on_demand_partitions
+from faradisc.clock import Clock, Entropy, MovableClock
+from faradisc.engine.throughput.recording import Recorder
+from faradisc.engine.throughput.settings import ThroughputSettings, parse_config
+from faradisc.engine.throughput.surveyor import Surveyor
+from faradisc.engine.throughput.table import InsightsSetting, Moment, Provision, TableMeter
+from faradisc.limits import STORAGE_OVERHEAD_BYTES
+from faradisc.model.codec.keyspace import METER_PART
+from faradisc.storage.api import Batch, Conflict, Store
+
+log = logging.getLogger("faradisc.throughput")
+
+SAVE_INTERVAL_NS = 60 * 1_000_000_000
+SAVES_PER_STEP = 32
+EVENTS_KEPT = 1000
+
+Stored = dict[str, Any]
+
+
+class EntropyChance:
+    """Integers in a range, from the database's source of random bytes."""
+
+    def __init__(self, entropy: Entropy) -> None:
+        self._entropy = entropy
+
+    def randint(self, low: int, high: int) -> int:
+        return low + int.from_bytes(self._entropy.token_bytes(8), "big") % (high - low + 1)
+
+
+class AccountClock:
+    """The time, as the tables of one account see it: reading it lets their capacity catch up."""
+
+    __slots__ = ("account", "events", "moment", "now_unheeded", "read")
+
+    def __init__(self, account: Account, clock: Clock, moment: Moment) -> None:
+        self.account = account
+        self.moment = moment
+        self.read = self.now_unheeded = clock.now_ns
+        self.events: deque[Event] = deque()
+        """What has happened and was not handled yet."""
+
+    def now(self) -> int:
+        now = self.read()
+        if now >= self.account.due:
+            self.events.extend(self.account.advance(now))
+        return now
+
+    def hold(self, moment: int | None) -> None:
+        """Let it be this moment, whatever the clock says; None: what the clock says."""
+        self.read = self.now_unheeded if moment is None else lambda: moment
+
+
+class Meter:
+    """Throughput of every table, by account."""
+
+    def __init__(
+        self, store: Store, clock: Clock, entropy: Entropy, settings: ThroughputSettings | None = None
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._chance = EntropyChance(entropy)
+        self.settings = settings or ThroughputSettings()
+        self.moment = Moment()
+        self._clocks: dict[str, AccountClock] = {}
+        self._tables: dict[str, TableMeter] = {}
+        self._stored: dict[str, Stored] = {}
+        """Rows read at the start, until their table asks for them."""
+        self._gone: list[str] = []
+        self._recorder: Recorder | None = None
+        self._to_save: deque[str] = deque()
+        self._to_measure: deque[str] = deque()
+        self._surveyor = Surveyor(store)
+        self._is_moved = isinstance(clock, MovableClock)
+        """Whether much time may pass at once, in which measuring takes none."""
+        self._stepping = asyncio.Lock()
+        self._next_save_ns = 0
+        self.recent: deque[dict[str, Any]] = deque(maxlen=EVENTS_KEPT)
+        """Splits, refusals to split and growth, for people."""
+
+    async def load(self) -> None:
+        """Read what was stored; before the first table is attached."""
+        low: bytes | None = b""
+        while low is not None:
+            rows = await self._store.range(METER_PART, low, None, limit=1000)
+            for key, (_, payload) in rows:
+                self._stored[key.decode()] = orjson.loads(payload)
+            low = rows[-1][0] + b"\x00" if rows else None
+
+    def all_attached(self) -> None:
+        """Every table there is was attached: rows of others are left from a crash, and go."""
+        self._gone += self._stored
+        self._stored.clear()
+
+    # --- Accounts ---
+
+    def clock_of(self, namespace: str) -> AccountClock:
+        found = self._clocks.get(namespace)
+        if found is None:
+            account = Account(self.settings.default, self._clock.now_ns(), chance=self._chance)
+            found = self._clocks[namespace] = AccountClock(account, self._clock, self.moment)
+        return found
+
+    def account(self, namespace: str) -> Account:
+        """The account whose tables are in a namespace of the catalog."""
+        return self.clock_of(namespace).account
+
+    def accounts(self) -> list[tuple[str, Account]]:
+        return [(namespace, clock.account) for namespace, clock in self._clocks.items()]
+
+    # --- Tables ---
+
+    def attach(
+        self,
+        table_id: str,
+        namespace: str,
+        name: str,
+        provisions: Mapping[str | None, Provision],
+        *,
+        since: int | None = None,
+    ) -> TableMeter:
+        """The meter of a table, brought to the settings the table has now, or has had `since` a moment at
+        which nobody looked."""
+        meter = self._tables.get(table_id)
+        if meter is None:
+            meter = self._new(table_id, namespace, name)
+        if provisions != meter.provisions:
+            self._provide(meter, namespace, provisions, since)
+        return meter
+
+    def _new(self, table_id: str, namespace: str, name: str) -> TableMeter:
+        clock = self.clock_of(namespace)
+        meter = TableMeter(table_id, name, clock, self.settings.of(name))
+        meter.account = clock.account
+        self._tables[table_id] = meter
+        if table_id in self._stored:
+            stored = self._stored[table_id]
+            if stored.get("override") is not None:
+                self._adopt_override(meter, stored["override"])
+        meter.measure_again = partial(self._measure_again, table_id)
+        if meter.enforced:
+            self._to_measure.append(table_id)
+        return meter
+
+    def _measure_again(self, table_id: str) -> None:
+        if table_id not in self._to_measure:
+            self._to_measure.append(table_id)
+
+    def _adopt_override(self, meter: TableMeter, text: str | None) -> None:
+        meter.override = text
+        meter.config = self.settings.of(meter.name) if text is None else parse_config(text)
+        meter.enforced = meter.config.enforce
+        meter.heed_change()
+
+    def _provide(
+        self,
+        meter: TableMeter,
+        namespace: str,
+        provisions: Mapping[str | None, Provision],
+        since: int | None,
+    ) -> None:
+        clock = self.clock_of(namespace)
+        now = clock.now() if since is None else min(clock.now(), since)
+        stored = self._stored.pop(meter.table_id, {})
+        kept: Mapping[str, Any] = stored.get("resources", {})
+        for index, provision in provisions.items():
+            before = meter.provisions.get(index)
+            if before is None:
+                self._add(meter, index, provision, kept.get(index or ""), now)
+            elif before != provision:
+                events = _change(meter.resource_of(index), before, provision, now)
+                clock.account.changed(meter.resource_of(index))
+                clock.events.extend(events)
+        for index in [index for index in meter.indexes if index not in provisions]:
+            clock.account.remove(meter.name, index)
+            self._surveyor.forget(meter, index)
+            del meter.indexes[index]
+            meter.insights.pop(index, None)
+            meter.insights_settings.pop(index, None)
+        meter.heed_change()
+        meter.provisions = dict(provisions)
+        if self._recorder is not None:
+            self._introduce(meter)
+        for index_name, insights in stored.get("insights", {}).items():
+            self._watch(meter, index_name or None, Insights.from_json(insights))
+        for index_name, setting in stored.get("insights_settings", {}).items():
+            meter.insights_settings[index_name or None] = InsightsSetting(**setting)
+
+    def _add(
+        self,
+        meter: TableMeter,
+        index: str | None,
+        provision: Provision,
+        stored: Mapping[str, Any] | None,
+        now: int,
+    ) -> None:
+        resource = meter.account.add(
+            meter.name,
+            index,
+            provision.arn,
+            now,
+            config=meter.config,
+            read_units=provision.read_units,
+            write_units=provision.write_units,
+            on_demand=provision.on_demand,
+            max_read=provision.max_read,
+            max_write=provision.max_write,
+            composite=provision.composite,
+            local_indexes=bool(provision.local_parts),
+            partitions=None if provision.warm is None else on_demand_partitions(*provision.warm),
+            stored=stored,
+        )
+        if stored is None and provision.warm is not None:
+            resource.reach_warm(*provision.warm, now)
+        meter.adopt(index, resource)
+        if stored is not None:
+            self._surveyor.is_doubtful(meter, index)
+
+    def detach(self, table_id: str) -> None:
+        """A table is deleted. Its metrics stay."""
+        meter = self._tables.pop(table_id, None)
+        self._stored.pop(table_id, None)
+        if meter is not None:
+            self._surveyor.forget(meter, *meter.provisions)
+            if meter.account.resources.get((meter.name, None)) is meter.resource:
+                meter.account.remove(meter.name)
+            self._gone.append(table_id)
+
+    def drop_all(self) -> None:
+        """Forget every table, and all that was counted and has happened: as if it had just been opened."""
+        self._gone += self._tables
+        for meter in self.tables():
+            self._surveyor.forget(meter, *meter.provisions)
+        self._tables.clear()
+        self._clocks.clear()
+        self.recent.clear()
+
+    def tables(self) -> list[TableMeter]:
+        return list(self._tables.values())
+
+    def resources(self) -> Iterator[Resource]:
+        """Of all tables and their global indexes."""
+        for meter in self.tables():
+            yield meter.resource
+            yield from meter.indexes.values()
+
+    def ready_for(self, meter: TableMeter, raised: Mapping[str | None, tuple[int, int]]) -> int:
+        """When there would be the partitions that these provisioned units of a table (None) and its global
+        indexes need, were they prepared for now; the present if they are there, or nothing is enforced."""
+        now = meter.now()
+        resources = [(meter.resource_of(index), units) for index, units in raised.items()]
+        return max([now, *(resource.ready_for(*units, now) for resource, units in resources)])
+
+    def prepare(self, meter: TableMeter, raised: Mapping[str | None, tuple[int, int]], since: int) -> None:
+        """Begin the splits that these units need, as of the moment at which they were asked for."""
+        for index, units in raised.items():
+            resource = meter.resource_of(index)
+            self._happened(meter, resource, resource.prepare(*units, since))
+
+    async def raise_warm(
+        self, meter: TableMeter, index: str | None, units: tuple[int, int], takes_ns: int
+    ) -> None:
+        """Begin to raise the warm throughput of a table (None) or global index; it is there `takes_ns` after
+        the partitions for it."""
+        resource = meter.resource_of(index)
+        self._happened(meter, resource, resource.raise_warm(*units, meter.now(), takes_ns))
+        await self.save(meter)
+
+    def changed(self, meter: TableMeter, index: str | None) -> None:
+        """The resource of a table (None) or global index was changed by hand; perhaps it has split."""
+        meter.account.changed(meter.resource_of(index))
+        self._surveyor.is_doubtful(meter, index)
+
+    def _happened(self, meter: TableMeter, resource: Resource, events: list[Event]) -> None:
+        """A resource was changed from outside."""
+        self._clocks_by_account(meter.account).events.extend(events)
+        meter.account.changed(resource)
+
+    async def configure(self, meter: TableMeter, profile: str | None) -> None:
+        """Give one table a profile of its own ("aws:30/10"); None: that of the server again.
+
+        Its partitions, peaks and warm values stay; its banks begin anew. Raises: ValueError.
+        """
+        self._adopt_override(meter, profile)
+        self._surveyor.forget(meter, *meter.provisions)
+        now = meter.now()
+        for index, provision in meter.provisions.items():
+            before = meter.resource_of(index)
+            self._add(meter, index, replace(provision, warm=None), before.to_json(), now)
+            meter.resource_of(index).take_over_counts(before)
+        if meter.enforced:
+            await self._measure(meter)
+        await self.save(meter)
+
+    async def filled(self, meter: TableMeter) -> None:
+        """A table was restored or imported: its partitions hold what came in, and are as many as its units
+        and its size need (V70a)."""
+        await self._measure(meter)
+        now = meter.now()
+        for index, provision in meter.provisions.items():
+            resource = meter.resource_of(index)
+            size_bytes = sum(part.bytes for part in resource.partitions.partitions)
+            by_units = (0, 0) if provision.on_demand else (provision.read_units, provision.write_units)
+            wanted = needed_partitions(*by_units, size_bytes, resource.config)
+            if wanted > len(resource.partitions):
+                resource.set_partitions(wanted, now)
+                self.changed(meter, index)
+        self._introduce(meter)
+        await self.save(meter)
+
+    # --- Recording ---
+
+    async def record(self, recorder: Recorder | None) -> None:
+        """Tell a recorder of every charge from now on; None: nobody any more."""
+        self._recorder = recorder
+        for meter in self.tables():
+            if recorder is not None:
+                await self._measure(meter)
+            self._introduce(meter)
+
+    def _introduce(self, meter: TableMeter) -> None:
+        meter.recorder = self._recorder
+        meter.heed_change()
+        if self._recorder is None:
+            return
+        own = meter.provisions[None]
+        held = meter.resource.partitions.partitions
+        self._recorder.describe(
+            meter.name,
+            read_units=own.read_units,
+            write_units=own.write_units,
+            on_demand=own.on_demand,
+            sort_key=own.composite,
+            items=sum(part.items for part in held),
+            size_bytes=sum(part.bytes for part in held),
+            partitions=len(held),
+            profile=meter.config.profile if meter.enforced else None,
+            partition_caps=meter.config.partition_caps,
+            indexes={
+                index: (provision.read_units, provision.write_units)
+                for index, provision in meter.provisions.items()
+                if index is not None
+            },
+        )
+
+    # --- Contributor Insights ---
+
+    async def watch(
+        self, meter: TableMeter, index: str | None, setting: InsightsSetting, insights: Insights | None
+    ) -> None:
+        """Switch Contributor Insights of a table or index on or (None) off."""
+        meter.insights_settings[index] = setting
+        self._watch(meter, index, insights)
+        await self.save(meter)
+
+    def _watch(self, meter: TableMeter, index: str | None, insights: Insights | None) -> None:
+        if insights is None:
+            meter.insights.pop(index, None)
+            meter.account.insights.pop((meter.name, index), None)
+        else:
+            meter.insights[index] = meter.account.insights[(meter.name, index)] = insights
+        meter.heed_change()
+
+    # --- Time and disk ---
+
+    async def step(self) -> bool:
+        """One step: let time pass, write down what changed, measure estimates and what is full, and split the
+        latter. It is bounded, unless a clock was moved."""
+        async with self._stepping:
+            return await self._step()
+
+    async def _step(self) -> bool:
+        if self._is_moved:
+            await self._catch_up()
+        for clock in self._clocks.values():
+            clock.now()
+            while clock.events:
+                self._handle(clock, clock.events.popleft())
+        if self._to_measure:
+            await self._measure_next()
+        now = self._clock.now_ns()
+        if now >= self._next_save_ns:
+            self._next_save_ns = now + SAVE_INTERVAL_NS
+            self._to_save = deque(self._tables)
+        for _ in range(min(SAVES_PER_STEP, len(self._to_save))):
+            meter = self._tables.get(self._to_save.popleft())
+            if meter is not None:
+                await self.save(meter)
+        await self._forget_deleted()
+        if self._surveyor.busy and not self._to_measure:
+            await self._survey()
+        return bool(self._to_save or self._to_measure or self._surveyor.busy)
+
+    async def _catch_up(self) -> None:
+        """A clock was moved: let time pass from one full partition to the next, and from one end of a split
+        to the next, so that each is measured and split when it would have been. Otherwise it would be looked
+        at when all the time has passed."""
+        for clock in list(self._clocks.values()):
+            now = clock.now_unheeded()
+            if now < clock.account.due:
+                continue
+            while self._to_measure:
+                await self._measure_next()
+            looked_at: dict[Resource, set[str]] = defaultdict(set)
+            try:
+                await self._handle_all(clock)
+                while (moment := _next_full(clock.account, looked_at)) is not None and moment <= now:
+                    clock.hold(moment)
+                    clock.now()
+                    await self._handle_all(clock)
+            finally:
+                clock.hold(None)
+
+    async def _handle_all(self, clock: AccountClock) -> None:
+        """Measure what is estimated, cut what is full, and handle what follows from that."""
+        while clock.events or self._surveyor.busy:
+            while clock.events:
+                self._handle(clock, clock.events.popleft())
+            if self._surveyor.busy:
+                await self._survey()
+
+    def _handle(self, clock: AccountClock, event: Event) -> None:
+        described = to_json(event)
+        self.recent.append(described)
+        log.info("%s", described)
+        for meter in self._tables.values():
+            for index, provision in meter.provisions.items():
+                if provision.arn != event.arn or meter.ticking is not clock:
+                    continue
+                if isinstance(event, SplitDue):
+                    self._surveyor.is_full(meter, index, event.partition, event.at_ns)
+                    return
+                if isinstance(event, Split):
+                    self._surveyor.is_doubtful(meter, index)
+                self._to_save.append(meter.table_id)
+                return
+
+    async def _survey(self) -> None:
+        """Go on measuring a partition. One that was measured holds what was found. If it was said to be full,
+        and that is too much, it is cut at its middle."""
+        looked = await self._surveyor.step()
+        if looked is None:
+            return
+        meter, found = looked.meter, looked.found
+        resource = meter.resource_of(looked.index)
+        resource.measured(looked.partition, found.whole)
+        self._surveyor.is_doubtful(meter, looked.index)
+        if looked.full_ns is not None:
+            now = looked.full_ns if self._is_moved else meter.now()
+            self._happened(meter, resource, resource.split_by_size(looked.partition, found, now))
+
+    def _clocks_by_account(self, account: Account) -> AccountClock:
+        return next(clock for clock in self._clocks.values() if clock.account is account)
+
+    async def _measure_next(self) -> None:
+        meter = self._tables.get(self._to_measure.popleft())
+        if meter is not None:
+            await self._measure(meter)
+
+    async def _measure(self, meter: TableMeter) -> None:
+        """Bring what the partitions are said to hold to what the table holds."""
+        for index, provision in meter.provisions.items():
+            items = size_bytes = 0
+            for part in (*provision.parts, *provision.local_parts):
+                part_items, part_bytes = await self._store.usage(part)
+                size_bytes += part_bytes - STORAGE_OVERHEAD_BYTES * part_items
+                items += part_items if part in provision.parts else 0
+            if meter.resource_of(index).reconcile(size_bytes, items):
+                self._surveyor.start_again(meter)
+            self._surveyor.is_doubtful(meter, index)
+
+    async def save(self, meter: TableMeter) -> None:
+        """Make what must survive a restart durable."""
+        if self._tables.get(meter.table_id) is not meter:
+            return
+        stored: Stored = {
+            "override": meter.override,
+            "resources": {index or "": meter.resource_of(index).to_json() for index in meter.provisions},
+            "insights": {index or "": found.to_json() for index, found in meter.insights.items()},
+            "insights_settings": {
+                index or "": asdict(setting) for index, setting in meter.insights_settings.items()
+            },
+        }
+        payload = orjson.dumps(stored)
+        if payload == meter.saved:
+            return
+        key = meter.table_id.encode()
+        committed = await self._store.commit([Batch(METER_PART, puts=[(key, payload)])])
+        if not isinstance(committed, Conflict):
+            meter.saved = payload
+
+    async def _forget_deleted(self) -> None:
+        gone, self._gone = self._gone, []
+        if gone:
+            await self._store.commit([Batch(METER_PART, deletes=[table_id.encode() for table_id in gone])])
+
+    async def close(self) -> None:
+        """Write down what the last minute has changed."""
+        for meter in self.tables():
+            await self.save(meter)
+        await self._forget_deleted()
+
+
+def _next_full(account: Account, looked_at: dict[Resource, set[str]]) -> int | None:
+    """When a full partition is looked at that was not; it then is. One without a place to cut is looked at
+    again and again, to no other end."""
+    told = [(resource, resource.next_full(looked_at[resource])) for resource in account.resources.values()]
+    found = [(*each, resource) for resource, each in told if each is not None]
+    if not found:
+        return None
+    moment = min(at for at, _, _ in found)
+    for at, parts, resource in found:
+        if at == moment:
+            looked_at[resource].update(parts)
+    return moment
+
+
+def _change(resource: Resource, before: Provision, after: Provision, now: int) -> list[Event]:
+    """Bring a resource from one set of settings to another."""
+    events: list[Event] = []
+    if after.on_demand and not before.on_demand:
+        events += resource.set_on_demand(now)
+    elif not after.on_demand and (
+        before.on_demand or (before.read_units, before.write_units) != (after.read_units, after.write_units)
+    ):
+        events += resource.set_provisioned(after.read_units, after.write_units, now)
+    if (before.max_read, before.max_write) != (after.max_read, after.max_write) and after.on_demand:
+        resource.set_maximum(after.max_read, after.max_write, now)
+    return events

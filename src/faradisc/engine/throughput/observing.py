@@ -1,0 +1,176 @@
+"""What is counted of requests, whatever they were: latencies, throttled requests, errors, items returned.
+
+Units and throttle events are counted where they are charged (engine/tables/charging.py); here requests are.
+Source: metrics.md; capacity.md section 2.14; vectors V130, V131, V133.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final, Protocol
+
+from faradisc.capacity.account import Account
+from faradisc.capacity.metrics import Dimensions, dimensions
+from faradisc.errors import (
+    ApiError,
+    ConditionalCheckFailedException,
+    ProvisionedThroughputExceededException,
+    RequestLimitExceeded,
+    ThrottlingException,
+    TransactionCanceledException,
+    TransactionConflictException,
+)
+
+THROTTLES: Final = (ProvisionedThroughputExceededException, ThrottlingException, RequestLimitExceeded)
+_THROTTLE_CODES: Final = {"ProvisionedThroughputExceeded", "ThrottlingError"}
+"""Of a cancelled transaction's reasons."""
+_TRANSACTIONS: Final = {"TransactWriteItems", "TransactGetItems", "ExecuteTransaction"}
+
+
+class ReadStream(Protocol):
+    region: str
+    account: str
+    table_name: str
+    label: str
+
+
+class StreamRead(Protocol):
+    """A page of a stream's records."""
+
+    @property
+    def stream(self) -> ReadStream: ...
+    @property
+    def records(self) -> int: ...
+    @property
+    def size_bytes(self) -> int: ...
+
+
+class SeenBeyond(Protocol):
+    tables: tuple[Any, ...]
+
+    @property
+    def gives(self) -> int | StreamRead | None: ...
+    @property
+    def all_throttled(self) -> bool: ...
+
+
+class Seen(Protocol):
+    """A call, as far as it is needed here."""
+
+    operation: str
+    request: dict[str, Any]
+    region: str
+    account: str
+
+    @property
+    def tables(self) -> tuple[Any, ...]: ...
+
+
+class Observer:
+    """Counts requests in the metrics of the account they belong to."""
+
+    __slots__ = ("_account_of",)
+
+    def __init__(self, account_of: Callable[[str, str], Account]) -> None:
+        self._account_of = account_of
+
+    def succeeded(self, call: Seen, beyond: SeenBeyond, elapsed: int) -> None:
+        """A request was answered that asked for several tables' data, or gave items or records. That its
+        first table answered is counted where it was carried out (Database.execute)."""
+        for table in beyond.tables:
+            table.meter.succeeded(call.operation, elapsed)
+        if beyond.all_throttled:
+            _throttled(call, call.tables)
+        if isinstance(beyond.gives, int):
+            for table in call.tables:
+                requests = table.meter.account.requests
+                requests.meter(table.name, call.operation).returned[beyond.gives] += 1
+        elif beyond.gives is not None:
+            self._read_stream(call.operation, beyond.gives, elapsed)
+
+    def _read_stream(self, operation: str, read: StreamRead, elapsed: int) -> None:
+        """A page of a stream; it is counted with the stream's label, and with nothing else."""
+        stream = read.stream
+        requests = self._account_of(stream.region, stream.account).requests
+        meter = requests.meter(stream.table_name, operation, dimensions(StreamLabel=stream.label))
+        meter.succeeded(elapsed)
+        meter.records[read.records] += 1
+        meter.record_bytes[read.size_bytes] += 1
+
+    def refused(self, call: Seen, error: ApiError) -> None:
+        """A request was refused with this error."""
+        tables = call.tables
+        if isinstance(error, THROTTLES):
+            _throttled(call, _refused_by(call, error) if call.operation in _TRANSACTIONS else tables)
+            return
+        if isinstance(error, ConditionalCheckFailedException):
+            for table in tables:
+                table.meter.account.requests.conditions_failed[table.name] += 1
+            return
+        if isinstance(error, TransactionConflictException | TransactionCanceledException):
+            self._conflicts(call, error)
+            short = _short_of_capacity(call, error)
+            if short:
+                _throttled(call, short)
+                return
+        elif error.status >= 500:
+            self.failed(call)
+            return
+        self._account_of(call.region, call.account).requests.user_errors += 1
+
+    def failed(self, call: Seen) -> None:
+        """The database itself could not answer."""
+        for table in call.tables:
+            table.meter.account.requests.meter(table.name, call.operation).system_errors += 1
+
+    def _conflicts(self, call: Seen, error: ApiError) -> None:
+        reasons = error.extra.get("CancellationReasons", [{"Code": "TransactionConflict"}])
+        items = sum(reason["Code"] == "TransactionConflict" for reason in reasons)
+        if items:
+            for table in call.tables:
+                table.meter.account.requests.conflicts[table.name].append(items)
+
+
+def _throttled(call: Seen, tables: Iterable[Any]) -> None:
+    """One request was throttled, by these tables or indexes of theirs."""
+    for table in tables:
+        requests = table.meter.account.requests
+        requests.meter(table.name, call.operation, _extra(call)).throttled += 1
+
+
+def _refused_by(call: Seen, error: ApiError) -> list[Any]:
+    """The tables that refused a transaction as a whole."""
+    reasons = [*error.extra.get("ThrottlingReasons", ()), *error.extra.get("throttlingReasons", ())]
+    names = {reason["resource"].split("/")[1] for reason in reasons}
+    return [table for table in call.tables if table.name in names] or list(call.tables)
+
+
+def _short_of_capacity(call: Seen, error: ApiError) -> list[Any]:
+    """The tables for want of whose capacity a transaction was cancelled; of statements, all that it asks."""
+    reasons = error.extra.get("CancellationReasons", ())
+    short = [position for position, reason in enumerate(reasons) if reason["Code"] in _THROTTLE_CODES]
+    if not short or "TransactItems" not in call.request:
+        return list(call.tables) if short else []
+    actions = call.request["TransactItems"]
+    named = [next(iter(actions[position].values()))["TableName"] for position in short]
+    names = {name.rsplit("/", 1)[-1] for name in named}
+    return [table for table in call.tables if table.name in names]
+
+
+def _extra(call: Seen) -> Dimensions:
+    """The further dimensions of throttled PartiQL requests (measured)."""
+    if call.operation == "ExecuteStatement":
+        return dimensions(Verb=f"PartiQL{_verb(call.request['Statement']).capitalize()}")
+    if call.operation in ("BatchExecuteStatement", "ExecuteTransaction"):
+        member = "Statements" if call.operation == "BatchExecuteStatement" else "TransactStatements"
+        reads = _verb(call.request[member][0]["Statement"]) == "SELECT"
+        return dimensions(OperationType="Read" if reads else "Write")
+    return ()
+
+
+def _verb(statement: str) -> str:
+    """The first keyword of a statement that was carried out, whatever stands before and right behind it; so
+    there are as many as PartiQL has."""
+    from faradisc.language.partiql.lexer import tokens_of  # noqa: PLC0415 - only servers that are sent statements
+
+    return tokens_of(statement)[0].upper

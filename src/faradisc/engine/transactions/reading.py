@@ -1,0 +1,97 @@
+"""A read transaction: up to 100 items as of one moment, whichever operation asks for them.
+
+Checks: empty keys -> no item twice -> other keys -> conflicts -> sum of sizes -> throughput.
+Source: errors.md sections 4 and 6.8; capacity.md sections 2.2 and 2.11.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from faradisc.capacity import units
+from faradisc.engine.tables.charging import ItemRead, charge_reads
+from faradisc.engine.tables.keys import Reaching, check_key, check_paths_into_keys, has_empty_key
+from faradisc.engine.tables.table import Table
+from faradisc.engine.transactions.conflicts import ConflictDial
+from faradisc.engine.transactions.writing import (
+    DUPLICATE_TARGET,
+    NO_REASON,
+    TOO_LARGE,
+    cancelled_by,
+    refuse_transaction,
+    validation_reason,
+)
+from faradisc.errors import ValidationException
+from faradisc.limits import TRANSACTION_BYTES_MAX
+from faradisc.model.codec import record
+from faradisc.model.values.attribute import Item
+from faradisc.storage.api import ReadOnlyStore
+
+
+async def read_items(
+    store: ReadOnlyStore,
+    targets: Sequence[tuple[Table, Item]],
+    conflicts: ConflictDial | None,
+    projections: Sequence[Reaching | None],
+    *,
+    insightful: bool,
+) -> list[tuple[record.Record | None, int]]:
+    """The record of each item, or None, and the half units its read has cost, in order.
+
+    projections: of each item, checked for paths into keys. insightful: counted by Contributor Insights.
+    Raises: ValidationException, TransactionCanceledException, and what the shortage of a whole table is told.
+    """
+    row_keys = _checked_row_keys(targets, projections)
+    places = [
+        (table.placement.part_of(row_key), row_key)
+        for (table, _), row_key in zip(targets, row_keys, strict=True)
+    ]
+    if conflicts is not None:
+        conflicts.check_transaction(len(targets))
+    rows = await store.read_many(places)
+    records = [row[1] if row is not None else None for row in rows]
+    sizes = [record.size_of(found) if found is not None else 0 for found in records]
+    if sum(sizes) > TRANSACTION_BYTES_MAX:
+        raise ValidationException(TOO_LARGE)
+    costs = [2 * units.read_half_units(size, consistent=True) for size in sizes]
+    refusals = charge_reads(
+        [
+            ItemRead(table, row_key, key if insightful else None, cost)
+            for (table, key), row_key, cost in zip(targets, row_keys, costs, strict=True)
+        ]
+    )
+    if any(refused is not None for refused in refusals):
+        refuse_transaction(refusals, targets[0][0])
+    return list(zip(records, costs, strict=True))
+
+
+def _checked_row_keys(
+    targets: Sequence[tuple[Table, Item]], projections: Sequence[Reaching | None]
+) -> list[bytes]:
+    """Where the items lie. Of keys that do not fit only the first is told, and an item named twice before it.
+
+    Raises: ValidationException, TransactionCanceledException.
+    """
+    row_keys: list[bytes] = []
+    misfit: tuple[int, ValidationException] | None = None
+    seen: set[tuple[int, bytes]] = set()
+    for position, ((table, key), projection) in enumerate(zip(targets, projections, strict=True)):
+        try:
+            check_key(key, table.key)
+            check_paths_into_keys(table.schema, projection)
+        except ValidationException as refusal:
+            if has_empty_key(key, table.schema):
+                raise
+            misfit = misfit or (position, refusal)
+            continue
+        row_key = table.placement.row_key(key)
+        row_keys.append(row_key)
+        seen.add((id(table), row_key))
+    if len(seen) != len(row_keys):
+        raise ValidationException(DUPLICATE_TARGET)
+    if misfit is not None:
+        at, told = misfit
+        reasons = [NO_REASON] * len(targets)
+        reasons[at] = validation_reason(told)
+        raise cancelled_by(reasons)
+    return row_keys

@@ -1,0 +1,133 @@
+"""Idempotency tokens: a transaction sent again with its ClientRequestToken is done once.
+
+A token's row is written in the transaction's own commit, so it exists exactly when the transaction
+took effect. Two kinds of rows in the tokens part:
+
+    `t` owner token              -> JSON: fingerprint of the request, expiry, sizes to charge a replay with
+    `x` expiry (8 bytes) token   -> nothing; finds expired tokens in order
+
+The two are written and removed together. A background job removes those that have expired; nothing
+here waits for the disk between a transaction's first read and its commit.
+
+Source: limits.md section 8; capacity-consumption.md section 3 (what a replay reports).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+import orjson
+
+from faradisc.errors import IdempotentParameterMismatchException, TransactionInProgressException
+from faradisc.limits import IDEMPOTENCY_WINDOW_S
+from faradisc.model.codec.keyspace import TOKENS_PART
+from faradisc.storage.api import Batch, Store
+
+FORGOTTEN_PER_STEP = 100
+_NEVER_NS = 1 << 63
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What is remembered of a finished transaction."""
+
+    sizes: list[tuple[str, int]]
+    """(table as named in the request, larger image in bytes) per action."""
+
+
+class Tokens:
+    """The tokens of one database."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._running: set[bytes] = set()
+        self._next_expiry_ns = 0
+        """No token expires before this moment; 0 until it was looked up."""
+
+    def begin(self, token: Token) -> None:
+        """Claim a token, before anything is looked up or done under it; `end` gives it back.
+
+        Raises: TransactionInProgressException.
+        """
+        if token.key in self._running:
+            raise TransactionInProgressException
+        self._running.add(token.key)
+
+    def end(self, token: Token) -> None:
+        self._running.discard(token.key)
+
+    async def find(self, token: Token, now_ns: int) -> Replay | None:
+        """What was done under this token within the window; None if nothing.
+
+        Raises: IdempotentParameterMismatchException.
+        """
+        (row,) = await self._store.get(TOKENS_PART, (token.key,), for_update=True)
+        if row is None:
+            return None
+        stored = orjson.loads(row[1])
+        if stored["expires_ns"] <= now_ns:
+            return None
+        await self._store.settle(row[0])
+        if stored["fingerprint"] != token.fingerprint:
+            raise IdempotentParameterMismatchException
+        return Replay([(name, size) for name, size in stored["sizes"]])
+
+    async def batch(self, token: Token, sizes: Sequence[tuple[str, int]], now_ns: int) -> Batch:
+        """What to commit together with the transaction."""
+        expires_ns = now_ns + IDEMPOTENCY_WINDOW_S * 1_000_000_000
+        stored = {"fingerprint": token.fingerprint, "expires_ns": expires_ns, "sizes": list(sizes)}
+        (present,) = await self._store.get(TOKENS_PART, (token.key,), for_update=True)
+        batch = Batch(TOKENS_PART, checks=[(token.key, present[0] if present is not None else 0)])
+        batch.puts.append((token.key, orjson.dumps(stored)))
+        batch.puts.append((_expiry_key(expires_ns, token.key), b""))
+        if present is not None:  # expired, or it would have been found
+            batch.deletes.append(_expiry_key(orjson.loads(present[1])["expires_ns"], token.key))
+        self._next_expiry_ns = min(self._next_expiry_ns, expires_ns)
+        return batch
+
+    async def forget_expired(self, now_ns: int) -> bool:
+        """Remove some tokens whose window has ended. False when there is none."""
+        if now_ns < self._next_expiry_ns:
+            return False
+        self._next_expiry_ns = _NEVER_NS  # lowered by whoever adds a token while this reads
+        rows = await self._store.range(TOKENS_PART, b"x", b"y", limit=FORGOTTEN_PER_STEP)
+        batch = Batch(TOKENS_PART)
+        for expiry_key, _ in rows:
+            expires_ns = int.from_bytes(expiry_key[1:9], "big")
+            if expires_ns > now_ns:
+                self._next_expiry_ns = min(self._next_expiry_ns, expires_ns)
+                break
+            token_key = expiry_key[9:]
+            (row,) = await self._store.get(TOKENS_PART, (token_key,), for_update=True)
+            if row is not None and orjson.loads(row[1])["expires_ns"] == expires_ns:
+                batch.checks.append((token_key, row[0]))
+                batch.deletes.append(token_key)
+            batch.deletes.append(expiry_key)
+        else:
+            if len(rows) == FORGOTTEN_PER_STEP:
+                self._next_expiry_ns = 0
+        if batch.deletes:
+            await self._store.commit([batch])
+        return bool(batch.deletes)
+
+
+def _expiry_key(expires_ns: int, key: bytes) -> bytes:
+    return b"x" + expires_ns.to_bytes(8, "big") + key
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A ClientRequestToken with the fingerprint of the request it came with."""
+
+    key: bytes
+    fingerprint: str
+
+    @classmethod
+    def of(cls, owner: str, token: str, request: dict[str, Any]) -> Token:
+        """`owner`: whose tables the transaction is about; the same token of another one is another token.
+        `request`: the parameters that must be the same when the token is used again."""
+        fingerprint = sha256(orjson.dumps(request, option=orjson.OPT_SORT_KEYS)).hexdigest()
+        return cls(b"t" + owner.encode() + b"\x00" + token.encode(), fingerprint)

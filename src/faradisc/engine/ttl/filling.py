@@ -1,0 +1,80 @@
+"""Filling a new expiry index, step by step, while its table is read and written.
+
+The same scheme as engine/tables/backfill.py: from the moment time to live is switched on, every write keeps
+the index up; what is left is to add the rows of items that nobody writes meanwhile. A step checks the
+versions of the items it read. Finding them may wait for the disk, so they are read once more after it:
+nothing runs between that reading and the commit on an embedded store, and a table under constant writes
+is filled as fast as an idle one. Rows already there are written again as they are.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from faradisc.engine.tables.backfill import Cursor
+from faradisc.engine.tables.catalog import Catalog
+from faradisc.engine.tables.expiry import Expiry
+from faradisc.engine.tables.table import Table, TableState
+from faradisc.errors import ResourceNotFoundException
+from faradisc.model.codec import record
+from faradisc.model.codec.keyspace import JOBS_PART, job_key
+from faradisc.storage.api import Batch, Store
+
+ROWS_PER_STEP = 200
+
+
+async def fill_step(store: Store, catalog: Catalog) -> bool:
+    """Do one step for some table whose expiry index is not complete. False when there is none."""
+    for table, expiry in catalog.tended.expiring():
+        if table.state.ttl is not None and not table.state.ttl["filled"]:
+            await _fill(store, catalog, table, expiry)
+            return True
+    return False
+
+
+async def _fill(store: Store, catalog: Catalog, table: Table, expiry: Expiry) -> None:
+    cursor_key = job_key(b"ttl", expiry.resource)
+    (row,) = await store.get(JOBS_PART, (cursor_key,), for_update=True)
+    cursor = Cursor.of(row[1] if row is not None else None)
+    if cursor.slot == len(table.placement.parts):
+        await _finish(store, catalog, table, expiry, cursor_key)
+        return
+    part = table.placement.parts[cursor.slot]
+    rows = await store.range(part, cursor.after, None, limit=ROWS_PER_STEP)
+    if all(each is not expiry for _, each in catalog.tended.expiring()):
+        return  # switched off meanwhile, or deleted
+    keys = [key for key, _ in rows]
+    items, batch = Batch(part), Batch(expiry.parts[cursor.slot])
+    for row_key, present in zip(keys, await store.get(part, keys, for_update=True), strict=True):
+        if present is None:
+            continue
+        version, payload = present
+        items.checks.append((row_key, version))
+        place = expiry.place_of(record.decode(payload), row_key)
+        if place is not None:
+            batch.puts.append((place[1], b""))
+    moved = cursor.moved(rows[-1][0] if len(rows) == ROWS_PER_STEP else None, len(rows))
+    await store.commit(
+        [
+            items,
+            batch,
+            Batch(
+                JOBS_PART,
+                checks=[(cursor_key, row[0] if row is not None else 0)],
+                puts=[(cursor_key, moved.stored())],
+            ),
+        ]
+    )
+    for key, _ in batch.puts:
+        expiry.added(key)
+
+
+async def _finish(store: Store, catalog: Catalog, table: Table, expiry: Expiry, cursor_key: bytes) -> None:
+    def filled(state: TableState) -> bool:
+        if state.ttl is not None and state.ttl["resource"] == expiry.resource:
+            state.ttl["filled"] = True
+        return False
+
+    with suppress(ResourceNotFoundException):  # deleted meanwhile
+        await catalog.update(table, filled, while_in_use=True)
+    await store.commit([Batch(JOBS_PART, deletes=[cursor_key])])

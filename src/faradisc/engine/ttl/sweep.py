@@ -1,0 +1,130 @@
+"""Deleting what has expired, a few items per step, in the order of when they expired.
+
+An item goes through the one write path like any other deletion, with its index entries and its stream
+record, and under a condition of its own: that it still expires when the index said it would. So an item
+that was written again is never removed. No capacity is charged. Source: limits.md section 7.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+
+from faradisc.clock import Clock
+from faradisc.engine.tables.catalog import Catalog
+from faradisc.engine.tables.expiry import NEVER_S, Expiry, expires_s, split_index_key
+from faradisc.engine.tables.table import Table
+from faradisc.engine.tables.writes import Change, Image, Outcome, apply_changes
+from faradisc.errors import ResourceNotFoundException
+from faradisc.model.codec.keyspace import key_of_row
+from faradisc.model.values.attribute import Item
+from faradisc.storage.api import Batch, Part, Store
+
+ITEMS_PER_STEP = 25
+"""One commit's worth: a step takes about as long as a round of the server's loop under load, so that
+requests do not wait for it (docs/performance.md, "A million items expire")."""
+
+_ABOVE_ALL = b"\xff" * 9
+
+
+class Sweeper:
+    """Deletes the expired items of all tables."""
+
+    def __init__(self, store: Store, catalog: Catalog, clock: Clock, *, delay_s: float) -> None:
+        """delay_s: how long an item outlives its time."""
+        self._store = store
+        self._catalog = catalog
+        self._clock = clock
+        self._delay_ns = int(delay_s * 1_000_000_000)
+        self._working = asyncio.Lock()
+
+    async def step(self) -> bool:
+        """Delete some items that have expired. False when there are none."""
+        return await self._step(self._clock.now_ns() - self._delay_ns) > 0
+
+    async def expire_now(self) -> int:
+        """Delete every item that has expired, without delay; their number."""
+        now_ns = self._clock.now_ns()
+        count = 0
+        while found := await self._step(now_ns):
+            count += found
+        return count
+
+    async def _step(self, until_ns: int) -> int:
+        until_s = until_ns // 1_000_000_000
+        for table, expiry in self._catalog.tended.expiring():
+            if expiry.soonest_s <= until_s:
+                found = 0
+                async with self._working:
+                    with suppress(ResourceNotFoundException):  # deleted meanwhile
+                        found = await self._sweep(table, expiry, until_s)
+                if found:
+                    return found
+        return 0
+
+    async def _sweep(self, table: Table, expiry: Expiry, until_s: int) -> int:
+        """Delete up to ITEMS_PER_STEP items of one part of one table; how many rows were dealt with.
+
+        While this runs, writes may add rows: they lower `soonest_s` and `empty_below`, which therefore
+        are set high first, and lowered to what was found last.
+        """
+        soonest_s, expiry.soonest_s = expiry.soonest_s, NEVER_S
+        next_s = soonest_s
+        try:
+            following = []
+            for slot in range(len(expiry.parts)):
+                found, next_in_slot_s = await self._sweep_slot(table, expiry, slot, until_s)
+                if found:
+                    return found
+                following.append(next_in_slot_s)
+            next_s = min(following)
+            return 0
+        finally:
+            expiry.soonest_s = min(expiry.soonest_s, next_s)
+
+    async def _sweep_slot(self, table: Table, expiry: Expiry, slot: int, until_s: int) -> tuple[int, int]:
+        """The same for one part: how many rows were dealt with, and when the next item expires if none."""
+        part = expiry.parts[slot]
+        floor, expiry.empty_below[slot] = expiry.empty_below[slot], _ABOVE_ALL
+        try:
+            rows = await self._store.range(part, floor, None, limit=ITEMS_PER_STEP)
+            keys = [key for key, _ in rows if split_index_key(key)[0] <= until_s]
+            if not keys:
+                return 0, split_index_key(rows[0][0])[0] if rows else NEVER_S
+            outcomes = await apply_changes(self._store, [_expire(table, expiry, key) for key in keys])
+            expired = sum(outcome.new_record is None and outcome.old.exists for outcome in outcomes)
+            table.meter.account.requests.expired[table.name] += expired
+            await self._forget_strays(part, keys, outcomes)
+            floor = keys[-1]
+            return len(keys), until_s
+        finally:
+            expiry.empty_below[slot] = min(expiry.empty_below[slot], floor)
+
+    async def _forget_strays(self, part: Part, keys: Sequence[bytes], outcomes: Sequence[Outcome]) -> None:
+        """Delete the rows whose items did not expire after all.
+
+        Item and row change together, so there are none unless the item was written since the row was
+        read; then the row is gone by now, and this does nothing.
+        """
+        strays = [
+            (key, outcome)
+            for key, outcome in zip(keys, outcomes, strict=True)
+            if outcome.new_record == outcome.old.record
+        ]
+        for key, outcome in strays:
+            change = outcome.change
+            unchanged = Batch(change.part, checks=[(change.row_key, outcome.old.version)])
+            await self._store.commit([unchanged, Batch(part, deletes=[key])])
+
+
+def _expire(table: Table, expiry: Expiry, key: bytes) -> Change:
+    """The deletion of the item that a row of the index stands for, unless expiry was switched off since."""
+    seconds, row_key = split_index_key(key)
+
+    def become(image: Image) -> Item | None:
+        item = image.item
+        is_due = table.newest.expiry is expiry and expires_s(item, expiry.attribute) == seconds
+        return None if is_due else item
+
+    return Change(table, key_of_row(row_key, table.key), become, by_service=True)

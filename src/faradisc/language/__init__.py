@@ -1,0 +1,1 @@
+"""The two languages that requests are written in: expressions and PartiQL."""

@@ -1,0 +1,158 @@
+"""What a request brings to its expressions: names for `#name`, values for `:value`.
+
+One `Placeholders` serves all expressions of a request, because the service asks that every name and
+value be used by at least one of them. Use is a matter of the text alone: a placeholder counts as used
+wherever it stands.
+
+Sources: errors.md section 6.4, expressions.md sections 1 and 9, limits.md sections 1 and 3.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from pkgutil import get_data
+from typing import Any, Final
+
+from faradisc.errors import RequestRuleError
+from faradisc.language.expressions import faults
+from faradisc.language.expressions.syntax import NameRef, Path
+from faradisc.limits import ATTRIBUTE_NAME_BYTES_MAX, PLACEHOLDER_BYTES_MAX, PLACEHOLDERS_BYTES_MAX
+from faradisc.model.values.attribute import AttributeValue
+from faradisc.model.values.path import Path as ResolvedPath
+from faradisc.model.values.size import value_size
+
+_WORDS: Final = get_data("faradisc.language.expressions", "reserved_words.txt")
+assert _WORDS is not None, "a package of source files has its data beside them"
+RESERVED_WORDS: Final = frozenset(_WORDS.decode("ascii").split())
+"""The 573 words, upper case, that cannot stand bare in a path. As published in the developer guide."""
+
+
+class Placeholders:
+    """The names and values of one request, and which of them its expressions used."""
+
+    __slots__ = ("_used", "names", "values")
+
+    def __init__(self, names: dict[str, str] | None, values: dict[str, AttributeValue] | None) -> None:
+        """Requires: keys checked by `check_placeholders`, values valid and canonical."""
+        self.names = names or {}
+        self.values = values or {}
+        self._used: set[str] = set()
+
+    def mark_used(self, refs: Iterable[str]) -> None:
+        self._used.update(refs)
+
+    def path(self, path: Path) -> ResolvedPath:
+        """The path with its names filled in. Raises UndefinedName."""
+        if path.fixed is not None:
+            return path.fixed
+        names = self.names
+        try:
+            return tuple([names[step.name] if type(step) is NameRef else step for step in path.steps])  # type: ignore[misc]
+        except KeyError as missing:
+            raise faults.UndefinedName(name=missing.args[0]) from None
+
+    def value(self, ref: str) -> AttributeValue:
+        """The value behind a `:value`. Raises UndefinedValue."""
+        value = self.values.get(ref)
+        if value is None:
+            raise faults.UndefinedValue(name=ref)
+        return value
+
+    def check_all_used(self) -> None:
+        """Refuse names, then values, that no expression mentions.
+
+        Requires: every expression of the request is bound.
+        """
+        if not self._used.issuperset(self.names):
+            raise self._unused("ExpressionAttributeNames", self.names)
+        if not self._used.issuperset(self.values):
+            raise self._unused("ExpressionAttributeValues", self.values)
+
+    def _unused(self, parameter: str, given: Iterable[str]) -> RequestRuleError:
+        unused = ", ".join(key for key in given if key not in self._used)
+        return RequestRuleError(f"Value provided in {parameter} unused in expressions: keys: {{{unused}}}")
+
+
+NO_PLACEHOLDERS: Final = Placeholders(None, None)
+"""For trees that carry their values with them."""
+
+_NAME_KEY = re.compile(r"#[0-9A-Za-z_]+")
+_VALUE_KEY = re.compile(r":[0-9A-Za-z_]+")
+
+
+def check_placeholders(names: Mapping[str, str] | None, values: Mapping[str, Any] | None) -> None:
+    """Refuse empty maps, malformed keys and names that no attribute can have; names first.
+
+    Raises: RequestRuleError. The values themselves are checked elsewhere (model/values/checks.py).
+    """
+    if names is not None and not (names and _known_names.issuperset(names.items())):
+        _check_keys("ExpressionAttributeNames", names, _NAME_KEY)
+        for key, name in names.items():
+            _check_name(key, name)
+        _remember(_known_names, names.items())
+    if values is not None and not (values and _known_values.issuperset(values)):
+        _check_keys("ExpressionAttributeValues", values, _VALUE_KEY)
+        _remember(_known_values, values)
+
+
+_REMEMBERED_MAX = 4096
+_REMEMBERED_BYTES_MAX = 64
+_known_names: set[tuple[str, str]] = set()
+_known_values: set[str] = set()
+"""Short placeholders that have passed: a client sends the same few again and again."""
+
+
+def _remember(known: set[Any], passed: Collection[Any]) -> None:
+    if len(known) + len(passed) > _REMEMBERED_MAX:
+        known.clear()
+    known.update(each for each in passed if sum(map(len, each)) <= _REMEMBERED_BYTES_MAX)
+
+
+def _check_keys(parameter: str, given: Mapping[str, Any], syntax: re.Pattern[str]) -> None:
+    if not given:
+        raise RequestRuleError(f"{parameter} must not be empty")
+    for key in given:
+        if not syntax.fullmatch(key):
+            raise RequestRuleError(f'{parameter} contains invalid key: Syntax error; key: "{key}"')
+        if len(key) > PLACEHOLDER_BYTES_MAX:
+            # Assumed: the limit is documented, its text is not.
+            raise RequestRuleError(
+                f"{parameter} contains invalid key: "
+                f'The expression attribute map contains a key that is too long; key: "{key}"'
+            )
+
+
+def _check_name(key: str, name: str) -> None:
+    # Assumed: errors.md 6.4 has only the head of this text.
+    if not name:
+        raise RequestRuleError(
+            f'ExpressionAttributeNames contains invalid value: Syntax error; value: "" for key {key}'
+        )
+    if len(name) * 4 > ATTRIBUTE_NAME_BYTES_MAX:
+        size = len(name.encode("utf-8", "surrogatepass"))
+        if size > ATTRIBUTE_NAME_BYTES_MAX:
+            raise RequestRuleError(
+                "ExpressionAttributeNames contains invalid value: "
+                f"Attribute name is too large, must be less than 65536 bytes for key {key}"
+            )
+
+
+def check_placeholder_bytes(
+    names: Mapping[str, str] | None, values: Mapping[str, AttributeValue] | None
+) -> None:
+    """Refuse more than 2 MB of names and values in sum. Costs a walk over all values.
+
+    A request body of less than 2 MB cannot fail this, so callers ask only for larger ones.
+    Assumed: the text; the limit is documented, no capture was found.
+    """
+    total = 0
+    for name in (names or {}).values():
+        total += len(name.encode("utf-8", "surrogatepass"))
+    for value in (values or {}).values():
+        total += value_size(value)
+    if total > PLACEHOLDERS_BYTES_MAX:
+        raise RequestRuleError(
+            "One or more parameter values were invalid: The total size of all substitution variables "
+            "in the expression exceeds the limit of 2 MB"
+        )

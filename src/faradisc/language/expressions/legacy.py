@@ -1,0 +1,316 @@
+"""The parameters that expressions replaced: Expected, AttributeUpdates, KeyConditions, filters.
+
+They become the same trees that expressions are parsed to, so there is one evaluator. Their checks and
+texts are their own. Values in them arrive valid and canonical, enums and required members checked.
+
+Sources: expressions.md section 6, errors.md section 6.6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from faradisc.errors import RequestRuleError, ValidationException
+from faradisc.language.expressions import faults
+from faradisc.language.expressions.condition import Condition, condition_of_tree
+from faradisc.language.expressions.faults import KeyConditionError
+from faradisc.language.expressions.key_condition import (
+    INDEX_CLAUSES_MAX,
+    KeyClause,
+    KeyClauses,
+    RangeOperator,
+)
+from faradisc.language.expressions.projection import Projection
+from faradisc.language.expressions.syntax import Action, Constant, Junction, Negation, Path, Predicate
+from faradisc.language.expressions.syntax import Condition as ConditionTree
+from faradisc.language.expressions.update import Update, update_of_actions
+from faradisc.model.values.attribute import SET_TYPES, AttributeValue, compare, type_of
+
+_INVALID = "One or more parameter values were invalid: "
+
+
+# --- Expressions and legacy parameters in one request --------------------------------------------
+
+
+def check_mixed(
+    request: Mapping[str, Any], expression_params: Sequence[str], legacy_params: Sequence[str]
+) -> None:
+    """Refuse a request that uses both kinds.
+
+    Both lists name parameters in the order the service prints them. KeyConditions beside expressions
+    other than KeyConditionExpression is tolerated (expressions.md section 6).
+    """
+    given = request.keys()
+    if given.isdisjoint(legacy_params) or given.isdisjoint(expression_params):
+        return
+    expressions = [name for name in expression_params if name in request]
+    legacy = [name for name in legacy_params if name in request]
+    if "KeyConditions" in legacy and "KeyConditionExpression" not in request:
+        legacy.remove("KeyConditions")
+    if legacy:
+        raise RequestRuleError(
+            "Can not use both expression and non-expression parameters in the same request: "
+            f"Non-expression parameters: {{{', '.join(legacy)}}} "
+            f"Expression parameters: {{{', '.join(expressions)}}}"
+        )
+
+
+def check_placeholders_wanted(
+    request: Mapping[str, Any], expression_params: Sequence[str], *, names_values_users: bool = True
+) -> None:
+    """Refuse names or values in a request without an expression that could use them.
+
+    `names_values_users` False leaves out which expressions are missing, as DeleteItem does.
+    """
+    used = False
+    for name in expression_params:
+        if name in request:
+            used = True
+            if name != "ProjectionExpression":
+                return
+    if not used and "ExpressionAttributeNames" in request:
+        raise RequestRuleError("ExpressionAttributeNames can only be specified when using expressions")
+    if "ExpressionAttributeValues" not in request:
+        return
+    users = [name for name in expression_params if name != "ProjectionExpression"]
+    text = "ExpressionAttributeValues can only be specified when using expressions"
+    if names_values_users and users:
+        text += f": {' and '.join(users)} {'are' if len(users) > 1 else 'is'} null"
+    raise RequestRuleError(text)
+
+
+# --- Conditions ----------------------------------------------------------------------------------
+
+_OPERATORS = {"EQ": "=", "NE": "<>", "LE": "<=", "LT": "<", "GE": ">=", "GT": ">"}
+_SCALARS = frozenset({"S", "N", "B"})
+_EQUALITY = _SCALARS | SET_TYPES | {"BOOL", "NULL"}
+_DOCUMENTS = frozenset({"L", "M"})
+_ALLOWED_TYPES = {
+    "EQ": _EQUALITY,
+    "NE": _EQUALITY,
+    "LE": _SCALARS,
+    "LT": _SCALARS,
+    "GE": _SCALARS,
+    "GT": _SCALARS,
+    "IN": _SCALARS,
+    "BETWEEN": _SCALARS,
+    "CONTAINS": _SCALARS,
+    "NOT_CONTAINS": _SCALARS,
+    "BEGINS_WITH": frozenset({"S", "B"}),
+}
+
+
+def expected(
+    conditions: Mapping[str, Mapping[str, Any]], conditional_operator: str | None = None
+) -> Condition | None:
+    """The condition of an Expected parameter; None when it is empty."""
+    trees = [_expected_tree(name, condition) for name, condition in conditions.items()]
+    return _joined(conditions, trees, conditional_operator)
+
+
+def filter_condition(
+    conditions: Mapping[str, Mapping[str, Any]], conditional_operator: str | None = None
+) -> Condition | None:
+    """The condition of a QueryFilter or ScanFilter; None when it is empty."""
+    trees = []
+    for name, condition in conditions.items():
+        values = _checked_values(condition)
+        trees.append(_comparison_tree(name, condition["ComparisonOperator"], values))
+    return _joined(conditions, trees, conditional_operator)
+
+
+def _joined(
+    conditions: Mapping[str, Any], trees: list[ConditionTree], conditional_operator: str | None
+) -> Condition | None:
+    if not trees:
+        return None
+    paths = tuple(Path((name,)) for name in conditions)
+    if len(trees) == 1:
+        return condition_of_tree(trees[0], paths)
+    return condition_of_tree(Junction("OR" if conditional_operator == "OR" else "AND", tuple(trees)), paths)
+
+
+def _expected_tree(name: str, condition: Mapping[str, Any]) -> ConditionTree:
+    value = condition.get("Value")
+    values = condition.get("AttributeValueList")
+    operator = condition.get("ComparisonOperator")
+    if value is not None and values is not None:
+        raise ValidationException(
+            f"{_INVALID}Value and AttributeValueList cannot be used together for Attribute: {name}"
+        )
+    if operator is not None:
+        if "Exists" in condition:
+            raise ValidationException(
+                f"{_INVALID}Exists and ComparisonOperator cannot be used together for Attribute: {name}"
+            )
+        if value is None and values is None and operator not in ("NULL", "NOT_NULL"):
+            raise ValidationException(
+                f"{_INVALID}Value or AttributeValueList must be used with "
+                f"ComparisonOperator: {operator} for Attribute: {name}"
+            )
+        given = [value] if value is not None else list(values or ())
+        _check_arguments(operator, given, documents=True)
+        return _comparison_tree(name, operator, given)
+    if values is not None:
+        raise ValidationException(
+            f"{_INVALID}AttributeValueList can only be used with a ComparisonOperator for Attribute: {name}"
+        )
+    return _exists_tree(name, condition.get("Exists"), value)
+
+
+def _exists_tree(name: str, exists: bool | None, value: AttributeValue | None) -> ConditionTree:
+    if exists is False:
+        if value is not None:
+            raise ValidationException(
+                f"{_INVALID}Value cannot be used when Exists is false for Attribute: {name}"
+            )
+        return Predicate("attribute_not_exists", (Path((name,)),))
+    if value is None:
+        shown = "null" if exists is None else "true"
+        raise ValidationException(
+            f"{_INVALID}Value must be provided when Exists is {shown} for Attribute: {name}"
+        )
+    return Predicate("=", (Path((name,)), Constant(value)))
+
+
+def _checked_values(condition: Mapping[str, Any]) -> list[AttributeValue]:
+    values: list[AttributeValue] = list(condition.get("AttributeValueList") or ())
+    _check_arguments(condition["ComparisonOperator"], values, documents=False)
+    return values
+
+
+def _check_arguments(operator: str, values: list[AttributeValue], *, documents: bool) -> None:
+    """Count, one type, allowed types, order of bounds. `documents` allows L and M for EQ and NE."""
+    if not _count_fits(operator, len(values)):
+        raise ValidationException(
+            f"{_INVALID}Invalid number of argument(s) for the {operator} ComparisonOperator"
+        )
+    if not values:
+        return
+    kinds = {type_of(value) for value in values}
+    if len(kinds) > 1:
+        raise ValidationException(f"{_INVALID}AttributeValues inside AttributeValueList must be of same type")
+    (kind,) = kinds
+    if kind not in _ALLOWED_TYPES[operator]:
+        if not (documents and kind in _DOCUMENTS and operator in ("EQ", "NE")):
+            raise ValidationException(
+                f"{_INVALID}ComparisonOperator {operator} is not valid for {kind} AttributeValue type"
+            )
+    elif operator == "BETWEEN" and compare(values[0], values[1]) > 0:
+        raise ValidationException(
+            "The BETWEEN condition was provided a range where the lower bound is greater than the upper bound"
+        )
+
+
+def _count_fits(operator: str, count: int) -> bool:
+    if operator == "IN":
+        return count >= 1
+    if operator == "BETWEEN":
+        return count == 2
+    return count == (0 if operator in ("NULL", "NOT_NULL") else 1)
+
+
+def _comparison_tree(name: str, operator: str, values: Sequence[AttributeValue]) -> ConditionTree:
+    path = Path((name,))
+    constants = tuple(Constant(value) for value in values)
+    match operator:
+        case "NULL":
+            return Predicate("attribute_not_exists", (path,))
+        case "NOT_NULL":
+            return Predicate("attribute_exists", (path,))
+        case "CONTAINS":
+            return Predicate("contains", (path, *constants))
+        case "NOT_CONTAINS":
+            # Assumed: true for a missing attribute, as the negation is (expressions.md section 6).
+            return Negation(Predicate("contains", (path, *constants)))
+        case "BEGINS_WITH":
+            return Predicate("begins_with", (path, *constants))
+        case "BETWEEN" | "IN":
+            return Predicate(operator, (path, *constants))
+        case _:
+            return Predicate(_OPERATORS[operator], (path, *constants))
+
+
+# --- Key conditions ------------------------------------------------------------------------------
+
+_KEY_OPERATORS: dict[str, RangeOperator] = {
+    "EQ": "=",
+    "LE": "<=",
+    "LT": "<",
+    "GE": ">=",
+    "GT": ">",
+    "BETWEEN": "BETWEEN",
+    "BEGINS_WITH": "begins_with",
+}
+_KEY_EQUALITY = _SCALARS | SET_TYPES
+
+
+def key_conditions(
+    conditions: Mapping[str, Mapping[str, Any]], *, clauses_max: int = INDEX_CLAUSES_MAX
+) -> KeyClauses:
+    """The clauses of a KeyConditions parameter; `resolve` holds them against a key schema.
+
+    `clauses_max` is TABLE_CLAUSES_MAX when the request names no index.
+    Raises: ValidationException for arguments, KeyConditionError for a wrong number of conditions.
+    """
+    clauses: dict[str, KeyClause] = {}
+    for name, condition in conditions.items():
+        operator = condition["ComparisonOperator"]
+        values = _checked_values(condition)
+        for value in values:
+            kind = type_of(value)
+            if kind not in _KEY_EQUALITY:
+                raise ValidationException(
+                    f"{_INVALID}ComparisonOperator {operator} is not valid for {kind} AttributeValue type"
+                )
+        clauses[name] = KeyClause(name, _KEY_OPERATORS.get(operator), tuple(values))
+    if not 1 <= len(clauses) <= clauses_max:
+        raise KeyConditionError(faults.TOO_MANY_CONDITIONS)
+    return KeyClauses(clauses)
+
+
+# --- Updates and projections ---------------------------------------------------------------------
+
+
+def attribute_updates(updates: Mapping[str, Mapping[str, Any]]) -> Update:
+    """The update of an AttributeUpdates parameter.
+
+    Raises: ValidationException. Applied to an item with another type it raises TypeMismatch.
+    """
+    actions = [_update_action(name, update) for name, update in updates.items()]
+    return update_of_actions(actions, faults.TypeMismatch)
+
+
+def _update_action(name: str, update: Mapping[str, Any]) -> Action:
+    path = Path((name,))
+    verb = update.get("Action", "PUT")
+    value = update.get("Value")
+    if value is None:
+        if verb != "DELETE":
+            raise ValidationException(
+                f"{_INVALID}Only DELETE action is allowed when no attribute value is specified"
+            )
+        return Action("REMOVE", path)
+    kind = type_of(value)
+    if verb == "DELETE":
+        if kind not in SET_TYPES:
+            raise ValidationException(
+                f"{_INVALID}DELETE action with value is not supported for the type {kind}"
+            )
+        return Action("DELETE", path, Constant(value))
+    if verb == "ADD":
+        if kind not in SET_TYPES and kind not in ("N", "L"):
+            raise ValidationException(f"{_INVALID}ADD action is not supported for the type {kind}")
+        return Action("ADD", path, Constant(value))
+    return Action("SET", path, Constant(value))
+
+
+def attributes_to_get(names: Sequence[str]) -> Projection:
+    """The projection of an AttributesToGet parameter: whole top-level attributes."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise ValidationException(f"{_INVALID}Duplicate value in attribute name: {name}")
+        seen.add(name)
+    return Projection((name,) for name in names)

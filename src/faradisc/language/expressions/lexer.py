@@ -1,0 +1,85 @@
+"""Text of an expression to tokens with positions.
+
+    name        [A-Za-z_][A-Za-z0-9_]*      identifiers, keywords and function names alike
+    #name       "#" [A-Za-z0-9_]+
+    :value      ":" [A-Za-z0-9_]+
+    number      [0-9]+                      only as a list index
+    symbol      ( ) [ ] , . = <> < <= > >= + -
+    end         the empty token after the last one
+
+Space, tab, carriage return and line feed separate tokens. Any other character is a token of its own
+that no grammar accepts, so the lexer never fails.
+
+Source: expressions.md section 1.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from typing import NamedTuple
+
+from faradisc.language.expressions.faults import SyntaxFault
+
+
+class Kind(Enum):
+    NAME = "name"
+    NAME_REF = "#name"
+    VALUE_REF = ":value"
+    NUMBER = "number"
+    SYMBOL = "symbol"
+    STRAY = "stray"
+    END = "end"
+
+
+class Token(NamedTuple):
+    kind: Kind
+    text: str
+    start: int
+    end: int
+
+
+_TOKEN = re.compile(
+    r"[ \t\r\n]*(?:"
+    r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)"
+    r"|(?P<nameref>\#[A-Za-z0-9_]+)"
+    r"|(?P<valueref>:[A-Za-z0-9_]+)"
+    r"|(?P<number>[0-9]+)"
+    r"|(?P<symbol><>|<=|>=|[()\[\],.=<>+-])"
+    r"|(?P<stray>[^ \t\r\n]))",
+    re.DOTALL,
+)
+_KINDS = {
+    "name": Kind.NAME,
+    "nameref": Kind.NAME_REF,
+    "valueref": Kind.VALUE_REF,
+    "number": Kind.NUMBER,
+    "symbol": Kind.SYMBOL,
+    "stray": Kind.STRAY,
+}
+
+
+def tokens_of(text: str) -> list[Token]:
+    """All tokens of a text, the END token last."""
+    tokens = []
+    # Without the space at the end, which would be tried again from each of its characters.
+    end = len(text.rstrip(" \t\r\n"))
+    for match in _TOKEN.finditer(text, 0, end):
+        group = match.lastgroup
+        assert group is not None
+        tokens.append(Token(_KINDS[group], match[group], match.start(group), match.end(group)))
+    tokens.append(Token(Kind.END, "<EOF>", len(text), len(text)))
+    return tokens
+
+
+def syntax_fault(text: str, tokens: list[Token], index: int) -> SyntaxFault:
+    """The refusal of one token: the token, and the text from its left to its right neighbour.
+
+    Assumed: the width of the window; captures agree on "the token and its neighbours" (errors.md 6.4).
+    """
+    token = tokens[index]
+    first = tokens[index - 1] if index else token
+    last = tokens[index + 1] if token.kind is not Kind.END else first
+    if last.kind is Kind.END:
+        last = token
+    return SyntaxFault(token=token.text, near=text[first.start : last.end])

@@ -1,0 +1,155 @@
+"""The abstract syntax of the expression language.
+
+    condition   Junction | Negation | Predicate
+    update      Action, ...
+    projection  Path, ...
+    operand     Path | ValueRef | Constant | Call | Arithmetic
+
+Nodes are frozen and hold no request: names and values are bound later, so one tree serves every
+request that sends the same text. A `Constant` never comes from text; legacy parameters, which carry
+their values with them, build trees of the same nodes.
+
+Junctions and negations nest as deep as a client likes (up to the operator limit), so nothing may
+recurse over them. `ParsedCondition.program` lists the nodes operands-first for whoever walks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from faradisc.model.values.attribute import AttributeValue
+from faradisc.model.values.path import Path as ResolvedPath
+
+Verb: TypeAlias = Literal["SET", "REMOVE", "ADD", "DELETE"]
+
+
+@dataclass(frozen=True, slots=True)
+class NameRef:
+    """A `#name` standing for one step of a path."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """A document path as written."""
+
+    steps: tuple[str | int | NameRef, ...]
+    fixed: ResolvedPath | None = field(init=False, compare=False)
+    """The resolved path when no step needs a name of the request."""
+
+    def __post_init__(self) -> None:
+        needs_names = any(isinstance(step, NameRef) for step in self.steps)
+        object.__setattr__(self, "fixed", None if needs_names else self.steps)
+
+
+@dataclass(frozen=True, slots=True)
+class ValueRef:
+    """A `:value` of the request."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A value known when the tree is built."""
+
+    value: AttributeValue
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function used as an operand: `size` in conditions, `if_not_exists`, `list_append` in updates."""
+
+    name: str
+    operands: tuple[Operand, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    operator: Literal["+", "-"]
+    operands: tuple[Operand, Operand]
+
+
+Operand: TypeAlias = Path | ValueRef | Constant | Call | Arithmetic
+
+
+@dataclass(frozen=True, slots=True)
+class Predicate:
+    """One test of an item: a comparator, BETWEEN, IN or a boolean function, with its operands."""
+
+    operator: str
+    operands: tuple[Operand, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Junction:
+    operator: Literal["AND", "OR"]
+    parts: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Negation:
+    inner: Condition
+
+
+Condition: TypeAlias = Predicate | Junction | Negation
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One change an update makes. REMOVE has no operand."""
+
+    verb: Verb
+    path: Path
+    operand: Operand | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedCondition:
+    root: Condition
+    program: tuple[Condition, ...]
+    """All nodes, each after its parts."""
+    paths: tuple[Path, ...]
+    refs: tuple[str, ...]
+    """The `#names` and `:values` used, each once."""
+    name_refs: tuple[str, ...] = field(init=False, compare=False)
+    """The `#names` among them."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name_refs", tuple(ref for ref in self.refs if ref[0] == "#"))
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedUpdate:
+    actions: tuple[Action, ...]
+    paths: tuple[Path, ...]
+    refs: tuple[str, ...]
+    name_refs: tuple[str, ...] = field(init=False, compare=False)
+    value_refs: tuple[str, ...] = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name_refs", tuple(ref for ref in self.refs if ref[0] == "#"))
+        object.__setattr__(self, "value_refs", tuple(ref for ref in self.refs if ref[0] == ":"))
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedProjection:
+    paths: tuple[Path, ...]
+    refs: tuple[str, ...]
+
+
+def operands_first(root: Condition) -> tuple[Condition, ...]:
+    """All nodes of a condition, each after its parts, left to right. Does not recurse."""
+    backwards: list[Condition] = []
+    waiting: list[Condition] = [root]
+    while waiting:
+        node = waiting.pop()
+        backwards.append(node)
+        if type(node) is Junction:
+            waiting.extend(node.parts)
+        elif type(node) is Negation:
+            waiting.append(node.inner)
+    backwards.reverse()
+    return tuple(backwards)

@@ -1,0 +1,142 @@
+"""SET and REMOVE: what an UPDATE statement does, as the actions of the expression language.
+
+    SET path = sum, ... REMOVE path, ...        in any order, as often as wanted
+    sum      = operand | operand "+" operand | operand "-" operand
+    operand  = path | value | if_not_exists "(" path "," operand ")" | list_append "(" operand "," operand ")"
+    SET path = set_add "(" path "," <<...>> ")"           ADD of the expression language
+    SET path = set_delete "(" path "," <<...>> ")"        DELETE of the expression language
+
+Source: expressions.md section 7, errors.md section 8.
+"""
+
+from __future__ import annotations
+
+from faradisc.language.expressions.syntax import (
+    Action,
+    Arithmetic,
+    Call,
+    Constant,
+    Operand,
+    Path,
+    ValueRef,
+    Verb,
+)
+from faradisc.language.partiql import faults
+from faradisc.language.partiql.conditions import CALL_DEPTH_MAX
+from faradisc.language.partiql.cursor import Cursor
+from faradisc.language.partiql.lexer import Token
+from faradisc.language.partiql.paths import parse_path
+from faradisc.language.partiql.syntax import Value
+from faradisc.language.partiql.values import ARITHMETIC, at_value, parse_value
+
+_FUNCTIONS = frozenset({"if_not_exists", "list_append"})
+_SET_FUNCTIONS: dict[str, Verb] = {"set_add": "ADD", "set_delete": "DELETE"}
+
+SetValue = tuple[Value, str, str]
+"""Second argument of set_add or set_delete, the function, and where to point if it is no set."""
+
+
+def parse_changes(cursor: Cursor) -> tuple[tuple[Action, ...], tuple[SetValue, ...]]:
+    """All SET and REMOVE clauses. Raises StatementError."""
+    actions: list[Action] = []
+    set_values: list[SetValue] = []
+    while True:
+        if cursor.skip("SET"):
+            actions.append(_parse_assignment(cursor, set_values))
+            while cursor.skip(","):
+                actions.append(_parse_assignment(cursor, set_values))
+        elif cursor.skip("REMOVE"):
+            actions.append(Action("REMOVE", Path(parse_path(cursor))))
+            while cursor.skip(","):
+                actions.append(Action("REMOVE", Path(parse_path(cursor))))
+        elif actions:
+            return tuple(actions), tuple(set_values)
+        else:
+            raise faults.malformed(faults.NO_STATEMENT)
+
+
+def _parse_assignment(cursor: Cursor, set_values: list[SetValue]) -> Action:
+    target = Path(parse_path(cursor))
+    cursor.expect("=")
+    if cursor.at_call() and cursor.token.text.lower() in _SET_FUNCTIONS:
+        return _parse_set_function(cursor, target, set_values)
+    opened = 0
+    while cursor.skip("("):
+        opened += 1
+    value = _parse_operand(cursor, 0)
+    while True:
+        if cursor.at("+") or cursor.at("-"):
+            if isinstance(value, Arithmetic):
+                # Assumed: one operation per assignment, as in update expressions.
+                cursor.note(faults.unsupported_operator(cursor.token.text, cursor.location()))
+            cursor.count_operator()
+            operator = cursor.advance().upper
+            right = _parse_enclosed(cursor)
+            value = Arithmetic("+" if operator == "+" else "-", (value, right))
+        elif cursor.token.upper in ARITHMETIC:
+            cursor.note(faults.unsupported_operator(cursor.token.text, cursor.location()))
+            cursor.advance()
+            _parse_enclosed(cursor)
+        elif opened:
+            cursor.expect(")")
+            opened -= 1
+        else:
+            return Action("SET", target, value)
+
+
+def _parse_enclosed(cursor: Cursor) -> Operand:
+    opened = 0
+    while cursor.skip("("):
+        opened += 1
+    operand = _parse_operand(cursor, 0)
+    for _ in range(opened):
+        cursor.expect(")")
+    return operand
+
+
+def _parse_operand(cursor: Cursor, depth: int) -> Operand:
+    if at_value(cursor):
+        return parse_value(cursor)
+    if not cursor.at_call():
+        return Path(parse_path(cursor))
+    if depth >= CALL_DEPTH_MAX:
+        raise faults.malformed(faults.UNEXPECTED_TERM)
+    cursor.count_operator()
+    token = cursor.advance()
+    name = token.text.lower()
+    if name not in _FUNCTIONS:
+        cursor.note(faults.unrecognized_function(token.text, cursor.location(token)))
+    return Call(name, tuple(operand for operand, _ in _parse_arguments(cursor, depth)))
+
+
+def _parse_arguments(cursor: Cursor, depth: int) -> list[tuple[Operand, Token]]:
+    """The operands of a call with the tokens they begin at."""
+    cursor.expect("(")
+    arguments: list[tuple[Operand, Token]] = []
+    if not cursor.skip(")"):
+        while True:
+            token = cursor.token
+            arguments.append((_parse_operand(cursor, depth + 1), token))
+            if not cursor.skip(","):
+                break
+        cursor.expect(")")
+    return arguments
+
+
+def _parse_set_function(cursor: Cursor, target: Path, set_values: list[SetValue]) -> Action:
+    cursor.count_operator()
+    token = cursor.advance()
+    name, verb = token.text.upper(), _SET_FUNCTIONS[token.text.lower()]
+    arguments = _parse_arguments(cursor, 0)
+    if len(arguments) != 2:
+        cursor.note(faults.set_function_arity(name, cursor.location(token)))
+        return Action("REMOVE", target)
+    (first, first_token), (second, _) = arguments
+    at = cursor.location(first_token)
+    if first != target:
+        cursor.note(faults.set_function_first(name, at))
+    elif not isinstance(second, Constant | ValueRef):
+        cursor.note(faults.set_function_second(name, at))
+    else:
+        set_values.append((second, name, at))
+    return Action(verb, target, second)

@@ -1,0 +1,160 @@
+"""What a statement can be refused for, in the service's sentences.
+
+Two families: what cannot be parsed stands in an envelope, "Statement wasn't well formed, can't be
+processed: <detail>", without a position; what parses and cannot be done has a sentence of its own, most
+of them ending in `at <line>:<column>:<length>`.
+
+Source: errors.md section 8. Sentences without a record there are marked `Assumed:`.
+"""
+
+from __future__ import annotations
+
+from faradisc.errors import ValidationException
+from faradisc.model.values import number
+from faradisc.model.values.checks import Wording, number_message
+
+
+class StatementError(ValidationException):
+    """A statement that cannot be executed, whatever the items are."""
+
+    code = "ValidationException"
+
+
+def malformed(detail: str) -> StatementError:
+    return StatementError(f"Statement wasn't well formed, can't be processed: {detail}")
+
+
+# --- Details of the envelope ---------------------------------------------------------------------
+
+UNREADABLE = ""
+"""Text that makes no tokens: an unconvertible literal, `#`, an open comment, string or Ion literal."""
+NO_STATEMENT = "Expected data manipulation"
+TRAILING_TOKENS = "Unexpected token after expression"
+UNEXPECTED_TERM = "Unexpected term"
+UNEXPECTED_KEYWORD = "Unexpected keyword"
+"""Assumed: the reference has "Unexpected term" only; this is the parser's word for a keyword there."""
+PATH_COMPONENT = "Invalid path dot component"
+
+
+def expected(what: str) -> StatementError:
+    """Assumed: the reference shows no detail for a missing FROM, INTO, VALUE and the like."""
+    return malformed(f"Expected {what}")
+
+
+# --- Sentences -----------------------------------------------------------------------------------
+
+ALIASING = "Aliasing is not supported"
+NO_KEY_EQUALITY = "Where clause does not contain a mandatory equality on all key attributes"
+EMPTY_BAG = "Empty bags are not supported"
+ON_AN_INDEX = "This operation is not supported on an index"
+NO_SUCH_INDEX = "The table does not have the specified index"
+CONSISTENT_GLOBAL = "Strongly consistent read is not supported on Global Secondary Indexes"
+MULTI_ATTRIBUTE_KEYS = (
+    "PartiQL statements cannot be executed on tables with multi-attribute HASH keys "
+    "or multi-attribute RANGE keys."
+)
+TOKEN_MISMATCH = "NextToken does not match request"
+TOKEN_INVALID = "Invalid NextToken"
+PARAMETER_COUNT = "Number of parameters in request and statement don't match."
+"""Assumed: not in the reference; as clients report it."""
+ORDER_WITHOUT_WHERE = "Must have WHERE clause in the statement when using ORDER BY clause."
+ORDER_WITHOUT_KEY = (
+    "Must have at least one non-optional hash key condition in WHERE clause when using ORDER BY clause."
+)
+"""Assumed: both not in the reference; as clients report them."""
+
+
+def unexpected_component(at: str) -> StatementError:
+    return StatementError(f"Unexpected path component at {at}")
+
+
+def unrecognized_function(name: str, at: str) -> StatementError:
+    return StatementError(f"Unrecognized function: {name} at {at}")
+
+
+def unsupported_value(name: str, root: str, at: str) -> StatementError:
+    """An expression where only a literal or a parameter can stand."""
+    return StatementError(f"Unsupported data type: {name} under key {root} at {at}")
+
+
+def unsupported_clause(name: str, at: str) -> StatementError:
+    """Assumed: as clients report it for LIMIT."""
+    return StatementError(f"Unsupported clause: {name} at {at}")
+
+
+def unsupported_operator(operator: str, at: str) -> StatementError:
+    """Assumed: `+` and the like in WHERE, LIKE."""
+    return StatementError(f"Unsupported operator: {operator} at {at}")
+
+
+def unsupported_type(name: str, at: str) -> StatementError:
+    """Assumed: an unknown type after IS."""
+    return StatementError(f"Unsupported type: {name} at {at}")
+
+
+def unexpected_source(at: str) -> StatementError:
+    """Assumed: as clients report it for FROM clauses that are no table or index name."""
+    return StatementError(f"Unexpected from source at {at}")
+
+
+def single_table_only(at: str) -> StatementError:
+    """INSERT INTO an index. Seen in a peer that was built from recordings; UPDATE and DELETE say
+    ON_AN_INDEX (errors.md section 8)."""
+    return StatementError(
+        f"FROM clause may only contain a single table name in data manipulation statements at {at}"
+    )
+
+
+def set_function_first(function: str, at: str) -> StatementError:
+    return StatementError(f"The first argument to {function} must equal the assignment value at {at}")
+
+
+def set_function_second(function: str, at: str) -> StatementError:
+    return StatementError(f"The second argument to {function} must be a value with type SET at {at}")
+
+
+def set_function_arity(function: str, at: str) -> StatementError:
+    return StatementError(f"{function} must have exactly two arguments at {at}")
+
+
+def bag_of_mixed_types(root: str, at: str) -> StatementError:
+    """Assumed."""
+    return StatementError(f"Bags must hold strings, numbers or binaries of one type under {root} at {at}")
+
+
+def returning_in_delete(clause: str) -> StatementError:
+    return StatementError(
+        f"Invalid returning clause: RETURNING {clause} *. "
+        "Only RETURNING ALL OLD * is allowed in DELETE statements."
+    )
+
+
+def order_by_other(name: str) -> StatementError:
+    """Assumed: as clients report it."""
+    return StatementError(f"Variable reference {name} in ORDER BY clause must be part of the primary key")
+
+
+def bad_number(error: number.NumberError, text: str, root: str) -> StatementError:
+    return StatementError(f"{number_message(error, text, Wording.OLD)} under {root}")
+
+
+# --- In batches and transactions -----------------------------------------------------------------
+
+BATCH_SELECT_WITHOUT_KEY = (
+    "Select statements within BatchExecuteStatement must specify the primary key in the where clause."
+)
+BATCH_MIXED = "Read and write requests together in the same batch is not supported."
+TRANSACTION_MIXED = (
+    "ExecuteTransaction API does not support both read and write operations in the same request."
+)
+TRANSACTION_SELECT_WITHOUT_KEY = (
+    "Select statements within ExecuteTransaction must specify the primary key in the where clause."
+)
+TRANSACTION_EXISTS = "EXISTS() must contain a single item read with additional condition"
+TRANSACTION_RETURNING = "RETURNING clause is not supported in ExecuteTransaction."
+TRANSACTION_INDEX = "Reads on indices are not supported within transactions."
+
+
+def in_transaction(index: int, text: str) -> StatementError:
+    """`index` counts from 0."""
+    return StatementError(f"Validation failed in TransactStatements[{index}]: {text}")

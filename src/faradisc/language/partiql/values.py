@@ -1,0 +1,192 @@
+"""Values in a statement: literals, parameters, and containers of both.
+
+    value = 'string' | ["+" | "-"] number | TRUE | FALSE | NULL | ?
+          | "[" value, ... "]" | "{" 'name': value, ... "}" | "<<" value, ... ">>"
+
+What the text has whole becomes a canonical attribute value here, once per text. Containers with
+parameters inside become templates for the binder.
+
+`root` names the place for refusals: "root", "root.name", "root[1]".
+
+Source: expressions.md section 7, errors.md section 8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from faradisc.errors import ValidationException
+from faradisc.language.expressions.syntax import Constant
+from faradisc.language.partiql import faults
+from faradisc.language.partiql.cursor import Cursor
+from faradisc.language.partiql.lexer import Kind
+from faradisc.language.partiql.syntax import BagOf, ListOf, MapOf, Parameter, Template, Value, template_ref
+from faradisc.model.values import number
+from faradisc.model.values.attribute import ORDERED_TYPES, AttributeValue, type_of
+from faradisc.model.values.checks import NESTED_CONTAINERS_MAX, NESTING_EXCEEDED, Wording, check_value
+
+ARITHMETIC = frozenset({"+", "-", "*", "/", "%", "||"})
+_WORDS: dict[str, AttributeValue] = {"TRUE": {"BOOL": True}, "FALSE": {"BOOL": False}, "NULL": {"NULL": True}}
+_NOTHING = Constant({"NULL": True})
+"""Stands in a statement that is refused anyway."""
+_Part = TypeVar("_Part")
+
+
+def at_value(cursor: Cursor) -> bool:
+    """Whether the current token begins a value."""
+    token = cursor.token
+    match token.kind:
+        case Kind.STRING | Kind.NUMBER | Kind.PARAMETER:
+            return True
+        case Kind.WORD:
+            return token.upper in _WORDS
+        case Kind.SYMBOL:
+            return token.upper in ("[", "{", "<<") or (
+                token.upper in ("+", "-") and cursor.following.kind is Kind.NUMBER
+            )
+        case _:
+            return False
+
+
+def parse_value(cursor: Cursor) -> Value:
+    """A value for a tree. Raises StatementError."""
+    template = parse_template(cursor, "root")
+    if isinstance(template, Constant):
+        return template
+    cursor.templates.append(template)
+    return template_ref(len(cursor.templates) - 1)
+
+
+def parse_template(cursor: Cursor, root: str, depth: int = 0) -> Template:
+    """A value by itself. Recurses once per container. Raises StatementError."""
+    token = cursor.token
+    if not at_value(cursor):
+        return _parse_unsupported(cursor, root)
+    if token.kind is Kind.SYMBOL:
+        if token.upper in ("+", "-"):
+            sign = cursor.advance().text
+            return _number(cursor, sign + cursor.advance().text, root)
+        if depth >= NESTED_CONTAINERS_MAX:
+            raise ValidationException(NESTING_EXCEEDED)
+        return _CONTAINERS[token.upper](cursor, root, depth + 1)
+    cursor.advance()
+    match token.kind:
+        case Kind.STRING:
+            return Constant({"S": token.text})
+        case Kind.NUMBER:
+            return _number(cursor, token.text, root)
+        case Kind.PARAMETER:
+            cursor.parameters += 1
+            return Parameter(cursor.parameters - 1)
+        case _:
+            return Constant(_WORDS[token.upper])
+
+
+def _parse_unsupported(cursor: Cursor, root: str) -> Template:
+    """A call or a name where only a value can stand: noted, skipped."""
+    token = cursor.token
+    if cursor.at_call():
+        cursor.note(faults.unsupported_value(token.text, root, cursor.location()))
+        cursor.advance()
+        cursor.skip_arguments()
+        return _NOTHING
+    if cursor.at_identifier() or cursor.at("MISSING"):
+        cursor.note(faults.unsupported_value(token.text, root, cursor.location()))
+        cursor.advance()
+        return _NOTHING
+    raise cursor.refuse_term()
+
+
+def _number(cursor: Cursor, text: str, root: str) -> Template:
+    try:
+        return Constant({"N": number.parse(text)})
+    except number.NumberError as error:
+        if cursor.bad_number is None:
+            cursor.bad_number = faults.bad_number(error, text, root)
+        return _NOTHING
+
+
+# --- Containers ----------------------------------------------------------------------------------
+
+
+def _parts(cursor: Cursor, close: str, parse_part: Callable[[int], _Part]) -> list[_Part]:
+    """What stands between an opening symbol (the current token) and its closing one."""
+    cursor.advance()
+    parts: list[_Part] = []
+    if not cursor.at(close):
+        parts.append(parse_part(0))
+        while cursor.skip(","):
+            parts.append(parse_part(len(parts)))
+    cursor.expect(close)
+    return parts
+
+
+def _parse_part(cursor: Cursor, root: str, depth: int) -> Template:
+    part = parse_template(cursor, root, depth)
+    while cursor.token.upper in ARITHMETIC:
+        cursor.note(faults.unsupported_value(cursor.token.text, root, cursor.location()))
+        cursor.advance()
+        part = parse_template(cursor, root, depth)
+    return part
+
+
+def _list(cursor: Cursor, root: str, depth: int) -> Template:
+    parts = _parts(cursor, "]", lambda index: _parse_part(cursor, f"{root}[{index}]", depth))
+    constants = _constants(parts)
+    return ListOf(tuple(parts)) if constants is None else Constant({"L": constants})
+
+
+def _map(cursor: Cursor, root: str, depth: int) -> Template:
+    def parse_member(_: int) -> tuple[str, Template]:
+        token = cursor.token
+        if token.kind is not Kind.STRING:
+            if not cursor.at_identifier():
+                raise cursor.refuse_term()
+            # Assumed: names are string literals only; an identifier would stand for an attribute's value.
+            cursor.note(faults.unsupported_value(token.text, root, cursor.location()))
+        cursor.advance()
+        cursor.expect(":")
+        return token.text, _parse_part(cursor, f"{root}.{token.text}", depth)
+
+    # Assumed: of two members with one name the later counts.
+    members = dict(_parts(cursor, "}", parse_member))
+    constants = _constants(list(members.values()))
+    if constants is None:
+        return MapOf(tuple(members.items()))
+    return Constant({"M": dict(zip(members, constants, strict=True))})
+
+
+def _bag(cursor: Cursor, root: str, depth: int) -> Template:
+    at = cursor.location()
+    parts = _parts(cursor, ">>", lambda index: _parse_part(cursor, f"{root}[{index}]", depth))
+    constants = _constants(parts)
+    if constants is None:
+        return BagOf(tuple(parts), at)
+    try:
+        return Constant(bag_of(constants, at))
+    except ValidationException as refusal:
+        if cursor.bad_number is None:
+            cursor.note(refusal)
+        return _NOTHING
+
+
+_CONTAINERS: dict[str, Callable[[Cursor, str, int], Template]] = {"[": _list, "{": _map, "<<": _bag}
+
+
+def _constants(parts: Sequence[Template]) -> list[AttributeValue] | None:
+    """The values of the parts; None when one of them needs a parameter."""
+    constants = [part.value for part in parts if isinstance(part, Constant)]
+    return constants if len(constants) == len(parts) else None
+
+
+def bag_of(members: list[AttributeValue], at: str) -> AttributeValue:
+    """A set of strings, numbers or binaries. Raises ValidationException."""
+    if not members:
+        raise faults.StatementError(faults.EMPTY_BAG)
+    kind = type_of(members[0])
+    if kind not in ORDERED_TYPES or any(kind not in member for member in members):
+        raise faults.bag_of_mixed_types("root", at)
+    bag: AttributeValue = {kind + "S": [member[kind] for member in members]}
+    check_value(bag, Wording.OLD)
+    return bag

@@ -1,0 +1,1 @@
+"""Attribute values and their encodings as stored records and ordered keys."""

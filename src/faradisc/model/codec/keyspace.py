@@ -1,0 +1,162 @@
+"""Where things live: hashes, slots, parts and row keys.
+
+A *resource* is a table or an index; it has a number, never reused. Its rows are spread over *slots* by
+the top bits of a 128-bit hash of the partition key; a slot of a resource is a *part*, the unit the
+storage engine knows.
+
+    part      resource number (4 bytes, big-endian), slot (1 byte)
+    row key   hash (16 bytes), HASH components, RANGE components
+              and, in an index, the components of the table's key
+
+The hash is MD5 over `Outliers` and the partition key's bytes: the order in which the real service is
+seen to scan (design.md section 4). The key itself follows the hash, so two keys of one hash stay apart.
+A global index with several HASH attributes hashes their components one after another.
+
+Resource 0 is the system's own: the catalog (engine/tables/catalog.py), the idempotency tokens
+(engine/transactions/tokens.py), the progress of background jobs (workers.py), the streams
+(engine/streams/registry.py), the backups (engine/backups/registry.py), alarms
+(services/cloudwatch/alarms.py) and scalable targets (services/autoscaling/targets.py). A stream is a
+resource too, of logs without rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from faradisc.model.codec.sortkey import decode_component, encode_bytes, encode_component, raw_bytes
+from faradisc.model.values.attribute import AttributeValue, Item
+from faradisc.model.values.schema import KeySchema
+
+try:
+    # Python's own, where it was built: for the few bytes of a key, half the time of OpenSSL's.
+    from _md5 import md5  # type: ignore[import-not-found]
+except ImportError:
+    from functools import partial
+    from hashlib import md5 as openssl_md5
+
+    md5 = partial(openssl_md5, usedforsecurity=False)
+
+HASH_BYTES = 16
+CATALOG_PART = b"\x00\x00\x00\x00\x00"
+TOKENS_PART = b"\x00\x00\x00\x00\x01"
+JOBS_PART = b"\x00\x00\x00\x00\x02"
+STREAMS_PART = b"\x00\x00\x00\x00\x03"
+ALARMS_PART = b"\x00\x00\x00\x00\x10"
+SCALING_PART = b"\x00\x00\x00\x00\x11"
+METER_PART = b"\x00\x00\x00\x00\x04"
+BACKUPS_PART = b"\x00\x00\x00\x00\x05"
+EXCHANGE_PART = b"\x00\x00\x00\x00\x06"
+EMBEDDED_SLOTS = 4
+_JOB_KINDS = (b"backfill", b"ttl", b"restore")
+
+
+def hash_of(data: bytes) -> bytes:
+    """The 128-bit hash that places a partition key, 16 bytes."""
+    digest: bytes = md5(b"Outliers" + data).digest()
+    return digest
+
+
+def parts_of(resource: int, slots: int) -> tuple[bytes, ...]:
+    """The parts of a resource, by slot."""
+    number = resource.to_bytes(4, "big")
+    return tuple(number + bytes([slot]) for slot in range(slots))
+
+
+def job_key(kind: bytes, resource: int) -> bytes:
+    """The row in which a background job keeps how far it has come with a resource."""
+    return kind + resource.to_bytes(4, "big")
+
+
+def job_keys_of(part: bytes) -> list[bytes]:
+    """Every such row of the resource that a part belongs to."""
+    return [kind + part[:4] for kind in _JOB_KINDS]
+
+
+def slot_shift(slots: int) -> int:
+    """How far to shift a row key's first byte to the right to get its slot."""
+    return 9 - slots.bit_length()
+
+
+def slot_low(slot: int, slots: int) -> bytes:
+    """Where a slot begins in the space of row keys; b"" for the first."""
+    return bytes([slot << slot_shift(slots)]) if slot else b""
+
+
+def key_of_row(row_key: bytes, key: KeySchema) -> Item:
+    """The table key that a table's row key was made of."""
+    at = HASH_BYTES
+    found: Item = {}
+    for name in key.names:
+        found[name], at = decode_component(row_key, at, key.types[name])
+    return found
+
+
+def _collection_prefix(values: tuple[AttributeValue, ...]) -> bytes:
+    """Hash and HASH components: the common beginning of every row key of one item collection."""
+    if len(values) == 1:
+        (value,) = values
+        return hash_of(raw_bytes(value)) + encode_component(value)
+    components = b"".join(map(encode_component, values))
+    return hash_of(components) + components
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where the rows of one resource lie. `slots` is a power of two between 1 and 256."""
+
+    resource: int
+    slots: int
+    key: KeySchema
+    table_key: KeySchema | None = None
+    """Set for an index: the table's key ends each row key."""
+    parts: tuple[bytes, ...] = field(init=False)
+    _shift: int = field(init=False)
+    _only: str | None = field(init=False)
+    """The HASH attribute, if there is but one."""
+    tail: tuple[str, ...] = field(init=False)
+    """The attributes whose components follow those of the HASH attributes in a row key."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parts", parts_of(self.resource, self.slots))
+        object.__setattr__(self, "_shift", slot_shift(self.slots))
+        object.__setattr__(self, "_only", self.key.hash[0] if len(self.key.hash) == 1 else None)
+        object.__setattr__(self, "tail", self.key.range + (self.table_key.names if self.table_key else ()))
+
+    def part_of(self, row_key: bytes) -> bytes:
+        """The part that holds a row key (or any prefix of it that begins with a hash byte)."""
+        return self.parts[row_key[0] >> self._shift]
+
+    def collection(self, values: tuple[AttributeValue, ...]) -> bytes:
+        """The row-key prefix of one item collection, named by its HASH values in schema order."""
+        return _collection_prefix(values)
+
+    def row_key(self, item: Item) -> bytes:
+        """The row key of an item (or of a key, or an ExclusiveStartKey) that has all key attributes."""
+        only = self._only
+        text = item[only].get("S") if only is not None else None
+        if text is not None:  # what _collection_prefix does, for most keys without a call
+            data = text.encode()
+            prefix = hash_of(data) + encode_bytes(data)
+        else:
+            prefix = _collection_prefix(tuple([item[name] for name in self.key.hash]))
+        for name in self.tail:
+            prefix += encode_component(item[name])
+        return prefix
+
+    def hash_ranges(self, segment: int, total: int) -> list[tuple[bytes, bytes, bytes | None]]:
+        """The (part, from, to) stretches of one of `total` equal segments of the hash space, in order.
+
+        `to` is exclusive; None means the end of the part.
+        """
+        low = (segment << 128) // total
+        high = ((segment + 1) << 128) // total
+        width = (1 << 128) // self.slots
+        stretches: list[tuple[bytes, bytes, bytes | None]] = []
+        for slot, part in enumerate(self.parts):
+            start, end = slot * width, (slot + 1) * width
+            if high <= start or low >= end:
+                continue
+            first = max(low, start).to_bytes(HASH_BYTES, "big")
+            last = high.to_bytes(HASH_BYTES, "big") if high < end else None
+            stretches.append((part, first, last))
+        return stretches

@@ -1,0 +1,245 @@
+"""Checks of attribute values as clients send them, and their canonical form.
+
+Two walks over the same rules. `canonical_size` is the fast one: the value made canonical in place and its
+size, or a no. It covers the JSON types too, so that one walk per request is enough. Only after a no does
+`check_value` walk again and raise the refusal in the service's words, stopping at the first.
+
+Sources: errors.md sections 3 ("Two layers in 2026") and 6.2, limits.md section 2.
+"""
+
+from __future__ import annotations
+
+from binascii import Error as Base64Error
+from binascii import a2b_base64, b2a_base64
+from collections.abc import Iterable
+from enum import Enum
+from typing import Any
+
+from faradisc.errors import RequestRuleError, ValidationException
+from faradisc.limits import ECHO_CHARACTERS_MAX, NESTING_LEVELS_MAX
+from faradisc.model.values import number
+from faradisc.model.values.attribute import SET_TYPES, TYPES, AttributeValue, sorted_set
+from faradisc.model.values.size import binary_size, value_size
+
+MALFORMED = -1
+"""Instead of a size: no AttributeValue."""
+
+NESTED_CONTAINERS_MAX = NESTING_LEVELS_MAX - 1
+"""The item is the first level: a value of 32 nested maps is refused, 31 pass (limits.md section 2)."""
+
+
+def canonicalise(raw: object) -> bool:
+    """Whether one decoded AttributeValue is well formed; if so it is canonical afterwards.
+
+    After a no the value may be partly canonical, which changes none of the messages.
+    """
+    return canonical_size(raw) >= 0
+
+
+def canonical_size(raw: object) -> int:
+    """Bytes of one decoded AttributeValue (model/values/size.py), which is canonical afterwards; negative if
+    it is not well formed."""
+    return _canonical_size((raw,), [])
+
+
+def canonical_item_size(item: dict[str, Any]) -> int:
+    """The same for a whole item, its names included."""
+    return _canonical_size(item.values(), [*item])
+
+
+def _canonical_size(members: Iterable[Any], texts: list[str]) -> int:
+    try:
+        size = _canonicalise_members(members, texts, NESTED_CONTAINERS_MAX)
+        joined = "".join(texts)
+    except (AttributeError, TypeError, ValueError):
+        return MALFORMED
+    return size + (len(joined) if joined.isascii() else len(joined.encode()))
+
+
+def _canonicalise_members(members: Iterable[Any], texts: list[str], levels: int) -> int:
+    """Make the values of an item, a map or a list canonical; their bytes but for those of the texts in them,
+    names and strings, which are added to `texts` to be measured as one.
+
+    What is not well formed raises whatever comes of using it: AttributeError, TypeError or ValueError. Nobody
+    asks beforehand whether a value is a dict, or a number's text a string. That strings are strings is found
+    when they are joined.
+    """
+    size = 0
+    for member in members:
+        text = member.get("S")
+        if text is not None and len(member) == 1:
+            texts.append(text)
+            continue
+        (kind,) = member
+        content = member[kind]
+        if kind == "N":
+            bytes_of_number = number.plain_size(content)
+            if not bytes_of_number:
+                member["N"] = canonical = number.parse(content)
+                bytes_of_number = number.size_bytes(canonical)
+            size += bytes_of_number
+        elif kind == "M" and levels:
+            texts += content
+            size += 3 + len(content) + _canonicalise_members(content.values(), texts, levels - 1)
+        elif kind == "L" and levels and type(content) is list:
+            size += 3 + len(content) + _canonicalise_members(content, texts, levels - 1)
+        elif (kind == "BOOL" and type(content) is bool) or (kind == "NULL" and content is True):
+            size += 1
+        elif kind == "B" and _is_canonical_base64(content):
+            size += binary_size(content)
+        elif kind in SET_TYPES and _canonicalise_set(member, kind, content):
+            size += value_size(member)
+        else:
+            raise ValueError(kind)
+    return size
+
+
+def _is_canonical_base64(text: str) -> bool:
+    try:
+        return b2a_base64(a2b_base64(text, strict_mode=True), newline=False) == text.encode()
+    except (ValueError, Base64Error):
+        return text == ""
+
+
+def _canonicalise_set(raw: dict[str, Any], kind: str, members: object) -> bool:
+    if type(members) is not list or not members or not all(type(member) is str for member in members):
+        return False
+    if kind == "NS":
+        try:
+            members = [number.parse(member) if member else "" for member in members]
+        except number.NumberError:
+            return False
+        if "" in members:
+            return False
+    elif kind == "BS" and not all(map(_is_canonical_base64, members)):
+        return False
+    if len(set(members)) != len(members):
+        return False
+    raw[kind] = sorted_set(kind, members) if len(members) > 1 else members
+    return True
+
+
+class Wording(Enum):
+    """The service words some refusals differently per operation; see protocol/overrides.py."""
+
+    NEW = "new"
+    OLD = "old"
+
+
+EMPTY_VALUE = "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes"
+SEVERAL_TYPES = (
+    "Supplied AttributeValue has more than one datatypes set, "
+    "must contain exactly one of the supported datatypes"
+)
+NESTING_EXCEEDED = (
+    "Nesting Levels have exceeded supported limits: "
+    "Attributes in the item have nested levels beyond supported limit"
+)
+_INVALID = "One or more parameter values were invalid: "
+
+
+def check_value(raw: AttributeValue, wording: Wording, _levels: int = NESTED_CONTAINERS_MAX) -> None:
+    """Make one value canonical in place, or raise what the service says of its first fault.
+
+    Requires: JSON types already checked (protocol/serialization.py).
+    Raises: ValidationException for an empty or multi-typed value and for nesting, RequestRuleError
+    for the rest.
+    """
+    kinds = [kind for kind in raw if kind in TYPES]
+    if not kinds:
+        raise ValidationException(EMPTY_VALUE)
+    if len(kinds) > 1:
+        raise ValidationException(SEVERAL_TYPES)
+    kind = kinds[0]
+    content = raw[kind]
+    if len(raw) > 1:
+        raw.clear()
+        raw[kind] = content
+    if kind == "N":
+        raw["N"] = checked_number(content, wording)
+    elif kind == "NULL" and content is not True:
+        raise RequestRuleError(_INVALID + "Null attribute value types must have the value of true")
+    elif kind in ("SS", "NS", "BS"):
+        raw[kind] = _checked_set(kind, content, wording)
+    elif kind in ("L", "M"):
+        if not _levels:
+            raise ValidationException(NESTING_EXCEEDED)
+        for member in content if kind == "L" else content.values():
+            check_value(member, wording, _levels - 1)
+
+
+def checked_number(text: str, wording: Wording) -> str:
+    """Canonical form of a number, or RequestRuleError in the service's words."""
+    try:
+        if text == "":
+            raise number.NotANumber(text)
+        return number.parse(text)
+    except number.NumberError as error:
+        raise RequestRuleError(number_message(error, text, wording)) from None
+
+
+def number_message(error: number.NumberError, text: str, wording: Wording) -> str:
+    """What the service says of a text that cannot be stored as a number."""
+    match error:
+        case number.Overflow() if wording is Wording.NEW or not _exponent_is_clipped(text):
+            return "Number overflow. Attempting to store a number with magnitude larger than supported range"
+        case number.Underflow() | number.Overflow():
+            return (
+                "Number underflow. Attempting to store a number with magnitude smaller than supported range"
+            )
+        case number.TooManyDigits():
+            return "Attempting to store more than 38 significant digits in a Number"
+        case _ if text == "" and wording is Wording.OLD:
+            return "The parameter cannot be converted to a numeric value"
+        case _:
+            return f"The parameter cannot be converted to a numeric value: {text}"
+
+
+def _exponent_is_clipped(text: str) -> bool:
+    """Whether an exponent is beyond what a Java int holds with one to spare.
+
+    The service's old layer takes such a number for one that is too small (errors.md section 3).
+    """
+    digits = text.lower().partition("e")[2].lstrip("+0")
+    return len(digits) > 10 or (digits != "" and int(digits) >= 2**31 - 1)
+
+
+_EMPTY_SET = {
+    "SS": _INVALID + "An string set  may not be empty",
+    "NS": _INVALID + "An number set  may not be empty",
+    "BS": _INVALID + "Binary sets should not be empty",
+}
+
+
+def _checked_set(kind: str, members: list[str], wording: Wording) -> list[str]:
+    if not members:
+        raise RequestRuleError(_EMPTY_SET[kind])
+    if kind == "NS":
+        members = [checked_number(member, wording) for member in members]
+    if len(set(members)) != len(members):
+        raise RequestRuleError(_duplicates_message(kind, members, wording))
+    return sorted_set(kind, members)
+
+
+def _duplicates_message(kind: str, members: list[str], wording: Wording) -> str:
+    new = wording is Wording.NEW
+    if kind == "NS":
+        return (
+            _INVALID + "Input collection contains duplicates."
+            if new
+            else ("Input collection contains duplicates")
+        )
+    if kind == "SS":
+        shown = "[" + ", ".join(f'"{m}"' for m in sorted(members)) + "]" if new else _java_list(members)
+        return f"{_INVALID}Input collection {shown[:ECHO_CHARACTERS_MAX]} contains duplicates."
+    shown = "[" + ",".join(f'"{m}"' for m in members) + "]" if new else _java_list(_signed_order(members))
+    return f"{_INVALID}Input collection {shown[:ECHO_CHARACTERS_MAX]}of type BS contains duplicates."
+
+
+def _signed_order(members: list[str]) -> list[str]:
+    """Assumed: the old layer's one capture, `[/w==, AA==, AA==]`, sorts by Java's signed bytes."""
+    return sorted(members, key=lambda member: [(byte ^ 0x80) for byte in a2b_base64(member)])
+
+
+def _java_list(members: list[str]) -> str:
+    return "[" + ", ".join(members) + "]"

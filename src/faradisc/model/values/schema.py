@@ -1,0 +1,132 @@
+"""Key schemas, index schemas and projections: what reads and writes need to know of a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from faradisc.limits import PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX
+from faradisc.model.values.attribute import Item
+from faradisc.model.values.size import value_size
+
+KeyType = Literal["S", "N", "B"]
+
+
+@dataclass(frozen=True, slots=True)
+class KeySchema:
+    """Key attributes in order. Tables and local indexes have 1 HASH and 0 or 1 RANGE attributes;
+    global indexes have 1 to 4 HASH and 0 to 4 RANGE attributes."""
+
+    hash: tuple[str, ...]
+    range: tuple[str, ...]
+    types: dict[str, KeyType]
+    """Type of each key attribute named in `hash` and `range`."""
+    names: tuple[str, ...] = field(init=False)
+    """All key attributes, HASH first."""
+    _plain: tuple[tuple[str, KeyType, int], ...] = field(init=False, repr=False, compare=False)
+    """Name, type, and how many characters are surely not too many: a character has at most 4 bytes."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "names", self.hash + self.range)
+        limits = [(name, PARTITION_KEY_BYTES_MAX) for name in self.hash]
+        limits += [(name, SORT_KEY_BYTES_MAX) for name in self.range]
+        plain = tuple([(name, self.types[name], limit // 4) for name, limit in limits])
+        object.__setattr__(self, "_plain", plain)
+
+    def is_plain(self, item: Item) -> bool:
+        """Whether an item's key attributes are there, of their types, not empty, and surely not too long.
+
+        A yes spares the exact checks (engine/tables/keys.py); a no says nothing.
+        """
+        for name, kind, characters in self._plain:
+            value = item.get(name)
+            if value is None:
+                return False
+            content = value.get(kind)
+            if not content or len(content) > characters:
+                return False
+        return True
+
+    def key_of(self, item: Item) -> Item:
+        """The key attributes of an item that has them all."""
+        return {name: item[name] for name in self.names}
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """What an index entry holds beside the keys of table and index."""
+
+    kind: Literal["ALL", "KEYS_ONLY", "INCLUDE"]
+    non_key_attributes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSchema:
+    """One secondary index.
+
+    `entry_names` is None when entries hold the whole item; otherwise the names they hold.
+    """
+
+    name: str
+    is_global: bool
+    key: KeySchema
+    projection: Projection
+    table_key: KeySchema
+    entry_names: frozenset[str] | None = field(init=False)
+    all_key_names: tuple[str, ...] = field(init=False)
+    """Index key then table key, each name once: the members of LastEvaluatedKey."""
+    checked_names: tuple[str, ...] = field(init=False)
+    """The attributes whose values a write must check for this index."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "checked_names", self.key.names)
+        names = tuple(dict.fromkeys(self.key.names + self.table_key.names))
+        object.__setattr__(self, "all_key_names", names)
+        whole = self.projection.kind == "ALL"
+        entry_names = None if whole else frozenset(names + self.projection.non_key_attributes)
+        object.__setattr__(self, "entry_names", entry_names)
+
+    def has(self, item: Item) -> bool:
+        """Whether the item belongs into the index: it has every key attribute, and each can be a key.
+
+        Writes refuse unsuitable values; an item written before the index was added may have them.
+        """
+        types = self.key.types
+        for name in self.key.names:
+            value = item.get(name)
+            if value is None or types[name] not in value:
+                return False
+            content = value[types[name]]
+            if content == "" or (
+                len(content) * 4 > SORT_KEY_BYTES_MAX and not self._fits(name, types[name], content)
+            ):
+                return False
+        return True
+
+    def _fits(self, name: str, kind: KeyType, content: str) -> bool:
+        limit = PARTITION_KEY_BYTES_MAX if name in self.key.hash else SORT_KEY_BYTES_MAX
+        return kind == "N" or value_size({kind: content}) <= limit
+
+    def entry(self, item: Item) -> Item | None:
+        """The entry of an item; None when it does not belong into the index."""
+        return self.entry_of(item) if self.has(item) else None
+
+    def entry_of(self, item: Item) -> Item:
+        """The attributes of an item that its index entry holds."""
+        names = self.entry_names
+        if names is None:
+            return item
+        return {name: value for name, value in item.items() if name in names}
+
+
+@dataclass(frozen=True, slots=True)
+class TableSchema:
+    key: KeySchema
+    local_indexes: tuple[IndexSchema, ...] = ()
+    global_indexes: tuple[IndexSchema, ...] = ()
+
+    def index(self, name: str) -> IndexSchema | None:
+        for index in self.local_indexes + self.global_indexes:
+            if index.name == name:
+                return index
+        return None

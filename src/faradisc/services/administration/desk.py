@@ -1,0 +1,119 @@
+"""Everything an administrator can ask of an open database, in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from faradisc.capacity.heat_history import HeatHistory
+from faradisc.clock import LAST_NS, Clock, MovableClock
+from faradisc.engine.tables.backfill import progress
+from faradisc.engine.tables.table import Table
+from faradisc.engine.ttl.sweep import Sweeper
+from faradisc.errors import ApiError
+from faradisc.operations.call import Backend
+from faradisc.services.administration import throughput
+from faradisc.services.administration.throughput import AdminError, NoSuchTable
+
+WORK_STEPS_MAX = 100_000
+"""Steps of background work that moving the clock may bring about before it answers."""
+
+
+class Desk:
+    def __init__(self, backend: Backend, sweeper: Sweeper, work: Callable[[], Awaitable[bool]]) -> None:
+        self._backend = backend
+        self._sweeper = sweeper
+        self._work = work
+
+    def _table(self, name: str, region: str, account: str) -> Table:
+        """Raises: NoSuchTable."""
+        try:
+            return self._backend.catalog.for_control(name, region, account)
+        except ApiError as missing:
+            raise NoSuchTable(f"There is no table {name}.") from missing
+
+    # --- Throughput ---
+
+    def tables(self, region: str, account: str) -> list[dict[str, Any]]:
+        """All tables with what one line can say of their throughput."""
+        shown = []
+        for name in self._backend.catalog.names(region, account):
+            table = self._table(name, region, account)
+            shown.append(
+                {
+                    "table": name,
+                    "status": table.state.status,
+                    "mode": table.state.billing_mode,
+                    "enforced": table.meter.enforced,
+                    "partitions": table.meter.partitions(None),
+                    "indexes": {
+                        index.name: table.meter.partitions(index.name) for index in table.global_indexes
+                    },
+                }
+            )
+        return shown
+
+    def capacity(self, name: str, region: str, account: str) -> dict[str, Any]:
+        """Raises: AdminError."""
+        return throughput.describe(self._table(name, region, account))
+
+    async def change_capacity(
+        self, name: str, region: str, account: str, wanted: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """See services/administration/throughput.py for what can be wanted. Raises: AdminError."""
+        table = self._table(name, region, account)
+        return await throughput.change(self._backend.catalog.meter, table, wanted)
+
+    def events(self) -> list[dict[str, Any]]:
+        """Splits, refusals to split and growth of all tables, the latest last."""
+        return list(self._backend.catalog.meter.recent)
+
+    def watch(self, history: HeatHistory) -> None:
+        """Let a history of heat see what is warm now."""
+        history.watch(self._backend.clock.now_ns(), self._backend.catalog.meter.resources())
+
+    # --- Time ---
+
+    def clock(self) -> dict[str, Any]:
+        clock = self._backend.clock
+        return {"now_ns": clock.now_ns(), "movable": isinstance(clock, MovableClock)}
+
+    async def advance(self, seconds: Any) -> dict[str, Any]:
+        """Move a virtual clock forward and do the work that has come due. Raises: AdminError."""
+        clock: Clock = self._backend.clock
+        if not isinstance(clock, MovableClock):
+            raise AdminError("This clock is the machine's and cannot be moved; serve with --virtual-clock.")
+        if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0 <= seconds < 1e10:
+            raise AdminError("advance_s is a number of seconds, 0 or more.")
+        if clock.now_ns() + seconds * 1e9 > LAST_NS:
+            raise AdminError("The clock goes to the year 2200 and no farther.")
+        # What was written until now is handled first; then the meters' next step is the first that meets the
+        # new time, and lets it pass in pieces.
+        await self._backend.catalog.meter.step()
+        clock.advance(seconds)
+        for _ in range(WORK_STEPS_MAX):
+            if not await self._work():
+                break
+        return self.clock()
+
+    # --- Background work ---
+
+    async def expire_now(self) -> dict[str, Any]:
+        """Delete every item that has expired, without delay."""
+        return {"expired": await self._sweeper.expire_now()}
+
+    async def jobs(self, region: str, account: str) -> dict[str, Any]:
+        """Indexes that are being filled, and how far they have come."""
+        catalog, store = self._backend.catalog, self._backend.store
+        filling = []
+        for name in catalog.names(region, account):
+            table = self._table(name, region, account)
+            index = table.changing_index
+            if index is None or index.status != "CREATING":
+                continue
+            total = 0
+            for part in table.placement.parts:
+                total += (await store.usage(part))[0]
+            seen = await progress(store, index) or 0
+            filling.append({"table": name, "index": index.name, "items_seen": seen, "items": total})
+        return {"index_backfill": filling}

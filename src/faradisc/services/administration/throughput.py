@@ -1,0 +1,228 @@
+"""A table's throughput from inside: rates, banks, partitions with heat and bytes, hot keys; and its levers.
+
+Source: capacity.md section 2.16, "Admin API".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from faradisc.capacity import inspect
+from faradisc.capacity.config import UNIT, CapacityConfig
+from faradisc.capacity.events import to_json
+from faradisc.capacity.partitions import Cell, Partition
+from faradisc.capacity.resource import Resource
+from faradisc.engine.tables.noting import shown_key
+from faradisc.engine.tables.table import Table
+from faradisc.engine.throughput.meter import Meter
+from faradisc.engine.throughput.settings import parse_config
+from faradisc.model.codec.keyspace import key_of_row
+from faradisc.model.values.schema import KeySchema
+
+HOT_KEYS_SHOWN = 5
+
+PARTITIONS_MAX = 10_000
+PEAK_MAX = 1_000_000_000
+"""Units per second. In nano-units, which 64 bits hold, as states are stored."""
+
+_LEVERS = frozenset({"index", "profile", "balance", "partition", "partitions", "previous_peak"})
+_Pair = tuple[int | None, int | None]
+"""Of reads and of writes; None: it stays as it is."""
+
+
+class AdminError(Exception):
+    """A request that cannot be done; the text is one sentence for people."""
+
+
+class NoSuchTable(AdminError):
+    """What it is about is not there."""
+
+
+def describe(table: Table) -> dict[str, Any]:
+    """The throughput of a table and its global indexes, as of now."""
+    meter = table.meter
+    now = meter.now()
+    keys = {index.name: index.placement.key for index in table.global_indexes}
+    return {
+        "table": table.name,
+        "now_ns": now,
+        "profile": meter.override or meter.config.profile,
+        "enforced": meter.enforced,
+        "resources": {
+            index or "": _resource(meter.resource_of(index), table.key if index is None else keys[index], now)
+            for index in meter.provisions
+        },
+        "insights": {
+            index or "": {
+                rule: [{"key": list(each.key), "score": each.score} for each in insights.top(rule, 0, now)]
+                for rule in insights.rules
+            }
+            for index, insights in meter.insights.items()
+        },
+    }
+
+
+def _resource(resource: Resource, key: KeySchema, now: int) -> dict[str, Any]:
+    described = inspect.describe(resource, now)
+    for shown, part in zip(described["partitions"], resource.partitions.partitions, strict=True):
+        shown["hot_keys"] = _hot_keys(part, key)
+    return described
+
+
+def _hot_keys(part: Partition, key: KeySchema) -> list[dict[str, Any]]:
+    """The heaviest keys of a partition while it is hot; nobody watches cold ones."""
+    found: list[dict[str, Any]] = []
+    for direction, cell in (("read", part.reads), ("write", part.writes)):
+        watch = cell.watch
+        if watch is None or not watch.keys.total:
+            continue
+        for heavy in watch.keys.top(HOT_KEYS_SHOWN):
+            partition_key, sort_key = shown_key(key_of_row(heavy.key, key), key)
+            share = round(heavy.weight * 100 / watch.keys.total, 1)
+            found.append(
+                {"direction": direction, "key": partition_key, "sort_key": sort_key, "percent": share}
+            )
+    return found
+
+
+async def change(meter: Meter, table: Table, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """Pull levers of a table, or with "index" of one of its global indexes; what it is like afterwards.
+
+        profile         "aws:30/10", or null for the server's own
+        balance         {"read": units, "write": units}    what is banked, or left of an on-demand maximum
+        partition       {"id": ..., "read": units, "write": units}    what one partition has left
+        partitions      count    split at once until there are so many
+        previous_peak   {"read": units, "write": units}    what on-demand capacity doubles
+
+    All of it, or with a mistake in it nothing. Raises: AdminError.
+    """
+    levers = _read(table, wanted, _config(meter, table, wanted))
+    if "profile" in wanted:
+        await meter.configure(table.meter, wanted["profile"])
+    resource = table.meter.resource_of(levers.index)
+    now = table.meter.now()
+    if levers.balance is not None:
+        _set_banks(resource, levers.balance, now)
+    if levers.partition is not None:
+        _set_partition(resource, *levers.partition, now)
+    events = []
+    if levers.partitions is not None:
+        events += resource.set_partitions(levers.partitions, now)
+    if levers.previous_peak is not None:
+        events += resource.set_previous_peak(*levers.previous_peak, now)
+    meter.changed(table.meter, levers.index)
+    meter.recent.extend(map(to_json, events))
+    await meter.save(table.meter)
+    return describe(table)
+
+
+@dataclass(frozen=True, slots=True)
+class _Levers:
+    """What is to be pulled, but for the profile."""
+
+    index: str | None
+    balance: _Pair | None
+    partition: tuple[str, _Pair] | None
+    partitions: int | None
+    previous_peak: tuple[int, int] | None
+
+
+def _config(meter: Meter, table: Table, wanted: Mapping[str, Any]) -> CapacityConfig:
+    """The profile that the table has or is to have. Raises: AdminError."""
+    text = wanted.get("profile", table.meter.override)
+    if text is None:
+        return meter.settings.of(table.name)
+    try:
+        return parse_config(text if isinstance(text, str) else repr(text))
+    except ValueError as mistake:
+        raise AdminError(f"The profile cannot be used: {mistake}.") from mistake
+
+
+def _read(table: Table, wanted: Mapping[str, Any], config: CapacityConfig) -> _Levers:
+    """config: the profile under which they are pulled. Raises: AdminError for what could not be done."""
+    unknown = sorted(set(wanted) - _LEVERS)
+    if unknown:
+        raise AdminError(f"There is nothing called {unknown[0]!r} to change.")
+    index = wanted.get("index")
+    if index is not None and (not isinstance(index, str) or index not in table.meter.indexes):
+        raise AdminError(f"The table {table.name} has no global index {index!r}.")
+    resource = table.meter.resource_of(index)
+    balance = _pair(wanted["balance"], "balance") if "balance" in wanted else None
+    if balance is not None:
+        _check_banks(resource, balance, config)
+    partitions = _number(wanted["partitions"], "partitions", 1) if "partitions" in wanted else None
+    if partitions is not None and partitions > PARTITIONS_MAX:
+        raise AdminError(f"More than {PARTITIONS_MAX:,} partitions are not made.")
+    if partitions is not None and partitions < len(resource.partitions):
+        raise AdminError(f"There are {len(resource.partitions):,} partitions, and none is ever merged.")
+    return _Levers(
+        index,
+        balance,
+        _partition(resource, wanted["partition"]) if "partition" in wanted else None,
+        partitions,
+        _peak(wanted["previous_peak"]) if "previous_peak" in wanted else None,
+    )
+
+
+def _check_banks(resource: Resource, balance: _Pair, config: CapacityConfig) -> None:
+    """Raises: AdminError where there is nothing that could have this balance."""
+    for units, maximum in zip(balance, (resource.max_read, resource.max_write), strict=True):
+        if units is None:
+            continue
+        if resource.on_demand and maximum is None:
+            raise AdminError("There is no bank: the table is on demand and has no maximum.")
+        if not resource.on_demand and not config.table_bucket:
+            raise AdminError(f"There is no bank: {config.profile} gives each partition its own.")
+
+
+def _set_banks(resource: Resource, balance: _Pair, now: int) -> None:
+    for lane, units in zip(resource.lanes, balance, strict=True):
+        bank = lane.bucket or lane.maximum
+        if units is not None and bank is not None:
+            bank.set_balance(now, units * UNIT)
+
+
+def _partition(resource: Resource, wanted: Any) -> tuple[str, _Pair]:
+    """Which partition, and its balances. Raises: AdminError."""
+    part = resource.partitions.by_id(str(wanted.get("id"))) if isinstance(wanted, Mapping) else None
+    if part is None:
+        raise AdminError("Name a partition by the id it is shown with.")
+    return part.id, _pair({name: units for name, units in wanted.items() if name != "id"}, "partition")
+
+
+def _set_partition(resource: Resource, part_id: str, balances: _Pair, now: int) -> None:
+    part = resource.partitions.by_id(part_id)
+    assert part is not None
+    cells: tuple[Cell, Cell] = (part.reads, part.writes)
+    for cell, units in zip(cells, balances, strict=True):
+        if units is not None:
+            cell.set_balance(now, units * UNIT)
+
+
+def _peak(wanted: Any) -> tuple[int, int]:
+    """Raises: AdminError."""
+    read, write = _pair(wanted, "previous_peak")
+    if read is None or write is None:
+        raise AdminError("A previous peak has both a read and a write number.")
+    if not 0 <= min(read, write) <= max(read, write) <= PEAK_MAX:
+        raise AdminError(f"A previous peak is between 0 and {PEAK_MAX:,} units per second.")
+    return read, write
+
+
+def _pair(given: Any, what: str) -> _Pair:
+    """Read and write numbers, either of which may be missing. Raises AdminError."""
+    if not isinstance(given, Mapping) or not given or set(given) - {"read", "write"}:
+        raise AdminError(f'{what} is {{"read": units, "write": units}}, or one of them.')
+    read, write = (
+        None if name not in given else _number(given[name], f"{what}.{name}", None)
+        for name in ("read", "write")
+    )
+    return read, write
+
+
+def _number(given: Any, what: str, least: int | None) -> int:
+    if not isinstance(given, int) or isinstance(given, bool) or (least is not None and given < least):
+        raise AdminError(f"{what} is a whole number{'' if least is None else f' of at least {least}'}.")
+    return given

@@ -1,0 +1,1 @@
+"""One file for the operations on each kind of thing; `services/autoscaling/registry.py` lists them."""

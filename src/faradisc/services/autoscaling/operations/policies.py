@@ -1,0 +1,170 @@
+"""PutScalingPolicy, DescribeScalingPolicies, DeleteScalingPolicy: target tracking of utilization or a metric.
+
+The service itself offers DynamoDB no step scaling and no predictive scaling (documentation of PolicyType).
+A target has one policy here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Final
+
+from faradisc.capacity.autoscaling import Tracking
+from faradisc.clock import epoch_seconds
+from faradisc.operations.call import Call
+from faradisc.services.autoscaling import customized, tracking_alarms
+from faradisc.services.autoscaling.dimension import Scaled
+from faradisc.services.autoscaling.errors import ObjectNotFoundException, ValidationException
+from faradisc.services.autoscaling.operations.listing import chosen_targets, told
+from faradisc.services.autoscaling.service import Scaling, names_of
+from faradisc.services.autoscaling.target import CUSTOMIZED, ScalingPolicy, Target, policy_of
+from faradisc.services.autoscaling.worker import looking_from
+
+POLICY_TYPE: Final = "TargetTrackingScaling"
+TARGET_PERCENT: Final = (20, 90)
+COOLDOWN_S_MAX: Final = 86_400 * 7
+"""Assumed."""
+
+_CONFIGURATION: Final = "TargetTrackingScalingPolicyConfiguration"
+
+
+async def put_scaling_policy(scaling: Scaling, call: Call) -> dict[str, Any]:
+    request = call.request
+    target = scaling.target(call)
+    present = target.policy
+    if present is not None and present.name != request["PolicyName"]:
+        if (CUSTOMIZED in present.configuration) != (CUSTOMIZED in request.get(_CONFIGURATION, {})):
+            raise ValidationException(
+                "A second scaling policy of a scalable target is not offered by this version of Faradisc."
+            )
+        raise ValidationException(
+            "Only one TargetTrackingScaling policy for a given metric specification is allowed."
+        )
+    configuration = _checked_configuration(scaling, call, target.scaled, new=present is None)
+    if configuration is None:
+        assert present is not None
+        configuration = present.configuration
+    now_ns = scaling.clock.now_ns()
+    if present is None:
+        tracking = Tracking(
+            target.minimum, target.maximum, policy_of(configuration), looked_ns=looking_from(now_ns)
+        )
+        policy = ScalingPolicy(
+            request["PolicyName"],
+            scaling.entropy.uuid(),
+            configuration,
+            now_ns,
+            tracking_alarms.new_ids(scaling.entropy),
+            tracking,
+        )
+        target.policy = policy
+    else:
+        policy = present
+        policy.configuration = configuration
+        policy.tracking.points = []  # they may be of another metric
+        policy.tracking.policy = policy_of(configuration)
+        policy.decided = None
+    capacity = scaling.scaler.present(target)
+    if capacity is not None:
+        policy.tracking.draw(capacity.capacity)
+    await scaling.targets.save(target)
+    await tracking_alarms.sync(scaling.alarms, target, now_ns)
+    return {
+        "PolicyARN": target.policy_arn(policy),
+        "Alarms": tracking_alarms.references(target, policy),
+    }
+
+
+def _checked_configuration(
+    scaling: Scaling, call: Call, scaled: Scaled, *, new: bool
+) -> dict[str, Any] | None:
+    """The configuration; None when that of the present policy stays. Raises: ValidationException."""
+    request = call.request
+    policy_type = request.get("PolicyType", None if new else POLICY_TYPE)
+    if policy_type is None:
+        raise ValidationException("PolicyType must be specified for a new scaling policy")
+    if policy_type != POLICY_TYPE:
+        raise ValidationException(f"{policy_type} is not supported for service namespace: dynamodb")
+    for member in ("StepScalingPolicyConfiguration", "PredictiveScalingPolicyConfiguration"):
+        if member in request:
+            raise ValidationException(f"{member} cannot be specified for policy type {POLICY_TYPE}")
+    configuration: dict[str, Any] | None = request.get(_CONFIGURATION)
+    if configuration is None:
+        if new:
+            raise ValidationException(f"{_CONFIGURATION} must be specified for policy type {POLICY_TYPE}")
+        return None
+    if (CUSTOMIZED in configuration) == ("PredefinedMetricSpecification" in configuration):
+        raise ValidationException(
+            "Either a predefined or a customized metric specification must be specified"
+        )
+    if CUSTOMIZED in configuration:
+        now_ns = scaling.clock.now_ns()
+        customized.check(configuration[CUSTOMIZED], scaling.sources, scaling.place(call), now_ns)
+    else:
+        _check_metric(configuration["PredefinedMetricSpecification"], scaled)
+    _check_numbers(configuration)
+    return configuration
+
+
+def _check_metric(specification: Mapping[str, Any], scaled: Scaled) -> None:
+    metric = specification["PredefinedMetricType"]
+    if metric != scaled.predefined_metric:
+        kind = "table" if scaled.index is None else "index"
+        raise ValidationException(
+            f"Predefined metric type {metric} is not supported for scalable dimension "
+            f"dynamodb:{kind}:{scaled.direction}CapacityUnits"
+        )
+    if "ResourceLabel" in specification:
+        raise ValidationException(f"ResourceLabel cannot be specified for predefined metric type {metric}")
+
+
+def _check_numbers(configuration: Mapping[str, Any]) -> None:
+    low, high = TARGET_PERCENT
+    target = configuration["TargetValue"]
+    if CUSTOMIZED in configuration:
+        if not math.isfinite(target) or target <= 0:
+            raise ValidationException(f"TargetValue must be greater than 0, not {target}")
+    elif not math.isfinite(target) or not low <= target <= high:
+        raise ValidationException(f"TargetValue must be between {low} and {high}, not {target}")
+    for member in ("ScaleOutCooldown", "ScaleInCooldown"):
+        seconds = configuration.get(member, 0)
+        if not 0 <= seconds <= COOLDOWN_S_MAX:
+            raise ValidationException(f"{member} must be between 0 and {COOLDOWN_S_MAX}, not {seconds}")
+
+
+async def describe_scaling_policies(scaling: Scaling, call: Call) -> dict[str, Any]:
+    names = call.request.get("PolicyNames")
+    found = [
+        target
+        for target in chosen_targets(scaling, call)
+        if target.policy is not None and (not names or target.policy.name in names)
+    ]
+    return told(call, "ScalingPolicies", found, lambda target: list(target.name), _describe)
+
+
+def _describe(target: Target) -> dict[str, Any]:
+    policy = target.policy
+    assert policy is not None
+    return {
+        **target.names(),
+        "PolicyARN": target.policy_arn(policy),
+        "PolicyName": policy.name,
+        "PolicyType": POLICY_TYPE,
+        _CONFIGURATION: policy.configuration,
+        "Alarms": tracking_alarms.references(target, policy),
+        "CreationTime": epoch_seconds(policy.created_ns),
+    }
+
+
+async def delete_scaling_policy(scaling: Scaling, call: Call) -> dict[str, Any]:
+    target = scaling.target(call)
+    policy = target.policy
+    if policy is None or policy.name != call.request["PolicyName"]:
+        raise ObjectNotFoundException(
+            f"No scaling policy found for {names_of(call)}, policy name: {call.request['PolicyName']}"
+        )
+    target.policy = None
+    await scaling.targets.save(target)
+    await tracking_alarms.remove(scaling.alarms, target, policy)
+    return {}

@@ -1,0 +1,99 @@
+"""RegisterScalableTarget, DescribeScalableTargets, DeregisterScalableTarget.
+
+Checks of a registration: names -> table or index exists -> limits -> tags. A capacity outside the limits is
+moved into them by the worker's next step (V126).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from faradisc.operations.call import Call
+from faradisc.services.autoscaling import tracking_alarms
+from faradisc.services.autoscaling.errors import LimitExceededException, ValidationException
+from faradisc.services.autoscaling.operations.listing import check_filter, told
+from faradisc.services.autoscaling.operations.tags import checked_tags
+from faradisc.services.autoscaling.service import Scaling
+from faradisc.services.autoscaling.target import Target
+
+TARGETS_MAX: Final = 5000
+"""Per account and region (quotas of Application Auto Scaling: DynamoDB)."""
+CAPACITY_MAX: Final = (1 << 31) - 1
+
+
+async def register_scalable_target(scaling: Scaling, call: Call) -> dict[str, Any]:
+    request = call.request
+    scaled = scaling.scaled(call)
+    scaling.check_exists(call, scaled)
+    place = scaling.place(call)
+    target = scaling.targets.find(place, request["ResourceId"], request["ScalableDimension"])
+    minimum, maximum = request.get("MinCapacity"), request.get("MaxCapacity")
+    if target is None:
+        target = _new(scaling, call, place)
+    elif "Tags" in request:
+        raise ValidationException(
+            "Tags can be given when a scalable target is registered for the first time only"
+        )
+    minimum = target.minimum if minimum is None else minimum
+    maximum = target.maximum if maximum is None else maximum
+    check_limits(minimum, maximum)
+    target.set_limits(minimum, maximum)
+    target.role_arn = request.get("RoleARN", target.role_arn)
+    target.suspended = {**target.suspended, **request.get("SuspendedState", {})}
+    await scaling.targets.save(target)
+    return {"ScalableTargetARN": target.arn}
+
+
+def _new(scaling: Scaling, call: Call, place: str) -> Target:
+    request = call.request
+    if "MinCapacity" not in request or "MaxCapacity" not in request:
+        raise ValidationException(
+            "MinCapacity and MaxCapacity are required to register a new scalable target"
+        )
+    if len(scaling.targets.of(place)) >= TARGETS_MAX:
+        raise LimitExceededException(f"The limit of {TARGETS_MAX} scalable targets is reached")
+    role = "AWSServiceRoleForApplicationAutoScaling_DynamoDBTable"
+    return Target(
+        place,
+        call.region,
+        call.account,
+        request["ResourceId"],
+        request["ScalableDimension"],
+        request["MinCapacity"],
+        request["MaxCapacity"],
+        f"arn:aws:iam::{call.account}:role/aws-service-role/dynamodb.application-autoscaling.amazonaws.com/{role}",
+        scaling.clock.now_ns(),
+        scaling.entropy.uuid().replace("-", ""),
+        tags=checked_tags(request.get("Tags", {}), {}),
+    )
+
+
+def check_limits(minimum: int | None, maximum: int | None) -> None:
+    """Raises: ValidationException."""
+    for which, value in (("Minimum", minimum), ("Maximum", maximum)):
+        if value is not None and not 1 <= value <= CAPACITY_MAX:
+            raise ValidationException(f"{which} capacity must be between 1 and {CAPACITY_MAX}, not {value}")
+    if minimum is not None and maximum is not None and maximum < minimum:
+        raise ValidationException("Maximum capacity cannot be less than minimum capacity")
+
+
+async def describe_scalable_targets(scaling: Scaling, call: Call) -> dict[str, Any]:
+    check_filter(scaling, call)
+    request = call.request
+    wanted = request.get("ResourceIds")
+    found = [
+        target
+        for target in scaling.targets.of(scaling.place(call))
+        if (not wanted or target.resource_id in wanted)
+        and request.get("ScalableDimension") in (None, target.dimension)
+    ]
+    return told(call, "ScalableTargets", found, lambda target: list(target.name), Target.describe)
+
+
+async def deregister_scalable_target(scaling: Scaling, call: Call) -> dict[str, Any]:
+    """Policy and scheduled actions go with the target, and the policy's alarms with it."""
+    target = scaling.target(call)
+    await scaling.targets.delete(target)
+    if target.policy is not None:
+        await tracking_alarms.remove(scaling.alarms, target, target.policy)
+    return {}

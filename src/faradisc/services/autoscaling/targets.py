@@ -1,0 +1,200 @@
+"""All scalable targets, and the scaling activities: found by name, kept over restarts.
+
+Their part of the store has a row per target, key ["target", place, resource id, dimension], and a row per
+activity, key ["activity", number]. All of it is held in memory too.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from faradisc.capacity.config import DAY_NS, MINUTE_NS
+from faradisc.clock import Clock, epoch_seconds
+from faradisc.model.codec.keyspace import SCALING_PART
+from faradisc.services.autoscaling.target import SERVICE_NAMESPACE, Target
+from faradisc.services.cloudwatch.documents import Documents, Key
+from faradisc.storage.api import Store
+
+ACTIVITIES_NS = 42 * DAY_NS
+"""How long activities are told of: six weeks (documentation of DescribeScalingActivities)."""
+ACTIVITIES_MAX = 10_000
+"""Of all targets together; the oldest are forgotten first."""
+
+Name = tuple[str, str, str]
+"""Place, resource id, dimension."""
+
+
+@dataclass(slots=True)
+class Activity:
+    """Something that was done, or was not done and why."""
+
+    number: int
+    id: str
+    place: str
+    resource_id: str
+    dimension: str
+    description: str
+    cause: str
+    started_ns: int
+    status: str
+    message: str
+    ended_ns: int | None = None
+    not_scaled: list[dict[str, Any]] = field(default_factory=list)
+    """Reasons for which nothing was done; told only to who asks for such activities."""
+
+    def describe(self) -> dict[str, Any]:
+        described: dict[str, Any] = {
+            "ActivityId": self.id,
+            "ServiceNamespace": SERVICE_NAMESPACE,
+            "ResourceId": self.resource_id,
+            "ScalableDimension": self.dimension,
+            "Description": self.description,
+            "Cause": self.cause,
+            "StartTime": epoch_seconds(self.started_ns),
+            "StatusCode": self.status,
+            "StatusMessage": self.message,
+        }
+        if self.ended_ns is not None:
+            described["EndTime"] = epoch_seconds(self.ended_ns)
+        if self.not_scaled:
+            described["NotScaledReasons"] = self.not_scaled
+        return described
+
+
+class Targets:
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._documents = Documents(store, SCALING_PART)
+        self._clock = clock
+        self._targets: dict[Name, Target] = {}
+        self._activities: deque[Activity] = deque()
+        self._last_number = 0
+        self.version = 0
+        """Rises whenever a target comes, goes or is changed."""
+
+    async def load(self) -> None:
+        activities = []
+        for key, document in await self._documents.load():
+            if key[0] == "target":
+                target = Target.from_json(document)
+                self._targets[target.name] = target
+                self._begin_anew(target)
+            else:
+                activities.append(Activity(**document))
+        self._activities.extend(sorted(activities, key=lambda activity: activity.number))
+        if self._activities:
+            self._last_number = self._activities[-1].number
+
+    def _begin_anew(self, target: Target) -> None:
+        """Metrics live in memory: minutes from before a restart are unknown, and must not look idle."""
+        if target.policy is not None:
+            now_ns = self._clock.now_ns()
+            target.policy.tracking.points = []
+            target.policy.tracking.looked_ns = now_ns - now_ns % MINUTE_NS
+
+    # --- Targets ---
+
+    def find(self, place: str, resource_id: str, dimension: str) -> Target | None:
+        return self._targets.get((place, resource_id, dimension))
+
+    def by_arn(self, arn: str) -> Target | None:
+        return next((target for target in self._targets.values() if target.arn == arn), None)
+
+    def of(self, place: str) -> list[Target]:
+        """The targets of an account and region, sorted by name."""
+        return sorted(
+            (target for target in self._targets.values() if target.place == place),
+            key=lambda target: target.name,
+        )
+
+    def all(self) -> list[Target]:
+        return list(self._targets.values())
+
+    def holds(self, target: Target) -> bool:
+        """Whether this is still the target of its name."""
+        return self._targets.get(target.name) is target
+
+    async def save(self, target: Target) -> None:
+        """Make a target, new or changed, durable."""
+        self.version += 1
+        self._targets[target.name] = target
+        await self._documents.write({_key(target): target.to_json()})
+
+    async def delete(self, target: Target) -> None:
+        if self._targets.pop(target.name, None) is not None:
+            await self._documents.write({}, [_key(target)])
+
+    async def drop_all(self) -> None:
+        self._targets.clear()
+        self._activities.clear()
+        await self._documents.clear()
+
+    # --- Activities ---
+
+    def activities(self, place: str) -> Iterable[Activity]:
+        """What happened in the last six weeks, newest first."""
+        since = self._clock.now_ns() - ACTIVITIES_NS
+        return [
+            each for each in reversed(self._activities) if each.place == place and each.started_ns >= since
+        ]
+
+    def last_activity(self, target: Target) -> Activity | None:
+        for activity in reversed(self._activities):
+            if (activity.place, activity.resource_id, activity.dimension) == target.name:
+                return activity
+        return None
+
+    def activity(self, number: int) -> Activity | None:
+        return next((activity for activity in reversed(self._activities) if activity.number == number), None)
+
+    def note(
+        self,
+        target: Target,
+        id_: str,
+        *,
+        description: str,
+        cause: str,
+        status: str,
+        message: str,
+        **more: Any,
+    ) -> Activity:
+        """A new activity, not durable yet: `keep` makes it so, together with its target."""
+        self._last_number += 1
+        activity = Activity(
+            self._last_number,
+            id_,
+            *target.name,
+            description,
+            cause,
+            self._clock.now_ns(),
+            status,
+            message,
+            **more,
+        )
+        self._activities.append(activity)
+        return activity
+
+    async def keep(self, target: Target, *activities: Activity) -> None:
+        """Make a target and activities of it durable, in one commit."""
+        puts: dict[Key, dict[str, Any]] = {_activity_key(each): asdict(each) for each in activities}
+        if self.holds(target):
+            puts[_key(target)] = target.to_json()
+        forgotten = []
+        since = self._clock.now_ns() - ACTIVITIES_NS
+        while self._activities and (
+            len(self._activities) > ACTIVITIES_MAX or self._activities[0].started_ns < since
+        ):
+            key = _activity_key(self._activities.popleft())
+            puts.pop(key, None)
+            forgotten.append(key)
+        await self._documents.write(puts, forgotten)
+
+
+def _key(target: Target) -> Key:
+    return ("target", *target.name)
+
+
+def _activity_key(activity: Activity) -> Key:
+    return ("activity", activity.number)

@@ -1,0 +1,145 @@
+"""The CloudWatch alarms of a target tracking policy, named and set as the service names and sets them.
+
+AlarmHigh and AlarmLow drive the policy; their states are the policy's own (capacity/autoscaling.py). The
+other two watch for changes of capacity by somebody else and follow their metric like any alarm; a policy of
+a metric of the client's own has none of those.
+
+Source: capacity.md section 2.13; V120.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from faradisc.capacity.alarms import State
+from faradisc.capacity.autoscaling import LOW_POINTS
+from faradisc.capacity.config import MINUTE_NS, SECOND_NS
+from faradisc.capacity.metric_catalog import NAMESPACE
+from faradisc.clock import Entropy
+from faradisc.services.autoscaling.customized import alarm_members
+from faradisc.services.autoscaling.target import CUSTOMIZED, ScalingPolicy, Target
+from faradisc.services.cloudwatch.alarm import Alarm
+from faradisc.services.cloudwatch.alarms import Alarms
+from faradisc.services.cloudwatch.reasons import reason, reason_data
+
+HIGH: Final = "AlarmHigh"
+LOW: Final = "AlarmLow"
+CAPACITY_HIGH: Final = "ProvisionedCapacityHigh"
+CAPACITY_LOW: Final = "ProvisionedCapacityLow"
+KINDS: Final = (HIGH, LOW, CAPACITY_HIGH, CAPACITY_LOW)
+
+_MAINTENANCE: Final = {"Statistic": "Average", "Period": 300, "EvaluationPeriods": 3}
+
+
+def new_ids(entropy: Entropy) -> dict[str, str]:
+    return {kind: entropy.uuid() for kind in KINDS}
+
+
+def kinds_of(policy: ScalingPolicy) -> tuple[str, ...]:
+    return (HIGH, LOW) if CUSTOMIZED in policy.configuration else KINDS
+
+
+def alarm_name(target: Target, policy: ScalingPolicy, kind: str) -> str:
+    return f"TargetTracking-{target.resource_id}-{kind}-{policy.alarm_ids[kind]}"
+
+
+def references(target: Target, policy: ScalingPolicy) -> list[dict[str, str]]:
+    """The alarms as Application Auto Scaling tells of them."""
+    names = [alarm_name(target, policy, kind) for kind in kinds_of(policy)]
+    arn = f"arn:aws:cloudwatch:{target.region}:{target.account}:alarm"
+    return [{"AlarmName": name, "AlarmARN": f"{arn}:{name}"} for name in names]
+
+
+async def sync(alarms: Alarms, target: Target, now_ns: int) -> None:
+    """Make the alarms in CloudWatch what the target's policy has them be. Writes only what differs."""
+    policy = target.policy
+    if policy is None or not policy.tracking.drawn_for:
+        return
+    of_another_metric = set(KINDS) - set(kinds_of(policy))
+    await _delete(alarms, target, policy, of_another_metric)
+    for kind, settings in _settings(target, policy):
+        name = alarm_name(target, policy, kind)
+        alarm = alarms.find(target.place, name)
+        if alarm is None or alarm.settings != settings:
+            driven = kind in (HIGH, LOW)
+            arn = target.policy_arn(policy)
+            made = Alarm(
+                target.place,
+                target.region,
+                target.account,
+                name,
+                settings,
+                now_ns,
+                now_ns,
+                now_ns,
+                owner=arn,
+                driven=driven,
+            )
+            await alarms.put(made)
+    tracking = policy.tracking
+    for kind, state in ((HIGH, tracking.high_state), (LOW, tracking.low_state)):
+        alarm = alarms.find(target.place, alarm_name(target, policy, kind))
+        # Redrawing an alarm leaves its state, until the first new points decide.
+        undecided = state == "INSUFFICIENT_DATA" and len(tracking.points) < LOW_POINTS
+        if alarm is not None and alarm.state != state and not undecided:
+            await _move(alarms, alarm, state, policy)
+
+
+async def _move(alarms: Alarms, alarm: Alarm, state: State, policy: ScalingPolicy) -> None:
+    tracking = policy.tracking
+    rule = alarm.rule
+    count = len(tracking.points)
+    points = [
+        (tracking.looked_ns - (count - place) * MINUTE_NS, point)
+        for place, point in enumerate(tracking.points)
+    ][-rule.periods :]
+    looked_ns = tracking.looked_ns + tracking.timing.metric_delay_s * SECOND_NS
+    why = reason(rule, points, alarm.state, state)
+    statistic = alarm.settings.get("Statistic")
+    await alarms.move(alarm, state, why, reason_data(rule, points, looked_ns, statistic, None), looked_ns)
+
+
+async def remove(alarms: Alarms, target: Target, policy: ScalingPolicy) -> None:
+    await _delete(alarms, target, policy, KINDS)
+
+
+async def _delete(alarms: Alarms, target: Target, policy: ScalingPolicy, kinds: Iterable[str]) -> None:
+    names = [alarm_name(target, policy, kind) for kind in kinds]
+    found = [alarm for alarm in (alarms.find(target.place, name) for name in names) if alarm is not None]
+    if found:
+        await alarms.delete(found)
+
+
+def _settings(target: Target, policy: ScalingPolicy) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each alarm's members of PutMetricAlarm."""
+    scaled, capacity = target.scaled, policy.tracking.drawn_for
+    arn = target.policy_arn(policy)
+    common = {
+        "AlarmDescription": f"DO NOT EDIT OR DELETE. For TargetTrackingScaling policy {arn}.",
+        "ActionsEnabled": True,
+        "AlarmActions": [arn],
+    }
+    of_table = {
+        "Namespace": NAMESPACE,
+        "Dimensions": [{"Name": name, "Value": value} for name, value in reversed(scaled.metric_dimensions)],
+    }
+    specification = policy.configuration.get(CUSTOMIZED)
+    if specification is not None:
+        metric = alarm_members(specification)
+    else:
+        metric = {**of_table, "MetricName": scaled.consumed_metric, "Statistic": "Sum", "Period": 60}
+    for kind, rule in zip((HIGH, LOW), policy.tracking.rules(), strict=True):
+        driving = {
+            **metric,
+            "EvaluationPeriods": rule.periods,
+            "Threshold": float(rule.threshold),
+            "ComparisonOperator": rule.comparison,
+        }
+        yield kind, {**common, **driving}
+    if specification is not None:
+        return
+    common |= of_table
+    for kind, comparison in ((CAPACITY_HIGH, "GreaterThanThreshold"), (CAPACITY_LOW, "LessThanThreshold")):
+        watching = {"MetricName": scaled.provisioned_metric, "Threshold": float(capacity)}
+        yield kind, {**common, **_MAINTENANCE, **watching, "ComparisonOperator": comparison}

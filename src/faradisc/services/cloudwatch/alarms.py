@@ -1,0 +1,239 @@
+"""All alarms, with their history: found by name, changed here and nowhere else, kept over restarts.
+
+The alarms' part of the store has a row per alarm, key ["alarm", place, name], and a row per event, key
+["event", number]. All of it is held in memory too. A change is made there first and committed before
+anybody is answered.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import orjson
+
+from faradisc.capacity.alarms import State
+from faradisc.capacity.config import DAY_NS
+from faradisc.clock import Clock, epoch_seconds
+from faradisc.model.codec.keyspace import ALARMS_PART
+from faradisc.services.cloudwatch.alarm import Alarm
+from faradisc.services.cloudwatch.documents import Documents, Key
+from faradisc.storage.api import Store
+
+HISTORY_NS = 30 * DAY_NS
+EVENTS_MAX = 10_000
+"""Of all alarms together; the oldest are forgotten first."""
+
+Name = tuple[str, str]
+"""Place and name."""
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryItem:
+    number: int
+    place: str
+    alarm_name: str
+    at_ns: int
+    kind: str
+    """HistoryItemType of the model."""
+    summary: str
+    data: str
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "AlarmName": self.alarm_name,
+            "AlarmType": "MetricAlarm",
+            "Timestamp": epoch_seconds(self.at_ns),
+            "HistoryItemType": self.kind,
+            "HistorySummary": self.summary,
+            "HistoryData": self.data,
+        }
+
+
+class Alarms:
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._documents = Documents(store, ALARMS_PART)
+        self._clock = clock
+        self._alarms: dict[Name, Alarm] = {}
+        self._events: deque[HistoryItem] = deque()
+        self._last_number = 0
+        self.version = 0
+        """Rises whenever an alarm comes, goes, or gets new settings."""
+        self.started_ns = clock.now_ns()
+        """Metrics are not older than this."""
+
+    async def load(self) -> None:
+        events = []
+        for key, document in await self._documents.load():
+            if key[0] == "alarm":
+                alarm = Alarm.from_json(document)
+                self._alarms[(alarm.place, alarm.name)] = alarm
+            else:
+                events.append(HistoryItem(**document))
+        self._events.extend(sorted(events, key=lambda event: event.number))
+        if self._events:
+            self._last_number = self._events[-1].number
+
+    # --- Finding ---
+
+    def find(self, place: str, name: str) -> Alarm | None:
+        return self._alarms.get((place, name))
+
+    def of(self, place: str) -> list[Alarm]:
+        """The alarms of an account and region, by name."""
+        return sorted(
+            (alarm for alarm in self._alarms.values() if alarm.place == place), key=lambda alarm: alarm.name
+        )
+
+    def by_arn(self, place: str, arn: str) -> Alarm | None:
+        return next((alarm for alarm in self.of(place) if alarm.arn == arn), None)
+
+    def all(self) -> list[Alarm]:
+        return list(self._alarms.values())
+
+    def history(self, place: str) -> list[HistoryItem]:
+        """What happened in the last 30 days, oldest first; deleted alarms included."""
+        since = self._clock.now_ns() - HISTORY_NS
+        return [event for event in self._events if event.place == place and event.at_ns >= since]
+
+    # --- Changing ---
+
+    async def put(self, alarm: Alarm) -> None:
+        """Add an alarm, or replace the settings of the one of that name; its state stays."""
+        self.version += 1
+        name = (alarm.place, alarm.name)
+        present = self._alarms.get(name)
+        if present is None:
+            self._alarms[name] = alarm
+            created = {"version": "1.0", "type": "Create", "createdAlarm": _configuration(alarm)}
+            event = self._event(
+                alarm, alarm.configured_ns, "ConfigurationUpdate", f'Alarm "{alarm.name}" created', created
+            )
+        else:
+            if present.period_s != alarm.period_s:
+                present.looked_ns = 0
+            present.settings, present.configured_ns = alarm.settings, alarm.configured_ns
+            present.owner, present.driven = alarm.owner, alarm.driven
+            updated = {"version": "1.0", "type": "Update", "updatedAlarm": _configuration(present)}
+            event = self._event(
+                present, alarm.configured_ns, "ConfigurationUpdate", f'Alarm "{alarm.name}" updated', updated
+            )
+        await self._save([self._alarms[name]], [event])
+
+    async def save(self, alarm: Alarm) -> None:
+        """Make a change of tags durable."""
+        await self._save([alarm], [])
+
+    async def enable_actions(self, alarms: Iterable[Alarm], enabled: bool) -> None:
+        changed, events = [], []
+        now_ns = self._clock.now_ns()
+        for alarm in alarms:
+            if alarm.actions_enabled == enabled:
+                continue
+            alarm.settings = {**alarm.settings, "ActionsEnabled": enabled}
+            alarm.configured_ns = now_ns
+            changed.append(alarm)
+            updated = {"version": "1.0", "type": "Update", "updatedAlarm": _configuration(alarm)}
+            events.append(
+                self._event(alarm, now_ns, "ConfigurationUpdate", f'Alarm "{alarm.name}" updated', updated)
+            )
+        await self._save(changed, events)
+
+    async def move(
+        self, alarm: Alarm, state: State, reason: str, reason_data: str | None, at_ns: int
+    ) -> None:
+        """Put an alarm into a state; its actions follow a change. One that was deleted while its metrics were
+        looked at, or others were, stays deleted."""
+        if self._alarms.get((alarm.place, alarm.name)) is not alarm:
+            return
+        before = {"stateValue": alarm.state, "stateReason": alarm.reason}
+        changed = state != alarm.state
+        alarm.updated_ns = at_ns
+        events = []
+        if changed:
+            summary = f"Alarm updated from {alarm.state} to {state}"
+            after = {"stateValue": state, "stateReason": reason}
+            data = {"version": "1.0", "oldState": before, "newState": after}
+            events.append(self._event(alarm, at_ns, "StateUpdate", summary, data))
+            alarm.transitioned_ns = at_ns
+        alarm.state, alarm.reason, alarm.reason_data = state, reason, reason_data
+        if changed:
+            events += [
+                self._unsent(alarm, action, at_ns) for action in alarm.actions() if alarm.owner is None
+            ]
+        await self._save([alarm], events)
+
+    def _unsent(self, alarm: Alarm, action: str, at_ns: int) -> HistoryItem:
+        """Nothing leaves this server: that an action was due is all that can be said of it."""
+        failure = "Faradisc carries out no actions of alarms"
+        data = {
+            "version": "1.0",
+            "actionState": "Failed",
+            "stateUpdateTimestamp": at_ns // 1_000_000,
+            "notificationResource": action,
+            "error": failure,
+        }
+        summary = f"Failed to execute action {action}"[:255]
+        return self._event(alarm, at_ns, "Action", summary, data)
+
+    async def delete(self, alarms: Iterable[Alarm]) -> None:
+        self.version += 1
+        now_ns = self._clock.now_ns()
+        keys: list[Key] = []
+        events = []
+        for alarm in alarms:
+            if self._alarms.pop((alarm.place, alarm.name), None) is None:
+                continue
+            keys.append(_key(alarm))
+            deleted = {"version": "1.0", "type": "Delete", "deletedAlarm": _configuration(alarm)}
+            summary = f'Alarm "{alarm.name}" deleted'
+            events.append(self._event(alarm, now_ns, "ConfigurationUpdate", summary, deleted))
+        await self._save([], events, keys)
+
+    async def drop_all(self) -> None:
+        self._alarms.clear()
+        self._events.clear()
+        await self._documents.clear()
+
+    # --- Keeping ---
+
+    def _event(
+        self, alarm: Alarm, at_ns: int, kind: str, summary: str, data: Mapping[str, Any]
+    ) -> HistoryItem:
+        self._last_number += 1
+        text = orjson.dumps(data).decode()
+        event = HistoryItem(
+            self._last_number, alarm.place, alarm.name, at_ns, kind, summary[:255], text[:4095]
+        )
+        self._events.append(event)
+        return event
+
+    async def _save(
+        self, alarms: list[Alarm], events: list[HistoryItem], deletes: list[Key] | None = None
+    ) -> None:
+        puts: dict[Key, dict[str, Any]] = {_key(alarm): alarm.to_json() for alarm in alarms}
+        puts.update({_event_key(event): asdict(event) for event in events})
+        forgotten = list(deletes or ())
+        since = self._clock.now_ns() - HISTORY_NS
+        while self._events and (len(self._events) > EVENTS_MAX or self._events[0].at_ns < since):
+            event = self._events.popleft()
+            puts.pop(_event_key(event), None)
+            forgotten.append(_event_key(event))
+        await self._documents.write(puts, forgotten)
+
+
+def _key(alarm: Alarm) -> Key:
+    return ("alarm", alarm.place, alarm.name)
+
+
+def _event_key(event: HistoryItem) -> Key:
+    return ("event", event.number)
+
+
+def _configuration(alarm: Alarm) -> dict[str, Any]:
+    return {
+        "alarmArn": alarm.arn,
+        **{name[0].lower() + name[1:]: value for name, value in alarm.settings.items()},
+    }

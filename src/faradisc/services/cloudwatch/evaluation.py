@@ -1,0 +1,119 @@
+"""The background job of alarms: looks at each period once, a moment after its end.
+
+After a jump of the clock periods are caught up with, as long as metrics reach back; each state then carries
+the time at which it would have been seen.
+
+Metrics live in memory. So after a start, an alarm made before it keeps its state until all that it looks at
+lies after the start.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from faradisc.capacity.alarms import Value
+from faradisc.capacity.config import SECOND_NS
+from faradisc.clock import Clock
+from faradisc.errors import ValidationException
+from faradisc.services.cloudwatch.alarm import METRIC_DELAY_NS, Alarm
+from faradisc.services.cloudwatch.alarms import Alarms
+from faradisc.services.cloudwatch.reasons import reason, reason_data
+from faradisc.services.cloudwatch.sources import MetricName, Sources, dimensions_of
+from faradisc.services.cloudwatch.statistics import value_of
+
+PERIODS_PER_STEP: Final = 60
+CATCH_UP_NS: Final = 86_400 * SECOND_NS
+"""Metrics reach no further back (capacity/metrics.py)."""
+
+
+class Evaluator:
+    def __init__(self, alarms: Alarms, sources: Sources, clock: Clock) -> None:
+        self._alarms = alarms
+        self._sources = sources
+        self._clock = clock
+        self._due_ns = 0
+        """No alarm has anything to look at before this..."""
+        self._seen_version = -1
+        """...as long as they are the ones of this version."""
+
+    async def step(self) -> bool:
+        """Look at what every alarm has to look at, a bounded number of periods. False when none had any."""
+        now_ns = self._clock.now_ns()
+        if now_ns < self._due_ns and self._seen_version == self._alarms.version:
+            return False
+        self._seen_version = self._alarms.version
+        busy = False
+        due_ns = now_ns + CATCH_UP_NS
+        for alarm in self._alarms.all():
+            if alarm.driven:
+                continue
+            if _due_ns(alarm) <= now_ns:
+                await self._catch_up(alarm, now_ns)
+                busy = True
+            due_ns = min(due_ns, _due_ns(alarm))
+        self._due_ns = due_ns
+        return busy
+
+    async def _catch_up(self, alarm: Alarm, now_ns: int) -> None:
+        period_ns = alarm.period_s * SECOND_NS
+        if not alarm.looked_ns:
+            # A new alarm, or one with new settings, looks at the last period that is complete.
+            newest = now_ns - METRIC_DELAY_NS
+            alarm.looked_ns = newest - newest % period_ns - period_ns
+        oldest = now_ns - CATCH_UP_NS
+        alarm.looked_ns = max(alarm.looked_ns, oldest - oldest % period_ns)
+        for _ in range(PERIODS_PER_STEP):
+            end_ns = alarm.looked_ns + period_ns
+            if end_ns + METRIC_DELAY_NS > now_ns:
+                return
+            alarm.looked_ns = end_ns
+            window_ns = alarm.periods * period_ns
+            restarted = alarm.configured_ns < self._alarms.started_ns
+            if not (restarted and end_ns - window_ns < self._alarms.started_ns):
+                await self._look(alarm, end_ns)
+
+    async def _look(self, alarm: Alarm, end_ns: int) -> None:
+        rule = alarm.rule
+        period_ns = alarm.period_s * SECOND_NS
+        begins = [end_ns - count * period_ns for count in range(rule.periods, 0, -1)]
+        values = self._values(alarm, begins[0], end_ns)
+        points = [(at, values.get(at)) for at in begins]
+        state = rule.state([value for _, value in points], alarm.state)
+        if state != alarm.state:
+            why = reason(rule, points, alarm.state, state)
+            looked_ns = end_ns + METRIC_DELAY_NS
+            settings = alarm.settings
+            statistic = settings.get("Statistic", settings.get("ExtendedStatistic"))
+            data = reason_data(rule, points, looked_ns, statistic, settings.get("Unit"))
+            await self._alarms.move(alarm, state, why, data, looked_ns)
+
+    def _values(self, alarm: Alarm, start_ns: int, end_ns: int) -> dict[int, Value]:
+        settings = alarm.settings
+        if "Metrics" in settings:
+            from faradisc.services.cloudwatch.queries import (  # noqa: PLC0415 - few alarms have any
+                queries_of,
+                watched_series,
+            )
+
+            queries = queries_of(settings["Metrics"], alarm.place)
+            try:
+                return dict(watched_series(self._sources, queries, start_ns, end_ns))
+            except ValidationException:
+                return {}  # of this time's values the expression makes no series
+        metric = MetricName(
+            alarm.place,
+            settings["Namespace"],
+            settings["MetricName"],
+            dimensions_of(settings.get("Dimensions", ())),
+        )
+        statistic = settings.get("Statistic") or settings["ExtendedStatistic"]
+        if settings.get("Unit", self._sources.unit(metric)) != self._sources.unit(metric):
+            return {}
+        points = self._sources.points(metric, start_ns, end_ns, alarm.period_s)
+        values = ((at, value_of(point, statistic)) for at, point in points)
+        return {at: value for at, value in values if value is not None}
+
+
+def _due_ns(alarm: Alarm) -> int:
+    """When the alarm's next period can be looked at."""
+    return alarm.looked_ns + alarm.period_s * SECOND_NS + METRIC_DELAY_NS

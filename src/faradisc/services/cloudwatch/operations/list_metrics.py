@@ -1,0 +1,57 @@
+"""ListMetrics: which series there are, 500 on a page.
+
+The service forgets a metric two weeks after its last point; here it is there as long as it is in memory.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from faradisc.capacity.config import HOUR_NS
+from faradisc.operations.call import Call
+from faradisc.services.cloudwatch.errors import InvalidParameterValueException
+from faradisc.services.cloudwatch.paging import page
+from faradisc.services.cloudwatch.service import Monitoring
+from faradisc.services.cloudwatch.sources import MetricName
+
+PAGE_MAX: Final = 500
+RECENT_NS: Final = 3 * HOUR_NS
+
+
+class _ForeignToken(InvalidParameterValueException):
+    code = "InvalidParameterValueException"
+    default_text = "Invalid NextToken"
+
+
+async def list_metrics(monitoring: Monitoring, call: Call) -> dict[str, Any]:
+    request = call.request
+    if request.get("IncludeLinkedAccounts", False) or "OwningAccount" in request:
+        raise InvalidParameterValueException(
+            "IncludeLinkedAccounts and OwningAccount are not offered by this version of Faradisc."
+        )
+    since = monitoring.clock.now_ns() - RECENT_NS if "RecentlyActive" in request else 0
+    wanted = [(each["Name"], each.get("Value")) for each in request.get("Dimensions", ())]
+    found = sorted(
+        (
+            metric
+            for metric, last in monitoring.sources.listed(monitoring.place(call))
+            if request.get("Namespace") in (None, metric.namespace)
+            and request.get("MetricName") in (None, metric.name)
+            and last >= since
+            and all(_has(metric, name, value) for name, value in wanted)
+        ),
+        key=_key,
+    )
+    metrics, token = page(found, _key, request.get("NextToken"), PAGE_MAX, _ForeignToken)
+    answer: dict[str, Any] = {"Metrics": [metric.describe() for metric in metrics]}
+    if token is not None:
+        answer["NextToken"] = token
+    return answer
+
+
+def _key(metric: MetricName) -> list[Any]:
+    return [metric.namespace, metric.name, [list(pair) for pair in metric.dimensions]]
+
+
+def _has(metric: MetricName, name: str, value: str | None) -> bool:
+    return any(name == held and value in (None, content) for held, content in metric.dimensions)

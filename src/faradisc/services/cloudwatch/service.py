@@ -1,0 +1,43 @@
+"""CloudWatch as a neighbour of DynamoDB: what its operations work with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from faradisc.clock import Clock
+from faradisc.engine.tables.catalog import Catalog
+from faradisc.operations.call import Call
+from faradisc.services.cloudwatch.alarms import Alarms
+from faradisc.services.cloudwatch.evaluation import Evaluator
+from faradisc.services.cloudwatch.sources import MetricsOf, Sources
+from faradisc.storage.api import Store
+
+
+class Monitoring:
+    """The open service."""
+
+    def __init__(self, store: Store, catalog: Catalog, clock: Clock, metrics_of: MetricsOf) -> None:
+        self.clock = clock
+        self.alarms = Alarms(store, clock)
+        self.sources = Sources(metrics_of)
+        self.evaluator = Evaluator(self.alarms, self.sources, clock)
+        self._catalog = catalog
+
+    def knows(self, operation: str) -> bool:
+        from faradisc.services.cloudwatch.registry import OPERATIONS  # noqa: PLC0415 - needed by few servers
+
+        return operation in OPERATIONS
+
+    async def execute(self, call: Call) -> dict[str, Any]:
+        """Raises: ApiError."""
+        from faradisc.services.cloudwatch.registry import OPERATIONS  # noqa: PLC0415
+
+        return await OPERATIONS[call.operation].handler(self, call)
+
+    def place(self, call: Call) -> str:
+        """Where the caller's tables are; metrics and alarms are apart by it as tables are."""
+        return self._catalog.resolve("-", call.region, call.account)[0]
+
+    async def drop_all(self) -> None:
+        self.sources.drop_all()
+        await self.alarms.drop_all()

@@ -1,0 +1,78 @@
+"""Where points come from: the metrics of the tables of a place, and those that clients put."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from faradisc.capacity.metric_catalog import METRICS, NAMESPACE
+from faradisc.capacity.metrics import Dimensions, MetricStore, Statistic
+from faradisc.services.cloudwatch.custom import CustomMetrics
+
+MetricsOf = Callable[[str], MetricStore]
+"""The metrics of the tables of a namespace of the catalog."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetricName:
+    """One series of one place (an account and a region)."""
+
+    place: str
+    namespace: str
+    name: str
+    dimensions: Dimensions
+
+    @property
+    def key(self) -> tuple[str, str, str, Dimensions]:
+        return self.place, self.namespace, self.name, self.dimensions
+
+    def describe(self) -> dict[str, Any]:
+        """A Metric of the model."""
+        return {
+            "Namespace": self.namespace,
+            "MetricName": self.name,
+            "Dimensions": [{"Name": name, "Value": value} for name, value in self.dimensions],
+        }
+
+
+def dimensions_of(listed: Sequence[Mapping[str, str]]) -> Dimensions:
+    """Dimensions of a request as the metrics have them."""
+    return tuple(sorted((each["Name"], each["Value"]) for each in listed))
+
+
+class Sources:
+    def __init__(self, metrics_of: MetricsOf) -> None:
+        self._metrics_of = metrics_of
+        self.custom = CustomMetrics()
+
+    def points(
+        self, metric: MetricName, start_ns: int, end_ns: int, period_s: int
+    ) -> list[tuple[int, Statistic]]:
+        """One point per period that has data, from start (inclusive) to end (exclusive).
+
+        Periods begin at multiples of their length since the epoch. An exact set of dimensions finds
+        something; a part of one does not (metrics.md).
+        """
+        if metric.namespace == NAMESPACE:
+            store = self._metrics_of(metric.place)
+            return store.get(metric.name, metric.dimensions, start_ns, end_ns, period_s)
+        return self.custom.get(metric.key, start_ns, end_ns, period_s)
+
+    def unit(self, metric: MetricName) -> str | None:
+        """None for a metric nobody knows."""
+        if metric.namespace == NAMESPACE:
+            known = METRICS.get(metric.name)
+            return None if known is None else known.unit
+        return self.custom.unit(metric.key)
+
+    def listed(self, place: str) -> Iterator[tuple[MetricName, int]]:
+        """Every series of a place with the beginning of its last minute, in no order."""
+        for (name, which), series in self._metrics_of(place).series.items():
+            yield MetricName(place, NAMESPACE, name, which), series.last_ns
+        for (_, namespace, name, which), last in self.custom.listed(place):
+            yield MetricName(place, namespace, name, which), last
+
+    def drop_all(self) -> None:
+        """Forget what clients put; the tables' metrics are not this module's."""
+        self.custom.clear()

@@ -1,0 +1,94 @@
+"""The other services on DynamoDB's port, over one database: Application Auto Scaling and CloudWatch.
+
+Few databases have a visitor for them, so they are imported and set up when the first one comes, or at the
+start of a database in which one has left something: it costs a start that has neither nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from faradisc.capacity.metrics import MetricStore
+from faradisc.clock import Clock, Entropy
+from faradisc.engine.tables.catalog import Catalog
+from faradisc.engine.workers import Job
+from faradisc.model.codec.keyspace import ALARMS_PART, SCALING_PART
+from faradisc.operations.call import Call
+from faradisc.protocol.neighbours.services import CLOUDWATCH, SCALING
+from faradisc.storage.api import Store
+
+if TYPE_CHECKING:
+    from faradisc.protocol.neighbours.answering import Neighbour
+    from faradisc.services.autoscaling.service import Scaling
+    from faradisc.services.cloudwatch.service import Monitoring
+
+Execute = Callable[[Call], Awaitable[dict[str, Any]]]
+
+
+class Neighbours:
+    def __init__(
+        self,
+        store: Store,
+        catalog: Catalog,
+        *,
+        clock: Clock,
+        entropy: Entropy,
+        metrics_of: Callable[[str], MetricStore],
+        execute: Execute,
+    ) -> None:
+        """`metrics_of` gives the metrics of a namespace's tables, `execute` runs an operation of DynamoDB."""
+        self._store = store
+        self._catalog = catalog
+        self._clock = clock
+        self._entropy = entropy
+        self._metrics_of = metrics_of
+        self._execute = execute
+        self._monitoring: Monitoring | None = None
+        self._scaling: Scaling | None = None
+        self.jobs = (Job("auto scaling", self._scale), Job("alarms", self._evaluate))
+        """To run after the job that lets time pass for the metrics."""
+
+    def _services(self) -> tuple[Monitoring, Scaling]:
+        """Both, set up if they are not."""
+        if self._monitoring is None or self._scaling is None:
+            from faradisc.services.autoscaling.service import Scaling  # noqa: PLC0415
+            from faradisc.services.cloudwatch.service import Monitoring  # noqa: PLC0415 - see the top
+
+            self._monitoring = Monitoring(self._store, self._catalog, self._clock, self._metrics_of)
+            self._scaling = Scaling(
+                self._store,
+                self._catalog,
+                self._monitoring.alarms,
+                clock=self._clock,
+                entropy=self._entropy,
+                sources=self._monitoring.sources,
+                execute=self._execute,
+            )
+        return self._monitoring, self._scaling
+
+    def of(self, service: str) -> Neighbour:
+        """Who answers for a service, by botocore's name of it."""
+        monitoring, scaling = self._services()
+        by_service: dict[str, Neighbour] = {CLOUDWATCH.name: monitoring, SCALING.name: scaling}
+        return by_service[service]
+
+    async def _scale(self) -> bool:
+        return False if self._scaling is None else await self._scaling.scaler.step()
+
+    async def _evaluate(self) -> bool:
+        return False if self._monitoring is None else await self._monitoring.evaluator.step()
+
+    async def load(self) -> None:
+        """Read what a restart has left."""
+        left = [await self._store.range(part, None, None, limit=1) for part in (ALARMS_PART, SCALING_PART)]
+        if any(left):
+            monitoring, scaling = self._services()
+            await monitoring.alarms.load()
+            await scaling.targets.load()
+
+    async def drop_all(self) -> None:
+        """Forget every alarm, metric, target and activity."""
+        if self._scaling is not None and self._monitoring is not None:
+            await self._scaling.targets.drop_all()
+            await self._monitoring.drop_all()

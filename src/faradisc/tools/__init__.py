@@ -1,0 +1,2 @@
+"""Tools built on the database or its parts: planner, stream consumers, seeding, transfer. No engine module
+imports them."""

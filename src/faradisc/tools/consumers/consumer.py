@@ -1,0 +1,332 @@
+"""A consumer: one worker of a group, reading one stream.
+
+    consumer = consume("orders", handler, group="billing", endpoint_url="http://127.0.0.1:8000")
+    consumer.run()                  # until stop() is called, from a signal handler or another thread
+
+The group's workers share the stream's shards by leases (leases.py, balance.py). Every record that is not
+trimmed before it is read goes to the handler at least once; records of one item go to it in order, parents
+before children.
+
+Without threads, `step` does what is due and `drain` works until nothing is left: on an injected clock both
+run the whole protocol without waiting.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor
+from concurrent.futures import wait as wait_for
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from faradisc.clock import Clock
+from faradisc.tools.consumers.balance import Observer, plan
+from faradisc.tools.consumers.dead_letters import DeadLetters
+from faradisc.tools.consumers.delivery import Delivery
+from faradisc.tools.consumers.handlers import Context, Invoke
+from faradisc.tools.consumers.leases import LATEST, GroupStart, Lease, LeaseLost, Leases
+from faradisc.tools.consumers.lineage import group_start, list_shards, new_leases, old_leases
+from faradisc.tools.consumers.reader import ShardReader, Unavailable
+from faradisc.tools.consumers.settings import ConsumerSettings
+from faradisc.tools.consumers.shard_work import ShardWork
+from faradisc.tools.consumers.statistics import Statistics
+
+log = logging.getLogger("faradisc.tools.consumers")
+
+_FAILURES = (Unavailable, ClientError, BotoCoreError)
+"""The stream or the lease table cannot be reached, or refuses: tried again."""
+
+_PAUSE_S_MAX = 0.5
+"""Longest wait of `run` while handlers are busy: bounds how late a lease is renewed."""
+
+
+class Consumer:
+    def __init__(
+        self,
+        streams: Any,
+        stream_arn: str,
+        *,
+        group: str,
+        worker: str,
+        invoke: Invoke,
+        leases: Leases,
+        settings: ConsumerSettings,
+        clock: Clock,
+        dead_letters: DeadLetters | None = None,
+        sleep: Callable[[float], Any] | None = None,
+    ) -> None:
+        """streams: a boto3 client of dynamodbstreams. sleep: how `run` and `drain` wait; without one they
+        wait in a way that `stop` ends. `consume` makes all of this from less."""
+        self.stream_arn = stream_arn
+        self.group = group
+        self.worker = worker
+        self.settings = settings
+        self._streams = streams
+        self._invoke = invoke
+        self._leases = leases
+        self._clock = clock
+        self._dead_letters = dead_letters
+        self._stop = threading.Event()
+        self._sleep = sleep or self._stop.wait
+        self._statistics = Statistics()
+        self._observer = Observer(int(settings.lease_s * 1e9))
+        self._start: GroupStart | None = None
+        self._fresh: set[str] = set()
+        """Shards at whose end this worker has just begun the group: LATEST means now."""
+        self._work: dict[str, ShardWork] = {}
+        self._sync_due_ns = 0
+
+    # --- What users call -------------------------------------------------------------------------
+
+    @property
+    def shards(self) -> list[str]:
+        """The shards that this worker holds."""
+        return sorted(self._work)
+
+    def statistics(self) -> dict[str, Any]:
+        """Counts so far (statistics.Counts), `iterator_age_ms`, `shards` held now."""
+        return {**self._statistics.snapshot(), "shards": len(self._work)}
+
+    def step(self) -> bool:
+        """Do everything that is due, in this thread. False when there was nothing to do.
+
+        Raises what boto3 raises when the group cannot be begun: no such stream, no right to make the lease
+        table. Later failures are counted, and tried again.
+        """
+        busy = self._tend()
+        for work in [self._work[shard_id] for shard_id in self.shards]:
+            if not work.over and work.due_ns <= self._clock.now_ns():
+                busy = self._round(work, None) or busy
+                self._renew()
+        self._collect()
+        return busy
+
+    def drain(self) -> None:
+        """Work until every record of this worker's shards, and of their children, is done.
+
+        Waits through pauses and batch windows, so a handler that always fails, with endless retries, is
+        never done with.
+        """
+        for work in self._work.values():
+            work.caught_up = False
+            work.due_ns = min(work.due_ns, self._clock.now_ns())
+        self._sync_due_ns = 0
+        while not self._stop.is_set():
+            busy = self.step()
+            pending = [work for work in self._work.values() if not work.caught_up]
+            if busy or self._sync_due_ns == 0:
+                continue
+            if not pending:
+                return
+            due_ns = min(work.due_ns for work in pending)
+            pause_ns = min(due_ns, self._sync_due_ns) - self._clock.now_ns()
+            if pause_ns > 0:
+                self._sleep(pause_ns / 1e9)
+
+    def run(self) -> None:
+        """Work until `stop` is called; shards side by side, in threads. Then let go of the leases."""
+        try:
+            with ExitStack() as pools:
+                shard_pool = pools.enter_context(ThreadPoolExecutor(self.settings.threads, "faradisc-shard"))
+                lane_pool = None
+                if self.settings.parallel > 1:
+                    lane_pool = pools.enter_context(
+                        ThreadPoolExecutor(self.settings.threads, "faradisc-lane")
+                    )
+                # Before the pools are waited for, so that no lane begins another trial.
+                pools.callback(self._stop.set)
+                self._run(shard_pool, lane_pool)
+        finally:
+            self.close()
+
+    def stop(self) -> None:
+        """Let `run` and `drain` return once the invocations under way have. Any thread may."""
+        self._stop.set()
+
+    def close(self) -> None:
+        """Let go of the leases, so that other workers take over at once."""
+        self._stop.set()
+        for work in self._work.values():
+            try:
+                work.let_go()
+            except (LeaseLost, *_FAILURES) as error:
+                # Then the lease runs out by itself.
+                log.info("%s: the lease of %s was not given up: %s", self.group, work.shard_id, error)
+        self._work.clear()
+
+    def __enter__(self) -> Consumer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # --- With threads ----------------------------------------------------------------------------
+
+    def _run(self, shard_pool: Executor, lane_pool: Executor | None) -> None:
+        running: dict[Future[bool], ShardWork] = {}
+        while not self._stop.is_set():
+            self._tend()
+            now_ns = self._clock.now_ns()
+            active = {work.shard_id for work in running.values()}
+            idle = [work for work in self._work.values() if work.shard_id not in active and not work.over]
+            for work in idle:
+                if work.due_ns <= now_ns:
+                    running[shard_pool.submit(self._round, work, lane_pool)] = work
+            due_ns = min([work.due_ns for work in idle if work.due_ns > now_ns] + [self._sync_due_ns])
+            pause_s = max(min((due_ns - now_ns) / 1e9, _PAUSE_S_MAX), 0.001)
+            if running:
+                done, _ = wait_for(running, timeout=pause_s, return_when=FIRST_COMPLETED)
+                for future in done:
+                    running.pop(future)
+                    future.result()
+            else:
+                self._sleep(pause_s)
+            self._collect(but={work.shard_id for work in running.values()})
+
+    # --- Rounds ----------------------------------------------------------------------------------
+
+    def _round(self, work: ShardWork, lanes: Executor | None) -> bool:
+        """A round of one shard; its failures are dealt with here."""
+        if self._clock.now_ns() - work.renewed_ns >= self.settings.lease_s * 1e9:
+            # Perhaps somebody else has the shard by now; renewing will tell.
+            work.due_ns = self._clock.now_ns() + int(self.settings.poll_s * 1e9)
+            return False
+        try:
+            busy = work.round(lanes)
+            work.failures = 0
+            return busy
+        except LeaseLost:
+            self._lose(work)
+        except _FAILURES as error:
+            self._failed(error)
+            pause_s = self.settings.backoff_s * 2 ** min(work.failures, 30)
+            work.failures += 1
+            work.due_ns = self._clock.now_ns() + int(min(pause_s, self.settings.backoff_s_max) * 1e9)
+        return False
+
+    def _collect(self, but: set[str] | frozenset[str] = frozenset()) -> None:
+        """Put aside the shards that are over; `but` names those still in a round."""
+        for shard_id in [each for each, work in self._work.items() if work.over and each not in but]:
+            if self._work.pop(shard_id).ended:
+                # Its children may be read now.
+                self._sync_due_ns = 0
+            self._statistics.forget(shard_id)
+
+    def _lose(self, work: ShardWork) -> None:
+        if not work.lost:
+            work.lost = True
+            self._statistics.add("leases_lost")
+
+    def _failed(self, error: Exception) -> None:
+        self._statistics.add("errors")
+        log.warning("%s: %s; it will be tried again", self.group, error)
+
+    # --- Leases ----------------------------------------------------------------------------------
+
+    def _tend(self) -> bool:
+        """Renew leases and look for shards, where it is time. True when shards came or went."""
+        self._renew()
+        now_ns = self._clock.now_ns()
+        if now_ns < self._sync_due_ns:
+            return False
+        self._sync_due_ns = now_ns + int(self.settings.sync_s * 1e9)
+        if self._start is None:
+            return self._sync()
+        try:
+            return self._sync()
+        except _FAILURES as error:
+            self._failed(error)
+            return False
+
+    def _renew(self) -> None:
+        """Show a sign of life on every lease before a third of its time is over."""
+        now_ns = self._clock.now_ns()
+        for work in list(self._work.values()):
+            if work.over or now_ns - work.renewed_ns < self.settings.lease_s * 1e9 / 3:
+                continue
+            try:
+                work.handoff_to = self._leases.renew(work.lease).handoff_to
+                work.renewed_ns = now_ns
+            except LeaseLost:
+                self._lose(work)
+            except _FAILURES as error:
+                self._failed(error)
+
+    def _sync(self) -> bool:
+        """Look at shards and leases; make, forget, take and ask for leases."""
+        shards = list_shards(self._streams, self.stream_arn)
+        now_ns = self._clock.now_ns()
+        if self._start is None:
+            self._leases.ensure()
+            mine = group_start(shards, now_ns // 1_000_000, latest=self.settings.start == "latest")
+            self._start = self._leases.begin(mine)
+            if self._start is mine:
+                self._fresh = set(mine.open_shards)
+        leases = self._leases.all()
+        for lease in new_leases(shards, leases, self._start):
+            if self._leases.create(lease):
+                leases[lease.shard_id] = lease
+        for lease in old_leases(shards, leases.values()):
+            self._leases.delete(lease)
+        self._observer.observe(leases, now_ns)
+        for work in self._work.values():
+            lease_now = leases.get(work.shard_id)
+            if lease_now is None or lease_now.switches != work.lease.switches:
+                self._lose(work)
+        changed = False
+        # Handed over to this worker, or left behind by an earlier one of the same name.
+        given = [lease for lease in leases.values() if lease.owner == self.worker and not lease.ended]
+        for lease in [lease for lease in given if lease.shard_id not in self._work]:
+            changed = self._take(lease) or changed
+        planned = plan(leases.values(), self.worker, self._observer, now_ns)
+        for lease in planned.take:
+            if lease.shard_id not in self._work:
+                changed = self._take(lease) or changed
+        for lease in planned.ask:
+            self._leases.ask(lease, self.worker)
+        return changed
+
+    def _take(self, lease: Lease) -> bool:
+        assert self._start is not None, "leases are known once the group has begun"
+        taken = self._leases.take(lease, self.worker)
+        if taken is None:
+            return False
+        self._statistics.add("leases_taken")
+        latest_is_ms = None
+        if taken.checkpoint == LATEST and taken.shard_id not in self._fresh:
+            latest_is_ms = self._start.began_ms
+        self._fresh.discard(taken.shard_id)
+        reader = ShardReader(
+            self._streams, self.stream_arn, taken, self._statistics, latest_is_ms=latest_is_ms
+        )
+        delivery = Delivery(
+            invoke=self._invoke,
+            context=Context(self.group, self.stream_arn, taken.shard_id, self.worker),
+            settings=self.settings,
+            clock=self._clock,
+            statistics=self._statistics,
+            dead_letters=self._dead_letters,
+        )
+        self._work[taken.shard_id] = ShardWork(
+            taken,
+            reader=reader,
+            delivery=delivery,
+            leases=self._leases,
+            settings=self.settings,
+            clock=self._clock,
+            statistics=self._statistics,
+            stopping=self._stop.is_set,
+        )
+        try:
+            # Now, because LATEST means this moment.
+            reader.begin(self._clock.now_ns() // 1_000_000)
+        except _FAILURES as error:
+            self._failed(error)
+        return True

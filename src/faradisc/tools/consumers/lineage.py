@@ -1,0 +1,69 @@
+"""Lineage: which shards there are, and which of them may be read now.
+
+A shard may be read when its parent was read to its end. A parent that is neither listed nor leased is
+gone: its records were trimmed, or were history when the group began.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from faradisc.tools.consumers.leases import GroupStart, Lease
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    id: str
+    parent_id: str | None
+    closed: bool
+
+
+def list_shards(client: Any, stream_arn: str) -> dict[str, Shard]:
+    """All shards of a stream, by id. Raises: ClientError."""
+    shards: dict[str, Shard] = {}
+    request: dict[str, Any] = {"StreamArn": stream_arn}
+    while True:
+        description = client.describe_stream(**request)["StreamDescription"]
+        for described in description["Shards"]:
+            closed = described["SequenceNumberRange"].get("EndingSequenceNumber") is not None
+            shard = Shard(described["ShardId"], described.get("ParentShardId"), closed)
+            shards[shard.id] = shard
+        if description.get("LastEvaluatedShardId") is None:
+            return shards
+        request["ExclusiveStartShardId"] = description["LastEvaluatedShardId"]
+
+
+def group_start(shards: Mapping[str, Shard], began_ms: int, *, latest: bool) -> GroupStart:
+    if not latest:
+        return GroupStart(began_ms, latest=False)
+    open_ = frozenset(shard.id for shard in shards.values() if not shard.closed)
+    return GroupStart(began_ms, latest=True, open_shards=open_, newest_shard=max(shards, default=""))
+
+
+def new_leases(shards: Mapping[str, Shard], leases: Mapping[str, Lease], start: GroupStart) -> list[Lease]:
+    """The leases to make: of the shards that may be read now and have none, oldest first."""
+    made: list[Lease] = []
+    for shard in sorted(shards.values(), key=lambda shard: shard.id):
+        checkpoint = start.first_checkpoint(shard.id)
+        if shard.id in leases or checkpoint is None:
+            continue
+        if _parent_is_done(shard.parent_id, shards, leases, start):
+            made.append(Lease(shard.id, shard.parent_id, checkpoint))
+    return made
+
+
+def _parent_is_done(
+    parent_id: str | None, shards: Mapping[str, Shard], leases: Mapping[str, Lease], start: GroupStart
+) -> bool:
+    if parent_id is None:
+        return True
+    if parent_id in leases:
+        return leases[parent_id].ended
+    return parent_id not in shards or start.first_checkpoint(parent_id) is None
+
+
+def old_leases(shards: Mapping[str, Shard], leases: Iterable[Lease]) -> list[Lease]:
+    """The leases to forget: of shards that were read to their end and are not listed any more."""
+    return [lease for lease in leases if lease.ended and lease.shard_id not in shards]

@@ -1,0 +1,113 @@
+"""consume(): a consumer from a table's name and a handler."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable
+from typing import Any
+
+from faradisc.clock import Clock, Entropy, SystemClock, SystemEntropy
+from faradisc.tools.consumers.consumer import Consumer
+from faradisc.tools.consumers.dead_letters import DeadLetters, destination
+from faradisc.tools.consumers.handlers import Handler, invoker
+from faradisc.tools.consumers.leases import TableLeases
+from faradisc.tools.consumers.settings import ConsumerSettings
+
+
+class NoStream(ValueError):
+    """The table has no stream; switch it on with a StreamSpecification."""
+
+
+def consume(
+    table: str,
+    handler: Handler | str,
+    *,
+    group: str,
+    dynamodb: Any = None,
+    streams: Any = None,
+    endpoint_url: str | None = None,
+    region_name: str | None = None,
+    dead_letters: DeadLetters | str | None = None,
+    worker: str | None = None,
+    clock: Clock | None = None,
+    entropy: Entropy | None = None,
+    sleep: Callable[[float], Any] | None = None,
+    **settings: Any,
+) -> Consumer:
+    """A consumer of a table's stream. Call its `run`, or `step` and `drain` where no thread should wait.
+
+    table: the table's name, or the ARN of a stream.
+    handler: a callable of an event, or of an event and a context; `module:function`; or an http:// address.
+    group: the group's name. Its workers share the stream; another group gets every record as well.
+    dynamodb, streams: boto3 clients, for leases and for the stream. Without them, clients of `endpoint_url`.
+    dead_letters: `table:NAME`, `file:PATH`, an http:// address, or an object with `keep`; without one,
+    records that are given up are only counted and logged.
+    worker: this worker's name, unlike all others in the group; made up without one.
+    settings: see ConsumerSettings.
+
+    Raises: ValueError, NoStream; what boto3 raises.
+    """
+    clock = clock or SystemClock()
+    chosen = ConsumerSettings(**settings)
+    if not group:
+        raise ValueError("the group needs a name")
+    if dynamodb is None or streams is None:
+        if endpoint_url is None:
+            raise ValueError("give clients (dynamodb and streams) or an endpoint_url")
+        dynamodb = dynamodb or make_client("dynamodb", endpoint_url, region_name)
+        streams = streams or make_client("dynamodbstreams", endpoint_url, region_name)
+    arn = table if "/stream/" in table else latest_stream_arn(dynamodb, table)
+    pause = sleep or _sleep
+    if isinstance(dead_letters, str):
+        dead_letters = destination(dead_letters, dynamodb, sleep=pause)
+    return Consumer(
+        streams,
+        arn,
+        group=group,
+        worker=worker or _new_name(entropy or SystemEntropy()),
+        invoke=invoker(handler),
+        leases=TableLeases(dynamodb, chosen.lease_table, group, arn, sleep=pause),
+        settings=chosen,
+        clock=clock,
+        dead_letters=dead_letters,
+        sleep=sleep,
+    )
+
+
+def latest_stream_arn(dynamodb: Any, table: str) -> str:
+    """Raises: NoStream; what boto3 raises."""
+    described = dynamodb.describe_table(TableName=table)["Table"]
+    arn: str | None = described.get("LatestStreamArn")
+    if arn is None:
+        raise NoStream(f"the table {table} has no stream")
+    return arn
+
+
+def make_client(service: str, endpoint_url: str, region_name: str | None = None) -> Any:
+    """A client as boto3 makes it (botocore is enough for that), with credentials any local endpoint takes
+    where the environment has none."""
+    import botocore.session  # noqa: PLC0415 - slow, and whoever brings clients has it already
+    from botocore.config import Config  # noqa: PLC0415
+
+    session = botocore.session.get_session()
+    found = session.get_credentials() if os.environ.get("AWS_ACCESS_KEY_ID") else None
+    made_up = None if found else "faradisc"
+    return session.create_client(
+        service,
+        endpoint_url=endpoint_url,
+        region_name=region_name or session.get_config_variable("region") or "us-east-1",
+        config=Config(retries={"mode": "standard"}, max_pool_connections=50),
+        aws_access_key_id=made_up,
+        aws_secret_access_key=made_up,
+    )
+
+
+def _sleep(seconds: float) -> None:
+    import time  # noqa: PLC0415 - the only place that waits without an injected sleep
+
+    time.sleep(seconds)
+
+
+def _new_name(entropy: Entropy) -> str:
+    return f"{socket.gethostname()}-{os.getpid()}-{entropy.token_bytes(4).hex()}"

@@ -1,0 +1,331 @@
+"""What is seen of a run while it runs: per second, folded into samples.
+
+An engine writes into notes directly, as it charges: a `LaneNote` per direction of a resource, a `FlowNote`
+per stream of traffic, a `KeyBook` (keywatch.py) per lane. `end_second` folds; every `step_s` seconds
+a sample is taken of everything. Units are half units here, requests are counts; run.py turns them
+into an `Outcome`.
+
+Partitions are followed from birth to split by the core's events, so that none is missed that lives for less
+than a sample.
+"""
+
+from __future__ import annotations
+
+from collections import Counter as Tally
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from faradisc.capacity.admission import Lane
+from faradisc.capacity.config import GIB, SECOND_NS
+from faradisc.capacity.events import Event, Split
+from faradisc.capacity.partitions import Cell, Partition
+from faradisc.capacity.throttle import Cause
+from faradisc.capacity.topology import HASH_SPACE, hash_bounds
+from faradisc.tools.planner.item_collections import Growth
+from faradisc.tools.planner.keywatch import KeyBook
+from faradisc.tools.planner.outcome import PARTITIONS_SHOWN, Number, number
+from faradisc.tools.planner.world import Member, World
+
+
+class FlowNote:
+    """The requests of one stream of traffic."""
+
+    __slots__ = (
+        "admitted", "at_attempt", "attempts", "cached", "lost", "name", "offered", "peak", "read_half",
+        "throttled", "waits", "write_half",
+    )  # fmt: skip
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.offered = 0
+        self.cached = 0
+        self.attempts = 0
+        self.admitted = 0
+        self.throttled = 0
+        self.lost = 0
+        self.read_half = 0
+        self.write_half = 0
+        self.peak = 0
+        """Requests of the busiest second, first attempts."""
+        self.waits: Tally[int] = Tally()
+        """Waits of admitted requests, milliseconds."""
+        self.at_attempt: Tally[int] = Tally()
+        """How many were admitted at the first attempt, the second, ..."""
+
+
+@dataclass(slots=True)
+class CellNote:
+    """What one direction of a partition has seen in this sample."""
+
+    half_units: int = 0
+    throttled: int = 0
+
+
+SecondPart = tuple[int, int, dict[Cause, int]]
+"""What a lane has seen in a second: half units offered and consumed, refusals by cause."""
+
+
+class LaneNote:
+    """One direction of one resource."""
+
+    __slots__ = (
+        "bank", "bank_max", "book", "causes", "cells", "consumed", "consumed_peak", "events", "first_s",
+        "lane", "longest_s", "member", "offered", "provisioned", "refused", "sample_causes",
+        "sample_consumed", "sample_offered", "sample_peak", "second_consumed", "second_offered",
+        "series_consumed", "series_offered", "stretch_s", "turn", "worst_events", "worst_s", "writes",
+    )  # fmt: skip
+
+    def __init__(self, member: Member, writes: bool) -> None:
+        self.member = member
+        self.writes = writes
+        self.lane: Lane = member.lane(writes)
+        self.book = KeyBook()
+        self.cells: dict[Cell, CellNote] = {}
+        # Of the present second; engines add to these.
+        self.second_offered = 0
+        self.second_consumed = 0
+        self.refused: dict[Cause, int] = {}
+        self.turn = 0
+        """Grows whenever a partition is told what has been served: rising sort keys lie behind those of all
+        turns before."""
+        # Of the present sample.
+        self.sample_offered = 0
+        self.sample_consumed = 0
+        self.sample_peak = 0
+        self.sample_causes: dict[Cause, int] = {}
+        # Of the run.
+        self.series_offered: list[int] = []
+        self.series_consumed: list[int] = []
+        self.consumed_peak: list[int] = []
+        self.provisioned: list[int] = []
+        self.causes: list[dict[Cause, int]] = []
+        self.bank: list[int | None] = []
+        self.bank_max: list[int | None] = []
+        self.events: Tally[Cause] = Tally()
+        self.first_s: int | None = None
+        self.worst_s: int | None = None
+        self.worst_events = 0
+        self.stretch_s = 0
+        self.longest_s = 0
+
+    @property
+    def refused_half(self) -> int:
+        """Half units asked for and not served."""
+        return sum(self.series_offered) - sum(self.series_consumed)
+
+    def cell(self, cell: Cell) -> CellNote:
+        note = self.cells.get(cell)
+        if note is None:
+            note = self.cells[cell] = CellNote()
+        return note
+
+    def refuse(self, cause: Cause, count: int = 1, cell: Cell | None = None) -> None:
+        self.refused[cause] = self.refused.get(cause, 0) + count
+        if cell is not None:
+            self.cell(cell).throttled += count
+
+    def parts(self, seconds: int) -> list[SecondPart]:
+        """What has been noted since the last second, divided evenly among so many."""
+        refused = [(cause, evenly(count, seconds)) for cause, count in self.refused.items()]
+        return [
+            (offered, consumed, {cause: counts[passed] for cause, counts in refused if counts[passed]})
+            for passed, (offered, consumed) in enumerate(
+                zip(
+                    evenly(self.second_offered, seconds),
+                    evenly(self.second_consumed, seconds),
+                    strict=True,
+                )
+            )
+        ]
+
+    def take_over(self, part: SecondPart) -> None:
+        """This is what the present second has seen."""
+        self.second_offered, self.second_consumed, self.refused = part
+
+    def end_second(self, second: int) -> None:
+        consumed = self.second_consumed
+        self.sample_offered += self.second_offered
+        self.sample_consumed += consumed
+        self.sample_peak = max(self.sample_peak, consumed)
+        self.second_offered = self.second_consumed = 0
+        self.book.end_second()
+        if not self.refused:
+            self.stretch_s = 0
+            return
+        refused = sum(self.refused.values())
+        for cause, count in self.refused.items():
+            self.sample_causes[cause] = self.sample_causes.get(cause, 0) + count
+            self.events[cause] += count
+        self.refused.clear()
+        if self.first_s is None:
+            self.first_s = second
+        if refused > self.worst_events:
+            self.worst_s, self.worst_events = second, refused
+        self.stretch_s += 1
+        self.longest_s = max(self.longest_s, self.stretch_s)
+
+    def end_sample(self, now: int) -> None:
+        resource, lane = self.member.resource, self.lane
+        self.series_offered.append(self.sample_offered)
+        self.series_consumed.append(self.sample_consumed)
+        self.consumed_peak.append(self.sample_peak)
+        self.causes.append(self.sample_causes)
+        self.sample_offered = self.sample_consumed = self.sample_peak = 0
+        self.sample_causes = {}
+        if resource.on_demand:
+            self.provisioned.append(resource.capacity(now)[1 if self.writes else 0])
+        else:
+            self.provisioned.append(resource.write_units if self.writes else resource.read_units)
+        banks = [lane.bucket] if lane.bucket is not None else [cell.share for cell in lane.cells]
+        held = [bank for bank in banks if bank is not None]
+        self.bank.append(sum(bank.balance(now) for bank in held) if held else None)
+        self.bank_max.append(sum(bank.cap // bank.scale for bank in held) if held else None)
+
+
+def evenly(total: int, count: int) -> list[int]:
+    return [total * (number + 1) // count - total * number // count for number in range(count)]
+
+
+@dataclass(slots=True)
+class PartitionTrack:
+    """One partition over its life."""
+
+    part: Partition
+    first: int
+    born_s: Number
+    retired_s: Number | None = None
+    parent: str | None = None
+    read: list[int] = field(default_factory=list)
+    write: list[int] = field(default_factory=list)
+    read_limit: list[Number] = field(default_factory=list)
+    write_limit: list[Number] = field(default_factory=list)
+    throttled: list[int] = field(default_factory=list)
+    gib: list[Number] = field(default_factory=list)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        low, high = hash_bounds(self.part)
+        return round(low / HASH_SPACE, 6), round(high / HASH_SPACE, 6)
+
+
+class ResourceNote:
+    """A table or global index, its two lanes and its partitions."""
+
+    def __init__(self, member: Member) -> None:
+        self.member = member
+        self.lanes = (LaneNote(member, False), LaneNote(member, True))
+        self.counts: list[int] = []
+        self.tracks: dict[str, PartitionTrack] = {}
+        self.left_out = 0
+        for part in member.resource.partitions.partitions:
+            self._track(part, 0, 0, None)
+
+    def _track(self, part: Partition, first: int, born_s: Number, parent: str | None) -> None:
+        if len(self.tracks) < PARTITIONS_SHOWN:
+            self.tracks[part.id] = PartitionTrack(part, first, born_s, parent=parent)
+        else:
+            self.left_out += 1
+
+    def split(self, event: Split, sample: int, at_s: Number) -> None:
+        parent = self.tracks.get(event.parent)
+        if parent is not None:
+            parent.retired_s = at_s
+        for identity in event.children:
+            part = self.member.resource.partitions.by_id(identity)
+            if part is not None:
+                self._track(part, sample, at_s, event.parent)
+
+    def end_sample(self, now: int, begin_s: int) -> None:
+        """A sample that began at `begin_s` ends."""
+        self.counts.append(len(self.member.resource.partitions))
+        for lane in self.lanes:
+            lane.end_sample(now)
+        reads, writes = self.lanes
+        for track in self.tracks.values():
+            if track.retired_s is not None and track.retired_s < begin_s:
+                continue
+            part = track.part
+            read = reads.cells.get(part.reads) or CellNote()
+            write = writes.cells.get(part.writes) or CellNote()
+            track.read.append(read.half_units)
+            track.write.append(write.half_units)
+            track.throttled.append(read.throttled + write.throttled)
+            track.read_limit.append(_limit(part.reads))
+            track.write_limit.append(_limit(part.writes))
+            track.gib.append(number(part.bytes / GIB))
+        for lane in self.lanes:
+            lane.cells.clear()
+
+
+def _limit(cell: Cell) -> Number:
+    share = cell.share
+    own = _exact(cell.rate, cell.scale)
+    return own if share is None else min(own, _exact(share.rate, share.scale))
+
+
+@lru_cache(maxsize=4096)
+def _exact(rate: int, scale: int) -> Number:
+    return number(rate / scale)
+
+
+class Observer:
+    """All notes of one run."""
+
+    def __init__(self, world: World, step_s: int) -> None:
+        self.world = world
+        self.step_s = step_s
+        self.resources = [ResourceNote(member) for member in world.members]
+        self.flows: list[FlowNote] = []
+        self.lanes = [lane for resource in self.resources for lane in resource.lanes]
+        self.events: list[tuple[Member, Event]] = []
+        self.changes: list[tuple[Member, int, str]] = []
+        self.growth = {table.name: Growth() for table in world.plan.tables if table.locals}
+        """Of item collections, by recorded requests."""
+        self.samples = 0
+        self.on_sample: list[Callable[[], None]] = []
+        self.before_second: list[Callable[[], None]] = []
+        """Called at the end of each second, while its numbers are still there."""
+        world.on_event = self._note_event
+        world.on_change = lambda member, at_ns, words: self.changes.append((member, at_ns, words))
+        self._by_name = {
+            (
+                resource.member.table.name,
+                resource.member.index.name if resource.member.index else None,
+            ): resource
+            for resource in self.resources
+        }
+
+    def lane(self, table: str, index: str | None, *, writes: bool) -> LaneNote:
+        """Raises: KeyError."""
+        return self._by_name[(table, index)].lanes[1 if writes else 0]
+
+    def flow(self, name: str) -> FlowNote:
+        note = FlowNote(name)
+        self.flows.append(note)
+        return note
+
+    def _note_event(self, member: Member, event: Event) -> None:
+        self.events.append((member, event))
+        if isinstance(event, Split):
+            at_s = number((event.at_ns - self.world.start_ns) / SECOND_NS)
+            resource = next(each for each in self.resources if each.member is member)
+            resource.split(event, self.samples, at_s)
+
+    def end_second(self, second: int) -> None:
+        """A second of the run, counted from 0, has passed."""
+        for listener in self.before_second:
+            listener()
+        for lane in self.lanes:
+            lane.end_second(second)
+        if (second + 1) % self.step_s == 0:
+            self.end_sample(second + 1)
+
+    def end_sample(self, passed_s: int) -> None:
+        now = self.world.start_ns + passed_s * SECOND_NS
+        begin_s = self.samples * self.step_s
+        self.samples += 1
+        for resource in self.resources:
+            resource.end_sample(now, begin_s)
+        for listener in self.on_sample:
+            listener()

@@ -1,0 +1,250 @@
+"""A file of rates: how many requests of which kind a table had in each second.
+
+docs/formats/rates.md describes it for users; a line is one kind of request in one second:
+
+    second,table,class,op,units_per_op,ops
+    0,Orders,shop,PutItem,1,120
+
+The keys of a class are the plan's matter (`classes:`, rated.py makes traffic of both). Lines that
+cannot be read are skipped and counted; the first few are remembered with what is wrong.
+
+Source: capacity.md section 3.3 (the columns).
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from array import array
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from faradisc.tools.planner.mistakes import PlanError, nearest
+from faradisc.tools.planner.rates import MICRO
+from faradisc.tools.planner.trace import (
+    HALF_UNITS_MAX,
+    LINE_BYTES_MAX,
+    MISTAKES_SHOWN,
+    SECONDS_MAX,
+    TraceLineError,
+)
+
+HEADING = "second,table,class,op,units_per_op,ops"
+OPS_MAX = 10_000_000
+"""Requests per second of one kind."""
+KINDS_MAX = 1000
+"""Kinds of requests: each is work in every second of the run."""
+NAME_MAX = 255
+DIGITS_MAX = 40
+_INDEX = "/index/"
+_NUMBER = re.compile(r"\d+(\.\d+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """How an operation of the API is charged."""
+
+    base: str
+    """The plan's word for it: a batch is its items, a transaction its actions."""
+    step: int
+    """Half units by which costs differ, and the least that it costs."""
+    transaction: bool = False
+
+
+OPERATIONS = {
+    "GetItem": Operation("GetItem", 1),
+    "Query": Operation("Query", 1),
+    "Scan": Operation("Scan", 1),
+    "BatchGetItem": Operation("GetItem", 1),
+    "TransactGetItems": Operation("GetItem", 4, transaction=True),
+    "PutItem": Operation("PutItem", 2),
+    "UpdateItem": Operation("UpdateItem", 2),
+    "DeleteItem": Operation("DeleteItem", 2),
+    "BatchWriteItem": Operation("PutItem", 2),
+    "TransactWriteItems": Operation("PutItem", 4, transaction=True),
+}
+WRITES = ("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems")
+READS = tuple(name for name in OPERATIONS if name not in WRITES)
+
+
+class PerSecond:
+    """A rate that is given for each second; 0 where it is not. Kept by the minute: gaps cost little."""
+
+    __slots__ = ("_minutes", "most")
+
+    def __init__(self) -> None:
+        self._minutes: dict[int, array[int]] = {}
+        self.most = 0
+
+    def add(self, second: int, micro: int) -> None:
+        """Raises: TraceLineError for more than `OPS_MAX` in all."""
+        minute, at = divmod(second, 60)
+        held = self._minutes.get(minute)
+        if held is None:
+            held = self._minutes[minute] = array("q", bytes(60 * 8))
+        if held[at] + micro > OPS_MAX * MICRO:
+            raise TraceLineError(f"more than {OPS_MAX:,} requests of one kind in second {second}")
+        held[at] += micro
+        self.most = max(self.most, held[at])
+
+    def micro(self, second: int) -> int:
+        held = self._minutes.get(second // 60)
+        return 0 if held is None else held[second % 60]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What requests have in common that are one rate."""
+
+    table: str
+    index: str | None
+    key_class: str
+    operation: str
+    """As the API calls it, one of `OPERATIONS`."""
+    half_units: int | None
+    """What one request costs its table, or the index that it reads. None: what an item of the table's size
+    does; the rate is one of half units then."""
+
+    def __lt__(self, other: Kind) -> bool:
+        return self._order < other._order
+
+    @property
+    def _order(self) -> tuple[str, str, str, str, int]:
+        return self.table, self.index or "", self.key_class, self.operation, self.half_units or 0
+
+
+@dataclass
+class Target:
+    """What a file tells of one table or index."""
+
+    first: int | str
+    """The line, or whatever else tells where it is."""
+    lines: int = 0
+
+
+@dataclass
+class RateTrace:
+    """All rates of a file."""
+
+    file: str
+    rates: dict[Kind, PerSecond] = field(default_factory=dict)
+    start_s: int | None = None
+    """Epoch seconds of its second 0; None where the file does not say it."""
+    duration_s: int = 0
+    lines_read: int = 0
+    skipped: int = 0
+    mistakes: list[str] = field(default_factory=list)
+    assumptions: list[str] = field(default_factory=list)
+    targets: dict[tuple[str, str | None], Target] = field(default_factory=dict)
+    """By table and index."""
+
+    def add(self, kind: Kind, second: int, micro: int) -> None:
+        """Raises: TraceLineError for too much of anything."""
+        rate = self.rates.get(kind)
+        if rate is None:
+            if len(self.rates) >= KINDS_MAX:
+                raise TraceLineError(f"more than {KINDS_MAX:,} kinds of requests")
+            rate = self.rates[kind] = PerSecond()
+        rate.add(second, micro)
+        self.duration_s = max(self.duration_s, second + 1)
+
+    def saw(self, table: str, index: str | None, line: int | str) -> None:
+        """A line was used."""
+        self.lines_read += 1
+        self.targets.setdefault((table, index), Target(line)).lines += 1
+
+    def skip(self, line: int | str, what: str, count: int = 1) -> None:
+        """Count lines that were not used."""
+        self.skipped += count
+        if len(self.mistakes) < MISTAKES_SHOWN:
+            self.mistakes.append(f"{self.file}:{line}: {what}")
+
+
+def read_rates(file: str, lines: Iterable[bytes]) -> RateTrace:
+    """The rates of a CSV file. Raises: PlanError for another heading."""
+    trace = RateTrace(file)
+    for number, line in enumerate(lines, 1):
+        if number == 1:
+            _check_heading(file, line)
+        elif line.strip():
+            try:
+                _read(trace, number, line)
+            except TraceLineError as mistake:
+                trace.skip(number, str(mistake))
+    return trace
+
+
+def begins_rates(line: bytes) -> bool:
+    """Whether a file with this first line is meant to be one of rates."""
+    return line.decode("utf-8", "replace").lstrip().lower().startswith("second")
+
+
+def _check_heading(file: str, line: bytes) -> None:
+    found = line.decode("utf-8", "replace").strip()
+    if [name.strip() for name in found.split(",")] != HEADING.split(","):
+        what = f"the heading is not {HEADING}"
+        raise PlanError(file, 1, what, "Write this line first; see docs/formats/rates.md.")
+
+
+def _read(trace: RateTrace, number: int, line: bytes) -> None:
+    second_text, target, key_class, operation_name, units_text, ops_text = _fields(line)
+    if not second_text.isdecimal() or len(second_text) > DIGITS_MAX or int(second_text) >= SECONDS_MAX:
+        raise TraceLineError("'second' should be whole seconds since the beginning, below 366 days")
+    table, index = _target(target)
+    if not 1 <= len(key_class) <= NAME_MAX:
+        raise TraceLineError(f"'class' should have 1 to {NAME_MAX} characters")
+    operation = OPERATIONS.get(operation_name)
+    if operation is None:
+        named = operation_name[:NAME_MAX]
+        raise TraceLineError(f"{named!r} is not known. {nearest(named, OPERATIONS)}")
+    if index is not None and operation_name not in ("Query", "Scan"):
+        raise TraceLineError(f"{operation_name} is not for an index")
+    half_units = 2 * _number("units_per_op", units_text)
+    if not operation.step <= half_units <= HALF_UNITS_MAX:
+        least, most = operation.step / 2, HALF_UNITS_MAX // 2
+        raise TraceLineError(f"{operation_name} costs {least:g} to {most:,} units, not {units_text}")
+    ops = _number("ops", ops_text)
+    if ops > OPS_MAX:
+        raise TraceLineError(f"'ops' is at most {OPS_MAX:,}")
+    for cost, micro in _divided(half_units, operation.step, round(ops * MICRO)):
+        trace.add(Kind(table, index, key_class, operation_name, cost), int(second_text), micro)
+    trace.saw(table, index, number)
+
+
+def _fields(line: bytes) -> list[str]:
+    if len(line) > LINE_BYTES_MAX:
+        raise TraceLineError(f"longer than {LINE_BYTES_MAX:,} bytes")
+    try:
+        text = line.decode().strip()
+    except UnicodeDecodeError:
+        raise TraceLineError("not UTF-8") from None
+    try:
+        fields = next(csv.reader([text], strict=True)) if '"' in text else text.split(",")
+    except csv.Error as error:
+        raise TraceLineError(f"not CSV: {error}") from None
+    if len(fields) != 6:
+        raise TraceLineError(f"{len(fields)} fields, where 6 should be: {HEADING}")
+    return [each.strip() for each in fields]
+
+
+def _target(text: str) -> tuple[str, str | None]:
+    """A table, or an index as reports call it: Orders/index/by-status."""
+    table, slash, index = text.partition(_INDEX)
+    if not 1 <= len(table) <= NAME_MAX or len(index) > NAME_MAX or (slash and not index):
+        raise TraceLineError("'table' should be a table's name, or TABLE/index/INDEX")
+    return table, index or None
+
+
+def _number(name: str, text: str) -> Fraction:
+    if len(text) > DIGITS_MAX or not _NUMBER.fullmatch(text):
+        raise TraceLineError(f"{name!r} should be a number, not {text[:DIGITS_MAX]!r}")
+    return Fraction(text)
+
+
+def _divided(half_units: Fraction, step: int, micro: int) -> list[tuple[int, int]]:
+    """Requests that cost so much on average, as requests that cost something: half units, micro-requests. A
+    mean that no request can cost is a mixture of the two costs beside it."""
+    low = int(half_units // step) * step
+    dearer = round((half_units - low) / step * micro)
+    return [(low, micro - dearer), (low + step, dearer)] if dearer else [(low, micro)]

@@ -1,0 +1,184 @@
+"""A plan whose traffic is a file of rates (rate_trace.py): its tables, and what it says of classes,
+from the plan file; or tables on demand and evenly spread keys without one.
+
+Each kind of request becomes a flow, so that both engines run it as they do the traffic of a plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+
+from faradisc.capacity import units
+from faradisc.capacity.config import CapacityConfig
+from faradisc.limits import ITEM_SIZE_BYTES_MAX
+from faradisc.tools.planner.keys import Sort
+from faradisc.tools.planner.loading import DURATION_MAX_S, START_S
+from faradisc.tools.planner.mistakes import PlanError, nearest
+from faradisc.tools.planner.outcome import Skipped
+from faradisc.tools.planner.plan import ClassPlan, FlowPlan, IndexPlan, Plan, Rates, TablePlan
+from faradisc.tools.planner.plan_classes import unknown_class
+from faradisc.tools.planner.rate_trace import OPERATIONS, READS, WRITES, Kind, PerSecond, RateTrace
+from faradisc.tools.planner.traced import some
+
+_UNIT_BYTES = 1024
+_MEANT_FOR = {
+    "consistent": READS,
+    "item_size": WRITES,
+    "effect": tuple(name for name in WRITES if name != "DeleteItem"),
+    "changes": WRITES,
+}
+"""Members of a class that mean something to some operations only."""
+
+
+def plan_of_rates(trace: RateTrace, *, seed: int = 1) -> Plan:
+    """A plan with the tables that the rates are of, on demand. Raises: PlanError for a file without rates."""
+    indexes: dict[str, list[IndexPlan]] = {}
+    for table, index in sorted(trace.targets, key=lambda target: (target[0], target[1] or "")):
+        mine = indexes.setdefault(table, [])
+        if index is not None:
+            mine.append(IndexPlan(index, True, None, Fraction(1), Rates(True), None, "spread"))
+    tables = tuple(
+        TablePlan(name, Rates(True), CapacityConfig(), True, tuple(mine), 0, 1024, None, ())
+        for name, mine in indexes.items()
+    )
+    plan = Plan(
+        name=f"Rates {trace.file.rsplit('/', 1)[-1]}",
+        description="Traffic from a file of rates.",
+        file=trace.file,
+        start_s=START_S,
+        duration_s=DURATION_MAX_S,
+        seed=seed,
+        tables=tables,
+        assumptions=(f"No plan describes {some(indexes.keys())}: taken to be on demand.",),
+    )
+    return with_rates(plan, trace)
+
+
+def with_rates(plan: Plan, trace: RateTrace) -> Plan:
+    """A plan with the traffic of a file of rates, which is as long as the file unless the plan is shorter.
+
+    Raises: PlanError for rates of other tables only, and for classes that do not go with them.
+    """
+    if not trace.rates:
+        what = "there are no rates in this file"
+        if trace.mistakes:
+            what += f"; {trace.skipped} lines could not be read, the first: {trace.mistakes[0]}"
+        raise PlanError(trace.file, None, what, "See docs/formats/rates.md.")
+    tables = {table.name: table for table in plan.tables}
+    known = {(table.name, index.name) for table in plan.tables for index in table.indexes}
+    known_targets = [each for each in trace.targets if (each in known if each[1] else each[0] in tables)]
+    if not known_targets:
+        what = f"it has no rates of the plan's tables, but of {some({table for table, _ in trace.targets})}"
+        remedy = "Name the tables in the plan as in the file, or leave the plan out."
+        raise PlanError(trace.file, None, what, remedy)
+    # In an order of their own: that of the lines means nothing.
+    used = {kind: trace.rates[kind] for kind in sorted(trace.rates) if _target(kind) in known_targets}
+    _check_classes(plan, used)
+    unknown = unknown_class(plan.retries)
+    flows = tuple(
+        _flow(plan, tables[kind.table], kind, rate, plan.classes.get(kind.key_class, unknown))
+        for kind, rate in used.items()
+    )
+    return replace(
+        plan,
+        start_s=plan.start_s if trace.start_s is None else trace.start_s,
+        duration_s=trace.duration_s if plan.duration_s == DURATION_MAX_S else plan.duration_s,
+        traffic=flows,
+        assumptions=(*plan.assumptions, *trace.assumptions, *_of_classes(plan, flows, used)),
+        skipped=_skipped(trace, known_targets),
+    )
+
+
+def _target(kind: Kind) -> tuple[str, str | None]:
+    return kind.table, kind.index
+
+
+def _skipped(trace: RateTrace, known_targets: list[tuple[str, str | None]]) -> Skipped:
+    """What could not be used: with lines of tables that the plan does not have."""
+    mine = replace(trace, mistakes=list(trace.mistakes))
+    for (table, index), target in trace.targets.items():
+        if (table, index) not in known_targets:
+            named = f"table {table!r}" if index is None else f"index {index!r} of table {table!r}"
+            mine.skip(target.first, f"{named} is not in the plan ({target.lines:,} lines)", target.lines)
+            mine.lines_read -= target.lines
+    return Skipped(mine.skipped, mine.lines_read, tuple(mine.mistakes))
+
+
+def _check_classes(plan: Plan, used: Mapping[Kind, PerSecond]) -> None:
+    """Whether each class of the plan is one of the file's, and says nothing that means nothing there."""
+    operations: dict[str, set[str]] = {}
+    for kind in used:
+        operations.setdefault(kind.key_class, set()).add(kind.operation)
+    for name, each in plan.classes.items():
+        mine = operations.get(name)
+        if mine is None:
+            what = f"classes.{name}: the file of rates has no such class"
+            raise PlanError(plan.file, each.lines[""], what, nearest(name, operations))
+        for member, meant in _MEANT_FOR.items():
+            if member in each.lines and not mine & set(meant):
+                what = f"classes.{name}.{member}: it means nothing to {', '.join(sorted(mine))}"
+                raise PlanError(plan.file, each.lines[member], what, "Leave it out.")
+
+
+def _flow(plan: Plan, table: TablePlan, kind: Kind, rate: PerSecond, of: ClassPlan) -> FlowPlan:
+    operation = OPERATIONS[kind.operation]
+    sorted_here = table.sort_key or kind.index is not None
+    sort: Sort = of.sort or ("spread" if sorted_here else "one")
+    if sort != "one" and not sorted_here:
+        what = f"classes.{kind.key_class}.sort: table {table.name!r} has no sort key"
+        remedy = "Add sort_key: true to the table, or leave sort out."
+        raise PlanError(plan.file, of.lines["sort"], what, remedy)
+    if of.consistent and any(index.name == kind.index for index in table.globals):
+        what = f"classes.{kind.key_class}.consistent: a global index is read eventually consistent only"
+        raise PlanError(plan.file, of.lines["consistent"], what, "Leave consistent out.")
+    writes = kind.operation in WRITES
+    item_bytes, half_units, share = table.item_bytes, kind.half_units, Fraction(1)
+    if half_units is not None:
+        # What one request of a transaction costs is doubled.
+        stands_for = half_units * _UNIT_BYTES // (4 if operation.transaction else 2)
+        item_bytes = min(stands_for, ITEM_SIZE_BYTES_MAX)
+    if of.item_bytes is not None:
+        item_bytes = of.item_bytes
+    if half_units is None:
+        half_units = (
+            2 * units.write_units(item_bytes, item_bytes)
+            if writes
+            else units.read_half_units(item_bytes, consistent=of.consistent)
+        )
+        share = Fraction(1, half_units)
+    where = table.name if kind.index is None else f"{table.name}/index/{kind.index}"
+    cost = f"{half_units / 2:g} {'WCU' if writes else 'RCU'}"
+    effect = of.effect if writes else "none"
+    return FlowPlan(
+        name=f"{where}, {kind.key_class}: {kind.operation}, {cost}",
+        table=table.name,
+        index=kind.index,
+        operation=operation.base,
+        rate=rate,
+        share=share,
+        keys=of.keys[sort],
+        item_bytes=item_bytes,
+        old_bytes=item_bytes,
+        items=1,
+        consistent=of.consistent,
+        transaction=operation.transaction,
+        effect="remove" if operation.base == "DeleteItem" else effect,
+        changes=of.changes,
+        cache=None,
+        retries=of.retries,
+        half_units=half_units,
+    )
+
+
+def _of_classes(plan: Plan, flows: tuple[FlowPlan, ...], used: Mapping[Kind, PerSecond]) -> list[str]:
+    """What is assumed of the classes' keys."""
+    names = list(dict.fromkeys(kind.key_class for kind in used))
+    words = {kind.key_class: flow.keys.words for kind, flow in zip(used, flows, strict=True)}
+    said = [f"Class {name}: {words[name]}." for name in names if name in plan.classes]
+    missing = [name for name in names if name not in plan.classes]
+    if missing:
+        named = some(set(missing))
+        said.append(f"The plan says nothing of class {named}: its keys are taken to be evenly spread.")
+    return said

@@ -1,0 +1,79 @@
+"""The page: its order, and its size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from faradisc.charts.markup import Child, Markup, element, join
+from faradisc.charts.page import page
+from faradisc.charts.words import plural
+from faradisc.tools.planner.outcome import Outcome
+from faradisc.tools.planner.report import resource
+from faradisc.tools.planner.report.compare import comparison
+from faradisc.tools.planner.report.detail import Detail, cut, steps
+from faradisc.tools.planner.report.heat import Run, prepare
+from faradisc.tools.planner.report.overview import assumptions, budgets, costs, flows, opening
+
+PAGE_BYTES_MAX = 2_000_000
+"""A page that a mail takes and a browser opens at once."""
+
+
+def render(outcomes: Sequence[Outcome], *, version: str = "") -> str:
+    """One HTML document of one or several plans, in the given order.
+
+    Pure: equal outcomes and version give equal text. Drawn in as much detail as fits `PAGE_BYTES_MAX`; only
+    plans with thousands of resources can exceed it, and they come out in the coarsest detail.
+    """
+    runs = [prepare(outcome) for outcome in outcomes]
+    heat_maps = [(heat.columns, len(heat.lives)) for run in runs for heat in run.heats]
+    text = ""
+    for detail in steps(heat_maps, PAGE_BYTES_MAX):
+        text = _document(runs, detail, version)
+        if len(text.encode()) <= PAGE_BYTES_MAX:
+            break
+    return text
+
+
+def _document(runs: Sequence[Run], detail: Detail, version: str) -> str:
+    several = len(runs) > 1
+    names = cut(", ".join(cut(run.outcome.name, detail) for run in runs), detail) or "nothing"
+    body: list[Child] = [element("h1", f"Throughput plan: {names}")]
+    if several:
+        links = [_link(f"p{position}", run.outcome.name, detail) for position, run in enumerate(runs, 1)]
+        body += [_contents(links), comparison(runs, detail)]
+    body += [_plan(run, position, several, detail) for position, run in enumerate(runs, 1)]
+    by = f"faradisc {version}".strip()
+    body.append(
+        element("footer", f"Made by {by} from {plural(len(runs), 'run')}. Times are since the beginning.")
+    )
+    return page(f"Throughput plan: {names}", *body)
+
+
+def _plan(run: Run, position: int, several: bool, detail: Detail) -> Markup:
+    """One plan. Among several, it is headed by its name."""
+    outcome = run.outcome
+    anchors = [f"p{position}r{number}" for number in range(1, len(outcome.resources) + 1)]
+    links = [
+        _link(anchor, each.name, detail) for anchor, each in zip(anchors, outcome.resources, strict=True)
+    ]
+    return join(
+        element("h2", cut(outcome.name, detail), id=f"p{position}") if several else None,
+        opening(outcome, detail),
+        budgets(outcome, detail),
+        flows(outcome, detail),
+        costs(outcome, detail),
+        _contents(links) if len(links) > 1 else None,
+        [
+            resource.section(outcome, each, heat, detail, anchor=anchor)
+            for each, heat, anchor in zip(outcome.resources, run.heats, anchors, strict=True)
+        ],
+        assumptions(outcome, detail),
+    )
+
+
+def _contents(links: Sequence[Markup]) -> Markup:
+    return element("nav", element("ul", [element("li", link) for link in links]))
+
+
+def _link(anchor: str, text: str, detail: Detail) -> Markup:
+    return element("a", cut(text, detail), href=f"#{anchor}")

@@ -1,0 +1,205 @@
+"""Auto scaling at work on a world: a minute's consumption in, UpdateTable out, everything noted.
+
+The decisions are the core's (capacity/autoscaling.py); here are the delays between them: a minute is looked
+at a while after it has ended, UpdateTable follows a while later and takes a second.
+
+Source: capacity.md section 2.13; vectors V121 to V128 hold through the planner too.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from fractions import Fraction
+
+from faradisc.capacity.autoscaling import Decision, Policy, Tracking
+from faradisc.capacity.config import SECOND_NS, Direction
+from faradisc.capacity.resource import MinuteUsage
+from faradisc.capacity.schedules import next_time
+from faradisc.tools.planner.outcome import AlarmState, ScalingEvent, number
+from faradisc.tools.planner.plan import Scaling, ScheduledLimits
+from faradisc.tools.planner.world import Member, World
+
+_WHY = {
+    "high": "two minutes in a row above the target",
+    "low": "fifteen minutes in a row far below the target",
+    "minimum": "the capacity lies below the minimum",
+    "maximum": "the capacity lies above the maximum",
+}
+
+
+class Scaler:
+    """One scalable target of a world."""
+
+    def __init__(self, world: World, member: Member, direction: Direction, settings: Scaling) -> None:
+        self.member = member
+        self.direction: Direction = direction
+        self.settings = settings
+        self.events: list[ScalingEvent] = []
+        self.desired = self.present()
+        self._world = world
+        self._pending: Decision | None = None
+        """Until its update has settled."""
+        self._unseen: deque[tuple[int, Fraction]] = deque()
+        """Minutes that could be looked at, and what was consumed in them."""
+        self._refused = False
+        """Whether the last decision was not allowed: that is said once, not every minute."""
+        self.tracking = Tracking(
+            settings.minimum,
+            settings.maximum,
+            Policy(
+                settings.target_percent,
+                settings.scale_out_cooldown_s,
+                settings.scale_in_cooldown_s,
+                settings.disable_scale_in,
+            ),
+        )
+        member.on_minute.append(self._minute_ended)
+        self._enforce_limits(world.start_ns)
+        for scheduled in settings.scheduled:
+            self._await(scheduled, world.start_ns)
+
+    def present(self) -> int:
+        resource = self.member.resource
+        return resource.read_units if self.direction == "R" else resource.write_units
+
+    @property
+    def alarms(self) -> tuple[AlarmState, AlarmState]:
+        return self.tracking.high_state, self.tracking.low_state
+
+    def _note(self, now: int, kind: str, words: str, wanted: int | None = None) -> None:
+        at_s = number((now - self._world.start_ns) / SECOND_NS)
+        event = ScalingEvent(at_s, kind, words, self.present(), wanted)  # type: ignore[arg-type]
+        self.events.append(event)
+
+    # --- Alarms and decisions -----------------------------------------------------------------
+
+    def _minute_ended(self, usage: MinuteUsage) -> None:
+        if usage.direction != self.direction or self.member.resource.on_demand:
+            return
+        consumed = Fraction(usage.half_units, 2)
+        look = usage.minute_ns + (60 + self.tracking.timing.metric_delay_s) * SECOND_NS
+        self._world.at(look, lambda now: self._look(usage.minute_ns, consumed, now))
+
+    def _look(self, minute_ns: int, consumed: Fraction, now: int) -> None:
+        self._unseen.append((minute_ns, consumed))
+        self._catch_up(now)
+
+    def _catch_up(self, now: int) -> None:
+        """Look at the minutes that can be looked at, until one of them asks for a change. None while there is
+        a change under way, of this capacity or of anything about the table."""
+        while self._unseen and self._pending is None:
+            until = self._world.updating_until(self.member, now)
+            if until > now:
+                self._world.at(until, self._catch_up)
+                return
+            self._evaluate(*self._unseen.popleft(), now)
+
+    def _evaluate(self, minute_ns: int, consumed: Fraction, now: int) -> None:
+        if self.member.resource.on_demand:
+            return
+        before = self.alarms
+        decision = self.tracking.evaluate(minute_ns, consumed, self.present(), self.member.decreases)
+        for name, old, new in zip(("high", "low"), before, self.alarms, strict=True):
+            if new != old and "ALARM" in (old, new):
+                self._note(now, "alarm", f"{name} alarm: {old} to {new}")
+        if decision is not None:
+            self._decide(decision, now)
+
+    def _decide(self, decision: Decision, now: int) -> None:
+        words = f"{_WHY[decision.why]}: from {decision.present:,} to {decision.wanted:,} {self._unit}"
+        if decision.point:
+            consumed = float(decision.point)
+            words += f", of which {consumed:,.1f}/s are {self.settings.target_percent:g} %"
+        self.desired = decision.wanted
+        if decision.skipped is not None:
+            if not self._refused:
+                self._note(now, "skipped", f"{words}; not allowed yet: {decision.skipped}", decision.wanted)
+            self._refused = True
+            return
+        self._refused = False
+        self._pending = decision
+        self._note(now, "decision", words, decision.wanted)
+        self._world.at(max(decision.at_ns, now), lambda at: self._call(decision, at))
+
+    @property
+    def _unit(self) -> str:
+        return "RCU" if self.direction == "R" else "WCU"
+
+    def _call(self, decision: Decision, now: int) -> None:
+        """UpdateTable is called; while the table is UPDATING, later."""
+        if self._pending is not decision:
+            return  # new limits have moved the capacity meanwhile
+        until = self._world.updating_until(self.member, now)
+        if until > now:
+            self._world.at(until, lambda at: self._call(decision, at))
+            return
+        if self.member.resource.on_demand or decision.present != self.present():
+            # Somebody else was faster; limits and alarms decide again on what there is now.
+            self._pending = None
+            if not self.member.resource.on_demand and decision.why in ("minimum", "maximum"):
+                self._enforce_limits(now)
+            self._catch_up(now)
+            return
+        if decision.wanted < decision.present:
+            if not self.member.decreases.allowed(now):
+                self._pending = None
+                self._note(now, "skipped", "no decrease is left at the moment", decision.wanted)
+                self._catch_up(now)
+                return
+            self.member.decreases.accept(now)
+        resource, reads = self.member.resource, self.direction == "R"
+        self.tracking.applied(decision)
+        self._world.update(
+            self.member,
+            decision.wanted if reads else resource.read_units,
+            resource.write_units if reads else decision.wanted,
+            now,
+            lambda at: self._settle(decision, at),
+        )
+
+    def _settle(self, decision: Decision, now: int) -> None:
+        if self._pending is decision:
+            self._pending = None
+        words = f"{decision.present:,} to {decision.wanted:,} {self._unit}"
+        self._note(now, "update", words, decision.wanted)
+        self._catch_up(now)
+
+    # --- Limits -------------------------------------------------------------------------------
+
+    def _enforce_limits(self, now: int) -> None:
+        until = self._world.updating_until(self.member, now)
+        if until > now:
+            self._world.at(until, self._enforce_limits)
+            return
+        decision = self.tracking.enforce_limits(self.present(), now)
+        if decision is not None:
+            self._decide(decision, now)
+
+    def _await(self, scheduled: ScheduledLimits, after_ns: int) -> None:
+        moment = next_time(scheduled.schedule, after_ns, created_ns=self._world.start_ns)
+        if moment is not None:
+            self._world.at(moment, lambda now: self._run_scheduled(scheduled, now))
+
+    def _run_scheduled(self, scheduled: ScheduledLimits, now: int) -> None:
+        tracking = self.tracking
+        if scheduled.minimum is not None:
+            tracking.minimum = scheduled.minimum
+        if scheduled.maximum is not None:
+            tracking.maximum = scheduled.maximum
+        self._note(
+            now, "scheduled", f"limits {tracking.minimum:,} to {tracking.maximum:,} ({scheduled.text})"
+        )
+        self._enforce_limits(now)
+        self._await(scheduled, now)
+
+
+def scalers(world: World) -> list[Scaler]:
+    """Auto scaling for everything in the world that has it."""
+    made = []
+    for member in world.members:
+        for direction, settings in (("R", member.rates.read_scaling), ("W", member.rates.write_scaling)):
+            if settings is not None:
+                make: Callable[..., Scaler] = Scaler
+                made.append(make(world, member, direction, settings))
+    return made

@@ -1,0 +1,105 @@
+"""A plan whose traffic is a trace: its tables from the plan file, or as the trace describes them."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from dataclasses import replace
+from fractions import Fraction
+
+from faradisc.capacity.config import CapacityConfig
+from faradisc.tools.planner.loading import DURATION_MAX_S
+from faradisc.tools.planner.mistakes import PlanError
+from faradisc.tools.planner.plan import IndexPlan, Plan, Rates, TablePlan
+from faradisc.tools.planner.trace import Described, Trace
+
+NAMES_SHOWN = 5
+
+
+def plan_of_trace(trace: Trace, *, seed: int = 1) -> Plan:
+    """A plan with the trace's own tables; those it does not describe are on demand.
+
+    Raises: PlanError for a trace without requests.
+    """
+    _need_requests(trace)
+    names = [*trace.tables, *sorted(trace.mentioned - trace.tables.keys())]
+    missing = [name for name in names if name not in trace.tables]
+    assumed = (
+        (f"The trace does not describe {', '.join(missing)}: taken to be on demand.",) if missing else ()
+    )
+    return Plan(
+        name=f"Trace {trace.file.rsplit('/', 1)[-1]}",
+        description="Recorded traffic, replayed.",
+        file=trace.file,
+        start_s=trace.start_s,
+        duration_s=trace.duration_s,
+        seed=seed,
+        profile=_profile(trace),
+        tables=tuple(
+            _table(trace.tables[name]) if name in trace.tables else _on_demand(name) for name in names
+        ),
+        assumptions=assumed,
+    )
+
+
+def with_trace(plan: Plan, trace: Trace) -> Plan:
+    """A plan that replays a trace: the trace's start, and its length unless the plan is shorter.
+
+    Raises: PlanError for a trace without requests of the plan's tables.
+    """
+    _need_requests(trace)
+    if trace.mentioned.isdisjoint(table.name for table in plan.tables):
+        what = f"it has no request of the plan's tables, but of {some(trace.mentioned)}"
+        remedy = "Name the tables in the plan as in the trace, or replay it without a plan."
+        raise PlanError(trace.file, None, what, remedy)
+    duration_s = trace.duration_s if plan.duration_s == DURATION_MAX_S else plan.duration_s
+    return replace(plan, start_s=trace.start_s or plan.start_s, duration_s=duration_s)
+
+
+def some(names: Set[str]) -> str:
+    """Some of many names, for people."""
+    shown = sorted(names)[:NAMES_SHOWN]
+    more = len(names) - len(shown)
+    return ", ".join(map(repr, shown)) + (f" and {more} more" if more else "")
+
+
+def _need_requests(trace: Trace) -> None:
+    if not trace.mentioned:
+        what = "there is no request in this trace"
+        if trace.mistakes:
+            what += f"; {trace.skipped} lines could not be read, the first: {trace.mistakes[0]}"
+        remedy = "Record one with faradisc serve --record-trace, or see docs/formats/trace.md."
+        raise PlanError(trace.file, None, what, remedy)
+
+
+def _profile(trace: Trace) -> str:
+    """The one that all tables have, or else the usual one: the report names those that have another."""
+    found = {table.config.profile for table in trace.tables.values()}
+    return found.pop() if len(found) == 1 else CapacityConfig().profile
+
+
+def _on_demand(name: str) -> TablePlan:
+    return TablePlan(name, Rates(True), CapacityConfig(), True, (), 0, 1024, None, ())
+
+
+def _table(described: Described) -> TablePlan:
+    def rates(read: int, write: int) -> Rates:
+        if described.on_demand:
+            return Rates(True)
+        return Rates(False, read_units=max(read, 1), write_units=max(write, 1))
+
+    indexes = tuple(
+        IndexPlan(name, True, None, Fraction(1), rates(*pair), None, "spread")
+        for name, pair in described.indexes.items()
+    )
+    item_bytes = described.size_bytes // described.items if described.items else 1024
+    return TablePlan(
+        described.name,
+        rates(described.read_units, described.write_units),
+        described.config,
+        described.sort_key,
+        indexes,
+        described.items,
+        item_bytes,
+        described.partitions,
+        (),
+    )

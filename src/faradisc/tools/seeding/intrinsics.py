@@ -1,0 +1,209 @@
+"""The functions of CloudFormation templates, as far as a template alone can answer them.
+
+Parameters have their defaults, or what the caller gives; pseudo parameters have the values of a local
+account. What only a deployment knows (an attribute of another resource, an export of another stack) is
+`Unknown`, and whoever needs it says so. How much may be worked out is bounded (effort.py).
+
+Source: the CloudFormation template reference, "Intrinsic functions" and "Pseudo parameters".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from faradisc.tools.seeding.effort import STEP, Effort, shortened
+from faradisc.tools.seeding.plan import SeedError
+
+PSEUDO = {
+    "AWS::AccountId": "000000000000",
+    "AWS::Partition": "aws",
+    "AWS::Region": "us-east-1",
+    "AWS::StackName": "faradisc",
+    "AWS::StackId": "arn:aws:cloudformation:us-east-1:000000000000:stack/faradisc/0",
+    "AWS::URLSuffix": "amazonaws.com",
+    "AWS::NotificationARNs": [],
+}
+
+
+class Absent:
+    """AWS::NoValue: the member is as if it were not there."""
+
+
+class Unknown:
+    """A value that only a deployment knows."""
+
+    def __init__(self, what: str) -> None:
+        self.what = shortened(what)
+
+
+ABSENT = Absent()
+_REFERENCE = re.compile(r"\$\{(!?)([^}]+)\}")
+
+
+class Template:
+    """One template, and the values its parameters have."""
+
+    def __init__(self, template: Mapping[str, Any], parameters: Mapping[str, str]) -> None:
+        self.resources: Mapping[str, Any] = _section(template, "Resources")
+        self._conditions = _section(template, "Conditions")
+        self._mappings = _section(template, "Mappings")
+        self._values: dict[str, Any] = dict(PSEUDO)
+        self.effort = Effort()
+        for name, declared in _section(template, "Parameters").items():
+            default = declared.get("Default") if isinstance(declared, Mapping) else None
+            value = parameters.get(name, default)
+            if isinstance(value, str) and "List" in str(declared.get("Type", "")):
+                value = [each.strip() for each in value.split(",")]
+            self._values[name] = Unknown(f"the parameter {name}") if value is None else value
+
+    def value(self, raw: Any) -> Any:
+        """What a part of the template stands for: plain values, ABSENT, or Unknown.
+
+        Raises: SeedError when it is a mistake, or too much.
+        """
+        if isinstance(raw, list):
+            values = [self.value(each) for each in raw]
+            return [each for each in values if each is not ABSENT]
+        if not isinstance(raw, Mapping):
+            return raw
+        if len(raw) == 1:
+            ((name, argument),) = raw.items()
+            if name == "Ref" or name.startswith("Fn::") or name == "Condition":
+                return self._function(name, argument)
+        found = {str(name): self.value(each) for name, each in raw.items()}
+        return {name: each for name, each in found.items() if each is not ABSENT}
+
+    def holds(self, condition: Any) -> bool:
+        """Whether a condition of that name, or one written out, is true."""
+        if isinstance(condition, str):
+            if condition not in self._conditions:
+                raise SeedError(f"There is no condition {condition}.")
+            return self.holds(self._conditions[condition])
+        value = self.value(condition)
+        if not isinstance(value, bool):
+            raise SeedError("A condition cannot be worked out from the template alone.")
+        return value
+
+    def _function(self, name: str, argument: Any) -> Any:
+        self.effort.spend(STEP, name)
+        value = self._called(name, argument)
+        if isinstance(value, str):
+            self.effort.spend(len(value), name)
+        return value
+
+    def _called(self, name: str, argument: Any) -> Any:
+        match name.removeprefix("Fn::"):
+            case "Ref":
+                return self._reference(str(argument))
+            case "Sub":
+                return self._substituted(argument)
+            case "Join":
+                return self._joined(argument)
+            case "Select":
+                return self._selected(argument)
+            case "Split":
+                delimiter, text = self._arguments(name, argument, 2)
+                return text if isinstance(text, Unknown) else str(text).split(str(delimiter))
+            case "If":
+                condition, then, otherwise = _listed(name, argument, 3)
+                return self.value(then if self.holds(condition) else otherwise)
+            case "FindInMap":
+                return self._found_in_map(argument)
+            case "Condition":
+                return self.holds(argument)
+            case "Equals":
+                left, right = self._arguments(name, argument, 2)
+                if isinstance(left, Unknown) or isinstance(right, Unknown):
+                    return left if isinstance(left, Unknown) else right
+                return str(left) == str(right)
+            case "Not":
+                (condition,) = _listed(name, argument, 1)
+                return not self.holds(condition)
+            case "And" | "Or" if isinstance(argument, list):
+                held = [self.holds(each) for each in argument]
+                return all(held) if name == "Fn::And" else any(held)
+        return Unknown(f"{name} {argument}")
+
+    def _reference(self, name: str) -> Any:
+        if name == "AWS::NoValue":
+            return ABSENT
+        if name in self._values:
+            return self._values[name]
+        resource = self.resources.get(name)
+        if isinstance(resource, Mapping):
+            properties = resource.get("Properties")
+            table_name = properties.get("TableName") if isinstance(properties, Mapping) else None
+            # A table is referred to by its name; without one, it is called as its resource here.
+            if str(resource.get("Type", "")).startswith(("AWS::DynamoDB::", "AWS::Serverless::SimpleTable")):
+                return self.value(table_name) if table_name is not None else name
+            return Unknown(f"the resource {name}")
+        raise SeedError(f"There is no parameter or resource {name}.")
+
+    def _substituted(self, argument: Any) -> Any:
+        text, names = argument if isinstance(argument, list) and len(argument) == 2 else (argument, {})
+        if not isinstance(text, str) or not isinstance(names, Mapping):
+            raise SeedError("Fn::Sub takes a text, or a text and a map.")
+        values: dict[str, Any] = {}
+        for escaped, name in _REFERENCE.findall(text):
+            if escaped or name in values:
+                continue
+            if name in names:
+                values[name] = self.value(names[name])
+            else:
+                values[name] = Unknown(name) if "." in name else self._reference(name)
+            if isinstance(values[name], Unknown):
+                return values[name]
+
+        def shown(each: re.Match[str]) -> str:
+            value = f"${{{each[2]}}}" if each[1] else str(values[each[2]])
+            self.effort.spend(len(value), "Fn::Sub")  # before they are put together, which may be gigabytes
+            return value
+
+        return _REFERENCE.sub(shown, text)
+
+    def _joined(self, argument: Any) -> Any:
+        delimiter, values = self._arguments("Fn::Join", argument, 2)
+        if isinstance(values, Unknown):
+            return values
+        unknown = next((each for each in values if isinstance(each, Unknown)), None)
+        if unknown is not None:
+            return unknown
+        self.effort.spend(len(str(delimiter)) * len(values), "Fn::Join")  # the values are counted already
+        return str(delimiter).join(map(str, values))
+
+    def _selected(self, argument: Any) -> Any:
+        index, values = self._arguments("Fn::Select", argument, 2)
+        if isinstance(values, Unknown):
+            return values
+        try:
+            return values[int(index)]
+        except (ValueError, IndexError, TypeError) as error:
+            raise SeedError("Fn::Select asks for what is not in its list.") from error
+
+    def _found_in_map(self, argument: Any) -> Any:
+        map_name, first, second = self._arguments("Fn::FindInMap", argument, 3)
+        for each in (map_name, first, second):
+            if isinstance(each, Unknown):
+                return each
+        try:
+            return self.value(self._mappings[map_name][first][second])
+        except (KeyError, TypeError) as error:
+            raise SeedError(f"The mappings have no {map_name}.{first}.{second}.") from error
+
+    def _arguments(self, name: str, argument: Any, count: int) -> list[Any]:
+        return [self.value(each) for each in _listed(name, argument, count)]
+
+
+def _listed(name: str, argument: Any, count: int) -> list[Any]:
+    if not isinstance(argument, list) or len(argument) != count:
+        raise SeedError(f"{name} takes a list of {count}.")
+    return argument
+
+
+def _section(template: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    section = template.get(name) or {}
+    if not isinstance(section, Mapping):
+        raise SeedError(f"{name} has to be a map.")
+    return section

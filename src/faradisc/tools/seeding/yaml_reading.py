@@ -1,0 +1,80 @@
+"""YAML as CloudFormation writes it: `!Sub x` is `{"Fn::Sub": "x"}`, and resources know their lines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+from faradisc.tools.seeding.plan import SeedError
+
+_LIST_ARGUMENTS = ("GetAtt",)
+NODES_MAX = 1_000_000
+"""Of a document whose aliases are written out. A few lines of aliases of aliases are billions; the largest
+template CloudFormation takes is 1 MB."""
+
+
+class _Loader(yaml.SafeLoader):  # type: ignore[misc]
+    """Also dates stay texts: a template's `2010-09-09` is one."""
+
+
+def _function(loader: _Loader, suffix: str, node: yaml.Node) -> dict[str, Any]:
+    value: Any
+    if isinstance(node, yaml.ScalarNode):
+        value = loader.construct_scalar(node)
+        if suffix in _LIST_ARGUMENTS:
+            value = str(value).split(".", 1)
+    elif isinstance(node, yaml.SequenceNode):
+        value = loader.construct_sequence(node, deep=True)
+    else:
+        assert isinstance(node, yaml.MappingNode), "YAML has three kinds of nodes"
+        value = loader.construct_mapping(node, deep=True)
+    return {suffix if suffix in ("Ref", "Condition") else f"Fn::{suffix}": value}
+
+
+_Loader.add_multi_constructor("!", _function)
+_Loader.yaml_implicit_resolvers = {
+    letter: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for letter, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def parse(text: str) -> tuple[Any, dict[str, int]]:
+    """The document, and the line on which each of its Resources begins. Raises SeedError, with the line."""
+    loader = _Loader(text)
+    try:
+        node = loader.get_single_node()
+        if _size(node, {}) > NODES_MAX:
+            raise ValueError("its aliases stand for too much")
+        document = loader.construct_document(node) if node is not None else None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        reason = getattr(error, "problem", None) or str(error).partition("\n")[0]
+        raise SeedError(f"no YAML: {reason}", mark.line + 1 if mark is not None else 1) from error
+    except (ValueError, RecursionError) as error:
+        raise SeedError(f"no YAML: {error}", 1) from error
+    finally:
+        loader.dispose()
+    return document, _lines(node)
+
+
+def _size(node: yaml.Node | None, known: dict[int, int]) -> int:
+    """How many nodes there are below one and in it, those behind aliases each time they are named.
+
+    Raises: RecursionError when it is below itself.
+    """
+    size = known.get(id(node))
+    if size is None:
+        below = node.value if isinstance(node, yaml.CollectionNode) else ()
+        pairs = below if isinstance(node, yaml.MappingNode) else ((each,) for each in below)
+        size = known[id(node)] = 1 + sum(_size(each, known) for pair in pairs for each in pair)
+    return size
+
+
+def _lines(node: yaml.Node | None) -> dict[str, int]:
+    if not isinstance(node, yaml.MappingNode):
+        return {}
+    for key, value in node.value:
+        if key.value == "Resources" and isinstance(value, yaml.MappingNode):
+            return {str(name.value): name.start_mark.line + 1 for name, _ in value.value}
+    return {}

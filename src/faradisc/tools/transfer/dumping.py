@@ -1,0 +1,153 @@
+"""A table into files, in the layout of the service's full exports: any endpoint's, whatever it offers itself.
+
+It is a Scan, not a moment: writes during it may be in it or not. For the state of one moment ask a server for
+ExportTableToPointInTime, or dump a data directory that nobody serves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from posixpath import join
+from typing import Any
+
+import orjson
+
+from faradisc.clock import Clock, Entropy
+from faradisc.engine.exchange import ion_text
+from faradisc.engine.exchange.buckets import DirectoryBuckets, Draft
+from faradisc.engine.exchange.checking import canonical_size
+from faradisc.engine.exchange.compression import GzipWriter
+from faradisc.engine.exchange.json_lines import item_line
+from faradisc.engine.exchange.manifests import (
+    FILES,
+    FULL_VERSION,
+    STARTED,
+    SUMMARY,
+    DataFile,
+    checksum,
+    checksum_key,
+    data_file_name,
+    export_directory,
+)
+from faradisc.engine.exchange.masking import Masker
+from faradisc.storage.immediate import run
+from faradisc.tools.transfer.progress import Progress
+from faradisc.tools.transfer.scanning import Page, State, walk
+from faradisc.tools.transfer.tables import describe, key_names_of
+from faradisc.tools.transfer.wire import Endpoint
+
+FILE_BYTES = 128 * 1024 * 1024
+
+
+@dataclass(slots=True)
+class _Open:
+    draft: Draft
+    gzip: GzipWriter
+    name: str
+    items: int = 0
+    content_bytes: int = 0
+
+
+class Dump:
+    """One table into one export directory under `root`."""
+
+    def __init__(self, root: Path, format_: str, clock: Clock, entropy: Entropy) -> None:
+        """Raises: OSError when the directory cannot be made."""
+        root.mkdir(parents=True, exist_ok=True)
+        self._clock = clock
+        self._began_ns = clock.now_ns()
+        self.id = f"{self._began_ns // 1_000_000:014d}-{entropy.token_bytes(4).hex()}"
+        self._format = format_
+        self._buckets = DirectoryBuckets(root.absolute().parent)
+        self._bucket = root.absolute().name
+        self._directory = export_directory(None, self.id)
+        self._open: dict[int, _Open] = {}
+        self._files: list[DataFile] = []
+        self._made = 0
+
+    def table(self, source: Endpoint, name: str, *, masker: Masker, segments: int, progress: Progress) -> str:
+        """The export's directory below the root. Raises: BucketError, Refused, Unreachable, BadRules."""
+        described = describe(source, name)
+        masker.check_keys(key_names_of(described))
+        progress.total = described.get("ItemCount")
+        run(self._buckets.put(self._bucket, join(self._directory, STARTED), b""))
+
+        def visit(segment: int, items: Page) -> None:
+            masked = [masker.masked(item) for item in items] if masker else items
+            size = self._write(segment, masked)
+            progress.add(len(items), size, len(items))
+
+        try:
+            walk(source, name, segments, visit, State(None, {}))
+            for segment in list(self._open):
+                self._store(segment)
+        finally:
+            for each in self._open.values():
+                self._buckets.discard(each.draft)
+        self._manifest(FILES, b"".join(each.line() for each in self._files))
+        self._manifest(SUMMARY, orjson.dumps(self._summary(described, progress)))
+        return self._directory
+
+    def _write(self, segment: int, items: Page) -> int:
+        if self._format == "ION":
+            for item in items:
+                canonical_size(item)
+            lines = [ion_text.item_line(item) for item in items]
+        else:
+            lines = [item_line(orjson.dumps(item, option=orjson.OPT_SORT_KEYS)) for item in items]
+        content = b"".join(lines)
+        file = self._open.get(segment) or self._begin(segment)
+        file.gzip.write(content)
+        file.items += len(lines)
+        file.content_bytes += len(content)
+        if file.content_bytes >= FILE_BYTES:
+            self._store(segment)
+        return len(content)
+
+    def _begin(self, segment: int) -> _Open:
+        self._made += 1
+        name = data_file_name(f"{self.id} {segment} {self._made}")
+        draft = self._buckets.draft(self._bucket, name)
+        file = self._open[segment] = _Open(draft, GzipWriter(draft), name)
+        return file
+
+    def _store(self, segment: int) -> None:
+        file = self._open[segment]
+        file.gzip.finish()
+        suffix = ".json.gz" if self._format == "DYNAMODB_JSON" else ".ion.gz"
+        key = join(self._directory, "data", file.name + suffix)
+        etag = run(self._buckets.store(self._bucket, key, file.draft))
+        del self._open[segment]
+        self._files.append(DataFile(key, file.items, file.draft.md5, etag))
+
+    def _manifest(self, name: str, content: bytes) -> None:
+        key = join(self._directory, name)
+        run(self._buckets.put(self._bucket, checksum_key(key), checksum(content).encode()))
+        run(self._buckets.put(self._bucket, key, content))
+
+    def _summary(self, described: dict[str, Any], progress: Progress) -> dict[str, Any]:
+        began, ended = (
+            datetime.fromtimestamp(moment // 1_000_000 / 1000, UTC).isoformat(timespec="milliseconds")
+            for moment in (self._began_ns, self._clock.now_ns())
+        )
+        began, ended = began.replace("+00:00", "Z"), ended.replace("+00:00", "Z")
+        return {
+            "version": FULL_VERSION,
+            "exportArn": f"{described['TableArn']}/export/{self.id}",
+            "startTime": began,
+            "endTime": ended,
+            "tableArn": described["TableArn"],
+            "tableId": described.get("TableId"),
+            "exportTime": began,
+            "s3Bucket": self._bucket,
+            "s3Prefix": None,
+            "s3SseAlgorithm": None,
+            "s3SseKmsKeyId": None,
+            "manifestFilesS3Key": join(self._directory, FILES),
+            "billedSizeBytes": described.get("TableSizeBytes", 0),
+            "itemCount": progress.items,
+            "outputFormat": self._format,
+            "exportType": "FULL_EXPORT",
+        }
