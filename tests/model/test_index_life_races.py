@@ -81,7 +81,7 @@ class SlowStore(MemoryStore):
             await self._wait()
         return answer
 
-    async def settle(self, version: int) -> None:
+    async def wait_durable(self, version: int) -> None:
         await self._wait()
 
     async def clear(self, part: bytes) -> None:

@@ -422,7 +422,7 @@ class Life:
         await run.operator.look(self.call)
         await run.governor.look(self.call)
         await run.governor.judge(self.call)
-        await self._store.harden()  # what is judged on the disk may stand behind commits that are not durable
+        await self._store.flush()  # what is judged on the disk may stand behind commits that are not durable
         run.meters.judge()
         window = Window(version, version, run.clock.now_ns())
         for table in TABLES:

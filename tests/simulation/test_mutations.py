@@ -144,7 +144,7 @@ def test_a_condition_judged_too_early(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = writes.commit_outcomes
 
     async def late(store: Any, outcomes: Any, **more: Any) -> bool:
-        await store.settle(0)
+        await store.wait_durable(0)
 
         async def unchecked(batches: Any, commit: Any = store.commit) -> Any:
             return await commit([_without_checks(batch) for batch in batches])

@@ -54,7 +54,7 @@ def test_an_import_that_is_complete_before_the_disk_has_it(monkeypatch: pytest.M
     async def hasty(store: FaultyStore) -> None:
         pass
 
-    monkeypatch.setattr(FaultyStore, "harden", hasty)
+    monkeypatch.setattr(FaultyStore, "flush", hasty)
     assert "an import of" in found(**CRASHES, errands=("import",))
 
 

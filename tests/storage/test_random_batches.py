@@ -57,7 +57,7 @@ def batches(draw: st.DrawFn) -> tuple[Batch, dict[bytes, bool]]:
 
 steps = st.one_of(
     st.tuples(st.just("commit"), st.tuples(st.lists(batches(), max_size=3), st.booleans())),
-    st.tuples(st.just("harden"), st.none()),
+    st.tuples(st.just("flush"), st.none()),
     st.tuples(st.just("range"), st.tuples(parts, bounds, bounds, st.integers(1, 9), st.booleans())),
     st.tuples(st.just("bytes"), st.tuples(parts, st.integers(0, 12))),
     st.tuples(st.just("trim"), st.tuples(parts, st.integers(0, 12))),
@@ -82,8 +82,8 @@ class History:
         self.store = MirrorStore(self.memory, self.rocks)
         self.store._versions = versions
 
-    def harden(self, _: object) -> None:
-        run(self.store.harden())
+    def flush(self, _: object) -> None:
+        run(self.store.flush())
 
     def commit(self, given: tuple[list[tuple[Batch, dict[bytes, bool]]], bool]) -> None:
         drawn, durable = given

@@ -87,7 +87,7 @@ def test_reads_wait_for_what_is_newer_than_the_disk(tmp_path: Path) -> None:
         assert _at_once(store.log(OTHER, 0, 10)) == [(1, b"e")]
         assert _at_once(store.range(PART, b"o", None, limit=10))[0][0] == b"old"
         assert _at_once(store.get(PART, [b"new"], for_update=True))[0][1] == b"2"
-        assert _at_once(store.settle(_at_once(store.get(PART, [b"old"]))[0][0])) is None
+        assert _at_once(store.wait_durable(_at_once(store.get(PART, [b"old"]))[0][0])) is None
 
         tasks = [
             await _waits(store.get(PART, [b"old", b"new"])),
@@ -96,7 +96,7 @@ def test_reads_wait_for_what_is_newer_than_the_disk(tmp_path: Path) -> None:
             await _waits(store.read_many([(PART, b"old"), (PART, b"new")])),
             await _waits(store.log(PART, 0, 10)),
             await _waits(store.snapshot()),
-            await _waits(store.settle(0)),
+            await _waits(store.wait_durable(0)),
             await _waits(store.commit([Batch(PART, checks=[(b"old", 1)])])),
         ]
         world.gate.open()
@@ -143,7 +143,7 @@ READS: dict[str, Callable[[Store], Awaitable[Any]]] = {
     "get": lambda store: store.get(PART, [b"new"]),
     "range": lambda store: store.range(PART, None, None, limit=10),
     "snapshot": lambda store: store.snapshot(),
-    "settle": lambda store: store.settle(0),
+    "wait_durable": lambda store: store.wait_durable(0),
 }
 
 

@@ -28,9 +28,9 @@ read_many [t/k1, o/k] -> [v2 4 bytes, absent]
 log part=t after=0 limit=5 -> [1]
 usage part=t -> 1 items, 7 bytes
 parts -> [t log 1]
-settle v2
+wait_durable v2
 commit not durable part=o puts[k=0 bytes] -> [0]
-harden
+flush
 snapshot -> s1
 trim part=t before=1
 clear part=t
@@ -56,9 +56,9 @@ async def _story(store: Store) -> None:
     await store.log(part, 0, 5)
     await store.usage(part)
     await store.parts()
-    await store.settle(await version_of(MemoryStore(), b"") or row[0] + 1)
+    await store.wait_durable(await version_of(MemoryStore(), b"") or row[0] + 1)
     await store.commit([Batch(other, puts=[(b"k", b"")])], durable=False)
-    await store.harden()
+    await store.flush()
     snapshot = await store.snapshot()
     await store.trim(part, 1)
     await store.clear(part)

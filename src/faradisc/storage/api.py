@@ -13,12 +13,12 @@ What holds for every engine:
    0 stands for "absent" in checks and is no row's version.
 3. What a read has shown stays true after a crash: a read that meets something newer than the disk
    waits for it. `for_update` skips that wait, because the commit that follows waits anyway; who then
-   answers without a commit calls `settle`.
+   answers without a commit calls `wait_durable`.
 4. One call sees one state: `get`, `range`, `read_many` and `log` are each a consistent view.
 5. A log entry appears together with its commit, and never before the entries numbered below it.
 6. Long jobs may commit without waiting for the disk (`durable=False`). After a crash every durable commit
    is there, and of the others those up to some moment: each whole, none without those before it. So nothing
-   durable may rely on one that is not, until `harden` has returned. A part's usage and log never do: where
+   durable may rely on one that is not, until `flush` has returned. A part's usage and log never do: where
    such a commit has changed them, the next durable one to change them takes it along to the disk.
 
 A store belongs to one thread (one event loop) at a time; coroutines of that thread may overlap freely.
@@ -145,14 +145,14 @@ class Store(ReadOnlyStore, Protocol):
         """
         ...
 
-    async def harden(self) -> None:
+    async def flush(self) -> None:
         """Return once every commit made so far is on disk, those that were not durable among them.
 
         May write megabytes; for the end of a job, not for requests. Raises: Full, IOFailed, Closed.
         """
         ...
 
-    async def settle(self, version: int) -> None:
+    async def wait_durable(self, version: int) -> None:
         """Wait until every durable commit up to `version` is on disk; 0 means every one made so far.
 
         Called before answering from rows read `for_update` that no commit followed (0 for an absent

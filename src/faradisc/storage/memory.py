@@ -189,11 +189,11 @@ class MemoryStore(_View):
             answer.append(data.last)
         return answer
 
-    async def harden(self) -> None:
+    async def flush(self) -> None:
         if self._closed:
             raise Closed
 
-    async def settle(self, version: int) -> None:
+    async def wait_durable(self, version: int) -> None:
         if self._closed:
             raise Closed
 

@@ -2,7 +2,7 @@
 
 A commit is one WriteBatch, written at once: from then on it survives a killed process, and later reads
 see it. It is answered after the sync of the write-ahead log that covers it (durability.py). One that is not
-durable leaves the log out: it lives in memory until RocksDB makes a table of that, or `harden` has it do so.
+durable leaves the log out: it lives in memory until RocksDB makes a table of that, or `flush` has it do so.
 A table holds all that was written before it was begun, so a crash keeps such commits up to some moment.
 
 Invariants.
@@ -12,7 +12,7 @@ Invariants.
    state that counts it are in the same WriteBatch.
 3. `_seen` holds versions as stored now: every write empties it.
 4. After a failed write or sync `_failure` is set and no write is attempted again.
-5. A part that is not in `_soft` has no row, state or log entry that a crash could take from under the
+5. A part that is not in `_unlogged` has no row, state or log entry that a crash could take from under the
    write-ahead log: what the log says of it stands on what is in the log or in tables.
 
 Reads are Python calls into RocksDB of a few microseconds and run in the event loop's own thread; only the
@@ -75,7 +75,7 @@ class RocksStore(Reader):
         self._durability: Durability = driver(sync or db.flush_wal, self._fail, self._version)
         self._flushes: Durability = driver(flush or db.flush, self._fail, self._version)
         self._failure: StorageError | None = None
-        self._soft: dict[Part, int] = {}
+        self._unlogged: dict[Part, int] = {}
         """The newest commit to a part that was not durable, unless a flush of ours has covered it."""
         self._seen: dict[bytes, int] = {}
         """Versions by physical key, read `for_update` since the last write: checks need no second read."""
@@ -137,7 +137,7 @@ class RocksStore(Reader):
                 seen.clear()
             for key, row in zip(keys, rows, strict=True):
                 seen[prefix + key] = 0 if row is None else row[0]
-        elif self._version > self._durability.synced or self._soft:
+        elif self._version > self._durability.synced or self._unlogged:
             await self._show_of((part,), self._newest(rows, self._part(part)))
         return rows
 
@@ -153,14 +153,14 @@ class RocksStore(Reader):
     ) -> list[tuple[bytes, Row]]:
         known = self._part(part)
         page = self._read_page(known, lo, hi, limit=limit, reverse=reverse, max_bytes=max_bytes)
-        if self._version > self._durability.synced or self._soft:
+        if self._version > self._durability.synced or self._unlogged:
             await self._show_of((part,), max([known.deleted, *(row[0] for _, row in page)]))
         return page
 
     async def read_many(self, keys: Sequence[tuple[Part, bytes]]) -> list[Row | None]:
         # One consistent view without a snapshot: nothing suspends between the first and the last read.
         rows = [self._read_row(self._part(part).rows + key) for part, key in keys]
-        if self._version > self._durability.synced or self._soft:
+        if self._version > self._durability.synced or self._unlogged:
             pairs = zip(keys, rows, strict=True)
             newest = max((self._newest([row], self._part(key[0])) for key, row in pairs), default=0)
             await self._show_of([part for part, _ in keys], newest)
@@ -168,7 +168,7 @@ class RocksStore(Reader):
 
     async def log(self, part: Part, after: int, limit: int) -> list[tuple[int, bytes]]:
         entries = self._read_log(self._part(part), after, limit)
-        if entries and (self._version > self._durability.synced or self._soft):
+        if entries and (self._version > self._durability.synced or self._unlogged):
             await self._show_of((part,), entries[-1][0])
         return [(sequence, entry) for _, sequence, entry in entries]
 
@@ -181,7 +181,7 @@ class RocksStore(Reader):
 
     async def parts(self) -> list[tuple[Part, int]]:
         found = self._read_parts()
-        await self.harden()
+        await self.flush()
         return found
 
     async def snapshot(self) -> ReadOnlyStore:
@@ -190,7 +190,7 @@ class RocksStore(Reader):
         except Exception as error:
             raise translated(error) from error
         self._snapshots.add(snapshot)
-        await self.harden()
+        await self.flush()
         return snapshot
 
     @staticmethod
@@ -208,29 +208,31 @@ class RocksStore(Reader):
 
     async def _show_of(self, parts: Iterable[Part], version: int) -> None:
         """The same of what was read in some parts. Where commits are not durable, that takes a flush."""
-        soft = self._soft.keys() & parts
-        if soft:
-            await self._flushed(max([self._soft[part] for part in soft]))
+        unlogged = self._unlogged.keys() & parts
+        if unlogged:
+            await self._wait_flushed(max([self._unlogged[part] for part in unlogged]))
         await self._show(version)
 
-    async def _flushed(self, version: int) -> None:
+    async def _wait_flushed(self, version: int) -> None:
         """Wait until tables hold everything up to a version."""
         if version > self._flushes.synced:
             if self._failure is None:
                 await self._flushes.wait(version)
             if version > self._flushes.synced:
                 raise self._refusal()
-        self._soft = {part: newest for part, newest in self._soft.items() if newest > self._flushes.synced}
+        self._unlogged = {
+            part: newest for part, newest in self._unlogged.items() if newest > self._flushes.synced
+        }
 
-    async def harden(self) -> None:
+    async def flush(self) -> None:
         if self._closed:
             raise Closed
         version = self._version
-        if self._soft:
-            await self._flushed(max(self._soft.values()))
+        if self._unlogged:
+            await self._wait_flushed(max(self._unlogged.values()))
         await self._show(version)
 
-    async def settle(self, version: int) -> None:
+    async def wait_durable(self, version: int) -> None:
         if self._closed:
             raise Closed
         await self._show(min(version, self._version) if version else self._version)
@@ -247,7 +249,7 @@ class RocksStore(Reader):
                     return conflict
         version = self._version + 1
         write = WriteBatch(raw_mode=True)
-        logged = durable and not (self._soft and self._builds_on_soft(batches))
+        logged = durable and not (self._unlogged and self._builds_on_unlogged(batches))
         try:
             answer = [self._collect(batch, write, version) for batch in batches]
             if write.is_empty():  # nothing of its own to wait for, only what its checks relied on
@@ -255,7 +257,7 @@ class RocksStore(Reader):
                     await self._show(self._version)
                 return answer
             if not logged:
-                self._soft.update(dict.fromkeys([batch.part for batch in batches], version))
+                self._unlogged.update(dict.fromkeys([batch.part for batch in batches], version))
             self._write(write, version, logged=logged)
         except BaseException:
             for batch in batches:
@@ -263,7 +265,7 @@ class RocksStore(Reader):
             raise
         if not logged:
             if durable:
-                await self._flushed(version)
+                await self._wait_flushed(version)
             return answer
         waiting = self._durability.wrote(version)
         if waiting is not None:
@@ -272,10 +274,10 @@ class RocksStore(Reader):
             raise self._refusal()
         return answer
 
-    def _builds_on_soft(self, batches: Sequence[Batch]) -> bool:
+    def _builds_on_unlogged(self, batches: Sequence[Batch]) -> bool:
         """Whether any part's state is going to count what is not durable. The log must not say so alone."""
         return any(
-            batch.part in self._soft and (batch.log or batch.items_delta or batch.bytes_delta)
+            batch.part in self._unlogged and (batch.log or batch.items_delta or batch.bytes_delta)
             for batch in batches
         )
 

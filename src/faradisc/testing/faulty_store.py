@@ -162,7 +162,7 @@ class FaultyDisk:
         self._covered -= certain
         self._keep(certain)
 
-    def harden(self) -> None:
+    def flush(self) -> None:
         """All that was synced stays, be it durable or not."""
         certain, self._covered = self._covered, 0
         self._keep(certain)
@@ -189,8 +189,8 @@ class FaultyStore:
         """The version after each write of this life."""
         self._deleted: dict[Part, int] = {}
         """By part: the number of the write that last deleted something there. An absence may be as new."""
-        self._soft: dict[Part, int] = {}
-        """By part: the number of the last write that was not durable, if nothing has hardened it since."""
+        self._unlogged: dict[Part, int] = {}
+        """By part: the number of the last write that was not durable, if nothing has flushed it since."""
         self._waiting: _Group | None = None
         self._syncing = False
         self._failure: StorageError | None = None
@@ -263,14 +263,14 @@ class FaultyStore:
     async def _show(self, parts: Iterable[Part], write: int) -> None:
         """Wait until neither the first `write` writes nor what is not durable in some parts can vanish."""
         await self._reach(write)
-        if self._soft.keys() & parts:
-            await self._harden()
+        if self._unlogged.keys() & parts:
+            await self._flush()
 
-    async def _harden(self) -> None:
+    async def _flush(self) -> None:
         written = self._written
         await self._reach(written)
-        self._disk.harden()
-        self._soft = {part: write for part, write in self._soft.items() if write > self._synced}
+        self._disk.flush()
+        self._unlogged = {part: write for part, write in self._unlogged.items() if write > self._synced}
 
     # --- Reads -----------------------------------------------------------------------------------
 
@@ -314,20 +314,20 @@ class FaultyStore:
 
     async def parts(self) -> list[tuple[Part, int]]:
         found = await self._live.parts()
-        await self._harden()
+        await self._flush()
         return found
 
     async def snapshot(self) -> ReadOnlyStore:
         snapshot = await self._live.snapshot()
-        await self._harden()
+        await self._flush()
         return snapshot
 
-    async def harden(self) -> None:
+    async def flush(self) -> None:
         if self._live.closed:
             raise Closed
-        await self._harden()
+        await self._flush()
 
-    async def settle(self, version: int) -> None:
+    async def wait_durable(self, version: int) -> None:
         if self._live.closed:
             raise Closed
         await self._reach(self._write_of(min(version, self.version)) if version else self._written)
@@ -343,10 +343,10 @@ class FaultyStore:
             return answer
         kept = [_copy(batch) for batch in batches]
         version = self.version = self.version + 1
-        soft = not durable or self._builds_on_soft(kept)
-        write = self._wrote(lambda image: image.redo(kept, version), durable=not soft)
-        if soft:
-            self._soft.update(dict.fromkeys([batch.part for batch in kept], write))
+        unlogged = not durable or self._builds_on_unlogged(kept)
+        write = self._wrote(lambda image: image.redo(kept, version), durable=not unlogged)
+        if unlogged:
+            self._unlogged.update(dict.fromkeys([batch.part for batch in kept], write))
         for batch in batches:
             if batch.deletes:
                 self._deleted[batch.part] = write
@@ -355,13 +355,13 @@ class FaultyStore:
         if self._draws(self.faults.fail_after_write):
             raise self._fails("a write failed after it was made")
         if durable:
-            await (self._harden() if soft else self._reach(write))
+            await (self._flush() if unlogged else self._reach(write))
         return answer
 
-    def _builds_on_soft(self, batches: Sequence[Batch]) -> bool:
+    def _builds_on_unlogged(self, batches: Sequence[Batch]) -> bool:
         """Whether a part's usage or log is to count what is not durable: then neither is this."""
         return any(
-            batch.part in self._soft and (batch.log or batch.items_delta or batch.bytes_delta)
+            batch.part in self._unlogged and (batch.log or batch.items_delta or batch.bytes_delta)
             for batch in batches
         )
 
@@ -409,7 +409,7 @@ class FaultyStore:
             return
         if self._failure is None:
             self._disk.sync(self._written - self._synced)
-            self._disk.harden()
+            self._disk.flush()
             self._synced = self._written
         self.die()
 

@@ -117,8 +117,8 @@ def test_a_deletion_is_waited_for_too() -> None:
         loop.run("reader", read())
 
 
-@pytest.mark.parametrize("hardened", [False, True])
-def test_a_crash_leaves_a_beginning_of_commits_that_are_not_durable(hardened: bool) -> None:
+@pytest.mark.parametrize("flushed", [False, True])
+def test_a_crash_leaves_a_beginning_of_commits_that_are_not_durable(flushed: bool) -> None:
     left: set[int] = set()
     for seed in range(40):
         loop, disk = in_loop(seed)
@@ -128,8 +128,8 @@ def test_a_crash_leaves_a_beginning_of_commits_that_are_not_durable(hardened: bo
             for number in range(8):
                 await store.commit([Batch(PART, puts=[(b"%d" % number, b"")], items_delta=1)], durable=False)
                 await put(store, b"%d" % number, b"", OTHER)
-                if hardened and number == 5:
-                    await store.harden()
+                if flushed and number == 5:
+                    await store.flush()
 
         with loop:
             loop.run("writer", write())
@@ -137,14 +137,14 @@ def test_a_crash_leaves_a_beginning_of_commits_that_are_not_durable(hardened: bo
         disk.crash()
         store = disk.open()
         with SeededLoop(random.Random(seed)) as loop:
-            soft = loop.run("read", contents(store))
-            assert loop.run("usage", store.usage(PART)) == (len(soft), 0)
-            assert [*soft] == [b"%d" % number for number in range(len(soft))]
+            unlogged = loop.run("read", contents(store))
+            assert loop.run("usage", store.usage(PART)) == (len(unlogged), 0)
+            assert [*unlogged] == [b"%d" % number for number in range(len(unlogged))]
             assert len(loop.run("read", contents(store, OTHER))) == 8
             loop.run("next", put(store, b"next", b""))
             assert (loop.run("look", version_of(store, b"next"))) == last + 1
-        left.add(len(soft))
-    assert left <= {6, 7, 8} if hardened else {1, 7} < left
+        left.add(len(unlogged))
+    assert left <= {6, 7, 8} if flushed else {1, 7} < left
 
 
 def test_a_read_of_what_is_not_durable_hardens_it() -> None:

@@ -146,7 +146,7 @@ class _Run:
         self._steps += 1
         if self._steps == self._hard_at:
             self._hard_at *= HARD_EVERY
-            await store.harden()
+            await store.flush()
 
 
 def source_of(shown: dict[str, Any]) -> Source:
@@ -234,7 +234,7 @@ class Importing:
             await self._complete(task, table)
 
     async def _complete(self, task: Task, table: Table) -> None:
-        await self._store.harden()  # all of its items; from here on a crash must not take any
+        await self._store.flush()  # all of its items; from here on a crash must not take any
         await self._ledger.save(task)  # that all is done, before anyone can see and delete the table
         await self._catalog.filled(table)
         await self._ledger.end(task, "COMPLETED")

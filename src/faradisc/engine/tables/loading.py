@@ -103,7 +103,7 @@ async def load_rows(
 ) -> None:
     """Put rows into a table that is being filled, in one commit; of rows with one key the last one counts.
 
-    The commit is not durable: the filler hardens the store before anything relies on it.
+    The commit is not durable: the filler flushes the store before anything relies on it.
     also: committed with them; how far the filler has come. novelty: if there is one, it has seen every row of
     the table. On an embedded store nothing suspends.
     """

@@ -272,7 +272,7 @@ async def apply_change(store: Store, change: Change) -> Outcome:
         except (ConditionFailed, ValidationException) as refusal:
             if not charged:
                 charge_failed(change, old, condition=isinstance(refusal, ConditionFailed))
-            await store.settle(old.version)
+            await store.wait_durable(old.version)
             raise
         if not charged:
             refused = try_charge_write(outcome)
@@ -317,7 +317,7 @@ async def apply_changes(store: Store, changes: Sequence[Change]) -> list[Outcome
         try:
             outcomes = [evaluate(change, old) for change, old in zip(changes, images, strict=True)]
         except (ConditionFailed, ValidationException):
-            await store.settle(0)
+            await store.wait_durable(0)
             raise
         if await commit_outcomes(store, outcomes):
             return outcomes
@@ -385,7 +385,7 @@ async def commit_outcomes(
     if also is not None:
         batches.by_part[also.part] = also
     if not batches.by_part:
-        await store.settle(0)
+        await store.wait_durable(0)
         return True
     growing: list[Outcome] = []
     for outcome in outcomes:
@@ -497,7 +497,7 @@ async def _add_collections(store: Store, batches: _Batches, outcomes: Sequence[O
         version, before = (row[0], int.from_bytes(row[1], "big")) if row is not None else (0, 0)
         after = before + delta
         if delta > 0 and after > members[(part, row_key)][0].change.table.collection_bytes_max:
-            await store.settle(version)
+            await store.wait_durable(version)
             too_much += [outcome for outcome in members[(part, row_key)] if _collection_delta(outcome) > 0]
         for outcome in members[(part, row_key)]:
             outcome.collection_bytes = after

@@ -70,7 +70,7 @@ class Tokens:
         stored = orjson.loads(row[1])
         if stored["expires_ns"] <= now_ns:
             return None
-        await self._store.settle(row[0])
+        await self._store.wait_durable(row[0])
         if stored["fingerprint"] != token.fingerprint:
             raise IdempotentParameterMismatchException
         return Replay([(name, size) for name, size in stored["sizes"]])

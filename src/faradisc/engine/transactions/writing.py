@@ -105,11 +105,11 @@ async def apply_transaction(
         except ConditionFailed as condition:
             reasons[position] = _condition_reason(condition, actions[position])
         except ValidationException as refusal:
-            await store.settle(0)
+            await store.wait_durable(0)
             raise cancelled_by(_only(position, len(actions), validation_reason(refusal))) from None
     if reasons:
         _admit(charge_cancelled(changes, images), changes)
-        await store.settle(0)
+        await store.wait_durable(0)
         raise cancelled_by([reasons.get(position, NO_REASON) for position in range(len(actions))])
     _admit(charge_transaction(outcomes), changes)
     also = await token_batch(outcomes) if token_batch is not None else None

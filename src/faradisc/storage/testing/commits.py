@@ -247,18 +247,20 @@ class CommitContract(StoreContract):
 
     @scenario
     async def test_a_commit_that_is_not_durable_is_one_in_every_other_way(self, store: Store) -> None:
-        soft = Batch(PART, checks=[(b"a", 0)], puts=[(b"a", b"1"), (b"b", b"2")], log=[b"one"], items_delta=2)
-        assert await store.commit([soft, Batch(OTHER, puts=[(b"c", b"3")])], durable=False) == [1, 0]
+        unlogged = Batch(
+            PART, checks=[(b"a", 0)], puts=[(b"a", b"1"), (b"b", b"2")], log=[b"one"], items_delta=2
+        )
+        assert await store.commit([unlogged, Batch(OTHER, puts=[(b"c", b"3")])], durable=False) == [1, 0]
         assert await version_of(store, b"a") == await version_of(store, b"c", OTHER)
-        assert await store.commit([soft], durable=False) == Conflict(
+        assert await store.commit([unlogged], durable=False) == Conflict(
             PART, b"a", await version_of(store, b"a")
         )
         assert await store.commit([Batch(PART, deletes=[b"b"])], durable=False) == [1]
         assert await contents(store) == {b"a": b"1"}
         assert await store.log(PART, 0, 10) == [(1, b"one")]
         assert await store.commit([Batch(PART)], durable=False) == [1]
-        await store.harden()
-        await store.harden()
+        await store.flush()
+        await store.flush()
         assert await contents(store, OTHER) == {b"c": b"3"}
 
     @scenario
@@ -276,6 +278,6 @@ class CommitContract(StoreContract):
         await store.clear(PART)
         assert await contents(store) == {}
         await store.commit([Batch(PART, puts=[(b"b", b"2")], items_delta=1)], durable=False)
-        await store.harden()
+        await store.flush()
         assert await contents(store) == {b"b": b"2"}
         assert await store.usage(PART) == (1, 0)

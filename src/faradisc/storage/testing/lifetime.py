@@ -37,8 +37,8 @@ WRITES: list[Callable[[Store], Awaitable[Any]]] = [
     lambda store: store.commit([Batch(PART, puts=[(b"a", b"")])]),
     lambda store: store.commit([]),
     lambda store: store.commit([Batch(PART, puts=[(b"a", b"")])], durable=False),
-    lambda store: store.harden(),
-    lambda store: store.settle(0),
+    lambda store: store.flush(),
+    lambda store: store.wait_durable(0),
     lambda store: store.trim(PART, 1),
     lambda store: store.clear(PART),
     lambda store: store.snapshot(),
@@ -111,12 +111,12 @@ class LifetimeContract(StoreContract):
 
     @scenario
     async def test_settle_returns_for_any_version(self, store: Store) -> None:
-        await store.settle(0)
+        await store.wait_durable(0)
         await put(store, b"a", b"1")
         version = await version_of(store, b"a")
-        await store.settle(version)
-        await store.settle(1)
-        await store.settle(0)
+        await store.wait_durable(version)
+        await store.wait_durable(1)
+        await store.wait_durable(0)
 
     def test_close_answers_the_commits_under_way(self, tmp_path: Path) -> None:
         async def play() -> None:
@@ -144,7 +144,7 @@ class LifetimeContract(StoreContract):
             await store.trim(PART, 2)
             await applied(store, Batch(OTHER, puts=[(b"k", b"v")], log=[b"x"]))
             await store.clear(OTHER)
-            await store.commit([Batch(PART, puts=[(b"soft", b"v")], items_delta=1)], durable=False)
+            await store.commit([Batch(PART, puts=[(b"unlogged", b"v")], items_delta=1)], durable=False)
             await store.snapshot()  # left open: the store closes it
             await store.commit([Batch(PART, puts=[(b"softer", b"v")], items_delta=1)], durable=False)
             before = await store.range(PART, None, None, limit=1000)

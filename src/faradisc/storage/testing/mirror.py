@@ -185,15 +185,17 @@ class MirrorStore(_MirrorReader):
             return left
         return self._same("commit", left, right)
 
-    async def harden(self) -> None:
+    async def flush(self) -> None:
         left_store, right_store = self._stores
-        await self._both("harden", left_store.harden, right_store.harden)
+        await self._both("flush", left_store.flush, right_store.flush)
 
-    async def settle(self, version: int) -> None:
+    async def wait_durable(self, version: int) -> None:
         left_store, right_store = self._stores
         right_version = self._versions.right_of(version)
         await self._both(
-            "settle", lambda: left_store.settle(version), lambda: right_store.settle(right_version)
+            "wait_durable",
+            lambda: left_store.wait_durable(version),
+            lambda: right_store.wait_durable(right_version),
         )
 
     async def trim(self, part: Part, before: int) -> None:

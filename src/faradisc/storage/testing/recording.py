@@ -143,13 +143,13 @@ class RecordingStore(_RecordingReader):
             words.append(f"usage[{batch.items_delta:+} items, {batch.bytes_delta:+} bytes]")
         return " ".join(words)
 
-    async def harden(self) -> None:
-        await self._store.harden()
-        self._note("harden")
+    async def flush(self) -> None:
+        await self._store.flush()
+        self._note("flush")
 
-    async def settle(self, version: int) -> None:
-        await self._store.settle(version)
-        self._note(f"settle {self._version(version)}")
+    async def wait_durable(self, version: int) -> None:
+        await self._store.wait_durable(version)
+        self._note(f"wait_durable {self._version(version)}")
 
     async def trim(self, part: Part, before: int) -> None:
         await self._store.trim(part, before)

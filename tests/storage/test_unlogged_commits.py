@@ -1,7 +1,7 @@
 """Commits that are not durable: who waits for the disk, and what a crash leaves of them.
 
 What it proves: a crash keeps them up to some moment, each whole, and keeps every durable commit, whether it
-came before or after; nothing that was hardened or shown is lost. Why a process: RocksDB has threads that
+came before or after; nothing that was flushed or shown is lost. Why a process: RocksDB has threads that
 make tables, and nothing of it runs after SIGKILL. The power is cut as in test_rocks_waiting.py: by taking the
 files as they are, without the memory.
 """
@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 from gate import Gate
-from soft_writer import MARK, NOTES, ROW_BYTES, ROWS
+from unlogged_writer import MARK, NOTES, ROW_BYTES, ROWS
 
 from faradisc.storage.api import Batch, IOFailed
 from faradisc.storage.immediate import run
@@ -26,7 +26,7 @@ from faradisc.storage.rocks import RocksStore, open_rocks
 from faradisc.storage.rocks_files import open_files
 from faradisc.storage.testing.contract import OTHER, PART, applied, contents, payload_of, put, version_of
 
-WRITER = Path(__file__).with_name("soft_writer.py")
+WRITER = Path(__file__).with_name("unlogged_writer.py")
 
 
 async def _waits(call: Awaitable[Any]) -> asyncio.Future[Any]:
@@ -49,13 +49,13 @@ def test_what_reads_show_of_them_is_flushed_before_and_nobody_else_waits(tmp_pat
 
         store = RocksStore(db, "grouped", flush=flush)
         await applied(store, Batch(OTHER, puts=[(b"a", b"")]))
-        soft = Batch(PART, puts=[(b"a", b"1")], log=[b"x"])
-        await store.commit([soft], durable=False)
+        unlogged = Batch(PART, puts=[(b"a", b"1")], log=[b"x"])
+        await store.commit([unlogged], durable=False)
         await put(store, b"b", b"2")  # a row of its own in the same part: it is in the log
         await put(store, b"c", b"3", OTHER)
         assert await contents(store, OTHER) == {b"a": b"", b"c": b"3"}
         assert (await store.get(PART, [b"a"], for_update=True))[0] is not None
-        await store.settle(0)
+        await store.wait_durable(0)
         assert gate.count == 0
 
         tasks = [
@@ -65,7 +65,7 @@ def test_what_reads_show_of_them_is_flushed_before_and_nobody_else_waits(tmp_pat
             await _waits(store.log(PART, 0, 10)),
             await _waits(store.parts()),
             await _waits(store.snapshot()),
-            await _waits(store.harden()),
+            await _waits(store.flush()),
             await _waits(store.commit([Batch(PART, log=[b"y"])])),
         ]
         assert await contents(store, OTHER) == {b"a": b"", b"c": b"3"}
@@ -80,25 +80,25 @@ def test_what_reads_show_of_them_is_flushed_before_and_nobody_else_waits(tmp_pat
     asyncio.run(play())
 
 
-@pytest.mark.parametrize("hardened", [False, True])
-def test_a_power_cut_takes_what_no_table_holds_and_nothing_else(tmp_path: Path, hardened: bool) -> None:
+@pytest.mark.parametrize("flushed", [False, True])
+def test_a_power_cut_takes_what_no_table_holds_and_nothing_else(tmp_path: Path, flushed: bool) -> None:
     place, disk = tmp_path / "data", tmp_path / "disk"
     store = open_rocks(place, durability="inline")
     run(applied(store, Batch(PART, puts=[(b"first", b"")], items_delta=1, bytes_delta=5)))
-    soft = Batch(PART, puts=[(b"soft", b"")], log=[b"x"], items_delta=1, bytes_delta=4)
-    run(store.commit([soft, Batch(b"third", puts=[(b"t", b"")])], durable=False))
-    if hardened:
-        run(store.harden())
+    unlogged = Batch(PART, puts=[(b"unlogged", b"")], log=[b"x"], items_delta=1, bytes_delta=4)
+    run(store.commit([unlogged, Batch(b"third", puts=[(b"t", b"")])], durable=False))
+    if flushed:
+        run(store.flush())
     run(applied(store, Batch(OTHER, puts=[(b"k", b"")], log=[b"y"], items_delta=1)))
     last = run(version_of(store, b"k", OTHER))
     shutil.copytree(place, disk)
     run(store.close())
 
     store = open_rocks(disk, durability="inline")
-    assert run(contents(store)) == ({b"first": b"", b"soft": b""} if hardened else {b"first": b""})
-    assert run(store.usage(PART)) == ((2, 9) if hardened else (1, 5))
-    assert run(store.log(PART, 0, 10)) == ([(1, b"x")] if hardened else [])
-    assert (run(payload_of(store, b"t", b"third")) is not None) == hardened
+    assert run(contents(store)) == ({b"first": b"", b"unlogged": b""} if flushed else {b"first": b""})
+    assert run(store.usage(PART)) == ((2, 9) if flushed else (1, 5))
+    assert run(store.log(PART, 0, 10)) == ([(1, b"x")] if flushed else [])
+    assert (run(payload_of(store, b"t", b"third")) is not None) == flushed
     assert run(contents(store, OTHER)) == {b"k": b""}
     assert run(store.log(OTHER, 0, 10)) == [(1, b"y")]
     run(put(store, b"after", b""))
@@ -111,13 +111,13 @@ def test_what_counts_on_them_takes_them_to_the_disk(tmp_path: Path, again: str) 
     """Otherwise the part's usage would say more than is there, or its log would have a gap."""
     place, disk = tmp_path / "data", tmp_path / "disk"
     store = open_rocks(place, durability="inline")
-    run(store.commit([Batch(PART, puts=[(b"soft", b"")], log=[b"x"], items_delta=1)], durable=False))
+    run(store.commit([Batch(PART, puts=[(b"unlogged", b"")], log=[b"x"], items_delta=1)], durable=False))
     batch = Batch(PART, items_delta=1) if again == "usage" else Batch(PART, log=[b"y"])
     run(applied(store, Batch(OTHER, puts=[(b"k", b"")]), batch))
     shutil.copytree(place, disk)
     run(store.close())
     store = open_rocks(disk, durability="inline")
-    assert run(contents(store)) == {b"soft": b""}
+    assert run(contents(store)) == {b"unlogged": b""}
     assert run(contents(store, OTHER)) == {b"k": b""}
     assert run(store.usage(PART)) == ((2, 0) if again == "usage" else (1, 0))
     assert run(store.log(PART, 0, 10)) == ([(1, b"x")] if again == "usage" else [(1, b"x"), (2, b"y")])
@@ -135,7 +135,7 @@ def test_after_a_flush_that_failed_nothing_is_written_or_shown(tmp_path: Path) -
         with pytest.raises(IOFailed):
             await store.get(PART, [b"a"])
         for call in (
-            store.harden(),
+            store.flush(),
             store.commit([Batch(PART, puts=[(b"b", b"")])], durable=False),
             put(store, b"b", b""),
         ):
@@ -153,7 +153,7 @@ def test_after_a_flush_that_failed_nothing_is_written_or_shown(tmp_path: Path) -
 def _killed(directory: Path, first: int, told: int) -> tuple[set[int], int]:
     """Run a writer, kill it after so many lines; the durable commits it told of, and how far all was hard."""
     durable: set[int] = set()
-    hardened = -1
+    flushed = -1
     lines = 0
     with subprocess.Popen(
         [sys.executable, str(WRITER), str(directory), str(first)], stdout=subprocess.PIPE
@@ -164,15 +164,15 @@ def _killed(directory: Path, first: int, told: int) -> tuple[set[int], int]:
             if kind == b"durable":
                 durable.add(int(number))
             else:
-                hardened = int(number)
+                flushed = int(number)
             lines += 1
             if lines == told:
                 writer.kill()
     assert lines >= told, "the writer ended by itself"
-    return durable, hardened
+    return durable, flushed
 
 
-def _check(directory: Path, durable: set[int], hardened: int) -> int:
+def _check(directory: Path, durable: set[int], flushed: int) -> int:
     """What a crash has left; the first number that is free."""
     store = open_rocks(directory, durability="inline")
     names: list[bytes] = []
@@ -185,7 +185,7 @@ def _check(directory: Path, durable: set[int], hardened: int) -> int:
     assert numbers == [*range(len(numbers))], "a beginning, nothing from behind a gap"
     assert run(store.usage(ROWS)) == (len(numbers), len(numbers) * ROW_BYTES)
     assert run(payload_of(store, b"", MARK)) == (names[-1] if names else None)
-    assert len(numbers) > hardened
+    assert len(numbers) > flushed
     notes = run(contents(store, NOTES))
     assert durable <= {int(name) for name in notes}
     log = run(store.log(NOTES, 0, 1_000_000))
@@ -198,13 +198,13 @@ def _check(directory: Path, durable: set[int], hardened: int) -> int:
 def _rounds(directory: Path, told: list[int]) -> None:
     """The rounds share a directory; each goes on where the last one's rows end."""
     durable: set[int] = set()
-    hardened = -1
+    flushed = -1
     first = 0
     for lines in told:
-        found, hard = _killed(directory, first, lines)
+        found, last = _killed(directory, first, lines)
         durable |= found
-        hardened = max(hardened, hard)
-        first = _check(directory, durable, hardened)
+        flushed = max(flushed, last)
+        first = _check(directory, durable, flushed)
 
 
 def test_a_killed_process_leaves_a_beginning(tmp_path: Path) -> None:

@@ -1,10 +1,10 @@
-"""Run as a process by test_soft_commits.py: commits that are not durable, and between them some that are.
+"""Run as a process by test_unlogged_commits.py: commits that are not durable, and between them some that are.
 
-    python soft_writer.py <directory> <first number>
+    python unlogged_writer.py <directory> <first number>
 
 Commit after commit puts a row of some kilobytes into one part, counts it there, and moves a mark in another
 part. Every tenth time a durable commit puts a row into a third part and is told of as `durable <number>`;
-every fortieth time all is hardened and that is told of as `hardened <number>`.
+every fortieth time all is flushed and that is told of as `flushed <number>`.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ async def main(directory: str, first: int) -> None:
             await store.commit([Batch(NOTES, puts=[(name, b"")], log=[name])])
             os.write(1, b"durable %d\n" % number)
         if number % 40 == 0:
-            await store.harden()
-            os.write(1, b"hardened %d\n" % number)
+            await store.flush()
+            os.write(1, b"flushed %d\n" % number)
 
 
 if __name__ == "__main__":
