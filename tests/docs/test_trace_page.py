@@ -8,12 +8,12 @@ from fractions import Fraction
 from pathlib import Path
 
 from faradisc.capacity.config import SECOND_NS
-from faradisc.tools.planner.cloudwatch import read_export
-from faradisc.tools.planner.key_file import read_keys
-from faradisc.tools.planner.loading import load_plan
-from faradisc.tools.planner.plan import BUDGETS
-from faradisc.tools.planner.rate_trace import READS, WRITES, read_rates
-from faradisc.tools.planner.trace import Recorded, Trace, TraceCharge, TraceWriter
+from faradisc.tools.planner.plan_file.key_file import read_keys
+from faradisc.tools.planner.plan_file.loading import load_plan
+from faradisc.tools.planner.plan_file.plan import BUDGETS
+from faradisc.tools.planner.traces.cloudwatch import read_export
+from faradisc.tools.planner.traces.rate_file import READS, WRITES, read_rates
+from faradisc.tools.planner.traces.trace_format import Recorded, Trace, TraceCharge, TraceWriter
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "formats" / "trace.md").read_text()

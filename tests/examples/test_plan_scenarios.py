@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from faradisc.tools.planner.loading import load_plan
-from faradisc.tools.planner.outcome import Outcome
+from faradisc.tools.planner.plan_file.loading import load_plan
+from faradisc.tools.planner.results.outcome import Outcome
 from faradisc.tools.planner.run import run
 from unit.planner.planned import resource, throttles
 

@@ -18,11 +18,11 @@ from botocore.exceptions import ClientError
 from faradisc.clock import SystemClock
 from faradisc.local import LocalDatabase
 from faradisc.server.tracing import TraceFile
-from faradisc.tools.planner.loading import load_plan
-from faradisc.tools.planner.outcome import Outcome
+from faradisc.tools.planner.plan_file.loading import load_plan
+from faradisc.tools.planner.plan_file.plan_of_trace import with_trace
+from faradisc.tools.planner.results.outcome import Outcome
 from faradisc.tools.planner.run import run
-from faradisc.tools.planner.trace import Trace
-from faradisc.tools.planner.traced import with_trace
+from faradisc.tools.planner.traces.trace_format import Trace
 
 ONE_ATTEMPT = botocore.config.Config(retries={"total_max_attempts": 1})
 PLAN = """

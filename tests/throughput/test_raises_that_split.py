@@ -19,8 +19,8 @@ from faradisc.local import LocalDatabase
 from faradisc.model.codec.keyspace import METER_PART
 from faradisc.storage.api import Batch
 from faradisc.storage.immediate import run
-from faradisc.tools.planner.loading import load_plan
-from faradisc.tools.planner.world import World as PlannedWorld
+from faradisc.tools.planner.plan_file.loading import load_plan
+from faradisc.tools.planner.simulation.virtual_tables import World as PlannedWorld
 from fixtures.neighbours import MIDNIGHT_S, Town
 from throughput.conftest import ONE_ATTEMPT, World
 

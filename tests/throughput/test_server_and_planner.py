@@ -21,11 +21,11 @@ import pytest
 from botocore.exceptions import ClientError
 
 from faradisc.server.tracing import TraceFile
-from faradisc.tools.planner.loading import load_plan
-from faradisc.tools.planner.outcome import Outcome
+from faradisc.tools.planner.plan_file.loading import load_plan
+from faradisc.tools.planner.plan_file.plan_of_trace import with_trace
+from faradisc.tools.planner.results.outcome import Outcome
 from faradisc.tools.planner.run import run
-from faradisc.tools.planner.trace import Trace
-from faradisc.tools.planner.traced import with_trace
+from faradisc.tools.planner.traces.trace_format import Trace
 from fixtures.served import Server
 
 World = Any

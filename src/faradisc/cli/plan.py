@@ -13,10 +13,10 @@ import click
 from faradisc.cli.failing import fail
 
 if TYPE_CHECKING:
-    from faradisc.tools.planner.outcome import Outcome
-    from faradisc.tools.planner.plan import Plan
-    from faradisc.tools.planner.rate_trace import RateTrace
-    from faradisc.tools.planner.trace import Trace
+    from faradisc.tools.planner.plan_file.plan import Plan
+    from faradisc.tools.planner.results.outcome import Outcome
+    from faradisc.tools.planner.traces.rate_file import RateTrace
+    from faradisc.tools.planner.traces.trace_format import Trace
 
 Sums = tuple[int | None, float | None]
 """What is said of sums from CloudWatch: seconds of a period, and the peak factor."""
@@ -90,7 +90,7 @@ def plan(
     FILES are plans (docs/guide/planning.md, examples/plans). Exits 0 when every budget holds, 1 when one
     is broken, 2 when the input cannot be used.
     """
-    from faradisc.tools.planner.mistakes import PlanError  # noqa: PLC0415 - the other commands need none of this
+    from faradisc.tools.planner.errors import PlanError  # noqa: PLC0415 - the other commands need none of this
     from faradisc.tools.planner.run import run  # noqa: PLC0415
 
     if not files and trace is None:
@@ -119,10 +119,10 @@ def _load(
 ) -> tuple[Plan, Trace | None]:
     """A plan, and the trace that is to be replayed on it. Raises: PlanError."""
     from faradisc.cli.trace_file import beside, lines_of  # noqa: PLC0415
-    from faradisc.tools.planner.loading import load_plan  # noqa: PLC0415
-    from faradisc.tools.planner.rated import plan_of_rates, with_rates  # noqa: PLC0415
-    from faradisc.tools.planner.trace import Trace  # noqa: PLC0415
-    from faradisc.tools.planner.traced import plan_of_trace, with_trace  # noqa: PLC0415
+    from faradisc.tools.planner.plan_file.loading import load_plan  # noqa: PLC0415
+    from faradisc.tools.planner.plan_file.plan_of_rates import plan_of_rates, with_rates  # noqa: PLC0415
+    from faradisc.tools.planner.plan_file.plan_of_trace import plan_of_trace, with_trace  # noqa: PLC0415
+    from faradisc.tools.planner.traces.trace_format import Trace  # noqa: PLC0415
 
     trace = None
     rates = _rates(trace_file, sums)
@@ -152,8 +152,13 @@ def _load(
 def _rates(file: Path | None, sums: Sums) -> RateTrace | None:
     """The rates in a file; None where it is not one of rates. Raises: PlanError."""
     from faradisc.cli.trace_file import contents, first_line, lines_of  # noqa: PLC0415
-    from faradisc.tools.planner.cloudwatch import EXPORT_BYTES_MAX, PERIOD_S, begins_export, read_export  # noqa: PLC0415
-    from faradisc.tools.planner.rate_trace import begins_rates, read_rates  # noqa: PLC0415
+    from faradisc.tools.planner.traces.cloudwatch import (  # noqa: PLC0415
+        EXPORT_BYTES_MAX,
+        PERIOD_S,
+        begins_export,
+        read_export,
+    )
+    from faradisc.tools.planner.traces.rate_file import begins_rates, read_rates  # noqa: PLC0415
 
     first = b"" if file is None else first_line(file)
     if file is not None and begins_export(first):
@@ -169,7 +174,7 @@ def _rates(file: Path | None, sums: Sums) -> RateTrace | None:
 
 def _text(file: Path) -> str:
     """Raises: PlanError."""
-    from faradisc.tools.planner.mistakes import PlanError  # noqa: PLC0415
+    from faradisc.tools.planner.errors import PlanError  # noqa: PLC0415
 
     try:
         return file.read_text(encoding="utf-8")
@@ -181,7 +186,7 @@ def _text(file: Path) -> str:
 
 
 def _print(outcome: Outcome, *, quiet: bool) -> None:
-    from faradisc.tools.planner.summary import summary  # noqa: PLC0415
+    from faradisc.tools.planner.results.terminal import summary  # noqa: PLC0415
 
     if not quiet:
         click.echo(summary(outcome))
@@ -201,7 +206,7 @@ def _write(outcomes: list[Outcome], html: Path | None, json_file: Path | None, c
         text = json.dumps(documents[0] if len(documents) == 1 else documents, indent=1, ensure_ascii=False)
         json_file.write_text(text + "\n", encoding="utf-8")
     if csv_dir is not None:
-        from faradisc.tools.planner.tables import tables  # noqa: PLC0415
+        from faradisc.tools.planner.results.csv_tables import tables  # noqa: PLC0415
 
         for number, outcome in enumerate(outcomes, 1):
             directory = csv_dir if len(outcomes) == 1 else csv_dir / f"{number}-{Path(outcome.file).stem}"

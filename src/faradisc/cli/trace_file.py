@@ -12,9 +12,9 @@ from io import BufferedReader
 from pathlib import Path
 from typing import IO
 
-from faradisc.tools.planner.key_file import LinesOf
-from faradisc.tools.planner.mistakes import PlanError
-from faradisc.tools.planner.trace import LINE_BYTES_MAX
+from faradisc.tools.planner.errors import PlanError
+from faradisc.tools.planner.plan_file.key_file import LinesOf
+from faradisc.tools.planner.traces.trace_format import LINE_BYTES_MAX
 
 _GZIP = b"\x1f\x8b"
 """How a packed file begins, whatever it is called."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from faradisc.capacity.admission import Charge
-from faradisc.tools.planner.trace import TraceCharge, TraceWriter
+from faradisc.tools.planner.traces.trace_format import TraceCharge, TraceWriter
 
 log = logging.getLogger("faradisc.trace")
 

@@ -12,9 +12,9 @@ from typing import Any
 import orjson
 import pytest
 
-from faradisc.tools.planner.cloudwatch import read_export
-from faradisc.tools.planner.rated import plan_of_rates
+from faradisc.tools.planner.plan_file.plan_of_rates import plan_of_rates
 from faradisc.tools.planner.run import run
+from faradisc.tools.planner.traces.cloudwatch import read_export
 from fixtures.neighbours import MONITORING, Town
 from fixtures.schemas import refused
 

@@ -20,9 +20,9 @@ from textwrap import dedent
 from unittest.mock import patch
 
 from faradisc.tools.planner import singly
-from faradisc.tools.planner.loading import load_plan
-from faradisc.tools.planner.outcome import Outcome, Series
-from faradisc.tools.planner.plan import Plan
+from faradisc.tools.planner.plan_file.loading import load_plan
+from faradisc.tools.planner.plan_file.plan import Plan
+from faradisc.tools.planner.results.outcome import Outcome, Series
 from faradisc.tools.planner.run import Engine, run
 
 LIMIT_PERCENT = 1.0

@@ -6,9 +6,9 @@ from textwrap import dedent
 
 import pytest
 
-from faradisc.tools.planner.loading import load_plan
-from faradisc.tools.planner.outcome import LaneSeries, Outcome, ResourceOutcome
-from faradisc.tools.planner.plan import Plan
+from faradisc.tools.planner.plan_file.loading import load_plan
+from faradisc.tools.planner.plan_file.plan import Plan
+from faradisc.tools.planner.results.outcome import LaneSeries, Outcome, ResourceOutcome
 from faradisc.tools.planner.run import Engine, run
 
 RETRIES = ("none", "standard", "legacy")

@@ -10,8 +10,8 @@ from fractions import Fraction
 import pytest
 
 from faradisc.capacity.config import GIB, SECOND_NS
-from faradisc.tools.planner.loading import load_plan
-from faradisc.tools.planner.world import World
+from faradisc.tools.planner.plan_file.loading import load_plan
+from faradisc.tools.planner.simulation.virtual_tables import World
 from unit.planner.planned import outcome_of, planned, resource, served
 
 

@@ -8,7 +8,7 @@ from textwrap import dedent
 import pytest
 
 from faradisc.tools.planner import pace, singly
-from faradisc.tools.planner.loading import load_plan
+from faradisc.tools.planner.plan_file.loading import load_plan
 from faradisc.tools.planner.run import run
 from unit.planner.agreement import assert_accounted, assert_agreement, both, differences
 from unit.planner.planned import MOST_RETRIES, RETRIES, outcome_of

@@ -7,10 +7,10 @@ from io import StringIO
 
 import pytest
 
-from faradisc.tools.planner.outcome import Headroom, Outcome
 from faradisc.tools.planner.report import render
-from faradisc.tools.planner.summary import summary
-from faradisc.tools.planner.tables import tables
+from faradisc.tools.planner.results.csv_tables import tables
+from faradisc.tools.planner.results.outcome import Headroom, Outcome
+from faradisc.tools.planner.results.terminal import summary
 from unit.planner.planned import ENGINES, outcome_of, resource
 
 STEP = """

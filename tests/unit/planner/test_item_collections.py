@@ -12,16 +12,16 @@ from textwrap import dedent
 import orjson
 import pytest
 
-from faradisc.tools.planner.item_collections import FlowGrowth, Growth
-from faradisc.tools.planner.keys import ONE, named
-from faradisc.tools.planner.loading import load_plan
-from faradisc.tools.planner.outcome import ItemCollection, Outcome
+from faradisc.tools.planner.plan_file.loading import load_plan
+from faradisc.tools.planner.plan_file.plan_of_trace import with_trace
 from faradisc.tools.planner.report import render
+from faradisc.tools.planner.results.csv_tables import tables
+from faradisc.tools.planner.results.item_collections import FlowGrowth, Growth
+from faradisc.tools.planner.results.outcome import ItemCollection, Outcome
+from faradisc.tools.planner.results.terminal import summary
 from faradisc.tools.planner.run import run
-from faradisc.tools.planner.summary import summary
-from faradisc.tools.planner.tables import tables
-from faradisc.tools.planner.trace import Trace
-from faradisc.tools.planner.traced import with_trace
+from faradisc.tools.planner.traces.trace_format import Trace
+from faradisc.tools.planner.workload.key_distributions import ONE, named
 from unit.planner.planned import ENGINES, outcome_of
 
 GIB = 1 << 30

@@ -7,12 +7,12 @@ from fractions import Fraction
 
 import pytest
 
-from faradisc.tools.planner.key_file import KEYS_MAX, read_keys
-from faradisc.tools.planner.keys import NAMED_KEYS_MAX, ONE
-from faradisc.tools.planner.loading import load_plan
-from faradisc.tools.planner.mistakes import PlanError
-from faradisc.tools.planner.outcome import Outcome
+from faradisc.tools.planner.errors import PlanError
+from faradisc.tools.planner.plan_file.key_file import KEYS_MAX, read_keys
+from faradisc.tools.planner.plan_file.loading import load_plan
+from faradisc.tools.planner.results.outcome import Outcome
 from faradisc.tools.planner.run import run
+from faradisc.tools.planner.workload.key_distributions import NAMED_KEYS_MAX, ONE
 from unit.planner.planned import ENGINES
 
 PLAN = """\

@@ -6,9 +6,9 @@ from random import Random
 
 import pytest
 
-from faradisc.tools.planner import retries
 from faradisc.tools.planner.leaning import Ebb, passing_of
 from faradisc.tools.planner.turnstile import Firsts, Turnstile
+from faradisc.tools.planner.workload import retries
 from unit.planner.agreement import both, differences
 
 MANY = 1_000_000

@@ -9,8 +9,8 @@ import pytest
 from faradisc.tools.planner import balance, levels
 from faradisc.tools.planner.demands import Demand
 from faradisc.tools.planner.gates import Gate
-from faradisc.tools.planner.loading import load_plan
 from faradisc.tools.planner.loads import Loads
+from faradisc.tools.planner.plan_file.loading import load_plan
 from faradisc.tools.planner.run import run
 
 SHORT = """

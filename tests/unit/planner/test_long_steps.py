@@ -7,8 +7,8 @@ from textwrap import dedent
 import pytest
 
 from faradisc.tools.planner import pace, singly, steady
-from faradisc.tools.planner.loading import load_plan
-from faradisc.tools.planner.outcome import Outcome
+from faradisc.tools.planner.plan_file.loading import load_plan
+from faradisc.tools.planner.results.outcome import Outcome
 from faradisc.tools.planner.run import run
 from unit.planner.agreement import both, differences
 from unit.planner.planned import MOST_RETRIES, RETRIES

@@ -8,11 +8,11 @@ from random import Random
 import pytest
 
 from faradisc.tools.planner import singly
-from faradisc.tools.planner.loading import load_plan
-from faradisc.tools.planner.outcome import Outcome
-from faradisc.tools.planner.retries import NO_RETRIES, Retries, Wait, legacy, standard
+from faradisc.tools.planner.plan_file.loading import load_plan
+from faradisc.tools.planner.results.outcome import Outcome
 from faradisc.tools.planner.returns import packets_of, returns_of, some_of, spread
 from faradisc.tools.planner.run import run
+from faradisc.tools.planner.workload.retries import NO_RETRIES, Retries, Wait, legacy, standard
 from unit.planner.agreement import LIMIT_PERCENT, assert_accounted, assert_agreement, both, differences
 from unit.planner.planned import MOST_RETRIES, RETRIES, planned, resource
 from unit.planner.random_plans import forgiving_plan

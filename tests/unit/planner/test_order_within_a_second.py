@@ -7,7 +7,7 @@ from textwrap import dedent
 
 import pytest
 
-from faradisc.tools.planner.loading import load_plan
+from faradisc.tools.planner.plan_file.loading import load_plan
 from faradisc.tools.planner.run import run
 from unit.planner.agreement import both, differences
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from faradisc.tools.planner import pace
-from faradisc.tools.planner.observe import Observer
 from faradisc.tools.planner.pace import Pace, find_pace
-from faradisc.tools.planner.streams import Flow
-from faradisc.tools.planner.world import World
+from faradisc.tools.planner.simulation.recorder import Observer
+from faradisc.tools.planner.simulation.virtual_tables import World
+from faradisc.tools.planner.workload.streams import Flow
 from unit.planner.planned import planned
 
 FINEST = pace.PACKET_S[0]

@@ -10,10 +10,10 @@ import pytest
 
 from faradisc.tools.planner import openings, singly
 from faradisc.tools.planner.doors import Group, GroupedFlow
-from faradisc.tools.planner.keys import ONE
 from faradisc.tools.planner.placing import DRAWN_MAX, PLACED_PER_GROUP, place
 from faradisc.tools.planner.run import run
 from faradisc.tools.planner.shares import Spans
+from faradisc.tools.planner.workload.key_distributions import ONE
 from unit.planner.planned import planned
 
 SECONDS = 120

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from faradisc.tools.planner.loading import load_plan
-from faradisc.tools.planner.mistakes import PlanError
+from faradisc.tools.planner.errors import PlanError
+from faradisc.tools.planner.plan_file.loading import load_plan
 
 GOOD = """\
 name: A plan

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from faradisc.tools.planner.prices import HOURS_PER_MONTH, US_EAST_1
+from faradisc.tools.planner.results.prices import HOURS_PER_MONTH, US_EAST_1
 from unit.planner.planned import outcome_of
 
 STANDARD = US_EAST_1.of_class(infrequent=False)

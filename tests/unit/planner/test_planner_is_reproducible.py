@@ -7,9 +7,9 @@ import json
 import pytest
 
 from faradisc.tools.planner.report import render
+from faradisc.tools.planner.results.csv_tables import tables
+from faradisc.tools.planner.results.terminal import summary
 from faradisc.tools.planner.run import Engine
-from faradisc.tools.planner.summary import summary
-from faradisc.tools.planner.tables import tables
 from unit.planner.planned import ENGINES, outcome_of
 
 PLAN = """

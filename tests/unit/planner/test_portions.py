@@ -6,11 +6,11 @@ from textwrap import dedent
 
 import pytest
 
-from faradisc.tools.planner.loading import load_plan
 from faradisc.tools.planner.loads import Loads
+from faradisc.tools.planner.plan_file.loading import load_plan
 from faradisc.tools.planner.portions import admitted_at_last, admitted_at_once, attempts_of, held_at_once
-from faradisc.tools.planner.retries import NO_RETRIES, Retries, legacy, standard
 from faradisc.tools.planner.run import run
+from faradisc.tools.planner.workload.retries import NO_RETRIES, Retries, legacy, standard
 
 COUNTS = [40.0, 7.0, 900.0, 5.0]
 RATIOS = [0.0, 0.03, 0.6, 1.0]

@@ -12,13 +12,13 @@ from textwrap import dedent
 
 import pytest
 
-from faradisc.tools.planner import rate_trace
-from faradisc.tools.planner.loading import load_plan
-from faradisc.tools.planner.mistakes import PlanError
-from faradisc.tools.planner.outcome import Outcome
-from faradisc.tools.planner.rate_trace import HEADING, RateTrace, begins_rates, read_rates
-from faradisc.tools.planner.rated import plan_of_rates, with_rates
+from faradisc.tools.planner.errors import PlanError
+from faradisc.tools.planner.plan_file.loading import load_plan
+from faradisc.tools.planner.plan_file.plan_of_rates import plan_of_rates, with_rates
+from faradisc.tools.planner.results.outcome import Outcome
 from faradisc.tools.planner.run import run
+from faradisc.tools.planner.traces import rate_file
+from faradisc.tools.planner.traces.rate_file import HEADING, RateTrace, begins_rates, read_rates
 from unit.planner.planned import ENGINES, outcome_of, resource
 
 PLAN = """\
@@ -205,7 +205,7 @@ def test_bytes_that_are_no_text_are_skipped() -> None:
 def test_too_much_of_one_kind_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
     trace = rates(*["0,T,a,GetItem,1,9000000"] * 2)
     assert trace.mistakes == ["rates.csv:3: more than 10,000,000 requests of one kind in second 0"]
-    monkeypatch.setattr(rate_trace, "KINDS_MAX", 2)
+    monkeypatch.setattr(rate_file, "KINDS_MAX", 2)
     assert rates("0,T,a,GetItem,1,1", "0,T,b,GetItem,1,1", "0,T,c,GetItem,1,1").skipped == 1
 
 

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 import pytest
 
 from faradisc.capacity.config import SECOND_NS
-from faradisc.tools.planner.outcome import Outcome
+from faradisc.tools.planner.results.outcome import Outcome
 from faradisc.tools.planner.run import Engine
-from faradisc.tools.planner.world import World
+from faradisc.tools.planner.simulation.virtual_tables import World
 from unit.planner.agreement import assert_agreement
 from unit.planner.planned import ENGINES, outcome_of, planned
 

@@ -7,9 +7,9 @@ from statistics import fmean
 import pytest
 
 from faradisc.tools.planner import singly
-from faradisc.tools.planner.outcome import Outcome
 from faradisc.tools.planner.pace import STRETCH_S, Pace
 from faradisc.tools.planner.repeats import Repeats
+from faradisc.tools.planner.results.outcome import Outcome
 from faradisc.tools.planner.run import run
 from unit.planner.agreement import LIMIT_PERCENT, assert_accounted, differences
 from unit.planner.planned import planned, resource

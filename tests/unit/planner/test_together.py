@@ -10,10 +10,10 @@ import pytest
 from faradisc.capacity.config import CapacityConfig
 from faradisc.capacity.partitions import Cell, PartitionMap
 from faradisc.tools.planner.gates import CellGate
-from faradisc.tools.planner.keys import ONE, Sequential, Shape, Sort, uniform
-from faradisc.tools.planner.outcome import Outcome
+from faradisc.tools.planner.results.outcome import Outcome
 from faradisc.tools.planner.shares import WATCHED_KEYS, Share
 from faradisc.tools.planner.together import Lane, lane_of, stretches
+from faradisc.tools.planner.workload.key_distributions import ONE, Sequential, Shape, Sort, uniform
 from unit.planner.agreement import both, differences
 from unit.planner.planned import outcome_of, resource
 

@@ -7,12 +7,12 @@ import json
 import pytest
 
 from faradisc.capacity.config import SECOND_NS
-from faradisc.tools.planner.keys import key_prefix
-from faradisc.tools.planner.loading import load_plan
-from faradisc.tools.planner.mistakes import PlanError
-from faradisc.tools.planner.outcome import Outcome
+from faradisc.tools.planner.errors import PlanError
+from faradisc.tools.planner.plan_file.loading import load_plan
+from faradisc.tools.planner.plan_file.plan_of_trace import plan_of_trace, with_trace
+from faradisc.tools.planner.results.outcome import Outcome
 from faradisc.tools.planner.run import run
-from faradisc.tools.planner.trace import (
+from faradisc.tools.planner.traces.trace_format import (
     LINE_BYTES_MAX,
     Trace,
     TraceCharge,
@@ -20,7 +20,7 @@ from faradisc.tools.planner.trace import (
     TraceWriter,
     read_request,
 )
-from faradisc.tools.planner.traced import plan_of_trace, with_trace
+from faradisc.tools.planner.workload.key_distributions import key_prefix
 from unit.planner.planned import resource
 
 START = 1_793_577_600 * SECOND_NS

@@ -11,21 +11,33 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from faradisc.model.codec.keyspace import HASH_BYTES, hash_of
-from faradisc.tools.planner import keys, retries
-from faradisc.tools.planner.events import even_step
-from faradisc.tools.planner.keys import ONE, KeyModel, Shape
-from faradisc.tools.planner.rates import MICRO, Constant, Counter, Daily, Points, Rate, Spikes, Steps, Window
+from faradisc.tools.planner.simulation.discrete_event import even_step
+from faradisc.tools.planner.workload import key_distributions, retries
+from faradisc.tools.planner.workload.arrival_rates import (
+    MICRO,
+    Constant,
+    Counter,
+    Daily,
+    Points,
+    Rate,
+    Spikes,
+    Steps,
+    Window,
+)
+from faradisc.tools.planner.workload.key_distributions import ONE, KeyModel, Shape
 
 MODELS: dict[str, KeyModel] = {
-    "uniform, named": keys.uniform(50, "one"),
-    "uniform, many": keys.uniform(10_000_000, "one"),
-    "zipf": keys.zipf(1_000_000, 1.1, 1, "spread"),
-    "zipf of exponent 1": keys.zipf(5_000_000, 1.0, 1, "one"),
-    "zipf with suffixes": keys.zipf(100, 0.8, 7, "one"),
-    "single": keys.single("k", 1, "rising"),
-    "weighted": keys.weighted([("A", Fraction(97)), ("B", Fraction(2)), ("C", Fraction(1))], 1, "one"),
-    "date": keys.Dates(1_793_577_600, "day", 200, "one"),
-    "sequential": keys.Sequential(30, "one"),
+    "uniform, named": key_distributions.uniform(50, "one"),
+    "uniform, many": key_distributions.uniform(10_000_000, "one"),
+    "zipf": key_distributions.zipf(1_000_000, 1.1, 1, "spread"),
+    "zipf of exponent 1": key_distributions.zipf(5_000_000, 1.0, 1, "one"),
+    "zipf with suffixes": key_distributions.zipf(100, 0.8, 7, "one"),
+    "single": key_distributions.single("k", 1, "rising"),
+    "weighted": key_distributions.weighted(
+        [("A", Fraction(97)), ("B", Fraction(2)), ("C", Fraction(1))], 1, "one"
+    ),
+    "date": key_distributions.Dates(1_793_577_600, "day", 200, "one"),
+    "sequential": key_distributions.Sequential(30, "one"),
 }
 
 
@@ -43,18 +55,18 @@ def test_draws_lie_where_the_weights_say(name: str) -> None:
     cut = (1 << 126).to_bytes(HASH_BYTES, "big")
     count, below, point = 20_000, 0, 0
     for _ in range(count):
-        point = (point + keys.GOLDEN) % ONE
+        point = (point + key_distributions.GOLDEN) % ONE
         below += shape.draw(point, point)[1] < cut
     assert below / count == pytest.approx(shape.weight_between(b"", cut) / ONE, abs=0.003)
 
 
 def test_keys_lie_where_the_server_puts_them() -> None:
-    key = keys.single("user-1", 1, "one").fixed.keys[0]
+    key = key_distributions.single("user-1", 1, "one").fixed.keys[0]
     assert key.prefix == hash_of(b"user-1") + b"user-1\0\0"
 
 
 def test_zipf_is_zipf() -> None:
-    shape = keys.zipf(1_000_000, 1.2, 1, "one").fixed
+    shape = key_distributions.zipf(1_000_000, 1.2, 1, "one").fixed
     first, second, third = (key.weight for key in shape.keys[:3])
     assert first / second == pytest.approx(2**1.2, rel=1e-6)
     assert first / third == pytest.approx(3**1.2, rel=1e-6)
@@ -63,28 +75,28 @@ def test_zipf_is_zipf() -> None:
 
 
 def test_suffixes_divide_a_key_evenly() -> None:
-    shape = keys.single("2026-11-02", 200, "one").fixed
+    shape = key_distributions.single("2026-11-02", 200, "one").fixed
     assert [key.name for key in shape.keys[:2]] == ["2026-11-02.1", "2026-11-02.2"]
     assert len(shape.keys) == 200
     assert max(key.weight for key in shape.keys) - min(key.weight for key in shape.keys) < 200
 
 
 def test_dates_change_at_midnight() -> None:
-    model = keys.Dates(1_793_577_600, "day", 1, "one")
+    model = key_distributions.Dates(1_793_577_600, "day", 1, "one")
     names = [model.shape(second, 0, 1).keys[0].name for second in (0, 86_399, 86_400)]
     assert names == ["2026-11-02", "2026-11-02", "2026-11-03"]
     assert model.shape(86_401, 0, 1) is model.shape(90_000, 0, 1), "engines rely on this"
 
 
 def test_sequential_keys_come_one_after_another() -> None:
-    model = keys.Sequential(100, "one")
+    model = key_distributions.Sequential(100, "one")
     shape = model.shape(0, 150, 200)
     assert [key.name for key in shape.keys] == ["U2", "U3", "U4"]
     assert [round(200 * key.weight / ONE) for key in shape.keys] == [50, 100, 50]
 
 
 def test_a_second_of_keys_in_order_can_be_cut_where_they_change() -> None:
-    shape = keys.Sequential(100, "one").shape(0, 50, 200)
+    shape = key_distributions.Sequential(100, "one").shape(0, 50, 200)
     assert [key.name for key in shape.keys] == ["U1", "U2", "U3"]
     parts = [shape.during(begin, end) for begin, end in pairwise([0, *shape.cuts, ONE])]
     assert [[key.name for key in part.keys] for part in parts] == [["U1"], ["U2"], ["U3"]]
@@ -92,7 +104,7 @@ def test_a_second_of_keys_in_order_can_be_cut_where_they_change() -> None:
     assert [key.name for key in middle.keys] == ["U1", "U2"]
     assert [key.weight / ONE for key in middle.keys] == pytest.approx([1 / 3, 2 / 3])
     assert sum(key.weight for key in middle.keys) == ONE
-    even = keys.uniform(7, "one").fixed
+    even = key_distributions.uniform(7, "one").fixed
     assert not even.cuts and even.during(0, ONE // 2) is even
 
 
@@ -109,9 +121,9 @@ def test_steps_fill_a_distribution_evenly(number: int) -> None:
 
 
 @pytest.mark.parametrize("sort", ["one", "spread", "rising"])
-def test_keys_of_a_partition_are_found_by_place(sort: keys.Sort) -> None:
+def test_keys_of_a_partition_are_found_by_place(sort: key_distributions.Sort) -> None:
     """As when each key is asked for its part; some bounds lie within collections, or are where one begins."""
-    shape = keys.zipf(300, 1.0, 1, sort).fixed
+    shape = key_distributions.zipf(300, 1.0, 1, sort).fixed
     inside = [key.prefix + bytes(length) + b"\x80" for length, key in enumerate(shape.keys[:7])]
     bounds = [b"", *sorted([*inside, shape.keys[9].prefix, *(bytes([high]) for high in range(7, 256, 31))])]
     for low, high in pairwise([*bounds, None]):
@@ -122,12 +134,12 @@ def test_keys_of_a_partition_are_found_by_place(sort: keys.Sort) -> None:
 
 def test_a_collection_can_be_cut() -> None:
     """A key whose requests spread over its collection loads both sides of a cut inside it."""
-    spread = keys.single("k", 1, "spread").fixed
+    spread = key_distributions.single("k", 1, "spread").fixed
     prefix = spread.keys[0].prefix
     cut = prefix + (1 << 62).to_bytes(8, "big")
     assert spread.weight_between(b"", cut) == ONE // 4
     assert spread.weight_between(cut, None) == ONE - ONE // 4
-    rising = keys.single("k", 1, "rising").fixed
+    rising = key_distributions.single("k", 1, "rising").fixed
     assert (rising.weight_between(b"", cut), rising.weight_between(cut, None)) == (0, ONE)
     places = spread.sort_places(spread.keys[0], cut, None, 4, 1)
     assert all(place >= cut for place in places) and len(set(places)) == 4

@@ -7,9 +7,9 @@ from itertools import accumulate
 
 import pytest
 
-from faradisc.tools.planner import retries
-from faradisc.tools.planner.observe import FlowNote
+from faradisc.tools.planner.simulation.recorder import FlowNote
 from faradisc.tools.planner.turnstile import Turnstile
+from faradisc.tools.planner.workload import retries
 
 MODES = (retries.NO_RETRIES, retries.standard(), retries.standard(7), retries.legacy(), retries.legacy(12))
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from faradisc.tools.planner import retries
-from faradisc.tools.planner.loading import load_plan
-from faradisc.tools.planner.observe import Observer
-from faradisc.tools.planner.streams import Flow
+from faradisc.tools.planner.plan_file.loading import load_plan
+from faradisc.tools.planner.simulation.recorder import Observer
+from faradisc.tools.planner.simulation.virtual_tables import World
 from faradisc.tools.planner.turnstile import Turnstile
 from faradisc.tools.planner.waves import PARTS, parts_for
-from faradisc.tools.planner.world import World
+from faradisc.tools.planner.workload import retries
+from faradisc.tools.planner.workload.streams import Flow
 from unit.planner.agreement import both, differences
 
 LONG = "{sequential: {items_per_key: 840}}"

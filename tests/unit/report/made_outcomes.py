@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 from typing import Any, Literal
 
-from faradisc.tools.planner.outcome import (
+from faradisc.tools.planner.results.outcome import (
     CAUSES,
     AlarmState,
     BudgetResult,

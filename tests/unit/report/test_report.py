@@ -8,7 +8,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from faradisc.tools.planner.outcome import (
+from faradisc.tools.planner.report import PAGE_BYTES_MAX, render
+from faradisc.tools.planner.report.detail import COLUMNS_MAX, Detail
+from faradisc.tools.planner.report.overview import because, headline
+from faradisc.tools.planner.results.outcome import (
     AlarmState,
     EventRow,
     Outcome,
@@ -16,9 +19,6 @@ from faradisc.tools.planner.outcome import (
     Skipped,
     ThrottleSummary,
 )
-from faradisc.tools.planner.report import PAGE_BYTES_MAX, render
-from faradisc.tools.planner.report.detail import COLUMNS_MAX, Detail
-from faradisc.tools.planner.report.overview import because, headline
 from unit.report.made_outcomes import (
     KEY_RANGE,
     empty,

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from faradisc.tools.planner.demands import Demand, IndexDemand
     from faradisc.tools.planner.filling import Passage
     from faradisc.tools.planner.gates import Gate
-    from faradisc.tools.planner.observe import LaneNote
     from faradisc.tools.planner.shares import Share
+    from faradisc.tools.planner.simulation.recorder import LaneNote
 
 
 _EMPTY = 0.95

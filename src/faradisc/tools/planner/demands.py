@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from faradisc.tools.planner.filling import Passage
     from faradisc.tools.planner.lots import Lot, StreamState
     from faradisc.tools.planner.shares import Crowd, Share
-    from faradisc.tools.planner.streams import IndexCharge
     from faradisc.tools.planner.turnstile import Firsts
+    from faradisc.tools.planner.workload.streams import IndexCharge
 
 _SAME = 0.1
 """Gates in step are looked at again if what they let through together has changed by more."""
@@ -109,7 +109,7 @@ class Demand:
     def __init__(self, state: StreamState, lot: Lot, portions: list[tuple[Share, int]]) -> None:
         self.state = state
         self.chains = state.retries.chains
-        """How requests are tried again within the step (tools/planner/retries.py)."""
+        """How requests are tried again within the step (tools/planner/workload/retries.py)."""
         self.lot = lot
         self.portions = portions
         """Partitions and the first attempts there, but for those in the crowd."""

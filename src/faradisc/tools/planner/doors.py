@@ -15,13 +15,13 @@ from faradisc.capacity.admission import Lane
 from faradisc.capacity.buckets import Bucket
 from faradisc.capacity.config import HALF_UNIT
 from faradisc.capacity.partitions import Cell
-from faradisc.tools.planner.events import MILLI_NS, Points
-from faradisc.tools.planner.keys import Shape
 from faradisc.tools.planner.lots import StreamState
-from faradisc.tools.planner.observe import LaneNote
 from faradisc.tools.planner.returns import Returns
 from faradisc.tools.planner.shares import Share, Spans, is_told
-from faradisc.tools.planner.streams import Flow, Stream
+from faradisc.tools.planner.simulation.discrete_event import MILLI_NS, Points
+from faradisc.tools.planner.simulation.recorder import LaneNote
+from faradisc.tools.planner.workload.key_distributions import Shape
+from faradisc.tools.planner.workload.streams import Flow, Stream
 
 _DRAWN_KEPT = 64
 Places = tuple[bytes, ...]

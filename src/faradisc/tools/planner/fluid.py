@@ -32,18 +32,18 @@ from faradisc.tools.planner.balance import balance, crowds_of, overdraw
 from faradisc.tools.planner.blame import blame
 from faradisc.tools.planner.demands import Demand, IndexDemand
 from faradisc.tools.planner.filling import Passage, fill
-from faradisc.tools.planner.keys import BITS, ONE, Shape
 from faradisc.tools.planner.leaning import heed_leaning
 from faradisc.tools.planner.lots import Back, StreamState
-from faradisc.tools.planner.observe import FlowNote, LaneNote, Observer
-from faradisc.tools.planner.retries import Retries
 from faradisc.tools.planner.shares import Crowd, Division, Gates, Share
+from faradisc.tools.planner.simulation.recorder import FlowNote, LaneNote, Observer
+from faradisc.tools.planner.simulation.virtual_tables import World
 from faradisc.tools.planner.steady import CHARGED_S, LONGEST_S, Steadiness
 from faradisc.tools.planner.steps import Batch, FlowSource, Guest, Source, Step
-from faradisc.tools.planner.streams import Flow, Stream
 from faradisc.tools.planner.turnstile import EVEN, RATIO
 from faradisc.tools.planner.windows import heed_order
-from faradisc.tools.planner.world import World
+from faradisc.tools.planner.workload.key_distributions import BITS, ONE, Shape
+from faradisc.tools.planner.workload.retries import Retries
+from faradisc.tools.planner.workload.streams import Flow, Stream
 
 _MASK = ONE - 1
 _STEPS_MAX = 6

@@ -11,17 +11,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from faradisc.capacity.config import SECOND_NS
-from faradisc.tools.planner.events import Request
 from faradisc.tools.planner.fluid import FluidEngine
-from faradisc.tools.planner.keys import ONE, Key, Shape
 from faradisc.tools.planner.lots import StreamState
-from faradisc.tools.planner.observe import FlowNote, LaneNote, Observer
-from faradisc.tools.planner.replay import Replayed, replay, request_of
-from faradisc.tools.planner.retries import Retries
+from faradisc.tools.planner.simulation.discrete_event import Request
+from faradisc.tools.planner.simulation.recorder import FlowNote, LaneNote, Observer
+from faradisc.tools.planner.simulation.virtual_tables import World
 from faradisc.tools.planner.steps import Batch
-from faradisc.tools.planner.streams import BILLION, IndexCharge, Stream
-from faradisc.tools.planner.trace import Trace, TraceCharge
-from faradisc.tools.planner.world import World
+from faradisc.tools.planner.traces.replay import Replayed, replay, request_of
+from faradisc.tools.planner.traces.trace_format import Trace, TraceCharge
+from faradisc.tools.planner.workload.key_distributions import ONE, Key, Shape
+from faradisc.tools.planner.workload.retries import Retries
+from faradisc.tools.planner.workload.streams import BILLION, IndexCharge, Stream
 
 Signature = tuple[object, ...]
 

@@ -14,7 +14,7 @@ from faradisc.tools.planner.turnstile import ANY
 
 if TYPE_CHECKING:
     from faradisc.capacity.buckets import Bucket
-    from faradisc.tools.planner.observe import LaneNote
+    from faradisc.tools.planner.simulation.recorder import LaneNote
     from faradisc.tools.planner.steps import Step
 
 _VARIOUS = -1

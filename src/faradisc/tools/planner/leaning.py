@@ -14,8 +14,8 @@ from __future__ import annotations
 from operator import mul
 from typing import TYPE_CHECKING
 
-from faradisc.tools.planner.retries import LEAN
 from faradisc.tools.planner.turnstile import Firsts
+from faradisc.tools.planner.workload.retries import LEAN
 
 if TYPE_CHECKING:
     from faradisc.capacity.partitions import Cell

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING
 
 from faradisc.capacity.config import HALF_UNIT
 from faradisc.capacity.partitions import Cell
-from faradisc.tools.planner.keys import BITS, GOLDEN, ONE, Shape
-from faradisc.tools.planner.observe import FlowNote
-from faradisc.tools.planner.retries import Retries
 from faradisc.tools.planner.shares import Division, Gates, Share, divide
-from faradisc.tools.planner.streams import Stream
+from faradisc.tools.planner.simulation.recorder import FlowNote
 from faradisc.tools.planner.together import Lane, Parts, Stretch, lane_of, stretches
 from faradisc.tools.planner.turnstile import Turnstile
+from faradisc.tools.planner.workload.key_distributions import BITS, GOLDEN, ONE, Shape
+from faradisc.tools.planner.workload.retries import Retries
+from faradisc.tools.planner.workload.streams import Stream
 
 if TYPE_CHECKING:
     from faradisc.tools.planner.steps import Step

@@ -36,18 +36,18 @@ from faradisc.tools.planner.doors import (
     find_doors,
     look_again,
 )
-from faradisc.tools.planner.events import Points, even_step
 from faradisc.tools.planner.fluid import offer_all
-from faradisc.tools.planner.keys import BITS, GOLDEN, ONE, SILVER, Shape
 from faradisc.tools.planner.lots import StreamState
-from faradisc.tools.planner.observe import Observer
 from faradisc.tools.planner.pace import MANY_GROUPS, STRETCH_S, Pace
 from faradisc.tools.planner.placing import heaviness, place
 from faradisc.tools.planner.repeats import Repeats
 from faradisc.tools.planner.returns import packets_of, returns_of, some_of, spread
 from faradisc.tools.planner.shares import Gates, Share
-from faradisc.tools.planner.streams import BILLION, Flow
-from faradisc.tools.planner.world import World
+from faradisc.tools.planner.simulation.discrete_event import Points, even_step
+from faradisc.tools.planner.simulation.recorder import Observer
+from faradisc.tools.planner.simulation.virtual_tables import World
+from faradisc.tools.planner.workload.key_distributions import BITS, GOLDEN, ONE, SILVER, Shape
+from faradisc.tools.planner.workload.streams import BILLION, Flow
 
 _FEW = 40
 """No more packets than this in a slice each have a moment of their own."""

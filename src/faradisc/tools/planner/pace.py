@@ -9,9 +9,9 @@ from math import ceil
 
 from faradisc.capacity.heat import HEAT_STEP_S
 from faradisc.tools.planner.doors import count_groups
-from faradisc.tools.planner.observe import LaneNote
-from faradisc.tools.planner.rates import MICRO
-from faradisc.tools.planner.streams import BILLION, Flow, Stream
+from faradisc.tools.planner.simulation.recorder import LaneNote
+from faradisc.tools.planner.workload.arrival_rates import MICRO
+from faradisc.tools.planner.workload.streams import BILLION, Flow, Stream
 
 PACKET_S = (0.005, 0.1)
 """So much of what a bucket earns is one admission, at least and at most (measured: with the most it is up to

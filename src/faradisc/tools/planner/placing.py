@@ -14,9 +14,9 @@ from random import Random
 
 from faradisc.capacity.partitions import Cell
 from faradisc.tools.planner.doors import Group, GroupedFlow
-from faradisc.tools.planner.keys import ONE
-from faradisc.tools.planner.observe import LaneNote
 from faradisc.tools.planner.shares import Spans, divide
+from faradisc.tools.planner.simulation.recorder import LaneNote
+from faradisc.tools.planner.workload.key_distributions import ONE
 
 DRAWN_MAX = 10
 """So few requests of a flow are told the watches of hot partitions by their keys,"""

@@ -27,9 +27,9 @@ from faradisc.capacity.heat import Watch
 from faradisc.capacity.partitions import Cell
 from faradisc.capacity.throttle import Cause
 from faradisc.tools.planner.doors import Door, Group, GroupedFlow, GroupedStream, Passage
-from faradisc.tools.planner.observe import FlowNote, LaneNote, SecondPart, evenly
 from faradisc.tools.planner.pace import RATE_PERCENT, STRETCH_S, Pace
 from faradisc.tools.planner.shares import Gates, is_told
+from faradisc.tools.planner.simulation.recorder import FlowNote, LaneNote, SecondPart, evenly
 
 _EARNED_SAME = 0.005
 """Buckets may earn so much more or less, of what all earn."""

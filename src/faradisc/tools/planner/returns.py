@@ -9,7 +9,7 @@ from operator import add
 from random import Random
 from typing import Any, Protocol
 
-from faradisc.tools.planner.retries import Retries
+from faradisc.tools.planner.workload.retries import Retries
 
 _SOME = 32
 """More than this are not looked at one by one,"""

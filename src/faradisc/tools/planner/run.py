@@ -13,15 +13,15 @@ from itertools import chain
 from typing import Literal
 
 from faradisc.capacity.config import UNIT
-from faradisc.tools.planner import cost, item_collections, verdicts
-from faradisc.tools.planner.events import EventEngine, requests_of
 from faradisc.tools.planner.fluid import FluidEngine
 from faradisc.tools.planner.fluid_replay import TraceSource
-from faradisc.tools.planner.headroom import HeadroomNote
-from faradisc.tools.planner.keys import Fixed
-from faradisc.tools.planner.observe import FlowNote, LaneNote, Observer, PartitionTrack, ResourceNote
 from faradisc.tools.planner.openings import Openings
-from faradisc.tools.planner.outcome import (
+from faradisc.tools.planner.pace import Pace
+from faradisc.tools.planner.plan_file.plan import Plan
+from faradisc.tools.planner.results import cost, findings, item_collections
+from faradisc.tools.planner.results.event_rows import event_rows
+from faradisc.tools.planner.results.headroom import HeadroomNote
+from faradisc.tools.planner.results.outcome import (
     CAUSES,
     AlarmState,
     ItemCollection,
@@ -38,16 +38,22 @@ from faradisc.tools.planner.outcome import (
     Waits,
     number,
 )
-from faradisc.tools.planner.pace import Pace
-from faradisc.tools.planner.plan import Plan
-from faradisc.tools.planner.replay import replay, request_of
-from faradisc.tools.planner.scaling import Scaler, scalers
+from faradisc.tools.planner.simulation.auto_scaler import Scaler, scalers
+from faradisc.tools.planner.simulation.discrete_event import EventEngine, requests_of
+from faradisc.tools.planner.simulation.recorder import (
+    FlowNote,
+    LaneNote,
+    Observer,
+    PartitionTrack,
+    ResourceNote,
+)
+from faradisc.tools.planner.simulation.virtual_tables import World
 from faradisc.tools.planner.singly import Parted, Singles, part, tables_of_trace
-from faradisc.tools.planner.story import event_rows
-from faradisc.tools.planner.streams import Flow
-from faradisc.tools.planner.trace import Trace
+from faradisc.tools.planner.traces.replay import replay, request_of
+from faradisc.tools.planner.traces.trace_format import Trace
 from faradisc.tools.planner.waves import parts_for
-from faradisc.tools.planner.world import World
+from faradisc.tools.planner.workload.key_distributions import Fixed
+from faradisc.tools.planner.workload.streams import Flow
 
 Engine = Literal["events", "fluid"]
 SAMPLES_MAX = 4 * 1440
@@ -185,7 +191,7 @@ def _outcome(done: _Finished) -> Outcome:
     resources = tuple(_resource(note, observer, duration_s) for note in observer.resources)
     parts = [_totals(note) for note in observer.flows]
     totals = _totals(_all(observer.flows))
-    keys = verdicts.hot_keys(observer, done.flows, max(duration_s, 1))
+    keys = findings.hot_keys(observer, done.flows, max(duration_s, 1))
     refused = {note.member.name: sum(lane.refused_half for lane in note.lanes) for note in observer.resources}
     money = cost.costs(observer.resources, done.loads, max(duration_s, 1), plan.prices, refused)
     rooms = tuple(found for room in done.rooms if (found := room.finish()) is not None)
@@ -211,8 +217,8 @@ def _outcome(done: _Finished) -> Outcome:
         scaling=tuple(_timeline(each) for each in done.watched),
         hot_keys=keys,
         costs=money,
-        budgets=verdicts.judge_budgets(plan.budgets, totals, money, keys, resources),
-        verdict=verdicts.sum_up(totals, resources, keys, money, collections=collections, rooms=rooms),
+        budgets=findings.judge_budgets(plan.budgets, totals, money, keys, resources),
+        verdict=findings.sum_up(totals, resources, keys, money, collections=collections, rooms=rooms),
         skipped=plan.skipped if done.trace is None else _skipped(done.trace),
         headroom=rooms,
         collections=collections,

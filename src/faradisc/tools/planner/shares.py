@@ -13,8 +13,16 @@ from faradisc.capacity.config import HALF_UNIT, SECOND_NS
 from faradisc.capacity.heat import Watch
 from faradisc.capacity.partitions import Cell
 from faradisc.tools.planner.gates import CellGate, Gate, LaneGate
-from faradisc.tools.planner.keys import BEHIND_ALL, BITS, GOLDEN, ONE, SORT_BYTES, Key, Shape
-from faradisc.tools.planner.observe import LaneNote
+from faradisc.tools.planner.simulation.recorder import LaneNote
+from faradisc.tools.planner.workload.key_distributions import (
+    BEHIND_ALL,
+    BITS,
+    GOLDEN,
+    ONE,
+    SORT_BYTES,
+    Key,
+    Shape,
+)
 
 if TYPE_CHECKING:
     from faradisc.tools.planner.steps import Step

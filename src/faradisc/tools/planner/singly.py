@@ -22,12 +22,12 @@ from dataclasses import dataclass, field
 
 from faradisc.capacity.admission import Lane
 from faradisc.capacity.config import HALF_UNIT, UNIT
-from faradisc.tools.planner.events import EventEngine, Request
-from faradisc.tools.planner.observe import LaneNote, Observer
 from faradisc.tools.planner.pace import Pace, find_pace
-from faradisc.tools.planner.plan import Plan, TablePlan
-from faradisc.tools.planner.streams import Flow, Stream
-from faradisc.tools.planner.trace import Trace
+from faradisc.tools.planner.plan_file.plan import Plan, TablePlan
+from faradisc.tools.planner.simulation.discrete_event import EventEngine, Request
+from faradisc.tools.planner.simulation.recorder import LaneNote, Observer
+from faradisc.tools.planner.traces.trace_format import Trace
+from faradisc.tools.planner.workload.streams import Flow, Stream
 
 SINGLE_MAX = 1_000_000
 """No more requests than this are run one by one."""

@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
-from faradisc.tools.planner.retries import Retries
+from faradisc.tools.planner.workload.retries import Retries
 
 LONGEST_S = 60
 """No step is longer: rates may change every minute."""

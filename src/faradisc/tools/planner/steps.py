@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from faradisc.tools.planner.keys import ONE, Shape
 from faradisc.tools.planner.lots import StreamState
-from faradisc.tools.planner.streams import Flow
+from faradisc.tools.planner.workload.key_distributions import ONE, Shape
+from faradisc.tools.planner.workload.streams import Flow
 
 Batch = tuple[StreamState, int, Shape]
 """The requests of one stream in one second: how many, and their keys."""

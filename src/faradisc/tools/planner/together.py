@@ -13,8 +13,8 @@ from itertools import product
 from math import prod
 from typing import NamedTuple
 
-from faradisc.tools.planner.keys import ONE, Shape
 from faradisc.tools.planner.shares import WATCHED_KEYS, Share
+from faradisc.tools.planner.workload.key_distributions import ONE, Shape
 
 Parts = list[tuple[Share, float]]
 """Partitions, and what part of some requests is for each; they add up to 1."""

@@ -12,9 +12,9 @@ from __future__ import annotations
 from operator import add, sub
 from typing import NamedTuple
 
-from faradisc.tools.planner.observe import FlowNote
-from faradisc.tools.planner.retries import LEAN, Retries
-from faradisc.tools.planner.retries import ONE as CERTAIN
+from faradisc.tools.planner.simulation.recorder import FlowNote
+from faradisc.tools.planner.workload.retries import LEAN, Retries
+from faradisc.tools.planner.workload.retries import ONE as CERTAIN
 
 RATIO_BITS = 30
 RATIO = 1 << RATIO_BITS

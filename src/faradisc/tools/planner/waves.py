@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from faradisc.tools.planner.streams import Flow
+from faradisc.tools.planner.workload.streams import Flow
 
 PARTS = 10
 """Of a second. Of twenty, plans are as near to runs by events, and take twice the time; of five they are some

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from faradisc.tools.planner.gates import Turn
-from faradisc.tools.planner.keys import ONE
+from faradisc.tools.planner.workload.key_distributions import ONE
 
 if TYPE_CHECKING:
     from faradisc.tools.planner.demands import Demand

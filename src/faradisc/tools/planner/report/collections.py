@@ -6,8 +6,8 @@ from faradisc.charts.markup import Markup, element
 from faradisc.charts.plots import bar
 from faradisc.charts.tables import Column, Row, table
 from faradisc.charts.words import percent, size, units
-from faradisc.tools.planner.outcome import ItemCollection, Outcome, ResourceOutcome
 from faradisc.tools.planner.report.detail import Detail, cut
+from faradisc.tools.planner.results.outcome import ItemCollection, Outcome, ResourceOutcome
 
 _VERDICTS = {"fits": "fits", "near": "near 10 GB", "full": "full"}
 _GIB = 1 << 30

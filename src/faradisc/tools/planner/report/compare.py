@@ -11,10 +11,10 @@ from faradisc.charts.page import section
 from faradisc.charts.plots import Figure, Series, area, figure
 from faradisc.charts.tables import Column, table
 from faradisc.charts.words import count, duration, money, percent, units
-from faradisc.tools.planner.outcome import Outcome
 from faradisc.tools.planner.report.detail import Detail, cut
 from faradisc.tools.planner.report.heat import Run
 from faradisc.tools.planner.report.overview import headline
+from faradisc.tools.planner.results.outcome import Outcome
 
 
 def comparison(runs: Sequence[Run], detail: Detail) -> Markup:

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from faradisc.charts.markup import Child, Markup, element, join
 from faradisc.charts.page import page
 from faradisc.charts.words import plural
-from faradisc.tools.planner.outcome import Outcome
 from faradisc.tools.planner.report import resource
 from faradisc.tools.planner.report.compare import comparison
 from faradisc.tools.planner.report.detail import Detail, cut, steps
 from faradisc.tools.planner.report.heat import Run, prepare
 from faradisc.tools.planner.report.overview import assumptions, budgets, costs, flows, opening
+from faradisc.tools.planner.results.outcome import Outcome
 
 PAGE_BYTES_MAX = 2_000_000
 """A page that a mail takes and a browser opens at once."""

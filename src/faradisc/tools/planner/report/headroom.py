@@ -5,8 +5,8 @@ from __future__ import annotations
 from faradisc.charts.markup import Markup
 from faradisc.charts.tables import Column, Row, table
 from faradisc.charts.words import count, elapsed, percent, units
-from faradisc.tools.planner.outcome import Headroom, Outcome, ResourceOutcome
 from faradisc.tools.planner.report.detail import Detail, cut
+from faradisc.tools.planner.results.outcome import Headroom, Outcome, ResourceOutcome
 
 
 def headroom(outcome: Outcome, resource: ResourceOutcome, detail: Detail) -> Markup | None:

@@ -14,8 +14,8 @@ from faradisc.charts.heatmap import Life, cells_attribute, grid, heatmap, parts_
 from faradisc.charts.markup import Markup, number
 from faradisc.charts.plots import Figure, figure
 from faradisc.charts.words import count, each, elapsed, percent, plural
-from faradisc.tools.planner.outcome import Number, Outcome, PartitionSeries, ResourceOutcome
 from faradisc.tools.planner.report.detail import COLUMNS_MAX, Detail
+from faradisc.tools.planner.results.outcome import Number, Outcome, PartitionSeries, ResourceOutcome
 
 
 @dataclass(frozen=True, slots=True)

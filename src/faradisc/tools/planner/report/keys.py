@@ -9,8 +9,8 @@ from faradisc.charts.markup import Child, Markup, element
 from faradisc.charts.plots import bar
 from faradisc.charts.tables import Column, Row, table
 from faradisc.charts.words import count, elapsed, percent, size, units
-from faradisc.tools.planner.outcome import EventRow, HotKey, Outcome, ResourceOutcome
 from faradisc.tools.planner.report.detail import Detail, cut
+from faradisc.tools.planner.results.outcome import EventRow, HotKey, Outcome, ResourceOutcome
 
 _VERDICTS = {"fits": "fits", "near": "near the limit", "isolated": "isolated, then fits"}
 

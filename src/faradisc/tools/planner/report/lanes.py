@@ -11,8 +11,8 @@ from faradisc.charts.buckets import lows, peaks, width
 from faradisc.charts.markup import Markup, join
 from faradisc.charts.plots import Figure, Series, area, ends, figure, line, stack
 from faradisc.charts.words import count, duration, elapsed, percent, units
-from faradisc.tools.planner.outcome import CAUSES, LaneSeries, Outcome, ResourceOutcome
 from faradisc.tools.planner.report.detail import Detail
+from faradisc.tools.planner.results.outcome import CAUSES, LaneSeries, Outcome, ResourceOutcome
 
 OFF_SCALE = 4
 """A line this many times above everything that happened would flatten it; it is then told, not drawn."""

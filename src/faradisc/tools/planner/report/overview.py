@@ -10,9 +10,9 @@ from faradisc.charts.page import paragraphs
 from faradisc.charts.plots import bar
 from faradisc.charts.tables import Column, Row, pairs, table
 from faradisc.charts.words import SPACE, count, duration, moment, money, percent, plural, units
-from faradisc.tools.planner.outcome import BudgetResult, ModeCost, Outcome, Totals
 from faradisc.tools.planner.report.detail import Detail, cut, cut_paragraph
 from faradisc.tools.planner.report.lanes import CAUSE_NAMES
+from faradisc.tools.planner.results.outcome import BudgetResult, ModeCost, Outcome, Totals
 
 
 def headline(outcome: Outcome, detail: Detail) -> tuple[str, str, str]:

@@ -6,7 +6,6 @@ from faradisc.charts.markup import Child, Markup, element, join
 from faradisc.charts.page import paragraphs
 from faradisc.charts.tables import pairs
 from faradisc.charts.words import SPACE, count, duration, elapsed, percent, units
-from faradisc.tools.planner.outcome import LaneSeries, Outcome, ResourceOutcome
 from faradisc.tools.planner.report.collections import collections
 from faradisc.tools.planner.report.detail import Detail, cut
 from faradisc.tools.planner.report.headroom import headroom
@@ -14,6 +13,7 @@ from faradisc.tools.planner.report.heat import Heat, partitions
 from faradisc.tools.planner.report.keys import hot_keys, partition_table, split_log
 from faradisc.tools.planner.report.lanes import bank, consumption, refusals
 from faradisc.tools.planner.report.scaling import timeline
+from faradisc.tools.planner.results.outcome import LaneSeries, Outcome, ResourceOutcome
 
 
 def section(

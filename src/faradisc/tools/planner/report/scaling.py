@@ -10,8 +10,8 @@ from faradisc.charts.markup import Markup, element, join
 from faradisc.charts.plots import Figure, Mark, Series, area, ends, figure, line, marks
 from faradisc.charts.tables import Column, table
 from faradisc.charts.words import count, elapsed, plural, units
-from faradisc.tools.planner.outcome import LaneSeries, Outcome, ScalingTimeline
 from faradisc.tools.planner.report.detail import Detail, cut
+from faradisc.tools.planner.results.outcome import LaneSeries, Outcome, ScalingTimeline
 
 _OPEN_ROWS_MAX = 12
 _STRIP = 8

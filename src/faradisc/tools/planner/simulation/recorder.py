@@ -22,10 +22,10 @@ from faradisc.capacity.events import Event, Split
 from faradisc.capacity.partitions import Cell, Partition
 from faradisc.capacity.throttle import Cause
 from faradisc.capacity.topology import HASH_SPACE, hash_bounds
-from faradisc.tools.planner.item_collections import Growth
-from faradisc.tools.planner.keywatch import KeyBook
-from faradisc.tools.planner.outcome import PARTITIONS_SHOWN, Number, number
-from faradisc.tools.planner.world import Member, World
+from faradisc.tools.planner.results.item_collections import Growth
+from faradisc.tools.planner.results.outcome import PARTITIONS_SHOWN, Number, number
+from faradisc.tools.planner.simulation.key_totals import KeyBook
+from faradisc.tools.planner.simulation.virtual_tables import Member, World
 
 
 class FlowNote:

@@ -23,7 +23,7 @@ import orjson
 
 from faradisc.capacity import units
 from faradisc.capacity.config import SECOND_NS, CapacityConfig, Direction, parse_caps, profile
-from faradisc.tools.planner.keys import key_prefix
+from faradisc.tools.planner.workload.key_distributions import key_prefix
 
 FORMAT = 1
 MISTAKES_SHOWN = 5

@@ -13,14 +13,14 @@ from fractions import Fraction
 from faradisc.capacity import units
 from faradisc.capacity.config import CapacityConfig
 from faradisc.limits import ITEM_SIZE_BYTES_MAX
-from faradisc.tools.planner.keys import Sort
-from faradisc.tools.planner.loading import DURATION_MAX_S, START_S
-from faradisc.tools.planner.mistakes import PlanError, nearest
-from faradisc.tools.planner.outcome import Skipped
-from faradisc.tools.planner.plan import ClassPlan, FlowPlan, IndexPlan, Plan, Rates, TablePlan
-from faradisc.tools.planner.plan_classes import unknown_class
-from faradisc.tools.planner.rate_trace import OPERATIONS, READS, WRITES, Kind, PerSecond, RateTrace
-from faradisc.tools.planner.traced import some
+from faradisc.tools.planner.errors import PlanError, nearest
+from faradisc.tools.planner.plan_file.classes import unknown_class
+from faradisc.tools.planner.plan_file.loading import DURATION_MAX_S, START_S
+from faradisc.tools.planner.plan_file.plan import ClassPlan, FlowPlan, IndexPlan, Plan, Rates, TablePlan
+from faradisc.tools.planner.plan_file.plan_of_trace import some
+from faradisc.tools.planner.results.outcome import Skipped
+from faradisc.tools.planner.traces.rate_file import OPERATIONS, READS, WRITES, Kind, PerSecond, RateTrace
+from faradisc.tools.planner.workload.key_distributions import Sort
 
 _UNIT_BYTES = 1024
 _MEANT_FOR = {

@@ -15,11 +15,11 @@ from itertools import product
 
 from faradisc.capacity import units
 from faradisc.limits import PAGE_BYTES_MAX, STORAGE_OVERHEAD_BYTES
-from faradisc.tools.planner.item_collections import FlowGrowth
-from faradisc.tools.planner.keys import ONE, KeyModel, Sequential, Shape
-from faradisc.tools.planner.observe import FlowNote, LaneNote, Observer
-from faradisc.tools.planner.plan import FlowPlan, IndexPlan, TablePlan
-from faradisc.tools.planner.rates import MICRO, Counter
+from faradisc.tools.planner.plan_file.plan import FlowPlan, IndexPlan, TablePlan
+from faradisc.tools.planner.results.item_collections import FlowGrowth
+from faradisc.tools.planner.simulation.recorder import FlowNote, LaneNote, Observer
+from faradisc.tools.planner.workload.arrival_rates import MICRO, Counter
+from faradisc.tools.planner.workload.key_distributions import ONE, KeyModel, Sequential, Shape
 
 BILLION = 1_000_000_000
 _ANYWHERE = Shape((), ONE)

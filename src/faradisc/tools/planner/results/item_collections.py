@@ -16,10 +16,10 @@ from collections.abc import Iterable, Sequence
 from operator import mul
 
 from faradisc.limits import ITEM_COLLECTION_BYTES_MAX, STORAGE_OVERHEAD_BYTES
-from faradisc.tools.planner.keys import BITS, ONE, Shape
-from faradisc.tools.planner.outcome import ItemCollection, VerdictOfSize, number
-from faradisc.tools.planner.plan import TablePlan
-from faradisc.tools.planner.prices import HOURS_PER_MONTH
+from faradisc.tools.planner.plan_file.plan import TablePlan
+from faradisc.tools.planner.results.outcome import ItemCollection, VerdictOfSize, number
+from faradisc.tools.planner.results.prices import HOURS_PER_MONTH
+from faradisc.tools.planner.workload.key_distributions import BITS, ONE, Shape
 
 NEAR_PERCENT = 80
 SHOWN = 12

@@ -16,9 +16,9 @@ from faradisc.capacity.autoscaling import Decision, Policy, Tracking
 from faradisc.capacity.config import SECOND_NS, Direction
 from faradisc.capacity.resource import MinuteUsage
 from faradisc.capacity.schedules import next_time
-from faradisc.tools.planner.outcome import AlarmState, ScalingEvent, number
-from faradisc.tools.planner.plan import Scaling, ScheduledLimits
-from faradisc.tools.planner.world import Member, World
+from faradisc.tools.planner.plan_file.plan import Scaling, ScheduledLimits
+from faradisc.tools.planner.results.outcome import AlarmState, ScalingEvent, number
+from faradisc.tools.planner.simulation.virtual_tables import Member, World
 
 _WHY = {
     "high": "two minutes in a row above the target",

@@ -9,11 +9,11 @@ from typing import Literal
 
 from faradisc.capacity.config import CapacityConfig
 from faradisc.capacity.schedules import Schedule
-from faradisc.tools.planner.keys import KeyModel, Sort
-from faradisc.tools.planner.outcome import Skipped
-from faradisc.tools.planner.prices import US_EAST_1, Prices
-from faradisc.tools.planner.rates import MICRO, Rate
-from faradisc.tools.planner.retries import NO_RETRIES, Retries
+from faradisc.tools.planner.results.outcome import Skipped
+from faradisc.tools.planner.results.prices import US_EAST_1, Prices
+from faradisc.tools.planner.workload.arrival_rates import MICRO, Rate
+from faradisc.tools.planner.workload.key_distributions import KeyModel, Sort
+from faradisc.tools.planner.workload.retries import NO_RETRIES, Retries
 
 READS = ("GetItem", "Query", "Scan")
 WRITES = ("PutItem", "UpdateItem", "DeleteItem")

@@ -9,7 +9,7 @@ import csv
 from collections.abc import Iterable, Sequence
 from io import StringIO
 
-from faradisc.tools.planner.outcome import CAUSES, Outcome
+from faradisc.tools.planner.results.outcome import CAUSES, Outcome
 
 Row = Sequence[object]
 

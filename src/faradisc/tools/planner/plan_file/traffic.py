@@ -8,14 +8,14 @@ from fractions import Fraction
 from typing import Literal
 
 from faradisc.limits import ITEM_SIZE_BYTES_MAX
-from faradisc.tools.planner import rates
-from faradisc.tools.planner.document import Members, Value
-from faradisc.tools.planner.keys import Sort
-from faradisc.tools.planner.mistakes import nearest
-from faradisc.tools.planner.plan import OPERATIONS, Cache, FlowPlan, TablePlan
-from faradisc.tools.planner.plan_keys import Setting, load_keys, load_sort
-from faradisc.tools.planner.rates import DAY_S, Rate
-from faradisc.tools.planner.retries import Retries
+from faradisc.tools.planner.errors import nearest
+from faradisc.tools.planner.plan_file.document import Members, Value
+from faradisc.tools.planner.plan_file.keys import Setting, load_keys, load_sort
+from faradisc.tools.planner.plan_file.plan import OPERATIONS, Cache, FlowPlan, TablePlan
+from faradisc.tools.planner.workload import arrival_rates
+from faradisc.tools.planner.workload.arrival_rates import DAY_S, Rate
+from faradisc.tools.planner.workload.key_distributions import Sort
+from faradisc.tools.planner.workload.retries import Retries
 
 RATE_MAX = 10_000_000
 _RATES = ("steps", "points", "ramp", "daily", "spikes")
@@ -203,7 +203,7 @@ def _window(members: Members, rate: Rate) -> Rate:
     if end is not None and end <= begin:
         assert until is not None
         raise until.mistake("the stream ends before it begins", "Write a later moment.")
-    return rates.Window(rate, begin, end)
+    return arrival_rates.Window(rate, begin, end)
 
 
 # --- Rates --------------------------------------------------------------------------------------------
@@ -212,7 +212,7 @@ def _window(members: Members, rate: Rate) -> Rate:
 def load_rate(value: Value, start_s: int) -> Rate:
     """A rate: a number of requests per second, or a curve. Raises: PlanError."""
     if not value.is_mapping():
-        return rates.Constant(_micro(value))
+        return arrival_rates.Constant(_micro(value))
     members = value.any_members()
     chosen = list(members)
     if len(chosen) != 1:
@@ -228,7 +228,7 @@ def _micro(value: Value) -> int:
     amount = value.amount("a rate")
     if amount > RATE_MAX:
         raise value.mistake(f"a rate is at most {RATE_MAX} requests per second", "Write a smaller one.")
-    return rates.micro(amount)
+    return arrival_rates.micro(amount)
 
 
 def _timed(value: Value) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -249,11 +249,11 @@ def _timed(value: Value) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 
 def _steps(value: Value, start_s: int) -> Rate:
-    return rates.Steps(*_timed(value))
+    return arrival_rates.Steps(*_timed(value))
 
 
 def _points(value: Value, start_s: int) -> Rate:
-    return rates.Points(*_timed(value))
+    return arrival_rates.Points(*_timed(value))
 
 
 def _ramp(value: Value, start_s: int) -> Rate:
@@ -263,7 +263,7 @@ def _ramp(value: Value, start_s: int) -> Rate:
     if not seconds:
         raise over.mistake("a ramp takes time", "Write, for example, over: 10m.")
     ends = (_micro(members.need("from", "from: 0")), _micro(members.need("to", "to: 1000")))
-    return rates.Points((0, seconds), ends)
+    return arrival_rates.Points((0, seconds), ends)
 
 
 def _daily(value: Value, start_s: int) -> Rate:
@@ -276,7 +276,7 @@ def _daily(value: Value, start_s: int) -> Rate:
     if not (hours.isdecimal() and minutes.isdecimal() and colon and int(hours) < 24 and int(minutes) < 60):
         assert peak is not None
         raise peak.mistake(f"{peak.text()!r} is not a time of day", 'Write, in quotes, "14:00" (UTC).')
-    return rates.Daily(low, high, int(hours) * 3600 + int(minutes) * 60, start_s % DAY_S)
+    return arrival_rates.Daily(low, high, int(hours) * 3600 + int(minutes) * 60, start_s % DAY_S)
 
 
 def _spikes(value: Value, start_s: int) -> Rate:
@@ -284,7 +284,7 @@ def _spikes(value: Value, start_s: int) -> Rate:
     every, lasting = members.need("every", "every: 10m"), members.need("lasting", "lasting: 30s")
     if not 0 < lasting.duration("lasting") <= every.duration("every"):
         raise lasting.mistake("a spike is shorter than the time between two", "Write a shorter one.")
-    return rates.Spikes(
+    return arrival_rates.Spikes(
         _micro(members.need("base", "base: 100")),
         _micro(members.need("high", "high: 1000")),
         every.duration("every"),

@@ -2,7 +2,7 @@
 
 An engine owns the clock: it calls `advance(now)` whenever `now >= due` and charges requests in between. A
 world lets the core take its steps, answers partitions that have outgrown their size, carries out the plan's
-own changes, and lets auto scaling (tools/planner/scaling.py) act.
+own changes, and lets auto scaling (tools/planner/simulation/auto_scaler.py) act.
 
 Whoever watches is told at once: `on_event` of what the core reports, `on_change` of the plan's own changes.
 
@@ -23,7 +23,7 @@ from faradisc.capacity.config import SECOND_NS
 from faradisc.capacity.controlplane import DecreaseLog, Durations, ThroughputChange, check_changes
 from faradisc.capacity.events import Event, SplitDue
 from faradisc.capacity.resource import MinuteUsage, Resource
-from faradisc.tools.planner.plan import Change, IndexPlan, Plan, Rates, TablePlan
+from faradisc.tools.planner.plan_file.plan import Change, IndexPlan, Plan, Rates, TablePlan
 
 DURATIONS = Durations()
 Settle = Callable[[int], None]

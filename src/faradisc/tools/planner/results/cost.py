@@ -28,10 +28,10 @@ from faradisc.capacity.config import MINUTE_NS, SECOND_NS
 from faradisc.capacity.controlplane import DecreaseLog
 from faradisc.capacity.throttle import Cause
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
-from faradisc.tools.planner.observe import LaneNote, ResourceNote
-from faradisc.tools.planner.outcome import Costs, ModeCost, Number, ResourceCost, number
-from faradisc.tools.planner.plan import Scaling
-from faradisc.tools.planner.prices import GB, HOURS_PER_MONTH, ClassPrices, Prices
+from faradisc.tools.planner.plan_file.plan import Scaling
+from faradisc.tools.planner.results.outcome import Costs, ModeCost, Number, ResourceCost, number
+from faradisc.tools.planner.results.prices import GB, HOURS_PER_MONTH, ClassPrices, Prices
+from faradisc.tools.planner.simulation.recorder import LaneNote, ResourceNote
 
 MONTH_S = HOURS_PER_MONTH * 3600
 _CENT = Decimal("0.01")

@@ -20,15 +20,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from faradisc.tools.planner.mistakes import PlanError, nearest
-from faradisc.tools.planner.rates import MICRO
-from faradisc.tools.planner.trace import (
+from faradisc.tools.planner.errors import PlanError, nearest
+from faradisc.tools.planner.traces.trace_format import (
     HALF_UNITS_MAX,
     LINE_BYTES_MAX,
     MISTAKES_SHOWN,
     SECONDS_MAX,
     TraceLineError,
 )
+from faradisc.tools.planner.workload.arrival_rates import MICRO
 
 HEADING = "second,table,class,op,units_per_op,ops"
 OPS_MAX = 10_000_000

@@ -7,10 +7,10 @@ from dataclasses import replace
 from fractions import Fraction
 
 from faradisc.capacity.config import CapacityConfig
-from faradisc.tools.planner.loading import DURATION_MAX_S
-from faradisc.tools.planner.mistakes import PlanError
-from faradisc.tools.planner.plan import IndexPlan, Plan, Rates, TablePlan
-from faradisc.tools.planner.trace import Described, Trace
+from faradisc.tools.planner.errors import PlanError
+from faradisc.tools.planner.plan_file.loading import DURATION_MAX_S
+from faradisc.tools.planner.plan_file.plan import IndexPlan, Plan, Rates, TablePlan
+from faradisc.tools.planner.traces.trace_format import Described, Trace
 
 NAMES_SHOWN = 5
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from faradisc.capacity.admission import Charge
 from faradisc.capacity.config import SECOND_NS
-from faradisc.tools.planner.events import Part, Request
-from faradisc.tools.planner.item_collections import recorded_bytes
-from faradisc.tools.planner.observe import FlowNote, LaneNote, Observer
-from faradisc.tools.planner.retries import Retries
-from faradisc.tools.planner.trace import Recorded, Trace, TraceCharge
-from faradisc.tools.planner.world import World
+from faradisc.tools.planner.results.item_collections import recorded_bytes
+from faradisc.tools.planner.simulation.discrete_event import Part, Request
+from faradisc.tools.planner.simulation.recorder import FlowNote, LaneNote, Observer
+from faradisc.tools.planner.simulation.virtual_tables import World
+from faradisc.tools.planner.traces.trace_format import Recorded, Trace, TraceCharge
+from faradisc.tools.planner.workload.retries import Retries
 
 
 @dataclass(frozen=True, slots=True)

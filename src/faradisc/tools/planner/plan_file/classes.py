@@ -8,12 +8,12 @@ from __future__ import annotations
 from fractions import Fraction
 
 from faradisc.limits import ITEM_SIZE_BYTES_MAX
-from faradisc.tools.planner.document import Value
-from faradisc.tools.planner.keys import ONE, Fixed, KeyModel, Shape, Sort
-from faradisc.tools.planner.plan import ClassPlan
-from faradisc.tools.planner.plan_keys import Setting, load_keys, load_sort
-from faradisc.tools.planner.plan_traffic import LoadRetries
-from faradisc.tools.planner.retries import Retries
+from faradisc.tools.planner.plan_file.document import Value
+from faradisc.tools.planner.plan_file.keys import Setting, load_keys, load_sort
+from faradisc.tools.planner.plan_file.plan import ClassPlan
+from faradisc.tools.planner.plan_file.traffic import LoadRetries
+from faradisc.tools.planner.workload.key_distributions import ONE, Fixed, KeyModel, Shape, Sort
+from faradisc.tools.planner.workload.retries import Retries
 
 MEMBERS = ("keys", "sort", "item_size", "consistent", "effect", "changes", "retries")
 

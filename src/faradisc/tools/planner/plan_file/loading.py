@@ -19,11 +19,12 @@ from faradisc.limits import (
     LSI_PER_TABLE_MAX,
     TABLE_CAPACITY_UNITS_MAX,
 )
-from faradisc.tools.planner import retries
-from faradisc.tools.planner.document import Members, Value, parse
-from faradisc.tools.planner.key_file import LinesOf, no_files
-from faradisc.tools.planner.mistakes import PlanError, nearest
-from faradisc.tools.planner.plan import (
+from faradisc.tools.planner.errors import PlanError, nearest
+from faradisc.tools.planner.plan_file.classes import load_classes
+from faradisc.tools.planner.plan_file.document import Members, Value, parse
+from faradisc.tools.planner.plan_file.key_file import LinesOf, no_files
+from faradisc.tools.planner.plan_file.keys import Setting, load_keys, load_sort
+from faradisc.tools.planner.plan_file.plan import (
     BUDGETS,
     BudgetPlan,
     Change,
@@ -34,11 +35,10 @@ from faradisc.tools.planner.plan import (
     ScheduledLimits,
     TablePlan,
 )
-from faradisc.tools.planner.plan_classes import load_classes
-from faradisc.tools.planner.plan_keys import Setting, load_keys, load_sort
-from faradisc.tools.planner.plan_traffic import load_traffic
-from faradisc.tools.planner.prices import LABEL_NAMES, PRICE_NAMES, US_EAST_1, Prices
-from faradisc.tools.planner.retries import Retries
+from faradisc.tools.planner.plan_file.traffic import load_traffic
+from faradisc.tools.planner.results.prices import LABEL_NAMES, PRICE_NAMES, US_EAST_1, Prices
+from faradisc.tools.planner.workload import retries
+from faradisc.tools.planner.workload.retries import Retries
 
 START_S = 1_793_577_600
 """Monday, 2 November 2026, midnight UTC: when plans begin that do not say it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from faradisc.tools.planner.outcome import LaneSeries, Outcome, ResourceOutcome, Series
+from faradisc.tools.planner.results.outcome import LaneSeries, Outcome, ResourceOutcome, Series
 
 _BARS = " ▁▂▃▄▅▆▇█"
 _WIDTH = 60

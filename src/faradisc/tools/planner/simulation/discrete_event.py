@@ -19,12 +19,12 @@ from random import Random
 from faradisc.capacity.admission import Charge, admit, settle
 from faradisc.capacity.config import HALF_UNIT, SECOND_NS
 from faradisc.capacity.throttle import Cause, Throttle
-from faradisc.tools.planner.keys import GOLDEN, ONE, SILVER, Key, Shape
-from faradisc.tools.planner.observe import FlowNote, LaneNote, Observer
-from faradisc.tools.planner.plan import Plan
-from faradisc.tools.planner.retries import Retries
-from faradisc.tools.planner.streams import Flow
-from faradisc.tools.planner.world import World
+from faradisc.tools.planner.plan_file.plan import Plan
+from faradisc.tools.planner.simulation.recorder import FlowNote, LaneNote, Observer
+from faradisc.tools.planner.simulation.virtual_tables import World
+from faradisc.tools.planner.workload.key_distributions import GOLDEN, ONE, SILVER, Key, Shape
+from faradisc.tools.planner.workload.retries import Retries
+from faradisc.tools.planner.workload.streams import Flow
 
 MILLI_NS = 1_000_000
 

@@ -197,7 +197,7 @@ VerdictOfSize = Literal["fits", "near", "full"]
 @dataclass(frozen=True, slots=True)
 class ItemCollection:
     """One of the largest item collections of a table with local indexes, with its entries there: an estimate
-    (tools/planner/item_collections.py)."""
+    (tools/planner/results/item_collections.py)."""
 
     resource: str
     key: str
@@ -364,7 +364,7 @@ class Costs:
 
     month_hours: int
     prices: Mapping[str, Any]
-    """The table used: region, date, source and each price (tools/planner/prices.py)."""
+    """The table used: region, date, source and each price (tools/planner/results/prices.py)."""
     modes: tuple[ModeCost, ...]
     """Of the whole plan."""
     resources: tuple[ResourceCost, ...]

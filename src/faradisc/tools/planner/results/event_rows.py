@@ -12,9 +12,9 @@ from faradisc.capacity.events import (
     SplitStarted,
 )
 from faradisc.capacity.partitions import HASH_BYTES
-from faradisc.tools.planner.observe import Observer
-from faradisc.tools.planner.outcome import EventRow, Number, number
-from faradisc.tools.planner.plan import Plan
+from faradisc.tools.planner.plan_file.plan import Plan
+from faradisc.tools.planner.results.outcome import EventRow, Number, number
+from faradisc.tools.planner.simulation.recorder import Observer
 
 ROWS_MAX = 2000
 

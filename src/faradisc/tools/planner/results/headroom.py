@@ -9,8 +9,8 @@ Source: capacity.md sections 3.4 (part 8) and 2.8 (the doubling rule, warm throu
 from __future__ import annotations
 
 from faradisc.capacity.config import SECOND_NS
-from faradisc.tools.planner.observe import LaneNote
-from faradisc.tools.planner.outcome import Headroom, number
+from faradisc.tools.planner.results.outcome import Headroom, number
+from faradisc.tools.planner.simulation.recorder import LaneNote
 
 _MINUTE_S = 60
 

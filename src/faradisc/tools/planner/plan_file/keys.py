@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import cast
 
-from faradisc.tools.planner import keys
-from faradisc.tools.planner.document import Members, Value
-from faradisc.tools.planner.key_file import LinesOf, read_keys
-from faradisc.tools.planner.keys import KeyModel, Sort
-from faradisc.tools.planner.mistakes import nearest
+from faradisc.tools.planner.errors import nearest
+from faradisc.tools.planner.plan_file.document import Members, Value
+from faradisc.tools.planner.plan_file.key_file import LinesOf, read_keys
+from faradisc.tools.planner.workload import key_distributions
+from faradisc.tools.planner.workload.key_distributions import KeyModel, Sort
 
 MODELS = ("uniform", "zipf", "single", "weighted", "date", "sequential", "file")
 _EXAMPLE = "keys: {uniform: 100000}"
@@ -37,11 +37,11 @@ def load_keys(value: Value, setting: Setting, sort: Sort) -> KeyModel:
     if not value.is_mapping():
         name = value.text()
         if name == "single":
-            return keys.single("the key", 1, sort)
+            return key_distributions.single("the key", 1, sort)
         if name == "sequential":
-            return keys.Sequential(1, sort)
+            return key_distributions.Sequential(1, sort)
         if name == "date":
-            return keys.Dates(setting.start_s, "day", 1, sort)
+            return key_distributions.Dates(setting.start_s, "day", 1, sort)
         raise _unknown(value, name)
     members = value.any_members()
     chosen = [name for name in members if name != "suffixes"]
@@ -62,7 +62,7 @@ def _unknown(value: Value, name: str) -> Exception:
 
 
 def _uniform(value: Value, suffixes: int, setting: Setting, sort: Sort) -> KeyModel:
-    return keys.uniform(value.integer("the number of keys", 1, KEYS_MAX), sort)
+    return key_distributions.uniform(value.integer("the number of keys", 1, KEYS_MAX), sort)
 
 
 def _zipf(value: Value, suffixes: int, setting: Setting, sort: Sort) -> KeyModel:
@@ -72,11 +72,11 @@ def _zipf(value: Value, suffixes: int, setting: Setting, sort: Sort) -> KeyModel
     power = Fraction(1) if exponent is None else exponent.amount("the exponent")
     if power > 10:
         raise value.mistake("an exponent above 10 leaves one key", "Write, for example, exponent: 1.1")
-    return keys.zipf(count, float(power), suffixes, sort)
+    return key_distributions.zipf(count, float(power), suffixes, sort)
 
 
 def _single(value: Value, suffixes: int, setting: Setting, sort: Sort) -> KeyModel:
-    return keys.single(value.text(), suffixes, sort)
+    return key_distributions.single(value.text(), suffixes, sort)
 
 
 def _weighted(value: Value, suffixes: int, setting: Setting, sort: Sort) -> KeyModel:
@@ -88,7 +88,7 @@ def _weighted(value: Value, suffixes: int, setting: Setting, sort: Sort) -> KeyM
         raise value.mistake("no key has any weight", "Write, for example, {SHIPPED: 97, OPEN: 3}.")
     if len(weights) > WEIGHTED_MAX:
         raise value.mistake(f"more than {WEIGHTED_MAX} weighted keys", "Use file, zipf or uniform.")
-    return keys.weighted([pair for pair in weights if pair[1]], suffixes, sort)
+    return key_distributions.weighted([pair for pair in weights if pair[1]], suffixes, sort)
 
 
 def _date(value: Value, suffixes: int, setting: Setting, sort: Sort) -> KeyModel:
@@ -99,12 +99,12 @@ def _date(value: Value, suffixes: int, setting: Setting, sort: Sort) -> KeyModel
         chosen = "day" if period is None else period.choice("hour", "day", "month")
     else:
         chosen = value.choice("hour", "day", "month")
-    return keys.Dates(setting.start_s, chosen, suffixes, sort)  # type: ignore[arg-type]
+    return key_distributions.Dates(setting.start_s, chosen, suffixes, sort)  # type: ignore[arg-type]
 
 
 def _sequential(value: Value, suffixes: int, setting: Setting, sort: Sort) -> KeyModel:
     per_key = value.members("items_per_key").need("items_per_key", "items_per_key: 100")
-    return keys.Sequential(per_key.integer("items per key", 1), sort)
+    return key_distributions.Sequential(per_key.integer("items per key", 1), sort)
 
 
 def _file(value: Value, suffixes: int, setting: Setting, sort: Sort) -> KeyModel:
@@ -114,7 +114,7 @@ def _file(value: Value, suffixes: int, setting: Setting, sort: Sort) -> KeyModel
     except (OSError, ValueError) as error:
         what = f"{name!r} cannot be read: {error.strerror if isinstance(error, OSError) else error}"
         raise value.mistake(what, "Name a file; relative names begin at the plan's directory.") from None
-    return keys.listed(weights, suffixes, sort, name)
+    return key_distributions.listed(weights, suffixes, sort, name)
 
 
 _LOADERS = {

@@ -8,9 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from faradisc.capacity.config import HALF_UNIT
-from faradisc.tools.planner.keywatch import KeyTotals
-from faradisc.tools.planner.observe import LaneNote, Observer
-from faradisc.tools.planner.outcome import (
+from faradisc.tools.planner.plan_file.plan import BUDGETS, BudgetPlan
+from faradisc.tools.planner.results.outcome import (
     BudgetResult,
     Costs,
     Headroom,
@@ -22,8 +21,9 @@ from faradisc.tools.planner.outcome import (
     VerdictCode,
     number,
 )
-from faradisc.tools.planner.plan import BUDGETS, BudgetPlan
-from faradisc.tools.planner.streams import Flow
+from faradisc.tools.planner.simulation.key_totals import KeyTotals
+from faradisc.tools.planner.simulation.recorder import LaneNote, Observer
+from faradisc.tools.planner.workload.streams import Flow
 
 NEAR_PERCENT = 80
 """From here on a key is near a partition's limit."""

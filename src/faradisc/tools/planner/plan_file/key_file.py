@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 
 from faradisc.limits import PARTITION_KEY_BYTES_MAX
-from faradisc.tools.planner.mistakes import PlanError
+from faradisc.tools.planner.errors import PlanError
 
 LinesOf = Callable[[str], Iterable[bytes]]
 """The lines of a file by the name a plan gives it. Raises: OSError, PlanError."""

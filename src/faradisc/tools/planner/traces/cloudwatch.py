@@ -18,10 +18,10 @@ from typing import Any
 
 import orjson
 
-from faradisc.tools.planner.mistakes import PlanError
-from faradisc.tools.planner.rate_trace import Kind, RateTrace
-from faradisc.tools.planner.rates import MICRO
-from faradisc.tools.planner.trace import SECONDS_MAX, STARTS_MAX_S, TraceLineError
+from faradisc.tools.planner.errors import PlanError
+from faradisc.tools.planner.traces.rate_file import Kind, RateTrace
+from faradisc.tools.planner.traces.trace_format import SECONDS_MAX, STARTS_MAX_S, TraceLineError
+from faradisc.tools.planner.workload.arrival_rates import MICRO
 
 PERIOD_S = 60
 """Of the sums, unless somebody says otherwise."""

@@ -16,7 +16,7 @@ from fractions import Fraction
 
 import yaml
 
-from faradisc.tools.planner.mistakes import PlanError, nearest
+from faradisc.tools.planner.errors import PlanError, nearest
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h|d|w)?")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}

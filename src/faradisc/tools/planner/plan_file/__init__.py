@@ -1,0 +1,1 @@
+"""Reading and checking of a plan: YAML, a trace, or a file of rates in; a `Plan` out."""

@@ -1,0 +1,1 @@
+"""The results of a run: the outcome, its cost and findings, as text and as CSV tables."""

@@ -1,0 +1,1 @@
+"""The traffic of a plan: key distributions, arrival rates, request streams and retry policies."""
