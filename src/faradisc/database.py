@@ -23,7 +23,7 @@ from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.throughput.observing import Observer
 from faradisc.engine.throughput.recording import Recorder
 from faradisc.engine.throughput.settings import parse_throughput
-from faradisc.engine.transactions.conflicts import ConflictDial
+from faradisc.engine.transactions.conflicts import ConflictInjector
 from faradisc.engine.transactions.tokens import Tokens
 from faradisc.engine.ttl.filling import fill_step
 from faradisc.engine.ttl.sweep import Sweeper
@@ -174,7 +174,7 @@ class Database:
             backups,
             restores,
             periods,
-            ConflictDial(rate, seed) if rate else None,
+            ConflictInjector(rate, seed) if rate else None,
             ttl_change_interval_s=settings.ttl_change_interval_s,
             breathe=settings.breathe,
         )

@@ -18,7 +18,7 @@ from faradisc.engine.exchange import bulk_putting, exporting, importing
 from faradisc.engine.tables import writes
 from faradisc.engine.throughput.survey import Walk
 from faradisc.engine.throughput.surveyor import Surveyor
-from faradisc.engine.vectors.resident import IndexVectors
+from faradisc.engine.vectors.memory import IndexVectors
 from faradisc.services.autoscaling.target import Target
 from faradisc.services.autoscaling.worker import Scaler
 from faradisc.storage.api import Batch

@@ -15,7 +15,7 @@ from faradisc.engine.kinesis.delivery import KinesisDelivery
 from faradisc.engine.streams.stream import StreamState
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.table import Table
-from faradisc.engine.transactions.conflicts import ConflictDial
+from faradisc.engine.transactions.conflicts import ConflictInjector
 from faradisc.engine.transactions.tokens import Tokens
 from faradisc.errors import TableNotFoundException
 from faradisc.limits import TTL_CHANGE_INTERVAL_S
@@ -131,7 +131,7 @@ class Backend:
     backups: Backups
     restores: Restores
     periods: Periods
-    conflicts: ConflictDial | None = None
+    conflicts: ConflictInjector | None = None
     """Makes conflicts for programs under test; None: there are none but real ones."""
     ttl_change_interval_s: float = TTL_CHANGE_INTERVAL_S
     breathe: Callable[[], Awaitable[None]] = alone

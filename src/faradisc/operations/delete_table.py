@@ -43,7 +43,7 @@ async def _delete(backend: Backend, table: Table) -> Table:
     backup = await backend.backups.of_deleted(table)
     # Asked once more: a restore may be begun while this waits for its turn.
     check = partial(_check_not_restored_from, backend, table)
-    deleting = await backend.catalog.delete(table, check=check, heir=backend.backups.batch_of(backup))
+    deleting = await backend.catalog.delete(table, check=check, row_owner=backend.backups.batch_of(backup))
     backend.backups.put(backup)
     return deleting
 

@@ -33,7 +33,7 @@ async def import_table(backend: Backend, call: Call) -> dict[str, Any]:
     add_vector_indexes(definition, parameters)
     refuse_unsupported(parameters)
     check_running(backend, IMPORT, IMPORTS_RUNNING_MAX)
-    settings = {"deletion_protection": False, "table_class": None, "filler": "import"}
+    settings = {"deletion_protection": False, "table_class": None, "owner_job": "import"}
     name = parameters["TableName"]
     table = await backend.catalog.create(name, call.region, call.account, definition, settings)
     shown = {

@@ -189,13 +189,13 @@ async def _search(
 
     schema = index.schema
     assert isinstance(schema, VectorSchema)
-    assert index.resident is not None
+    assert index.vectors is not None
     hash_value = next((value for name, value in equalities if name == schema.hash_name), None)
     if any(name == schema.hash_name and value != hash_value for name, value in equalities):
         return []
     filters = [equality for equality in equalities if equality[0] != schema.hash_name]
     searched = Searched(
-        backend.store, backend.catalog.vectors, index.resident, schema, index.placement, backend.breathe
+        backend.store, backend.catalog.vectors, index.vectors, schema, index.placement, backend.breathe
     )
     found = await searched.search(Wanted(query, top_k, hash_value, filters))
     return [(each.entry, each.score, each.size_bytes) for each in found]

@@ -136,8 +136,8 @@ def _action(call: Call, bound: _Bound, table: Table) -> Action:
             step = UpdateStep(table, subject, bound.update)
             change = Change(table, subject, step, condition, too_large=UPDATE_TOO_LARGE, written=step.written)
             return Action(name, change, returns_item)
-        become = keep if kind == "ConditionCheck" else _deleted
-        return Action(name, Change(table, subject, become, condition), returns_item)
+        transform = keep if kind == "ConditionCheck" else _deleted
+        return Action(name, Change(table, subject, transform, condition), returns_item)
     except _Refused:
         raise
     except ValidationException as refusal:

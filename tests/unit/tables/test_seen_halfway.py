@@ -389,10 +389,10 @@ def test_a_restore_that_a_crash_overtakes_reads_no_history_that_began_later() ->
             for _ in range(20):
                 loop.step()
         catalog._changing.release()
-        while list(catalog.tended.recoverable()):
+        while list(catalog.background_index.recoverable()):
             loop.step()
         loop.start("put", ask(database, "PutItem", TableName="table", Item=item(p="a", n=2)))
-        while not catalog.being_filled("restore"):
+        while not catalog.owned_by("restore"):
             loop.step()
     world.disk.crash(lose=0.0)
 

@@ -21,7 +21,7 @@ class Scene:
         self.clock = ManualClock()
         self.open()
         definition = table_definition(schema("p:S"))
-        self.table = run(self.catalog.create(*PLACE, definition, {"filler": "import"}))
+        self.table = run(self.catalog.create(*PLACE, definition, {"owner_job": "import"}))
 
     def open(self) -> None:
         self.catalog = Catalog(self.store, self.clock, SeededEntropy(1), per_region=False, transition_ms=5)
@@ -44,14 +44,14 @@ def test_it_stays_creating(scene: Scene) -> None:
     assert shown.state.status == "CREATING"
     with pytest.raises(ResourceInUseException):
         check_not_in_use(shown)
-    assert [each.name for each in scene.catalog.being_filled("import")] == ["table"]
-    assert scene.catalog.being_filled("restore") == []
+    assert [each.name for each in scene.catalog.owned_by("import")] == ["table"]
+    assert scene.catalog.owned_by("restore") == []
 
 
 def test_it_is_active_once_filled(scene: Scene) -> None:
     run(scene.catalog.filled(scene.table))
     assert scene.catalog.for_data(*PLACE).state.status == "ACTIVE"
-    assert scene.catalog.being_filled("import") == []
+    assert scene.catalog.owned_by("import") == []
 
 
 def test_it_can_be_taken_away(scene: Scene) -> None:

@@ -17,7 +17,7 @@ import pytest
 pytest.importorskip("numpy")
 
 from faradisc.engine.vectors import numbers, searching
-from faradisc.engine.vectors.resident import CHANGED_ROWS_MAX, WHOLE, Residents
+from faradisc.engine.vectors.memory import CHANGED_ROWS_MAX, WHOLE, VectorMemory
 from faradisc.engine.vectors.schema import VectorSchema
 from faradisc.engine.vectors.searching import Searched, Wanted
 from faradisc.model.codec import record
@@ -39,7 +39,7 @@ class World:
 
     def __init__(self, *, by_hash: bool = False, memory_bytes_max: int = 1 << 30) -> None:
         self.store = MemoryStore()
-        self.residents = Residents(memory_bytes_max)
+        self.memory = VectorMemory(memory_bytes_max)
         hash_name = "h" if by_hash else None
         key = HASH if by_hash else KEY
         self.schema = VectorSchema(
@@ -60,11 +60,11 @@ class World:
             batch.puts.append((row_key, record.encode(entry, item_size(entry))))
         run(self.store.commit([batch]))
         if tell:
-            self.residents.of(RESOURCE).written(row_key)
+            self.memory.of(RESOURCE).written(row_key)
 
     def searched(self, store: Any = None, breathe: Callable[[], Awaitable[None]] = alone) -> Searched:
-        resident = self.residents.of(RESOURCE)
-        return Searched(store or self.store, self.residents, resident, self.schema, self.placement, breathe)
+        vectors = self.memory.of(RESOURCE)
+        return Searched(store or self.store, self.memory, vectors, self.schema, self.placement, breathe)
 
     def wanted(self, h: str = "x", top_k: int = 100) -> Wanted:
         value = {"S": h} if self.schema.hash_name is not None else None
@@ -99,7 +99,7 @@ def test_nothing_is_kept_for_what_nobody_searches() -> None:
     for n in range(20):
         world.write(str(n), (n, 0), h=str(n % 2))
     world.found("0")
-    slots = world.residents.of(RESOURCE).slots
+    slots = world.memory.of(RESOURCE).slots
     assert len(slots) == 1
     world.write("21", (0, 0), h="1")
     assert [len(slot.changed) for slot in slots.values()] == [0]
@@ -110,9 +110,9 @@ def test_a_block_of_which_too_much_has_changed_is_dropped_and_loaded_anew(world:
     assert world.found() == ["a"]
     for n in range(CHANGED_ROWS_MAX + 1):
         world.write(f"b{n:04}", (6 + n, 0))
-    assert world.residents.of(RESOURCE).slots == {}
+    assert world.memory.of(RESOURCE).slots == {}
     assert world.found(top_k=3) == ["a", "b0000", "b0001"]
-    assert WHOLE in world.residents.of(RESOURCE).slots
+    assert WHOLE in world.memory.of(RESOURCE).slots
 
 
 def test_the_block_searched_longest_ago_makes_room() -> None:
@@ -121,8 +121,8 @@ def test_the_block_searched_longest_ago_makes_room() -> None:
         world.write(str(n), (n, 0), h=str(n % 4))
     for h in "0123012":
         assert world.found(h, top_k=2) == [h, str(int(h) + 4)]
-        assert world.residents.memory_bytes <= 8000
-    assert 1 <= len(world.residents.of(RESOURCE).slots) < 4
+        assert world.memory.memory_bytes <= 8000
+    assert 1 <= len(world.memory.of(RESOURCE).slots) < 4
 
 
 def test_what_is_larger_than_the_memory_is_searched_in_pieces() -> None:
@@ -132,16 +132,16 @@ def test_what_is_larger_than_the_memory_is_searched_in_pieces() -> None:
         world.write(str(n), (n, 0), tell=False)
     for _ in range(2):
         assert world.found(top_k=3) == ["0", "1", "2"]
-        assert world.residents.of(RESOURCE).slots == {}
-        assert world.residents.memory_bytes == 0
+        assert world.memory.of(RESOURCE).slots == {}
+        assert world.memory.memory_bytes == 0
 
 
 def test_a_forgotten_index_takes_no_memory(world: World) -> None:
     world.write("a", (1, 1))
     assert world.found() == ["a"]
-    assert world.residents.memory_bytes > 0
-    world.residents.forget(RESOURCE)
-    assert world.residents.memory_bytes == 0
+    assert world.memory.memory_bytes > 0
+    world.memory.forget(RESOURCE)
+    assert world.memory.memory_bytes == 0
 
 
 class Slow:

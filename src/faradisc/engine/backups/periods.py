@@ -41,7 +41,7 @@ class Periods:
         now_ns = self._catalog.moments.now_ns()
         today = now_ns // DAY_NS
         changes = 0
-        for _, history in self._catalog.tended.recoverable():
+        for _, history in self._catalog.background_index.recoverable():
             for slot in range(history.slots):
                 changes += (await self._store.usage(history.part(slot, today)))[0]
         self._catalog.moments.seal(now_ns + changes)
@@ -140,7 +140,7 @@ class Periods:
 
     async def step(self) -> bool:
         """Clear one day of one table's history that lies before its period. False when there is none."""
-        for table, history in self._catalog.tended.recoverable():
+        for table, history in self._catalog.background_index.recoverable():
             keep_ns = history.earliest_ns(self._catalog.moments.now_ns())
             needed = [oldest_needed_ns(table) for oldest_needed_ns in self._readers]
             keep_day = min([keep_ns, *(at_ns for at_ns in needed if at_ns is not None)]) // DAY_NS

@@ -218,7 +218,7 @@ class Backups:
     def being_restored(self, backup: Backup) -> bool:
         return any(
             table.state.restored is not None and table.state.restored.get("backup") == backup.id
-            for table in self._catalog.being_filled("restore")
+            for table in self._catalog.owned_by("restore")
         )
 
     async def _forget(self, backup: Backup) -> None:

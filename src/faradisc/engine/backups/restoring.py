@@ -56,7 +56,7 @@ from faradisc.storage.api import Batch, Store
 
 log = logging.getLogger("faradisc.engine.backups")
 
-FILLER = "restore"
+OWNER_JOB = "restore"
 TRIES = 3
 """Steps of one restore that may end in an error nobody foresaw; with the last of them the table goes."""
 
@@ -145,11 +145,11 @@ class Restores:
             )
 
     async def _begin(self, target: Target, definition: TableDefinition, restored: dict[str, Any]) -> Table:
-        if len(self._catalog.being_filled(FILLER)) >= RESTORES_AT_ONCE_MAX:
+        if len(self._catalog.owned_by(OWNER_JOB)) >= RESTORES_AT_ONCE_MAX:
             raise LimitExceededException(
                 f"Subscriber limit exceeded: Only {RESTORES_AT_ONCE_MAX} restores can run at a time"
             )
-        settings = {"filler": FILLER, "restored": restored}
+        settings = {"owner_job": OWNER_JOB, "restored": restored}
         try:
             return await self._catalog.create(*target, definition, settings)
         except ResourceInUseException:  # somebody was faster
@@ -164,7 +164,7 @@ class Restores:
         place = [table.state.namespace, table.name]
         moments = [
             each.state.restored["at_ns"]
-            for each in self._catalog.being_filled(FILLER)
+            for each in self._catalog.owned_by(OWNER_JOB)
             if each.state.restored is not None and each.state.restored.get("source") == place
         ]
         return min(moments, default=None)
@@ -173,7 +173,7 @@ class Restores:
 
     async def step(self) -> bool:
         """Verify a piece of a backup, or write one block or page of a table. False when there is none."""
-        for table in self._catalog.being_filled(FILLER):
+        for table in self._catalog.owned_by(OWNER_JOB):
             if table.version:
                 await self._try_to_fill(table)
                 return True
@@ -198,10 +198,10 @@ class Restores:
             self._verifying = None
             if failures < TRIES:
                 self._failures[resource] = failures
-            elif table in self._catalog.being_filled(FILLER):
+            elif table in self._catalog.owned_by(OWNER_JOB):
                 await self._drop(table, f"an internal error: {type(error).__name__}: {error}")
         else:
-            if table not in self._catalog.being_filled(FILLER):
+            if table not in self._catalog.owned_by(OWNER_JOB):
                 self._failures.pop(table.state.resource, None)
 
     async def _fill(self, table: Table) -> None:
@@ -215,7 +215,7 @@ class Restores:
         except (Damaged, ShelfFailed) as error:
             await self._drop(table, str(error))
             return
-        if table not in self._catalog.being_filled(FILLER):
+        if table not in self._catalog.owned_by(OWNER_JOB):
             return  # dropped, or changed, while its records were read: the next step sees
         if following is not None:
             moved = Batch(

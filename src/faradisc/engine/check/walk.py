@@ -107,8 +107,8 @@ class Check:
         where = name_of(table)
         if table.state.status == "DELETING":
             return
-        if table.state.filler is not None:
-            report.notes.append(f"{where} is being filled ({table.state.filler}); it was not looked at")
+        if table.state.owner_job is not None:
+            report.notes.append(f"{where} is being filled ({table.state.owner_job}); it was not looked at")
             return
         derived = derived_of(table, self._clock.now_ns())
         sums = Sums()

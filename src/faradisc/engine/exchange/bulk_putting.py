@@ -284,7 +284,7 @@ class _Run:
             self.units += outcome.write_units
             for entry in outcome.entries:
                 schema = entry.index.schema
-                if entry.index.resident is not None:
+                if entry.index.vectors is not None:
                     vectors = of["VectorIndexes"].setdefault(schema.name, {"BulkPutVectorBytes": 0})
                     vectors["BulkPutVectorBytes"] += entry.write_units
                     continue

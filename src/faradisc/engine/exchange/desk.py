@@ -96,7 +96,7 @@ class Exchange:
         await self.ledger.load()
         if self.places is not None:
             done = any(task.progress.get("done") for task in self.ledger.running(IMPORT))
-            if done or self._catalog.being_filled("import"):
+            if done or self._catalog.owned_by("import"):
                 await self._importer(self.places).recover()
 
     async def step(self) -> bool:

@@ -35,7 +35,7 @@ from faradisc.storage.api import Store
 
 log = logging.getLogger("faradisc.engine.exchange")
 
-FILLER = "import"
+OWNER_JOB = "import"
 HARD_EVERY = 4
 """Steps of a process after which what it has loaded is made durable for the first time; then after so many
 times as many, and so on: an import gets on however often a crash comes, and a long one is held up by few of
@@ -184,7 +184,7 @@ class Importing:
         """Before anyone asks: take away tables whose import was never begun, and end imports whose tables are
         complete; a crash came between two commits."""
         begun = {task.shown["TableId"] for task in self._ledger.running(IMPORT)}
-        for table in self._catalog.being_filled(FILLER):
+        for table in self._catalog.owned_by(OWNER_JOB):
             if table.state.table_id not in begun:
                 await self._catalog.delete(table, while_in_use=True)
         for task in [each for each in self._ledger.running(IMPORT) if each.progress.get("done")]:
@@ -256,7 +256,7 @@ class Importing:
         log.warning("import %s has failed: %s: %s", task.arn, code, message)
 
     def _table_of(self, task: Task) -> Table | None:
-        for table in self._catalog.being_filled(FILLER):
+        for table in self._catalog.owned_by(OWNER_JOB):
             if table.state.table_id == task.shown["TableId"]:
                 return table
         return None

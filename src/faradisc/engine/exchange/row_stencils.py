@@ -470,4 +470,4 @@ def _is_utf8(text: bytes) -> bool:
 
 def shortcut_into(table: Table) -> RowShortcut | None:
     """None for a table that has none: what a vector index takes of an item is not a matter of texts."""
-    return RowShortcut(table) if all(index.resident is None for index in table.indexes) else None
+    return RowShortcut(table) if all(index.vectors is None for index in table.indexes) else None

@@ -102,7 +102,7 @@ class KinesisDelivery:
             self._sender.close()
 
     def _destinations(self) -> Iterator[tuple[Table, dict[str, Any]]]:
-        for table in self._catalog.tended.captured():
+        for table in self._catalog.background_index.captured():
             for destination in table.state.kinesis:
                 if destination["resource"] is not None:
                     yield table, destination

@@ -68,7 +68,7 @@ async def backfill_step(store: Store, catalog: Catalog) -> bool:
         checks=[(cursor_key, row[0] if row is not None else 0)],
         puts=[(cursor_key, moved.stored())],
     )
-    entries = added if index.resident is None and table.meter.enforced else []
+    entries = added if index.vectors is None and table.meter.enforced else []
     grow_index(table, index, entries, undone=False)
     try:
         committed = await store.commit(list(batches.values()))
@@ -81,7 +81,7 @@ async def backfill_step(store: Store, catalog: Catalog) -> bool:
         return True
     if moved.seen // LOG_EVERY_ROWS > cursor.seen // LOG_EVERY_ROWS:
         log.info("index %s of table %s: %d items seen", index.name, table.name, moved.seen)
-    if index.resident is None:
+    if index.vectors is None:
         _publish(table, index, added, await _percent(store, table, moved))
     return True
 

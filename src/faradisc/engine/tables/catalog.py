@@ -25,6 +25,7 @@ from faradisc.engine.streams.capture import capture_of
 from faradisc.engine.streams.reading import not_found, parse_arn
 from faradisc.engine.streams.registry import StreamedTable, Streams
 from faradisc.engine.streams.stream import Stream, StreamState
+from faradisc.engine.tables.background_index import BackgroundIndex
 from faradisc.engine.tables.clearing import clear_parts
 from faradisc.engine.tables.definition import TableDefinition, stored_index
 from faradisc.engine.tables.expiry import expiry_of
@@ -39,10 +40,9 @@ from faradisc.engine.tables.table import (
     check_not_in_use,
     used_definitions,
 )
-from faradisc.engine.tables.tended import Tended
 from faradisc.engine.throughput.meter import Meter
 from faradisc.engine.throughput.settings import ThroughputSettings
-from faradisc.engine.vectors.resident import Residents
+from faradisc.engine.vectors.memory import VectorMemory
 from faradisc.errors import (
     LimitExceededException,
     ResourceInUseException,
@@ -87,13 +87,13 @@ class Catalog:
         self.streams = Streams(
             store, clock, entropy, transition_ns=self._transition_ns, shard_lifetime_s=shard_lifetime_s
         )
-        self.vectors = Residents()
+        self.vectors = VectorMemory()
         self.meter = Meter(store, clock, entropy, throughput)
         self.moments = Moments(clock)
         self._tables: dict[NsName, Table] = {}
         self._gone: dict[NsName, int] = {}
         """Tables whose deletion has ended but whose row is still there, with the row's version."""
-        self.tended = Tended(self._tables.get)
+        self.background_index = BackgroundIndex(self._tables.get)
         self._last_resource = 0
         self._last_resource_version = 0
         self._changing = asyncio.Lock()
@@ -191,7 +191,7 @@ class Catalog:
         ended, whatever the time: it has no version yet that the next change could be checked against.
         """
         state = table.state
-        if table.version == 0 or (state.filler is not None and state.status == "CREATING"):
+        if table.version == 0 or (state.owner_job is not None and state.status == "CREATING"):
             return table
         now = self._clock.now_ns()
         # One that waits for partitions is not short until they are there.
@@ -254,11 +254,11 @@ class Catalog:
         if state.stream is not None:
             table.stream = self.streams.recorder(state.stream["resource"])
         for index in table.vector_indexes:
-            index.resident = self.vectors.of(index.placement.resource)
+            index.vectors = self.vectors.of(index.placement.resource)
         table.capture = capture_of(state.kinesis, state.slots, self._clock)
         table.history = history_of(state.pitr, state.slots, self.moments)
         table.expiry = expiry_of(state.ttl, state.slots, self._clock)
-        self.tended.note((state.namespace, state.name), table)
+        self.background_index.note((state.namespace, state.name), table)
         return table
 
     def stream(self, arn: str) -> Stream:
@@ -431,9 +431,9 @@ class Catalog:
                 state, current.version, last_resource=last_resource, stream=changed, also=also
             )
 
-    def being_filled(self, filler: str) -> list[Table]:
-        """The tables that wait for `filler` to say that they are complete."""
-        return [table for table in self._tables.values() if table.state.filler == filler]
+    def owned_by(self, owner_job: str) -> list[Table]:
+        """The tables that wait for `owner_job` to say that they are complete."""
+        return [table for table in self._tables.values() if table.state.owner_job == owner_job]
 
     async def filled(self, table: Table, also: Batch | None = None) -> None:
         """A table that something filled is complete, and ACTIVE; committed together with `also`.
@@ -442,7 +442,7 @@ class Catalog:
         """
 
         def complete(state: TableState) -> bool:
-            state.filler = None
+            state.owner_job = None
             return False
 
         # Before anyone writes to it, and before a crash that would forget it. So who waits for this and then
@@ -456,12 +456,12 @@ class Catalog:
         *,
         while_in_use: bool = False,
         check: Callable[[], None] | None = None,
-        heir: Batch | None = None,
+        row_owner: Batch | None = None,
     ) -> Table:
         """Begin to delete a table: it is DELETING, and its rows are gone at once.
 
         check: raises to refuse, when it is this change's turn.
-        heir: committed with it; takes over the table's own rows, which then stay.
+        row_owner: committed with it; takes over the table's own rows, which then stay.
         Raises: ResourceInUseException while the table is not ACTIVE, unless `while_in_use`.
         """
         async with self._changing:
@@ -471,12 +471,12 @@ class Catalog:
             if check is not None:
                 check()
             state = TableState.from_json(current.state.to_json())
-            state.filler = None
-            state.kept_rows = heir is not None
+            state.owner_job = None
+            state.retained_rows = row_owner is not None
             state.status = "DELETING"
             state.status_until_ns = self._clock.now_ns() + self._transition_ns
             state.stream = None
-            deleting = await self._commit_with_stream(current, state, None, self._last_resource, heir)
+            deleting = await self._commit_with_stream(current, state, None, self._last_resource, row_owner)
             await self._clear(deleting)
             return deleting
 
@@ -492,11 +492,13 @@ class Catalog:
             tables, self._gone = list(self._tables.values()), {}
             self._tables.clear()
             for table in tables:
-                state = replace(table.state, status="DELETING", status_until_ns=0, filler=None, stream=None)
+                state = replace(
+                    table.state, status="DELETING", status_until_ns=0, owner_job=None, stream=None
+                )
                 table.successor = Table(state, 0)
                 place = (state.namespace, state.name)
                 doomed.puts.append((row_key(place), orjson.dumps(state.to_json())))
-            self.tended.clear()
+            self.background_index.clear()
             self.meter.drop_all()
             ended_streams, gone_streams, stream_parts = self.streams.drop_all()
             if not gone.deletes and not gone_streams.deletes:
@@ -572,7 +574,7 @@ class Catalog:
     def _take_back(self, place: NsName, before: Table | None) -> None:
         """A commit did nothing, or failed: the table is what it was before, as far as anyone is told."""
         taken = self._tables.pop(place)
-        self.tended.forget_expiry(place)
+        self.background_index.forget_expiry(place)
         if before is None or before.state.table_id != taken.state.table_id:
             self.meter.detach(taken.state.table_id)
         if before is not None:

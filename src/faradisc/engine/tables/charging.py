@@ -107,7 +107,7 @@ def failed_half_units(change: Change, old: Image) -> int:
     if rule != "existing":
         # What an update would have made may be impossible; the answer is that the condition was false.
         with suppress(ValidationException):
-            new = change.become(old)
+            new = change.transform(old)
             new_bytes = item_size(new) if new is not None else 0
     return 2 * units.failed_condition_units(old.size_bytes if old.exists else None, new_bytes, rule)
 
@@ -238,7 +238,7 @@ def _count_write(outcome: Outcome, *, transaction: bool = False) -> None:
     for entry in outcome.entries:
         if not entry.index.schema.is_global:
             half_units += entry.write_units * 2
-        elif entry.index.resident is None:
+        elif entry.index.vectors is None:
             counts = meter.indexes[entry.index.name].writes.counts
             for cost in _entry_costs(entry):
                 counts[cost] += 1
@@ -255,7 +255,7 @@ def grow_partitions(outcome: Outcome, *, undone: bool = False) -> None:
         after = outcome.new_size if outcome.new_record is not None else None
         _grow(meter, None, (change.part, change.row_key), before, after, undone=undone)
     for entry in outcome.entries:
-        if entry.index.resident is not None:
+        if entry.index.vectors is not None:
             continue
         before = entry.old_bytes - STORAGE_OVERHEAD_BYTES if entry.old_bytes else None
         after = None if entry.put is None else entry.new_bytes - STORAGE_OVERHEAD_BYTES

@@ -67,7 +67,9 @@ async def describe_table(store: ReadOnlyStore, table: Table, now_ns: int) -> dic
     if state.table_class is not None:
         described["TableClassSummary"] = {"TableClass": state.table_class}
     if state.restored is not None:
-        described["RestoreSummary"] = _restore_summary(state.restored, in_progress=state.filler is not None)
+        described["RestoreSummary"] = _restore_summary(
+            state.restored, in_progress=state.owner_job is not None
+        )
     described["DeletionProtectionEnabled"] = state.deletion_protection
     maximum = describe_maximum(state.on_demand_maximum)
     if maximum is not None:

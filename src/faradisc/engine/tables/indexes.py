@@ -66,7 +66,7 @@ def entry_change(index: Index, old: Item | None, new: Item | None) -> EntryChang
     new_key = placement.row_key(new_entry) if new_entry is not None else None
     old_size = item_size(old_entry) if old_entry is not None else None
     new_size = item_size(new_entry) if new_entry is not None else None
-    cost = units.index_write_units if index.resident is None else units.vector_write_bytes
+    cost = units.index_write_units if index.vectors is None else units.vector_write_bytes
     change = EntryChange(
         index,
         cost(old_size, new_size, key_changed=old_key != new_key),

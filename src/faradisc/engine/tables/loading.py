@@ -103,11 +103,11 @@ async def load_rows(
 ) -> None:
     """Put rows into a table that is being filled, in one commit; of rows with one key the last one counts.
 
-    The commit is not durable: the filler flushes the store before anything relies on it.
-    also: committed with them; how far the filler has come. novelty: if there is one, it has seen every row of
+    The commit is not durable: the owner job flushes the store before anything relies on it.
+    also: committed with them; its progress. novelty: if there is one, it has seen every row of
     the table. On an embedded store nothing suspends.
     """
-    assert table.state.filler is not None and table.stream is None and table.collections is None
+    assert table.state.owner_job is not None and table.stream is None and table.collections is None
     page = _Page({also.part: also} if also is not None else {})
     for part, found in _by_part(table, {row[0]: row for row in rows}.values()):
         batch = page.of(part)
@@ -126,10 +126,10 @@ async def load_rows(
     finally:
         # Even when nobody waits for the commit any more, it may have been made.
         for index in table.indexes:
-            if index.resident is not None:
+            if index.vectors is not None:
                 for part in set(index.placement.parts) & page.batches.keys():
                     for row_key in (*(key for key, _ in page.of(part).puts), *page.of(part).deletes):
-                        index.resident.written(row_key)
+                        index.vectors.written(row_key)
 
 
 def _by_part(table: Table, rows: Iterable[LoadedRow]) -> Iterator[tuple[bytes, list[LoadedRow]]]:

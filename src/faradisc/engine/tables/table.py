@@ -16,7 +16,7 @@ from faradisc.engine.streams.records import Recorder
 from faradisc.engine.tables.expiry import Expiry
 from faradisc.engine.tables.history import History, history_parts
 from faradisc.engine.throughput.table import Provision, TableMeter
-from faradisc.engine.vectors.resident import IndexVectors
+from faradisc.engine.vectors.memory import IndexVectors
 from faradisc.engine.vectors.schema import VectorSchema
 from faradisc.errors import ResourceInUseException
 from faradisc.limits import ITEM_COLLECTION_BYTES_MAX
@@ -52,12 +52,17 @@ class Index:
     """None for a local index: it lives on the table's throughput."""
     status: str = "ACTIVE"
     """CREATING until its backfill is complete; DELETING while it is on its way out."""
-    resident: IndexVectors | None = None
+    vectors: IndexVectors | None = None
     """Of a vector index: what is in memory of it."""
 
     @property
     def name(self) -> str:
         return self.schema.name
+
+
+_STORED_NAMES = {"retained_rows": "kept_rows", "owner_job": "filler"}
+"""Names of fields in the catalog, where they differ: the stored format keeps its names."""
+_FIELD_NAMES = {stored: name for name, stored in _STORED_NAMES.items()}
 
 
 @dataclass(slots=True)
@@ -111,9 +116,9 @@ class TableState:
     restored: dict[str, Any] | None = None
     """What a table was made from, if from a backup or from another one's past:
     engine/backups/restoring.py."""
-    kept_rows: bool = False
+    retained_rows: bool = False
     """Of a table being deleted: its rows outlive it, until its system backup is made of them."""
-    filler: str | None = None
+    owner_job: str | None = None
     """What fills the table, an import for one: it is CREATING and nobody's until that says it is done."""
     on_demand_maximum: list[int | None] = field(default_factory=lambda: [None, None])
     """Configured maximum of read and write units per second while on demand; None: none."""
@@ -162,11 +167,11 @@ class TableState:
             self.pitr["resource"] = next(numbers)
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        return {_STORED_NAMES.get(name, name): value for name, value in asdict(self).items()}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> TableState:
-        state = cls(**stored)
+        state = cls(**{_FIELD_NAMES.get(name, name): value for name, value in stored.items()})
         state.throughput = Throughput(**stored["throughput"])
         state.definitions = [(name, kind) for name, kind in stored["definitions"]]
         state.key_schema = [(name, kind) for name, kind in stored["key_schema"]]
@@ -312,7 +317,7 @@ class Table:
         """Every part that goes with the table. A stream is not the table's: it outlives it."""
         indexes = self.local_indexes + self.global_indexes + self.vector_indexes
         placements = [index.placement for index in indexes]
-        if not self.state.kept_rows:
+        if not self.state.retained_rows:
             placements.append(self.placement)
         if self.collections is not None:
             placements.append(self.collections)

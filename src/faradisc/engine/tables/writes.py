@@ -31,7 +31,7 @@ from faradisc.engine.tables.charging import charge_failed, grow_partitions, try_
 from faradisc.engine.tables.expiry import Expiry
 from faradisc.engine.tables.indexes import EntryChange, entry_change
 from faradisc.engine.tables.table import Table
-from faradisc.engine.vectors.resident import IndexVectors
+from faradisc.engine.vectors.memory import IndexVectors
 from faradisc.errors import (
     ConditionalCheckFailedException,
     InternalServerError,
@@ -89,19 +89,19 @@ class Image:
 class Change:
     """One change of one item.
 
-    `become` gives the new item from the old image (None: the item is deleted) and may raise
+    `transform` gives the new item from the old image (None: the item is deleted) and may raise
     ValidationException. `measured` turns the new item's size into what the 400 KB limit
     is held against.
     """
 
     table: Table
     key: Item
-    become: Callable[[Image], Item | None]
+    transform: Callable[[Image], Item | None]
     condition: Matches | None = None
     too_large: str = PUT_TOO_LARGE
     measured: Callable[[int], int] | None = None
     written: frozenset[str] | None = None
-    """The attributes that `become` may change, so that only those are measured; None: any."""
+    """The attributes that `transform` may change, so that only those are measured; None: any."""
     size: int | None = None
     """Size of the new item in bytes, where it is known beforehand."""
     by_service: bool = False
@@ -118,7 +118,7 @@ class Change:
 
     @property
     def checks_only(self) -> bool:
-        return self.become is keep
+        return self.transform is keep
 
     def follow_table(self) -> None:
         """Write to the table as it is now, which is not always as it was when the request was read.
@@ -156,7 +156,7 @@ class Outcome:
         consumed.table += self.write_units * (4 if transaction else 2)
         for entry in self.entries:
             schema = entry.index.schema
-            if entry.index.resident is not None:
+            if entry.index.vectors is not None:
                 consumed.add_vector_index(schema.name, entry.write_units)
                 continue
             consumed.add_index(schema.name, entry.write_units * 2, is_global=schema.is_global)
@@ -198,7 +198,7 @@ def evaluate(change: Change, old: Image) -> Outcome:
     if change.condition is not None and not change.condition.matches(old.item or {}):
         raise ConditionFailed(change, old)
     outcome = Outcome(change, old)
-    new = change.become(old)
+    new = change.transform(old)
     if new is not None:
         size = change.size
         if size is None:
@@ -345,13 +345,13 @@ async def read_images(store: Store, changes: Sequence[Change]) -> list[Image]:
 class _Batches:
     """One batch per part, made when first needed."""
 
-    __slots__ = ("by_part", "expiring", "resident")
+    __slots__ = ("by_part", "expiring", "vectors")
 
     def __init__(self) -> None:
         self.by_part: dict[bytes, Batch] = {}
         self.expiring: list[tuple[Expiry, bytes]] = []
         """The expiry indexes that get a row, and its key."""
-        self.resident: list[tuple[IndexVectors, bytes]] = []
+        self.vectors: list[tuple[IndexVectors, bytes]] = []
         """What is in memory of vector indexes, and the row keys of their entries that change."""
 
     def of(self, part: bytes) -> Batch:
@@ -396,7 +396,7 @@ async def commit_outcomes(
             grow_partitions(outcome)  # in one go with the commit: a measuring sees both or none
     # Before, for searches while the commit is seen and its sync is waited for; and after, for a store whose
     # commits are seen later, even when nobody waits any more: it may have been made.
-    if batches.resident:
+    if batches.vectors:
         _name_vectors(batches)
     try:
         committed = await store.commit(list(batches.by_part.values()))
@@ -406,7 +406,7 @@ async def commit_outcomes(
             outcome.change.table.meter.measure_again()
         raise
     finally:
-        if batches.resident:
+        if batches.vectors:
             _name_vectors(batches)
         for expiry, key in batches.expiring:
             expiry.added(key)
@@ -419,8 +419,8 @@ async def commit_outcomes(
 
 def _name_vectors(batches: _Batches) -> None:
     """Tell the vectors in memory which rows are out of date."""
-    for resident, row_key in batches.resident:
-        resident.written(row_key)
+    for vectors, row_key in batches.vectors:
+        vectors.written(row_key)
 
 
 def _add_item(batches: _Batches, outcome: Outcome, *, check_all: bool) -> None:
@@ -470,9 +470,9 @@ async def _forget_missing_entry(store: Store, entry: EntryChange) -> None:
 
 
 def _add_entry(batches: _Batches, entry: EntryChange) -> None:
-    resident = entry.index.resident
-    if resident is not None:
-        batches.resident.extend((resident, place[1]) for place in (entry.delete, entry.put) if place)
+    vectors = entry.index.vectors
+    if vectors is not None:
+        batches.vectors.extend((vectors, place[1]) for place in (entry.delete, entry.put) if place)
     entry.add_to(batches.of)
 
 

@@ -21,7 +21,7 @@ def conflict_reason() -> dict[str, Any]:
     return {"Code": "TransactionConflict", "Message": TransactionConflictException.default_text}
 
 
-class ConflictDial:
+class ConflictInjector:
     """Decides which requests are refused. rate: from 0 (none) to 1 (all)."""
 
     def __init__(self, rate: float, seed: int) -> None:

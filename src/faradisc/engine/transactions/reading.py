@@ -12,7 +12,7 @@ from faradisc.capacity import units
 from faradisc.engine.tables.charging import ItemRead, charge_reads
 from faradisc.engine.tables.keys import Reaching, check_key, check_paths_into_keys, has_empty_key
 from faradisc.engine.tables.table import Table
-from faradisc.engine.transactions.conflicts import ConflictDial
+from faradisc.engine.transactions.conflicts import ConflictInjector
 from faradisc.engine.transactions.writing import (
     DUPLICATE_TARGET,
     NO_REASON,
@@ -31,7 +31,7 @@ from faradisc.storage.api import ReadOnlyStore
 async def read_items(
     store: ReadOnlyStore,
     targets: Sequence[tuple[Table, Item]],
-    conflicts: ConflictDial | None,
+    conflicts: ConflictInjector | None,
     projections: Sequence[Reaching | None],
     *,
     insightful: bool,

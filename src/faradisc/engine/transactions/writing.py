@@ -26,7 +26,7 @@ from faradisc.engine.tables.writes import (
     evaluate,
     read_images,
 )
-from faradisc.engine.transactions.conflicts import ConflictDial, conflict_reason
+from faradisc.engine.transactions.conflicts import ConflictInjector, conflict_reason
 from faradisc.errors import (
     ApiError,
     ConditionalCheckFailedException,
@@ -83,7 +83,7 @@ async def apply_transaction(
     store: Store,
     actions: Sequence[Action],
     token_batch: Callable[[list[Outcome]], Awaitable[Batch]] | None,
-    conflicts: ConflictDial | None = None,
+    conflicts: ConflictInjector | None = None,
 ) -> list[Outcome]:
     """Make all actions durable in one commit, with the batch that remembers the token if there is one.
 

@@ -25,7 +25,7 @@ ROWS_PER_STEP = 200
 
 async def fill_step(store: Store, catalog: Catalog) -> bool:
     """Do one step for some table whose expiry index is not complete. False when there is none."""
-    for table, expiry in catalog.tended.expiring():
+    for table, expiry in catalog.background_index.expiring():
         if table.state.ttl is not None and not table.state.ttl["filled"]:
             await _fill(store, catalog, table, expiry)
             return True
@@ -41,7 +41,7 @@ async def _fill(store: Store, catalog: Catalog, table: Table, expiry: Expiry) ->
         return
     part = table.placement.parts[cursor.slot]
     rows = await store.range(part, cursor.after, None, limit=ROWS_PER_STEP)
-    if all(each is not expiry for _, each in catalog.tended.expiring()):
+    if all(each is not expiry for _, each in catalog.background_index.expiring()):
         return  # switched off meanwhile, or deleted
     keys = [key for key, _ in rows]
     items, batch = Batch(part), Batch(expiry.parts[cursor.slot])

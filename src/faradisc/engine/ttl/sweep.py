@@ -53,7 +53,7 @@ class Sweeper:
 
     async def _step(self, until_ns: int) -> int:
         until_s = until_ns // 1_000_000_000
-        for table, expiry in self._catalog.tended.expiring():
+        for table, expiry in self._catalog.background_index.expiring():
             if expiry.soonest_s <= until_s:
                 found = 0
                 async with self._working:
@@ -122,9 +122,9 @@ def _expire(table: Table, expiry: Expiry, key: bytes) -> Change:
     """The deletion of the item that a row of the index stands for, unless expiry was switched off since."""
     seconds, row_key = split_index_key(key)
 
-    def become(image: Image) -> Item | None:
+    def transform(image: Image) -> Item | None:
         item = image.item
         is_due = table.newest.expiry is expiry and expires_s(item, expiry.attribute) == seconds
         return None if is_due else item
 
-    return Change(table, key_of_row(row_key, table.key), become, by_service=True)
+    return Change(table, key_of_row(row_key, table.key), transform, by_service=True)

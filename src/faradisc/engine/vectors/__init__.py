@@ -2,7 +2,7 @@
 
     numbers.py      attribute values to 32-bit floats and back
     schema.py       what an index takes of an item, and what it refuses
-    resident.py     which matrices are in memory, and which of their rows are out of date
+    memory.py       which matrices are in memory, and which of their rows are out of date
     block.py        one matrix: the vectors of one index and HASH value (needs NumPy)
     searching.py    the search itself (needs NumPy)
 

@@ -76,7 +76,7 @@ def _text(value: AttributeValue) -> bytes:
 
 
 class Block:
-    """The vectors in memory. Not safe to be changed and read at once (resident.py: Slot.lock)."""
+    """The vectors in memory. Not safe to be changed and read at once (memory.py: Slot.lock)."""
 
     __slots__ = ("_columns", "_keys", "_largest", "_matrix", "_places", "_schema")
 

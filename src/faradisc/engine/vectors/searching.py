@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from faradisc.engine.vectors import numbers
 from faradisc.engine.vectors.block import Block, Ranked
-from faradisc.engine.vectors.resident import WHOLE, IndexVectors, Residents, Slot
+from faradisc.engine.vectors.memory import WHOLE, IndexVectors, Slot, VectorMemory
 from faradisc.engine.vectors.schema import Distance, VectorSchema
 from faradisc.model.codec import record
 from faradisc.model.codec.keyspace import HASH_BYTES, Placement
@@ -55,8 +55,8 @@ class Searched:
     """One index, where it lies, and what is in memory of it."""
 
     store: ReadOnlyStore
-    residents: Residents
-    resident: IndexVectors
+    memory: VectorMemory
+    vectors: IndexVectors
     schema: VectorSchema
     placement: Placement
     breathe: Callable[[], Awaitable[None]]
@@ -68,9 +68,9 @@ class Searched:
         if wanted.hash_value is not None:
             prefix = self.placement.collection((wanted.hash_value,))
             place = prefix[:HASH_BYTES]
-        slot = self.resident.slots.get(place)
+        slot = self.vectors.slots.get(place)
         if slot is None:
-            slot = self.resident.slots[place] = Slot()
+            slot = self.vectors.slots[place] = Slot()
         async with slot.lock:
             if slot.block is None:
                 ranked = await self._load(wanted, slot, place, prefix)
@@ -78,7 +78,7 @@ class Searched:
                 await self._renew(slot)
                 ranked = _nearest(slot.block, wanted)
             if slot.block is not None:
-                self.residents.searched(self.placement.resource, place, slot.block.memory_bytes)
+                self.memory.searched(self.placement.resource, place, slot.block.memory_bytes)
         found = await self._scored(wanted, ranked)
         descending = self.schema.distance == "DOT_PRODUCT"
         found.sort(key=lambda each: (-each.score if descending else each.score, each.row_key))
@@ -92,15 +92,15 @@ class Searched:
             async for rows in self._rows(prefix):
                 block.put(rows)
                 await self.breathe()
-                if block.memory_bytes > self.residents.memory_bytes_max:
+                if block.memory_bytes > self.memory.memory_bytes_max:
                     best = _best(block, wanted, best + _nearest(block, wanted))
                     block, fits = Block(self.schema), False
             if fits:
                 slot.block = block
                 await self._renew(slot)
         finally:
-            if slot.block is None and self.resident.slots.get(place) is slot:
-                del self.resident.slots[place]
+            if slot.block is None and self.vectors.slots.get(place) is slot:
+                del self.vectors.slots[place]
         return _best(block, wanted, best + _nearest(block, wanted))
 
     async def _rows(self, prefix: bytes | None) -> AsyncIterator[list[tuple[bytes, bytes]]]:

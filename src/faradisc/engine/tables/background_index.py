@@ -14,7 +14,7 @@ from faradisc.engine.tables.names import NsName
 from faradisc.engine.tables.table import Table
 
 
-class Tended:
+class BackgroundIndex:
     """Belongs to one catalog."""
 
     def __init__(self, table_at: Callable[[NsName], Table | None]) -> None:

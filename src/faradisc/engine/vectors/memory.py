@@ -68,7 +68,7 @@ class IndexVectors:
                 del self.slots[place]
 
 
-class Residents:
+class VectorMemory:
     """All blocks of a database, and the memory they may take."""
 
     def __init__(self, memory_bytes_max: int = MEMORY_BYTES_MAX) -> None:
