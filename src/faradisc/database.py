@@ -7,8 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from faradisc.capacity.account import Account
 from faradisc.capacity.metrics import RECENT_MAX
+from faradisc.capacity.resource_registry import ResourceRegistry
 from faradisc.capacity.throttle import Throttled
 from faradisc.clock import Clock, Entropy, SystemClock, SystemEntropy, quick_reading
 from faradisc.engine.backups.periods import Periods
@@ -86,13 +86,13 @@ class Database:
         store, catalog = backend.store, backend.catalog
         self._read_clock = quick_reading(backend.clock)
         self._moment = catalog.meter.moment
-        self._observer = Observer(catalog.account_of)
+        self._observer = Observer(catalog.registry_of)
         self.neighbours = Neighbours(
             store,
             catalog,
             clock=backend.clock,
             entropy=backend.entropy,
-            metrics_of=lambda place: catalog.meter.account(place).metrics,
+            metrics_of=lambda place: catalog.meter.registry(place).metrics,
             execute=self.execute,
         )
         self._sweeper = Sweeper(store, catalog, backend.clock, delay_s=settings.ttl_delay_s)
@@ -194,9 +194,9 @@ class Database:
         """Delete every item that has expired by the clock, whatever `ttl_delay_s` says; their number."""
         return await self._sweeper.expire_now()
 
-    def accounts(self) -> list[tuple[str, Account]]:
+    def accounts(self) -> list[tuple[str, ResourceRegistry]]:
         """Throughput and metrics by namespace of the catalog."""
-        return self._backend.catalog.meter.accounts()
+        return self._backend.catalog.meter.registries()
 
     async def record(self, recorder: Recorder | None) -> None:
         """Tell a recorder of every charge; None: nobody any more."""

@@ -9,12 +9,12 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faradisc.capacity.account import Account
 from faradisc.capacity.admission import Charge, admit, settle
 from faradisc.capacity.config import MINUTE_NS, SECOND_NS, UNIT, CapacityConfig, profile
 from faradisc.capacity.inspect import describe
 from faradisc.capacity.metrics import dimensions
 from faradisc.capacity.resource import Resource
+from faradisc.capacity.resource_registry import ResourceRegistry
 from faradisc.capacity.topology import EvenSurvey
 from unit.capacity.worlds import INDEX, START, TABLE, place, table
 
@@ -226,9 +226,9 @@ def test_i5_equal_times_give_equal_decisions(load: list[tuple[int, int, int]], d
 def test_i6_index_units_stay_with_the_index(load: list[tuple[int, int, int]], indexed: list[bool]) -> None:
     """I6: what a global index is charged never shows in its table's consumption. (A local index has no
     lane of its own: its units are charged to the table's.)"""
-    account = Account(profile("off"), START)
-    base = account.add("T", None, TABLE, START, write_units=10)
-    index = account.add("T", "g1", INDEX, START, write_units=10)
+    registry = ResourceRegistry(profile("off"), START)
+    base = registry.add("T", None, TABLE, START, write_units=10)
+    index = registry.add("T", "g1", INDEX, START, write_units=10)
     of_table = of_index = 0
     for (_, _, cost), touched in zip(load, indexed, strict=False):
         base.writes.tally[cost * 2] += 1
@@ -236,11 +236,11 @@ def test_i6_index_units_stay_with_the_index(load: list[tuple[int, int, int]], in
         if touched:
             index.writes.tally[2] += 1
             of_index += 1
-    account.advance(START + MINUTE_NS)
+    registry.advance(START + MINUTE_NS)
 
     def consumed(name: str | None) -> float:
         which = dimensions(TableName="T", GlobalSecondaryIndexName=name)
-        points = account.metrics.get("ConsumedWriteCapacityUnits", which, START, START + MINUTE_NS, 60)
+        points = registry.metrics.get("ConsumedWriteCapacityUnits", which, START, START + MINUTE_NS, 60)
         return points[0][1].sum
 
     assert (consumed(None), consumed("g1")) == (of_table, of_index)
@@ -279,15 +279,15 @@ def test_i7_more_capacity_never_throttles_more(
 @given(load=loads, cap=st.integers(1, 20), rate=st.integers(1, 20))
 def test_i8_causes_add_up_to_throttle_events(load: list[tuple[int, int, int]], cap: int, rate: int) -> None:
     """I8: the sum of the events by reason is WriteThrottleEvents, and is what was refused."""
-    account = Account(profile("pessimistic").with_partition_caps(cap, cap), START)
-    resource = account.add("T", None, TABLE, START, write_units=rate, partitions=3)
+    registry = ResourceRegistry(profile("pessimistic").with_partition_caps(cap, cap), START)
+    resource = registry.add("T", None, TABLE, START, write_units=rate, partitions=3)
     refused = len(load) - len(run(resource, load))
     end = START + 3600 * SECOND_NS
-    account.advance(end)
+    registry.advance(end)
     which = dimensions(TableName="T")
 
     def total(name: str) -> float:
-        points = account.metrics.get(name, which, START, end, 3600)
+        points = registry.metrics.get(name, which, START, end, 3600)
         return points[0][1].sum if points else 0
 
     causes = ("ProvisionedThroughput", "KeyRangeThroughput", "AccountLimit", "MaxOnDemandThroughput")

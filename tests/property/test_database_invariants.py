@@ -325,7 +325,7 @@ def test_i4_a_refused_request_changes_nothing(life: list[Step]) -> None:
 
 def consumed(it: Life) -> list[tuple[int, float]]:
     """Half units that are not published yet, and units that are, by lane."""
-    account = it.table.meter.account
+    account = it.table.meter.registry
     waiting = [
         usage.half_units for resource in account.resources.values() for usage in resource.unpublished(0)
     ]

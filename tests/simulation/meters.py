@@ -115,9 +115,9 @@ class MeterReader:
 
     def _resource(self) -> Resource | None:
         assert self._database is not None
-        for _, account in self._database.accounts():
-            if (THROTTLED, None) in account.resources:
-                return account.resources[THROTTLED, None]
+        for _, registry in self._database.accounts():
+            if (THROTTLED, None) in registry.resources:
+                return registry.resources[THROTTLED, None]
         return None
 
     def _stored(self) -> dict[str, Any] | None:
@@ -260,10 +260,10 @@ class MeterReader:
 
     def _metric(self, direction: str) -> float:
         assert self._database is not None
-        ((_, account),) = self._database.accounts()
+        ((_, registry),) = self._database.accounts()
         now_ns = self._clock.now_ns()
         which = dimensions(TableName=THROTTLED, GlobalSecondaryIndexName=None)
-        points = account.metrics.get(
+        points = registry.metrics.get(
             f"Consumed{direction}CapacityUnits", which, now_ns - 15 * _DAY_NS, now_ns, 60
         )
         return sum(point.sum for _, point in points)

@@ -83,8 +83,8 @@ class World:
         self.clock.advance(120)
         self.client.list_tables()
         which = tuple(sorted(dimensions.items()))
-        ((_, account),) = self.database.accounts()
-        points = account.metrics.get(name, which, 0, self.clock.now_ns(), 86_400 * 365 * 100)
+        ((_, registry),) = self.database.accounts()
+        points = registry.metrics.get(name, which, 0, self.clock.now_ns(), 86_400 * 365 * 100)
         return (points[0][1].sum, points[0][1].count) if points else (0, 0)
 
 

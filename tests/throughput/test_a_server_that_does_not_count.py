@@ -95,16 +95,16 @@ def answers(process: InProcess, requests: list[tuple[str, dict[str, Any]]]) -> l
 
 def counted(process: InProcess) -> list[Any]:
     """All that a request leaves behind in the meters."""
-    ((_, account),) = process.local.accounts()
-    lanes = [lane for resource in account.resources.values() for lane in (resource.reads, resource.writes)]
+    ((_, registry),) = process.local.accounts()
+    lanes = [lane for resource in registry.resources.values() for lane in (resource.reads, resource.writes)]
     cells = [cell for lane in lanes for cell in lane.cells]
-    partitions = [part for resource in account.resources.values() for part in resource.partitions.partitions]
+    partitions = [part for resource in registry.resources.values() for part in resource.partitions.partitions]
     return [
         [dict(lane.tally) for lane in lanes],
         [lane.bucket.used for lane in lanes if lane.bucket is not None],
         [(cell.spent, cell.charged, cell.used) for cell in cells],
         [(part.bytes, part.items) for part in partitions],
-        {meter.operation: list(meter.recent) for meter in account.requests.meters()},
+        {meter.operation: list(meter.recent) for meter in registry.requests.meters()},
     ]
 
 
@@ -142,15 +142,15 @@ def test_no_code_of_metering_runs(
 
 def test_background_work_of_metering_rests_too(process: InProcess) -> None:
     step = process.local._open()._backend.catalog.meter.step
-    ((_, account),) = process.local.accounts()
-    due = account.due
+    ((_, registry),) = process.local.accounts()
+    due = registry.due
     process.clock.advance(60)  # type: ignore[attr-defined]
     bare.become("bare")
     assert run(step()) is False
-    assert account.due == due
+    assert registry.due == due
     bare.become("whole")
     run(step())
-    assert account.due > due
+    assert registry.due > due
 
 
 @pytest.fixture

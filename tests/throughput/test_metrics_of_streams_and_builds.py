@@ -17,10 +17,10 @@ World = Any
 
 def points(world: World, name: str, **dimensions: str) -> list[Statistic]:
     """The minutes of a series so far."""
-    ((_, account),) = world.database.accounts()
+    ((_, registry),) = world.database.accounts()
     which = tuple(sorted(dimensions.items()))
     return [
-        each for _, each in account.metrics.get(name, which, 0, world.clock.now_ns() + MINUTE_NS, 86_400_000)
+        each for _, each in registry.metrics.get(name, which, 0, world.clock.now_ns() + MINUTE_NS, 86_400_000)
     ]
 
 

@@ -12,7 +12,7 @@ from unittest.mock import patch
 
 import pytest
 
-from faradisc.capacity.account import Account
+from faradisc.capacity.resource_registry import ResourceRegistry
 from faradisc.engine.throughput.survey import Walk
 from faradisc.storage.immediate import run
 from throughput.conftest import World
@@ -133,7 +133,9 @@ def test_a_raise_and_full_partitions(worlds: Callable[..., World]) -> None:
 def test_a_long_time_without_anything_full_is_one_step(world: World) -> None:
     filled(world)
     at_once(world, HOUR_S)
-    with patch.object(Account, "advance", autospec=True, side_effect=Account.advance) as advanced:
+    with patch.object(
+        ResourceRegistry, "advance", autospec=True, side_effect=ResourceRegistry.advance
+    ) as advanced:
         at_once(world, 365 * 86_400)
     assert advanced.call_count == 1
 

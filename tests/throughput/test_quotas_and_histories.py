@@ -194,8 +194,8 @@ def test_a_year_passes_at_once(world: World, monkeypatch: pytest.MonkeyPatch) ->
     peak = {"read": 20_000, "write": 20_000}
     world.set("Events", previous_peak=peak)
     # A peak that waits to count, on a table that is provisioned when it would.
-    ((_, account),) = world.database.accounts()
-    growth = account.resources[("Events", None)].growth[1]
+    ((_, registry),) = world.database.accounts()
+    growth = registry.resources[("Events", None)].growth[1]
     growth.waiting.append((world.clock.now_ns(), growth.previous * 2))
     world.client.update_table(TableName="Events", BillingMode="PROVISIONED", **units(10, 10))
     world.clock.advance(1)
@@ -369,9 +369,9 @@ def test_deleted_tables_are_forgotten_though_nobody_looks(world: World) -> None:
     for n in range(3):
         world.client.delete_table(TableName=f"Old{n}")
     world.clock.advance(60)
-    ((_, account),) = world.database.accounts()  # background work is done, and no table is asked for
-    assert not account.resources
-    assert any(("TableName", "Old0") in which for _, which in account.metrics.series)
+    ((_, registry),) = world.database.accounts()  # background work is done, and no table is asked for
+    assert not registry.resources
+    assert any(("TableName", "Old0") in which for _, which in registry.metrics.series)
     world.clock.advance(26 * 3600)
     world.database.accounts()
-    assert not any(("TableName", "Old0") in which for _, which in account.metrics.series)
+    assert not any(("TableName", "Old0") in which for _, which in registry.metrics.series)

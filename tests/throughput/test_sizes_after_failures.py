@@ -26,8 +26,8 @@ MADE = {"fail_before_write": False, "fail_after_write": True, "fail_sync": True}
 
 def held(database: Database) -> tuple[int, int]:
     """What the table's partitions are said to hold: items and bytes."""
-    ((_, account),) = database.accounts()
-    parts = account.resources["table", None].partitions.partitions
+    ((_, registry),) = database.accounts()
+    parts = registry.resources["table", None].partitions.partitions
     return sum(part.items for part in parts), sum(part.bytes for part in parts)
 
 

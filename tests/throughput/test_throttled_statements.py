@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from faradisc.capacity.account import Account
 from faradisc.capacity.config import CapacityConfig
+from faradisc.capacity.resource_registry import ResourceRegistry
 from faradisc.engine.throughput.observing import Observer
 from faradisc.errors import ThrottlingException
 
@@ -21,17 +21,17 @@ WRITINGS = (
 )
 
 
-def throttled(operation: str, request: dict[str, Any], account: Account) -> None:
-    table = SimpleNamespace(name="T", meter=SimpleNamespace(account=account))
+def throttled(operation: str, request: dict[str, Any], registry: ResourceRegistry) -> None:
+    table = SimpleNamespace(name="T", meter=SimpleNamespace(registry=registry))
     call: Any = SimpleNamespace(operation=operation, request=request, tables=[table])
-    Observer(lambda region, number: account).refused(call, ThrottlingException("slower"))
+    Observer(lambda region, number: registry).refused(call, ThrottlingException("slower"))
 
 
 def test_every_way_to_write_a_select_is_one_series() -> None:
-    account = Account(CapacityConfig(), 0)
+    registry = ResourceRegistry(CapacityConfig(), 0)
     for statement in WRITINGS:
-        throttled("ExecuteStatement", {"Statement": statement}, account)
-    (meter,) = account.requests.meters()
+        throttled("ExecuteStatement", {"Statement": statement}, registry)
+    (meter,) = registry.requests.meters()
     assert (meter.extra, meter.throttled) == ((("Verb", "PartiQLSelect"),), len(WRITINGS))
 
 
@@ -40,8 +40,8 @@ def test_every_way_to_write_a_select_is_one_series() -> None:
     [("BatchExecuteStatement", "Statements"), ("ExecuteTransaction", "TransactStatements")],
 )
 def test_every_way_to_write_a_select_is_a_read(operation: str, member: str) -> None:
-    account = Account(CapacityConfig(), 0)
+    registry = ResourceRegistry(CapacityConfig(), 0)
     for statement in WRITINGS:
-        throttled(operation, {member: [{"Statement": statement}]}, account)
-    (meter,) = account.requests.meters()
+        throttled(operation, {member: [{"Statement": statement}]}, registry)
+    (meter,) = registry.requests.meters()
     assert meter.extra == (("OperationType", "Read"),)

@@ -9,7 +9,7 @@ Time is nanoseconds since the epoch, an argument everywhere; units are nano-unit
     partitions    the map of the key space; topology: counts and cuts; splitting: splits under way
     admission     lanes and charges: the hot path
     throttle      what a refused request is told
-    resource      a table or global index over time; account: all of them, and their metrics
+    resource      a table or global index over time; resource_registry: all of them, and their metrics
     heat, sketch  hot partitions, hot keys; heat_history: the last hour
     ondemand, controlplane, adaptive, autoscaling (alarms, schedules)
     metrics, metric_catalog, insights, events, inspect    what can be seen

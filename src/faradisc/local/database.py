@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from faradisc.capacity.account import Account
+from faradisc.capacity.resource_registry import ResourceRegistry
 from faradisc.clock import Clock, Entropy
 from faradisc.database import Database, Settings
 from faradisc.engine.backups.shelf import SHELF, DirectoryShelf
@@ -192,7 +192,7 @@ class LocalDatabase:
         with self._alone():
             run_whole(self._open().record, recorder)
 
-    def accounts(self) -> list[tuple[str, Account]]:
+    def accounts(self) -> list[tuple[str, ResourceRegistry]]:
         """Metrics and throughput of all tables, by namespace; one, ("", account), unless per_region."""
         with self._alone():
             return self._worked().accounts()

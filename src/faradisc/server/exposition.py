@@ -22,8 +22,8 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
-from faradisc.capacity.account import Account
 from faradisc.capacity.metrics import Dimensions
+from faradisc.capacity.resource_registry import ResourceRegistry
 from faradisc.server.load import Load
 
 CONTENT_TYPE: Final = b"text/plain; version=0.0.4; charset=utf-8"
@@ -45,7 +45,7 @@ _BOUNDS: Final = [1 << exponent for exponent in range(4, 25)]
 _LATENCY: Final = "SuccessfulRequestLatency"
 
 
-def exposition(accounts: Iterable[tuple[str, Account]], load: Load) -> bytes:
+def exposition(accounts: Iterable[tuple[str, ResourceRegistry]], load: Load) -> bytes:
     """Everything there is of a process, and of these accounts by namespace."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Process(load))
@@ -72,7 +72,7 @@ class _Process(Collector):
 
 
 class _Accounts(Collector):
-    def __init__(self, accounts: list[tuple[str, Account]]) -> None:
+    def __init__(self, accounts: list[tuple[str, ResourceRegistry]]) -> None:
         self._accounts = accounts
 
     def collect(self) -> Iterator[Metric]:
@@ -108,7 +108,7 @@ class _Accounts(Collector):
         return family
 
 
-def _latencies(account: Account) -> dict[tuple[str, str], tuple[int, Counter[int]]]:
+def _latencies(account: ResourceRegistry) -> dict[tuple[str, str], tuple[int, Counter[int]]]:
     """Microseconds in sum and their counts by table and operation, whatever further dimensions there are."""
     found: dict[tuple[str, str], tuple[int, Counter[int]]] = {}
     for meter in account.requests.meters():

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from faradisc.capacity.account import Account
 from faradisc.capacity.config import MINUTE_NS, profile
 from faradisc.capacity.metrics import RETENTION_MINUTES, MetricStore, dimensions
+from faradisc.capacity.resource_registry import ResourceRegistry
 from unit.capacity.worlds import START
 
 NAME, WHICH = "ConsumedReadCapacityUnits", (("TableName", "T"),)
@@ -42,17 +42,17 @@ def test_a_thousand_years_of_nothing_are_told_in_a_few_steps() -> None:
 
 
 def test_a_clock_that_jumps_leaves_a_gauge_for_every_five_minutes() -> None:
-    account = Account(profile("aws"), START)
-    account.add("T", None, "arn", START, read_units=7, write_units=9)
+    registry = ResourceRegistry(profile("aws"), START)
+    registry.add("T", None, "arn", START, read_units=7, write_units=9)
 
     def gauges() -> list[tuple[int, float]]:
-        series = account.metrics.series.get(("ProvisionedReadCapacityUnits", dimensions(TableName="T")))
+        series = registry.metrics.series.get(("ProvisionedReadCapacityUnits", dimensions(TableName="T")))
         points = series.points if series is not None else ()
         return [((at - START) // MINUTE_NS, statistic.maximum) for at, statistic in points]
 
-    account.advance(START + 4 * MINUTE_NS)
+    registry.advance(START + 4 * MINUTE_NS)
     assert gauges() == []
-    account.advance(START + 62 * MINUTE_NS)
+    registry.advance(START + 62 * MINUTE_NS)
     assert gauges() == [(minute, 7) for minute in range(5, 61, 5)]
-    account.advance(START + 100 * 24 * 60 * MINUTE_NS)
+    registry.advance(START + 100 * 24 * 60 * MINUTE_NS)
     assert len(gauges()) == 12 + RETENTION_MINUTES // 5, "no more than are kept"

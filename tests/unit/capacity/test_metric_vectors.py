@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import pytest
 
-from faradisc.capacity.account import Account
 from faradisc.capacity.admission import Charge, admit
 from faradisc.capacity.config import MINUTE_NS, SECOND_NS, profile
 from faradisc.capacity.insights import Insights
 from faradisc.capacity.metric_catalog import METRICS
 from faradisc.capacity.metrics import RETENTION_MINUTES, MetricStore, Statistic, dimensions
+from faradisc.capacity.resource_registry import ResourceRegistry
 from faradisc.capacity.throttle import METRIC_OF_CAUSE
 from unit.capacity.worlds import START, TABLE, place, read, write
 
 
-def world() -> Account:
-    return Account(profile("aws"), START)
+def world() -> ResourceRegistry:
+    return ResourceRegistry(profile("aws"), START)
 
 
-def total(account: Account, name: str, **dims: str) -> float:
-    points = account.metrics.get(name, dimensions(**dims), START, START + 3600 * SECOND_NS, 3600)
+def total(registry: ResourceRegistry, name: str, **dims: str) -> float:
+    points = registry.metrics.get(name, dimensions(**dims), START, START + 3600 * SECOND_NS, 3600)
     return points[0][1].sum if points else 0
 
 
-def exhausted(account: Account, index: str | None) -> object:
+def exhausted(registry: ResourceRegistry, index: str | None) -> object:
     arn = TABLE if index is None else f"{TABLE}/index/{index}"
-    resource = account.add("T", index, arn, START, read_units=1, write_units=1)
+    resource = registry.add("T", index, arn, START, read_units=1, write_units=1)
     for lane in resource.lanes:
         assert lane.bucket is not None
         lane.bucket.set_balance(START, 0)
@@ -34,43 +34,43 @@ def exhausted(account: Account, index: str | None) -> object:
 
 def test_v130_a_put_over_three_indexes_all_out_of_units() -> None:
     """V130, S3, D: one throttled request, four write throttle events: the table's and each index's."""
-    account = world()
-    resources = [exhausted(account, index) for index in (None, "g1", "g2", "g3")]
+    registry = world()
+    resources = [exhausted(registry, index) for index in (None, "g1", "g2", "g3")]
     refused = admit([Charge(res.writes, place("k"), 2) for res in resources], START)  # type: ignore[attr-defined]
     assert refused is not None and refused.kind == "Table"
-    account.requests.meter("T", "PutItem").throttled += 1
-    account.advance(START + MINUTE_NS)
-    assert total(account, "ThrottledRequests", TableName="T", Operation="PutItem") == 1
-    assert total(account, "WriteThrottleEvents", TableName="T") == 1
+    registry.requests.meter("T", "PutItem").throttled += 1
+    registry.advance(START + MINUTE_NS)
+    assert total(registry, "ThrottledRequests", TableName="T", Operation="PutItem") == 1
+    assert total(registry, "WriteThrottleEvents", TableName="T") == 1
     for index in ("g1", "g2", "g3"):
-        assert total(account, "WriteThrottleEvents", TableName="T", GlobalSecondaryIndexName=index) == 1
-    assert total(account, "WriteProvisionedThroughputThrottleEvents", TableName="T") == 1
-    assert total(account, "ConsumedWriteCapacityUnits", TableName="T") == 0
+        assert total(registry, "WriteThrottleEvents", TableName="T", GlobalSecondaryIndexName=index) == 1
+    assert total(registry, "WriteProvisionedThroughputThrottleEvents", TableName="T") == 1
+    assert total(registry, "ConsumedWriteCapacityUnits", TableName="T") == 0
 
 
 def test_v131_a_batch_of_which_a_part_was_throttled() -> None:
     """V131, D: ten keys, four throttled: four events. (No throttled request: tests/throughput.)"""
-    account = world()
-    resource = account.add("T", None, TABLE, START, read_units=6, write_units=1)
+    registry = world()
+    resource = registry.add("T", None, TABLE, START, read_units=6, write_units=1)
     assert resource.reads.bucket is not None
     resource.reads.bucket.set_balance(START, 6 * 10**9)
     outcomes = [read(resource, place(f"k{n}"), START) for n in range(10)]
     assert sum(outcome is not None for outcome in outcomes) == 4
-    account.advance(START + MINUTE_NS)
-    assert total(account, "ReadThrottleEvents", TableName="T") == 4
+    registry.advance(START + MINUTE_NS)
+    assert total(registry, "ReadThrottleEvents", TableName="T") == 4
 
 
 def test_v132_reads_of_an_index_are_not_the_tables() -> None:
     """V132, X: one 4 KB EC read a second for a minute: Sum 30 on the index, 0 on the table."""
-    account = world()
-    account.add("T", None, TABLE, START, read_units=10, write_units=10)
-    index = account.add("T", "g1", f"{TABLE}/index/g1", START, read_units=10, write_units=10)
+    registry = world()
+    registry.add("T", None, TABLE, START, read_units=10, write_units=10)
+    index = registry.add("T", "g1", f"{TABLE}/index/g1", START, read_units=10, write_units=10)
     for second in range(60):
         assert read(index, place("k"), START + second * SECOND_NS, 1, eventual=True) is None
-    account.advance(START + MINUTE_NS)
-    assert total(account, "ConsumedReadCapacityUnits", TableName="T", GlobalSecondaryIndexName="g1") == 30
-    assert total(account, "ConsumedReadCapacityUnits", TableName="T") == 0
-    ((_, zero),) = account.metrics.get(
+    registry.advance(START + MINUTE_NS)
+    assert total(registry, "ConsumedReadCapacityUnits", TableName="T", GlobalSecondaryIndexName="g1") == 30
+    assert total(registry, "ConsumedReadCapacityUnits", TableName="T") == 0
+    ((_, zero),) = registry.metrics.get(
         "ConsumedReadCapacityUnits", dimensions(TableName="T"), START, START + MINUTE_NS, 60
     )
     assert (zero.sum, zero.count) == (0, 1), "published although nothing was consumed"
@@ -78,15 +78,15 @@ def test_v132_reads_of_an_index_are_not_the_tables() -> None:
 
 def test_v133_a_failed_condition() -> None:
     """V133, M1 (the part of the metrics): 1 failed condition, 5 units of a 4,097-byte item."""
-    account = world()
-    resource = account.add("T", None, TABLE, START, read_units=10, write_units=10)
+    registry = world()
+    resource = registry.add("T", None, TABLE, START, read_units=10, write_units=10)
     assert write(resource, place("k"), START, 5) is None
-    account.requests.conditions_failed["T"] += 1
-    account.advance(START + MINUTE_NS)
-    assert total(account, "ConditionalCheckFailedRequests", TableName="T") == 1
-    assert total(account, "ConsumedWriteCapacityUnits", TableName="T") == 5
-    assert total(account, "ConsumedWriteCapacityUnits", TableName="T", Source="Customer") == 5
-    assert total(account, "UserErrors") == 0
+    registry.requests.conditions_failed["T"] += 1
+    registry.advance(START + MINUTE_NS)
+    assert total(registry, "ConditionalCheckFailedRequests", TableName="T") == 1
+    assert total(registry, "ConsumedWriteCapacityUnits", TableName="T") == 5
+    assert total(registry, "ConsumedWriteCapacityUnits", TableName="T", Source="Customer") == 5
+    assert total(registry, "UserErrors") == 0
 
 
 def test_v134_scores_of_keys_at_a_partitions_limit() -> None:
@@ -125,22 +125,22 @@ def test_v136_throttled_keys_only() -> None:
 
 def test_every_published_metric_is_in_the_catalog() -> None:
     """Names and dimension sets are those of metrics.md."""
-    account = world()
-    exhausted(account, None)
-    resource = account.add("U", "g", f"{TABLE}/index/g", START, on_demand=True, max_read=5, max_write=5)
+    registry = world()
+    exhausted(registry, None)
+    resource = registry.add("U", "g", f"{TABLE}/index/g", START, on_demand=True, max_read=5, max_write=5)
     read(resource, place("k"), START)
     for operation in ("Query", "PutItem"):
-        meter = account.requests.meter("T", operation)
+        meter = registry.requests.meter("T", operation)
         meter.succeeded(5_000_000)
         meter.returned[3] += 1
         meter.throttled += 1
         meter.system_errors += 1
-    account.requests.meter("T", "ExecuteStatement", (("Verb", "PartiQLSelect"),)).throttled += 1
-    account.requests.expired["T"] += 3
-    account.requests.conflicts["T"].append(2)
-    account.requests.user_errors += 1
-    account.advance(START + 6 * MINUTE_NS)
-    published = account.metrics.list()
+    registry.requests.meter("T", "ExecuteStatement", (("Verb", "PartiQLSelect"),)).throttled += 1
+    registry.requests.expired["T"] += 3
+    registry.requests.conflicts["T"].append(2)
+    registry.requests.user_errors += 1
+    registry.advance(START + 6 * MINUTE_NS)
+    published = registry.metrics.list()
     assert len(published) > 25
     for name, which in published:
         sets = [sorted(names) for names in METRICS[name].dimensions]
@@ -167,13 +167,13 @@ def test_statistics_of_a_period() -> None:
 
 
 def test_latency_percentiles() -> None:
-    account = world()
-    meter = account.requests.meter("T", "GetItem")
+    registry = world()
+    meter = registry.requests.meter("T", "GetItem")
     for millisecond in range(1, 101):
         meter.succeeded(millisecond * 1_000_000)
-    account.advance(START + MINUTE_NS)
+    registry.advance(START + MINUTE_NS)
     which = dimensions(TableName="T", Operation="GetItem")
-    ((_, found),) = account.metrics.get("SuccessfulRequestLatency", which, START, START + MINUTE_NS, 60)
+    ((_, found),) = registry.metrics.get("SuccessfulRequestLatency", which, START, START + MINUTE_NS, 60)
     assert found.get("p50") == pytest.approx(50, rel=0.04)
     assert found.get("p99.9") == pytest.approx(100, rel=0.04)
     assert found.count == 100
@@ -194,32 +194,32 @@ def test_list_by_dimension() -> None:
 
 def test_what_a_deleted_table_has_told_goes_with_its_last_point() -> None:
     """Whatever was created and deleted meanwhile: a store knows a day of those that are gone."""
-    account = world()
-    account.add("Kept", None, TABLE, START, read_units=5, write_units=5)
+    registry = world()
+    registry.add("Kept", None, TABLE, START, read_units=5, write_units=5)
     day_ns = RETENTION_MINUTES * MINUTE_NS
     for n in range(50):
-        account.add(f"T{n}", None, TABLE + str(n), START, read_units=5, write_units=5)
-        account.add(f"T{n}", "g", TABLE + str(n), START, read_units=5, write_units=5)
-    account.requests.meter("T1", "GetItem").succeeded(1)
-    account.advance(START + MINUTE_NS)
-    account.add("Kept", "old", TABLE + "old", START, read_units=5, write_units=5)
-    account.advance(START + 6 * MINUTE_NS)
+        registry.add(f"T{n}", None, TABLE + str(n), START, read_units=5, write_units=5)
+        registry.add(f"T{n}", "g", TABLE + str(n), START, read_units=5, write_units=5)
+    registry.requests.meter("T1", "GetItem").succeeded(1)
+    registry.advance(START + MINUTE_NS)
+    registry.add("Kept", "old", TABLE + "old", START, read_units=5, write_units=5)
+    registry.advance(START + 6 * MINUTE_NS)
     for n in range(50):
-        account.remove(f"T{n}")
-    account.remove("Kept", "old")
-    before = len(account.metrics.list())
-    account.advance(START + day_ns - 60 * MINUTE_NS)
-    assert len(account.metrics.list()) == before
-    account.advance(START + day_ns + 70 * MINUTE_NS)
-    left = account.metrics.list()
+        registry.remove(f"T{n}")
+    registry.remove("Kept", "old")
+    before = len(registry.metrics.list())
+    registry.advance(START + day_ns - 60 * MINUTE_NS)
+    assert len(registry.metrics.list()) == before
+    registry.advance(START + day_ns + 70 * MINUTE_NS)
+    left = registry.metrics.list()
     assert {dict(which).get("TableName") for _, which in left} == {"Kept", None}
     assert all("GlobalSecondaryIndexName" not in dict(which) for _, which in left)
     assert len(left) < before
 
 
 def test_an_account_survives_a_restart() -> None:
-    account = world()
-    table = account.add("T", None, TABLE, START, read_units=5000, write_units=2000)
+    registry = world()
+    table = registry.add("T", None, TABLE, START, read_units=5000, write_units=2000)
     table.set_provisioned(8000, 2000, START)
     table.partitions.partitions[0].bytes = 77
     again = world()
@@ -233,31 +233,31 @@ def test_an_account_survives_a_restart() -> None:
 
 def test_due_is_never_missed() -> None:
     """A split that becomes ready between two steps is finished by the first advance behind it."""
-    account = world()
-    resource = account.add("T", None, TABLE, START, read_units=3000, write_units=1)
+    registry = world()
+    resource = registry.add("T", None, TABLE, START, read_units=3000, write_units=1)
     resource.set_provisioned(9000, 1, START + 3 * SECOND_NS)
-    account.changed(resource)
+    registry.changed(resource)
     now = START
     while len(resource.partitions) == 2:
-        now = account.due
-        account.advance(now)
+        now = registry.due
+        registry.advance(now)
     assert now == START + 63 * SECOND_NS
 
 
 def test_an_idle_table_takes_no_memory_for_its_zeros() -> None:
     """metrics.md: consumption is published as zero, too; here the zeros are not stored."""
-    account = world()
-    resource = account.add("T", None, TABLE, START, read_units=1, write_units=1)
+    registry = world()
+    resource = registry.add("T", None, TABLE, START, read_units=1, write_units=1)
     assert read(resource, place("k"), START) is None
     now = START
     while now < START + 2 * 3600 * SECOND_NS:
         now += 600 * SECOND_NS
-        account.advance(now)
+        registry.advance(now)
     which = dimensions(TableName="T")
-    minutes = account.metrics.get("ConsumedReadCapacityUnits", which, START, now - MINUTE_NS, 60)
+    minutes = registry.metrics.get("ConsumedReadCapacityUnits", which, START, now - MINUTE_NS, 60)
     assert [statistic.sum for _, statistic in minutes][:3] == [1, 0, 0]
     assert all(statistic.count == 1 for _, statistic in minutes)
     assert len(minutes) == 119
-    hours = account.metrics.get("ConsumedReadCapacityUnits", which, START, now, 3600)
+    hours = registry.metrics.get("ConsumedReadCapacityUnits", which, START, now, 3600)
     assert [statistic.count for _, statistic in hours] == [60, 60]
-    assert len(account.metrics.series["ConsumedReadCapacityUnits", which].points) == 1
+    assert len(registry.metrics.series["ConsumedReadCapacityUnits", which].points) == 1

@@ -8,10 +8,10 @@ from typing import get_args
 import pytest
 
 from faradisc.capacity import throttle
-from faradisc.capacity.account import Account
 from faradisc.capacity.admission import Charge, admit, settle, spread
 from faradisc.capacity.config import SECOND_NS, UNIT, Direction, profile
 from faradisc.capacity.resource import Resource
+from faradisc.capacity.resource_registry import ResourceRegistry
 from faradisc.capacity.throttle import Cause, ResourceKind, Throttle, batch_error, reason, transaction_refusal
 from faradisc.errors import ApiError
 from unit.capacity.worlds import INDEX, START, TABLE, inside, place, read, table
@@ -189,8 +189,8 @@ def test_an_index_asked_at_two_places_is_one_event() -> None:
 def test_account_quotas_come_first() -> None:
     """Section 2.5.1: the first gate that fails is the cause."""
     config = replace(profile("aws"), account_quota=True, account_write_units=5, initial_burst_s=0)
-    account = Account(config, START)
-    resource = account.add("T", None, TABLE, START, on_demand=True, max_write=2)
+    registry = ResourceRegistry(config, START)
+    resource = registry.add("T", None, TABLE, START, on_demand=True, max_write=2)
     causes = []
     for request in range(8):
         now = START + request + 1

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 import pytest
 
 from faradisc.capacity import units
-from faradisc.capacity.account import Account
 from faradisc.capacity.admission import Charge, admit, asks_index, settle, spread
 from faradisc.capacity.config import MINUTE_NS, SECOND_NS, UNIT, profile
 from faradisc.capacity.resource import Resource
+from faradisc.capacity.resource_registry import ResourceRegistry
 from faradisc.capacity.throttle import Throttle, batch_error, transaction_refusal
 from faradisc.errors import ApiError, ProvisionedThroughputExceededException, ThrottlingException
 from unit.capacity.worlds import INDEX, START, TABLE, place
@@ -22,15 +22,15 @@ from unit.capacity.worlds import INDEX, START, TABLE, place
 class Shop:
     """A table with one global index; items are sizes in bytes, all of them indexed under "g" + key."""
 
-    account: Account
+    registry: ResourceRegistry
     table: Resource
     index: Resource
     items: dict[str, int] = field(default_factory=dict)
 
     def get_item(self, key: str, now: int, *, consistent: bool) -> int | None:
         """GetItem: one admission before the read, one settling after it."""
-        if now >= self.account.due:
-            self.account.advance(now)
+        if now >= self.registry.due:
+            self.registry.advance(now)
         where, lane = place(key), self.table.reads
         cell = lane.admit(where, now)
         if cell is None:
@@ -115,10 +115,10 @@ class Shop:
 
 @pytest.fixture
 def shop() -> Shop:
-    account = Account(profile("aws"), START)
-    table = account.add("T", None, TABLE, START, read_units=10, write_units=10, partitions=3)
-    index = account.add("T", "g1", INDEX, START, read_units=10, write_units=10)
-    return Shop(account, table, index)
+    registry = ResourceRegistry(profile("aws"), START)
+    table = registry.add("T", None, TABLE, START, read_units=10, write_units=10, partitions=3)
+    index = registry.add("T", "g1", INDEX, START, read_units=10, write_units=10)
+    return Shop(registry, table, index)
 
 
 def bank(resource: Resource, direction: str, now: int = START) -> int:
@@ -195,7 +195,7 @@ def test_consumption_is_published(shop: Shop) -> None:
     shop.put_item("a", 1500, START)
     shop.get_item("a", START + MINUTE_NS + SECOND_NS, consistent=True)
     which = (("TableName", "T"),)
-    points = shop.account.metrics.get("ConsumedWriteCapacityUnits", which, START, START + MINUTE_NS, 60)
+    points = shop.registry.metrics.get("ConsumedWriteCapacityUnits", which, START, START + MINUTE_NS, 60)
     assert [(statistic.sum, statistic.count) for _, statistic in points] == [(2, 1)]
 
 

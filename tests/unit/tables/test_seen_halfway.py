@@ -91,8 +91,8 @@ def test_a_write_is_counted_once_by_partitions_that_are_measured_meanwhile() -> 
         await catalog.meter._measure(catalog.for_data("table", "us-east-1", "000000000000").meter)
 
     database, _ = while_a_put_is_synced(World(throughput="aws"), schema("p:S"), measure)
-    ((_, account),) = database.accounts()
-    partitions = account.resources["table", None].partitions.partitions
+    ((_, registry),) = database.accounts()
+    partitions = registry.resources["table", None].partitions.partitions
     assert sum(part.items for part in partitions) == 1
 
 

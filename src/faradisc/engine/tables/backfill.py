@@ -97,7 +97,7 @@ async def _percent(store: Store, table: Table, cursor: Cursor) -> float:
 def _publish(table: Table, index: Index, added: list[tuple[bytes, bytes, int]], percent: float) -> None:
     """The metrics of a step."""
     meter = table.meter
-    now, metrics = meter.now(), meter.account.metrics
+    now, metrics = meter.now(), meter.registry.metrics
     which = dimensions(TableName=table.name, GlobalSecondaryIndexName=index.name)
     cost = sum(units.write_units(0, size) for _, _, size in added)
     metrics.add("OnlineIndexConsumedWriteCapacity", which, now, cost)

@@ -19,7 +19,7 @@ from typing import Any
 
 import orjson
 
-from faradisc.capacity.account import Account
+from faradisc.capacity.resource_registry import ResourceRegistry
 from faradisc.clock import Clock, Entropy
 from faradisc.engine.streams.capture import capture_of
 from faradisc.engine.streams.reading import not_found, parse_arn
@@ -130,9 +130,9 @@ class Catalog:
 
     # --- Finding tables ---
 
-    def account_of(self, region: str, account: str) -> Account:
+    def registry_of(self, region: str, account: str) -> ResourceRegistry:
         """The throughput and metrics of all tables that a client of this region and account sees."""
-        return self.meter.account(self.namespace(region, account))
+        return self.meter.registry(self.namespace(region, account))
 
     def for_data(self, name_or_arn: str, region: str, account: str) -> Table:
         """A table that can be read and written. Raises ResourceNotFoundException."""
@@ -337,7 +337,7 @@ class Catalog:
             status_until_ns=now + self._transition_ns,
             **settings,
         )
-        check_quotas(state, None, self._tables.values(), self.meter.account(namespace).config)
+        check_quotas(state, None, self._tables.values(), self.meter.registry(namespace).config)
         opened = self._open_stream(state, numbers)
         return await self._commit(
             state, self._gone.get(place, 0), last_resource=next(numbers) - 1, stream=opened
@@ -370,7 +370,7 @@ class Catalog:
                 raised = state.pending_units()
                 state.status = "UPDATING"
                 state.status_until_ns = self._transition_ns + self.meter.ready_for(current.meter, raised)
-            config = self.meter.account(state.namespace).config
+            config = self.meter.registry(state.namespace).config
             check_quotas(state, current.state, self._tables.values(), config)
             numbers = iter(range(self._last_resource + 1, 1 << 32))
             state.number_what_is_new(numbers)

@@ -22,10 +22,10 @@ from typing import Any
 
 import orjson
 
-from faradisc.capacity.account import Account
 from faradisc.capacity.events import Event, Split, SplitDue, to_json
 from faradisc.capacity.insights import Insights
 from faradisc.capacity.resource import Resource
+from faradisc.capacity.resource_registry import ResourceRegistry
 from faradisc.capacity.topology import needed_partitions, on_demand_partitions
 from faradisc.clock import Clock, Entropy, MovableClock
 from faradisc.engine.throughput.recording import Recorder
@@ -55,13 +55,13 @@ class EntropyChance:
         return low + int.from_bytes(self._entropy.token_bytes(8), "big") % (high - low + 1)
 
 
-class AccountClock:
-    """The time, as the tables of one account see it: reading it lets their capacity catch up."""
+class RegistryClock:
+    """The time, as the tables of one registry see it: reading it lets their capacity catch up."""
 
-    __slots__ = ("account", "events", "moment", "now_unheeded", "read")
+    __slots__ = ("events", "moment", "now_unheeded", "read", "registry")
 
-    def __init__(self, account: Account, clock: Clock, moment: Moment) -> None:
-        self.account = account
+    def __init__(self, registry: ResourceRegistry, clock: Clock, moment: Moment) -> None:
+        self.registry = registry
         self.moment = moment
         self.read = self.now_unheeded = clock.now_ns
         self.events: deque[Event] = deque()
@@ -69,8 +69,8 @@ class AccountClock:
 
     def now(self) -> int:
         now = self.read()
-        if now >= self.account.due:
-            self.events.extend(self.account.advance(now))
+        if now >= self.registry.due:
+            self.events.extend(self.registry.advance(now))
         return now
 
     def hold(self, moment: int | None) -> None:
@@ -79,7 +79,7 @@ class AccountClock:
 
 
 class Meter:
-    """Throughput of every table, by account."""
+    """Throughput of every table, by namespace of the catalog."""
 
     def __init__(
         self, store: Store, clock: Clock, entropy: Entropy, settings: ThroughputSettings | None = None
@@ -89,7 +89,7 @@ class Meter:
         self._chance = EntropyChance(entropy)
         self.settings = settings or ThroughputSettings()
         self.moment = Moment()
-        self._clocks: dict[str, AccountClock] = {}
+        self._clocks: dict[str, RegistryClock] = {}
         self._tables: dict[str, TableMeter] = {}
         self._stored: dict[str, Stored] = {}
         """Rows read at the start, until their table asks for them."""
@@ -121,19 +121,19 @@ class Meter:
 
     # --- Accounts ---
 
-    def clock_of(self, namespace: str) -> AccountClock:
+    def clock_of(self, namespace: str) -> RegistryClock:
         found = self._clocks.get(namespace)
         if found is None:
-            account = Account(self.settings.default, self._clock.now_ns(), chance=self._chance)
-            found = self._clocks[namespace] = AccountClock(account, self._clock, self.moment)
+            registry = ResourceRegistry(self.settings.default, self._clock.now_ns(), chance=self._chance)
+            found = self._clocks[namespace] = RegistryClock(registry, self._clock, self.moment)
         return found
 
-    def account(self, namespace: str) -> Account:
-        """The account whose tables are in a namespace of the catalog."""
-        return self.clock_of(namespace).account
+    def registry(self, namespace: str) -> ResourceRegistry:
+        """The registry of the tables in a namespace of the catalog."""
+        return self.clock_of(namespace).registry
 
-    def accounts(self) -> list[tuple[str, Account]]:
-        return [(namespace, clock.account) for namespace, clock in self._clocks.items()]
+    def registries(self) -> list[tuple[str, ResourceRegistry]]:
+        return [(namespace, clock.registry) for namespace, clock in self._clocks.items()]
 
     # --- Tables ---
 
@@ -158,7 +158,7 @@ class Meter:
     def _new(self, table_id: str, namespace: str, name: str) -> TableMeter:
         clock = self.clock_of(namespace)
         meter = TableMeter(table_id, name, clock, self.settings.of(name))
-        meter.account = clock.account
+        meter.registry = clock.registry
         self._tables[table_id] = meter
         if table_id in self._stored:
             stored = self._stored[table_id]
@@ -196,10 +196,10 @@ class Meter:
                 self._add(meter, index, provision, kept.get(index or ""), now)
             elif before != provision:
                 events = _change(meter.resource_of(index), before, provision, now)
-                clock.account.changed(meter.resource_of(index))
+                clock.registry.changed(meter.resource_of(index))
                 clock.events.extend(events)
         for index in [index for index in meter.indexes if index not in provisions]:
-            clock.account.remove(meter.name, index)
+            clock.registry.remove(meter.name, index)
             self._surveyor.forget(meter, index)
             del meter.indexes[index]
             meter.insights.pop(index, None)
@@ -221,7 +221,7 @@ class Meter:
         stored: Mapping[str, Any] | None,
         now: int,
     ) -> None:
-        resource = meter.account.add(
+        resource = meter.registry.add(
             meter.name,
             index,
             provision.arn,
@@ -249,8 +249,8 @@ class Meter:
         self._stored.pop(table_id, None)
         if meter is not None:
             self._surveyor.forget(meter, *meter.provisions)
-            if meter.account.resources.get((meter.name, None)) is meter.resource:
-                meter.account.remove(meter.name)
+            if meter.registry.resources.get((meter.name, None)) is meter.resource:
+                meter.registry.remove(meter.name)
             self._gone.append(table_id)
 
     def drop_all(self) -> None:
@@ -295,13 +295,13 @@ class Meter:
 
     def changed(self, meter: TableMeter, index: str | None) -> None:
         """The resource of a table (None) or global index was changed by hand; perhaps it has split."""
-        meter.account.changed(meter.resource_of(index))
+        meter.registry.changed(meter.resource_of(index))
         self._surveyor.is_doubtful(meter, index)
 
     def _happened(self, meter: TableMeter, resource: Resource, events: list[Event]) -> None:
         """A resource was changed from outside."""
-        self._clocks_by_account(meter.account).events.extend(events)
-        meter.account.changed(resource)
+        self._clock_of_registry(meter.registry).events.extend(events)
+        meter.registry.changed(resource)
 
     async def configure(self, meter: TableMeter, profile: str | None) -> None:
         """Give one table a profile of its own ("aws:30/10"); None: that of the server again.
@@ -383,9 +383,9 @@ class Meter:
     def _watch(self, meter: TableMeter, index: str | None, insights: Insights | None) -> None:
         if insights is None:
             meter.insights.pop(index, None)
-            meter.account.insights.pop((meter.name, index), None)
+            meter.registry.insights.pop((meter.name, index), None)
         else:
-            meter.insights[index] = meter.account.insights[(meter.name, index)] = insights
+            meter.insights[index] = meter.registry.insights[(meter.name, index)] = insights
         meter.heed_change()
 
     # --- Time and disk ---
@@ -424,21 +424,21 @@ class Meter:
         at when all the time has passed."""
         for clock in list(self._clocks.values()):
             now = clock.now_unheeded()
-            if now < clock.account.due:
+            if now < clock.registry.due:
                 continue
             while self._to_measure:
                 await self._measure_next()
             looked_at: dict[Resource, set[str]] = defaultdict(set)
             try:
                 await self._handle_all(clock)
-                while (moment := _next_full(clock.account, looked_at)) is not None and moment <= now:
+                while (moment := _next_full(clock.registry, looked_at)) is not None and moment <= now:
                     clock.hold(moment)
                     clock.now()
                     await self._handle_all(clock)
             finally:
                 clock.hold(None)
 
-    async def _handle_all(self, clock: AccountClock) -> None:
+    async def _handle_all(self, clock: RegistryClock) -> None:
         """Measure what is estimated, cut what is full, and handle what follows from that."""
         while clock.events or self._surveyor.busy:
             while clock.events:
@@ -446,7 +446,7 @@ class Meter:
             if self._surveyor.busy:
                 await self._survey()
 
-    def _handle(self, clock: AccountClock, event: Event) -> None:
+    def _handle(self, clock: RegistryClock, event: Event) -> None:
         described = to_json(event)
         self.recent.append(described)
         log.info("%s", described)
@@ -476,8 +476,8 @@ class Meter:
             now = looked.full_ns if self._is_moved else meter.now()
             self._happened(meter, resource, resource.split_by_size(looked.partition, found, now))
 
-    def _clocks_by_account(self, account: Account) -> AccountClock:
-        return next(clock for clock in self._clocks.values() if clock.account is account)
+    def _clock_of_registry(self, registry: ResourceRegistry) -> RegistryClock:
+        return next(clock for clock in self._clocks.values() if clock.registry is registry)
 
     async def _measure_next(self) -> None:
         meter = self._tables.get(self._to_measure.popleft())
@@ -528,10 +528,10 @@ class Meter:
         await self._forget_deleted()
 
 
-def _next_full(account: Account, looked_at: dict[Resource, set[str]]) -> int | None:
+def _next_full(registry: ResourceRegistry, looked_at: dict[Resource, set[str]]) -> int | None:
     """When a full partition is looked at that was not; it then is. One without a place to cut is looked at
     again and again, to no other end."""
-    told = [(resource, resource.next_full(looked_at[resource])) for resource in account.resources.values()]
+    told = [(resource, resource.next_full(looked_at[resource])) for resource in registry.resources.values()]
     found = [(*each, resource) for resource, each in told if each is not None]
     if not found:
         return None

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Final, Protocol
 
-from faradisc.capacity.account import Account
 from faradisc.capacity.metrics import Dimensions, dimensions
+from faradisc.capacity.resource_registry import ResourceRegistry
 from faradisc.errors import (
     ApiError,
     ConditionalCheckFailedException,
@@ -69,10 +69,10 @@ class Seen(Protocol):
 class Observer:
     """Counts requests in the metrics of the account they belong to."""
 
-    __slots__ = ("_account_of",)
+    __slots__ = ("_registry_of",)
 
-    def __init__(self, account_of: Callable[[str, str], Account]) -> None:
-        self._account_of = account_of
+    def __init__(self, registry_of: Callable[[str, str], ResourceRegistry]) -> None:
+        self._registry_of = registry_of
 
     def succeeded(self, call: Seen, beyond: SeenBeyond, elapsed: int) -> None:
         """A request was answered that asked for several tables' data, or gave items or records. That its
@@ -83,7 +83,7 @@ class Observer:
             _throttled(call, call.tables)
         if isinstance(beyond.gives, int):
             for table in call.tables:
-                requests = table.meter.account.requests
+                requests = table.meter.registry.requests
                 requests.meter(table.name, call.operation).returned[beyond.gives] += 1
         elif beyond.gives is not None:
             self._read_stream(call.operation, beyond.gives, elapsed)
@@ -91,7 +91,7 @@ class Observer:
     def _read_stream(self, operation: str, read: StreamRead, elapsed: int) -> None:
         """A page of a stream; it is counted with the stream's label, and with nothing else."""
         stream = read.stream
-        requests = self._account_of(stream.region, stream.account).requests
+        requests = self._registry_of(stream.region, stream.account).requests
         meter = requests.meter(stream.table_name, operation, dimensions(StreamLabel=stream.label))
         meter.succeeded(elapsed)
         meter.records[read.records] += 1
@@ -105,7 +105,7 @@ class Observer:
             return
         if isinstance(error, ConditionalCheckFailedException):
             for table in tables:
-                table.meter.account.requests.conditions_failed[table.name] += 1
+                table.meter.registry.requests.conditions_failed[table.name] += 1
             return
         if isinstance(error, TransactionConflictException | TransactionCanceledException):
             self._conflicts(call, error)
@@ -116,25 +116,25 @@ class Observer:
         elif error.status >= 500:
             self.failed(call)
             return
-        self._account_of(call.region, call.account).requests.user_errors += 1
+        self._registry_of(call.region, call.account).requests.user_errors += 1
 
     def failed(self, call: Seen) -> None:
         """The database itself could not answer."""
         for table in call.tables:
-            table.meter.account.requests.meter(table.name, call.operation).system_errors += 1
+            table.meter.registry.requests.meter(table.name, call.operation).system_errors += 1
 
     def _conflicts(self, call: Seen, error: ApiError) -> None:
         reasons = error.extra.get("CancellationReasons", [{"Code": "TransactionConflict"}])
         items = sum(reason["Code"] == "TransactionConflict" for reason in reasons)
         if items:
             for table in call.tables:
-                table.meter.account.requests.conflicts[table.name].append(items)
+                table.meter.registry.requests.conflicts[table.name].append(items)
 
 
 def _throttled(call: Seen, tables: Iterable[Any]) -> None:
     """One request was throttled, by these tables or indexes of theirs."""
     for table in tables:
-        requests = table.meter.account.requests
+        requests = table.meter.registry.requests
         requests.meter(table.name, call.operation, _extra(call)).throttled += 1
 
 

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from faradisc.capacity.account import Account
 from faradisc.capacity.admission import Lane
 from faradisc.capacity.config import CapacityConfig
 from faradisc.capacity.insights import Insights, Mode
 from faradisc.capacity.resource import Resource
+from faradisc.capacity.resource_registry import ResourceRegistry
 from faradisc.capacity.throttle import Throttle
 from faradisc.engine.throughput.recording import Recorder
 from faradisc.engine.throughput.survey import Walk
@@ -76,7 +76,6 @@ class TableMeter:
     """The resources of one table and its global indexes."""
 
     __slots__ = (
-        "account",
         "config",
         "enforced",
         "indexes",
@@ -94,6 +93,7 @@ class TableMeter:
         "read_counts",
         "reads",
         "recorder",
+        "registry",
         "resource",
         "saved",
         "table_id",
@@ -133,7 +133,7 @@ class TableMeter:
         self.walk: Walk | None = None
         """The measuring of one of its partitions, or of a global index's, while that goes on: it is told of
         what is written."""
-        self.account: Account
+        self.registry: ResourceRegistry
         self.resource: Resource
         self.reads: Lane
         self.writes: Lane
@@ -143,16 +143,16 @@ class TableMeter:
 
     def succeeded(self, operation: str, latency_ns: int) -> None:
         """A request was answered."""
-        self.account.requests.meter(self.name, operation).succeeded(latency_ns)
+        self.registry.requests.meter(self.name, operation).succeeded(latency_ns)
 
     def meet(self, operation: str) -> list[int]:
         """Where the latencies of an operation go that is seen for the first time."""
-        recent = self.latencies[operation] = self.account.requests.meter(self.name, operation).recent
+        recent = self.latencies[operation] = self.registry.requests.meter(self.name, operation).recent
         return recent
 
     def count_latencies(self, operation: str) -> None:
         """To be called when there are RECENT_MAX of an operation."""
-        self.account.requests.meter(self.name, operation).count()
+        self.registry.requests.meter(self.name, operation).count()
 
     def heed_change(self) -> None:
         """To be called after `enforced`, `recorder` or `insights` has changed."""
@@ -164,7 +164,7 @@ class TableMeter:
         """Admit and take the cost of a single read or write that found no credit (`Lane.spend`): why it was
         refused, or None."""
         now = self.now()
-        if lane.charge(place, half_units, now, self.account.due, eventual):
+        if lane.charge(place, half_units, now, self.registry.due, eventual):
             return None
         return lane.refuse(place, now)
 

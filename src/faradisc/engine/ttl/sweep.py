@@ -94,7 +94,7 @@ class Sweeper:
                 return 0, split_index_key(rows[0][0])[0] if rows else NEVER_S
             outcomes = await apply_changes(self._store, [_expire(table, expiry, key) for key in keys])
             expired = sum(outcome.new_record is None and outcome.old.exists for outcome in outcomes)
-            table.meter.account.requests.expired[table.name] += expired
+            table.meter.registry.requests.expired[table.name] += expired
             await self._forget_strays(part, keys, outcomes)
             floor = keys[-1]
             return len(keys), until_s

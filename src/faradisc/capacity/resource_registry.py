@@ -28,7 +28,9 @@ from faradisc.capacity.resource import STEP_NS, MinuteUsage, Resource
 GAUGE_PERIOD_NS = 5 * MINUTE_NS
 
 
-class Account:
+class ResourceRegistry:
+    """The tables and global indexes of one account in one region."""
+
     def __init__(
         self,
         config: CapacityConfig,
