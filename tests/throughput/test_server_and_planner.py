@@ -28,7 +28,7 @@ from faradisc.tools.planner.run import run
 from faradisc.tools.planner.traces.trace_format import Trace
 from fixtures.served import Server
 
-World = Any
+VirtualTables = Any
 PLAN = """
 partition_caps: {caps}
 tables:
@@ -146,7 +146,7 @@ def attempt(seen: Counter[str], call: Any, **request: Any) -> None:
 
 @pytest.mark.parametrize("seed", range(2))
 def test_every_kind_of_request_under_a_moved_clock(
-    worlds: Callable[..., World], tmp_path: Path, seed: int
+    worlds: Callable[..., VirtualTables], tmp_path: Path, seed: int
 ) -> None:
     """Twelve minutes: a hot partition is split in them, and its children are asked from then on."""
     world = worlds("aws:20/6")

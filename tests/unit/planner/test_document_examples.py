@@ -11,13 +11,13 @@ import pytest
 
 from faradisc.capacity.config import GIB, SECOND_NS
 from faradisc.tools.planner.plan_file.loading import load_plan
-from faradisc.tools.planner.simulation.virtual_tables import World
+from faradisc.tools.planner.simulation.virtual_tables import VirtualTables
 from unit.planner.planned import outcome_of, planned, resource, served
 
 
-def table(members: str, duration: str = "1h") -> World:
+def table(members: str, duration: str = "1h") -> VirtualTables:
     """A world with one table, profile classic-2017: the document's time."""
-    return World(
+    return VirtualTables(
         planned(
             f"""
             profile: classic-2017
@@ -29,16 +29,16 @@ def table(members: str, duration: str = "1h") -> World:
     )
 
 
-def later(world: World, seconds: int) -> World:
+def later(world: VirtualTables, seconds: int) -> VirtualTables:
     world.advance(world.start_ns + seconds * SECOND_NS)
     return world
 
 
-def partitions(world: World) -> int:
+def partitions(world: VirtualTables) -> int:
     return len(world.member("T").resource.partitions)
 
 
-def shares(world: World) -> list[tuple[int, int]]:
+def shares(world: VirtualTables) -> list[tuple[int, int]]:
     """Read and write units per second of each partition."""
     found = []
     for part in world.member("T").resource.partitions.partitions:
@@ -72,7 +72,7 @@ def test_a_raise_to_8000_doubles_to_eight() -> None:
     assert shares(world) == [(1_000, 250)] * 8
 
 
-def fill(world: World, position: int) -> None:
+def fill(world: VirtualTables, position: int) -> None:
     """One partition has taken in more than 10 GB."""
     part = world.member("T").resource.partitions.partitions[position]
     part.bytes, part.items = 10 * GIB + 1, 10_000_000
@@ -149,6 +149,6 @@ def test_the_four_keys_lie_in_four_partitions() -> None:
     """What the two tests above rest on."""
     text = ADAPTIVE.format(profile="aws", duration="10m")
     plan = load_plan(text, "plan.yaml")
-    world = World(plan)
+    world = VirtualTables(plan)
     places = [flow.keys.shape(0, 0, 1).keys[0].prefix for flow in plan.traffic]
     assert len({world.member("T").resource.partitions.find(place).id for place in places}) == 4

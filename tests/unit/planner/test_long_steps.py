@@ -64,11 +64,11 @@ def long_seconds(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     noted: list[int] = []
     note_long = steady.Steadiness.note_long
 
-    def note(self: steady.Steadiness, counts: steady.Counts, seconds: int, places: int) -> None:
+    def record(self: steady.Steadiness, counts: steady.Counts, seconds: int, places: int) -> None:
         noted.append(seconds)
         note_long(self, counts, seconds, places)
 
-    monkeypatch.setattr(steady.Steadiness, "note_long", note)
+    monkeypatch.setattr(steady.Steadiness, "note_long", record)
     return noted
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from faradisc.tools.planner import pace
 from faradisc.tools.planner.pace import Pace, find_pace
-from faradisc.tools.planner.simulation.recorder import Observer
-from faradisc.tools.planner.simulation.virtual_tables import World
+from faradisc.tools.planner.simulation.recorder import RunRecorder
+from faradisc.tools.planner.simulation.virtual_tables import VirtualTables
 from faradisc.tools.planner.workload.streams import Flow
 from unit.planner.planned import planned
 
@@ -31,8 +31,8 @@ def pace_of(
           - {{name: large, operation: PutItem, rate: {large}, item_size: 100 KB, keys: {{uniform: 100000}}}}
           - {{name: small, operation: PutItem, rate: {small}, item_size: 1 KB, keys: {keys}}}
     """)
-    observer = Observer(World(plan), 60)
-    return find_pace([Flow(flow, plan.tables[0], observer) for flow in plan.traffic], plan.duration_s)
+    recorder = RunRecorder(VirtualTables(plan), 60)
+    return find_pace([Flow(flow, plan.tables[0], recorder) for flow in plan.traffic], plan.duration_s)
 
 
 def times_of(**settings: object) -> int:

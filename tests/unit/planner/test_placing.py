@@ -144,9 +144,9 @@ def test_a_point_is_where_its_key_lies(keys: str, sort: str, placed: list[Placed
     text = PLAN.format(seconds=1, partitions=7, rate=40, keys=keys, index="")
     place_all(text if sort == "spread" else text.replace(", sort_key: true", ""))
     (stream,) = placed[-1].flow.streams
-    (shape,), (shares,), (note,) = stream.shapes, stream.shares, stream.notes
+    (shape,), (shares,), (record,) = stream.shapes, stream.shares, stream.notes
     assert shape.sort == sort or not shape.keys
     random = Random(7)
     points = [0, ONE - 1, *(random.randrange(ONE) for _ in range(2000))]
     cells = [shares[number].cell for number in Spans(shape, shares).owners(points)]
-    assert cells == [note.lane.cell_of(shape.draw(point, ONE // 2)[1]) for point in points]
+    assert cells == [record.lane.cell_of(shape.draw(point, ONE // 2)[1]) for point in points]

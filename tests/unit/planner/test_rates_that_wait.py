@@ -14,7 +14,7 @@ import pytest
 from faradisc.capacity.config import SECOND_NS
 from faradisc.tools.planner.results.outcome import Outcome
 from faradisc.tools.planner.run import Engine
-from faradisc.tools.planner.simulation.virtual_tables import World
+from faradisc.tools.planner.simulation.virtual_tables import VirtualTables
 from unit.planner.agreement import assert_agreement
 from unit.planner.planned import ENGINES, outcome_of, planned
 
@@ -139,7 +139,7 @@ def test_limits_and_changes_that_meet_an_update_hold_when_it_has_ended() -> None
 
 
 def test_the_splits_of_a_decision_begin_with_it() -> None:
-    world = World(planned(plan("read: 1, write: 20, changes: [{at: 2m, write: 50}]")))
+    world = VirtualTables(planned(plan("read: 1, write: 20, changes: [{at: 2m, write: 50}]")))
     member = world.member("T")
     world.advance(world.start_ns + 120 * SECOND_NS)
     assert [pending.reason for pending in member.resource.splitting.pending] == ["raise"] * 3

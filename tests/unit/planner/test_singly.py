@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from faradisc.tools.planner import pace, singly
-from faradisc.tools.planner.simulation.recorder import Observer
-from faradisc.tools.planner.simulation.virtual_tables import World
+from faradisc.tools.planner.simulation.recorder import RunRecorder
+from faradisc.tools.planner.simulation.virtual_tables import VirtualTables
 from faradisc.tools.planner.singly import Parted, part
 from faradisc.tools.planner.workload.streams import Flow
 from unit.planner.agreement import both
@@ -53,9 +53,9 @@ def test_requests_that_still_wait_at_the_end_are_lost() -> None:
 
 def parted(text: str) -> Parted:
     plan = planned(text)
-    observer = Observer(World(plan), 60)
+    recorder = RunRecorder(VirtualTables(plan), 60)
     flows = [
-        Flow(flow, next(table for table in plan.tables if table.name == flow.table), observer)
+        Flow(flow, next(table for table in plan.tables if table.name == flow.table), recorder)
         for flow in plan.traffic
     ]
     return part(plan, flows)

@@ -7,7 +7,7 @@ from itertools import accumulate
 
 import pytest
 
-from faradisc.tools.planner.simulation.recorder import FlowNote
+from faradisc.tools.planner.simulation.recorder import FlowRecord
 from faradisc.tools.planner.turnstile import Turnstile
 from faradisc.tools.planner.workload import retries
 
@@ -27,7 +27,7 @@ def attempts_by_second(turnstile: Turnstile, first: int, ratio: float, seconds: 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("ratio", [0.0, 0.03, 0.5, 0.999, 1.0])
 def test_every_request_is_admitted_or_lost(mode: retries.Retries, ratio: float) -> None:
-    turnstile, flow = Turnstile(mode), FlowNote("x")
+    turnstile, flow = Turnstile(mode), FlowRecord("x")
     attempts = admitted = 0
     for second in range(30):
         tried, through = turnstile.push(37, turnstile.back(second), ratio, second)
@@ -51,7 +51,7 @@ def test_what_cannot_be_divided_is_kept() -> None:
 @pytest.mark.parametrize("mode", MODES)
 def test_some_are_admitted_after_all(mode: retries.Retries) -> None:
     """Where a gate has room for more than rounding lets through. They are admitted once, and owe it."""
-    turnstile, flow = Turnstile(mode), FlowNote("x")
+    turnstile, flow = Turnstile(mode), FlowRecord("x")
     _, admitted = turnstile.push(5, None, 0.1, 0)
     more = 0
     while turnstile.owes is not None:

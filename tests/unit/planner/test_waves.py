@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from faradisc.tools.planner.plan_file.loading import load_plan
-from faradisc.tools.planner.simulation.recorder import Observer
-from faradisc.tools.planner.simulation.virtual_tables import World
+from faradisc.tools.planner.simulation.recorder import RunRecorder
+from faradisc.tools.planner.simulation.virtual_tables import VirtualTables
 from faradisc.tools.planner.turnstile import Turnstile
 from faradisc.tools.planner.waves import PARTS, parts_for
 from faradisc.tools.planner.workload import retries
@@ -72,7 +72,9 @@ def test_seconds_are_divided_where_waves_are_shorter_than_a_few(keys: str, mode:
     for of_table, of_index in (keys, "{uniform: 1000}"), ("{uniform: 1000}", keys):
         text = uploads(of_table, indexes=f"g: {{write: 80, keys: {of_index}}}")
         plan = load_plan(text.replace("legacy", mode), "plan.yaml")
-        assert parts_for([Flow(plan.traffic[0], plan.tables[0], Observer(World(plan), 60))]) == parts
+        assert (
+            parts_for([Flow(plan.traffic[0], plan.tables[0], RunRecorder(VirtualTables(plan), 60))]) == parts
+        )
 
 
 def test_attempts_of_fixed_waits_are_whole_tenths_apart_after_the_second_one() -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from faradisc.tools.planner.filling import Passage
     from faradisc.tools.planner.gates import Gate
     from faradisc.tools.planner.shares import Share
-    from faradisc.tools.planner.simulation.recorder import LaneNote
+    from faradisc.tools.planner.simulation.recorder import DirectionRecord
 
 
 _EMPTY = 0.95
@@ -51,12 +51,12 @@ def _blame_crowd(demand: Demand, passage: Passage) -> None:
     attempts, ratio = passage.attempts, passage.ratio
     if ratio < 1:
         refused = round(attempts * (1 - ratio)) if demand.indexes else attempts - passage.admitted
-        refuse_whole(demand.state.stream.note, demand.gate.cause, refused)
+        refuse_whole(demand.state.stream.record, demand.gate.cause, refused)
 
 
 def _blame_table(demand: Demand, passage: Passage, share: Share, alike: float) -> None:
     """Refusals of the table itself, by gate; those of indexes are counted there."""
-    note = demand.state.stream.note
+    record = demand.state.stream.record
     attempts, admitted, base = passage.attempts, passage.admitted, passage.ratio
     refused = attempts - admitted
     if demand.indexes:
@@ -73,21 +73,21 @@ def _blame_table(demand: Demand, passage: Passage, share: Share, alike: float) -
             whole = (1 - gate.ratio) / (1 - base)
             first, share.refused_left[0] = divmod(share.refused_left[0] + refused * int(whole * RATIO), RATIO)
             first = min(first, refused)
-            refuse_whole(note, gate.cause, first)
-        refuse_at(note, share.cell, refused - first)
+            refuse_whole(record, gate.cause, first)
+        refuse_at(record, share.cell, refused - first)
     share.denied += attempts - admitted
 
 
 def _blame_index(index: IndexDemand, attempts: int, through_all: float, alike: float) -> None:
     """Refusals of an index. One that is out of units together with its table is out of them whenever
     the table is."""
-    note = index.charge.note
+    record = index.charge.record
     gate = index.gate
     if gate.tight:
         ratio = index.lane_ratio
         if gate.binds:
             ratio = min(ratio, through_all)
-        refuse_whole(note, gate.cause, round(attempts * (1 - ratio)))
+        refuse_whole(record, gate.cause, round(attempts * (1 - ratio)))
     for share, weight in index.parts:
         ratio = share.gate.ratio
         if alike and through_all < ratio:
@@ -96,7 +96,7 @@ def _blame_index(index: IndexDemand, attempts: int, through_all: float, alike: f
             continue
         part = int(attempts * gate.ratio * weight * (1 - ratio) * RATIO)
         refused, share.refused_left[1] = divmod(share.refused_left[1] + part, RATIO)
-        refuse_at(note, share.cell, refused)
+        refuse_at(record, share.cell, refused)
         share.denied += refused
 
 
@@ -115,18 +115,18 @@ def _is_empty(gate: Gate) -> bool:
     return gate.tight and gate.load > 0 and gate.load >= gate.available * _EMPTY
 
 
-def refuse_whole(note: LaneNote, cause: Cause, count: int) -> None:
+def refuse_whole(record: DirectionRecord, cause: Cause, count: int) -> None:
     """A table or an index has refused so many requests."""
     if count:
-        note.refuse(cause, count)
-        note.lane.events[cause] += count
+        record.refuse(cause, count)
+        record.lane.events[cause] += count
 
 
-def refuse_at(note: LaneNote, cell: Cell, count: int) -> None:
+def refuse_at(record: DirectionRecord, cell: Cell, count: int) -> None:
     """A partition has refused so many requests."""
     if not count:
         return
-    note.refuse(Cause.KEY_RANGE, count, cell)
-    note.lane.events[Cause.KEY_RANGE] += count
+    record.refuse(Cause.KEY_RANGE, count, cell)
+    record.lane.events[Cause.KEY_RANGE] += count
     cell.throttled += count
     cell.throttled_total += count

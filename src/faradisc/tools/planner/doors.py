@@ -19,7 +19,7 @@ from faradisc.tools.planner.lots import StreamState
 from faradisc.tools.planner.returns import Returns
 from faradisc.tools.planner.shares import Share, Spans, is_told
 from faradisc.tools.planner.simulation.discrete_event import MILLI_NS, Points
-from faradisc.tools.planner.simulation.recorder import LaneNote
+from faradisc.tools.planner.simulation.recorder import DirectionRecord
 from faradisc.tools.planner.workload.key_distributions import Shape
 from faradisc.tools.planner.workload.streams import Flow, Stream
 
@@ -59,13 +59,25 @@ class Passage:
     """What the requests of a group ask of one lane."""
 
     __slots__ = (
-        "cell", "grows", "half_units", "inner", "lane", "nano", "nano_whole", "note", "outer", "refused_here",
-        "refused_whole", "share",
+        "cell",
+        "grows",
+        "half_units",
+        "inner",
+        "lane",
+        "nano",
+        "nano_whole",
+        "outer",
+        "record",
+        "refused_here",
+        "refused_whole",
+        "share",
     )  # fmt: skip
 
-    def __init__(self, note: LaneNote, share: Share, half_units: int, grows: int, *, eventual: bool) -> None:
-        self.note = note
-        self.lane: Lane = note.lane
+    def __init__(
+        self, record: DirectionRecord, share: Share, half_units: int, grows: int, *, eventual: bool
+    ) -> None:
+        self.record = record
+        self.lane: Lane = record.lane
         self.share = share
         self.cell: Cell = share.cell
         self.half_units = half_units
@@ -97,7 +109,7 @@ class Passage:
             self.lane.counts[self.half_units] += admitted
             cell.spent += half_units
             cell.charged += admitted
-            self.note.cell(cell).half_units += half_units
+            self.record.cell(cell).half_units += half_units
         if self.grows:
             part = cell.partition
             part.bytes = max(part.bytes + admitted * self.grows, 0)
@@ -230,10 +242,10 @@ class Group:
         flow.throttled += asked - admitted
         for passage in self.passages:
             half_units = admitted * passage.half_units
-            note = passage.note
-            note.second_offered += asked * passage.half_units
-            note.second_consumed += half_units
-            if note.writes:
+            record = passage.record
+            record.second_offered += asked * passage.half_units
+            record.second_consumed += half_units
+            if record.writes:
                 flow.write_half += half_units
             else:
                 flow.read_half += half_units
@@ -255,7 +267,7 @@ class GroupedStream:
     """A stream under way, and its requests by the doors they meet."""
 
     state: StreamState
-    notes: list[LaneNote]
+    notes: list[DirectionRecord]
     """Of the table and of each index."""
     index_points: list[Points]
     most: float
@@ -302,7 +314,12 @@ def count_groups(streams: Iterable[Stream]) -> int:
     """How many groups the requests of streams make."""
     return sum(
         [
-            prod([len(note.lane.cells) for note in (stream.note, *(index.note for index in stream.indexes))])
+            prod(
+                [
+                    len(record.lane.cells)
+                    for record in (stream.record, *(index.record for index in stream.indexes))
+                ]
+            )
             for stream in streams
         ]
     )

@@ -35,8 +35,8 @@ from faradisc.tools.planner.filling import Passage, fill
 from faradisc.tools.planner.leaning import heed_leaning
 from faradisc.tools.planner.lots import Back, StreamState
 from faradisc.tools.planner.shares import Crowd, Division, Gates, Share
-from faradisc.tools.planner.simulation.recorder import FlowNote, LaneNote, Observer
-from faradisc.tools.planner.simulation.virtual_tables import World
+from faradisc.tools.planner.simulation.recorder import DirectionRecord, FlowRecord, RunRecorder
+from faradisc.tools.planner.simulation.virtual_tables import VirtualTables
 from faradisc.tools.planner.steady import CHARGED_S, LONGEST_S, Steadiness
 from faradisc.tools.planner.steps import Batch, FlowSource, Guest, Source, Step
 from faradisc.tools.planner.turnstile import EVEN, RATIO
@@ -51,11 +51,11 @@ _STEPS_MAX = 6
 
 
 class FluidEngine:
-    def __init__(self, world: World, observer: Observer, parts: int = 1) -> None:
+    def __init__(self, world: VirtualTables, recorder: RunRecorder, parts: int = 1) -> None:
         """`parts`: how many ticks a second has, after which those may come back who were refused."""
         self._world = world
         self._parts = parts
-        self._observer = observer
+        self._observer = recorder
         self._gates = Gates()
         self._sources: list[Source] = []
         self._states: list[StreamState] = []
@@ -75,13 +75,13 @@ class FluidEngine:
 
     def add_flow(self, flow: Flow) -> None:
         """Run a flow of the plan."""
-        states = [self.new_state(stream, flow.note, flow.plan.retries) for stream in flow.streams]
+        states = [self.new_state(stream, flow.record, flow.plan.retries) for stream in flow.streams]
         self._sources.append(FlowSource(flow, states))
 
     def add_source(self, source: Source) -> None:
         self._sources.append(source)
 
-    def new_state(self, stream: Stream, flow: FlowNote, retries: Retries) -> StreamState:
+    def new_state(self, stream: Stream, flow: FlowRecord, retries: Retries) -> StreamState:
         """A stream joins."""
         in_ticks = retries.in_steps_of(1000 // self._parts)
         self._horizon = max(self._horizon, in_ticks.horizon)
@@ -218,11 +218,11 @@ class FluidEngine:
                 continue
             stream = state.stream
             cuts.update(shape.cuts)
-            lane = stream.note.lane
+            lane = stream.record.lane
             asked[lane] = asked.get(lane, 0) + count * state.division.nano
             for index, division in zip(stream.indexes, state.indexes, strict=True):
                 cuts.update(index.keys.shape(second, *state.among).cuts)
-                lane = index.note.lane
+                lane = index.record.lane
                 asked[lane] = asked.get(lane, 0) + count * division.nano
         if cuts and any(_lacks(lane, nano) for lane, nano in asked.items()):
             return sorted(cuts)
@@ -307,19 +307,19 @@ class FluidEngine:
     def _demands_of(self, state: StreamState, count: int, shape: Shape, step: Step) -> list[Demand]:
         state.first = count
         stream = state.stream
-        shares = state.division.of(shape, stream.note, self._gates)
+        shares = state.division.of(shape, stream.record, self._gates)
         of_indexes: list[list[Share]] = []
         for index, division in zip(stream.indexes, state.indexes, strict=True):
             index_shape = index.keys.shape(step.second, *state.among)
             if step.is_part:
                 index_shape = index_shape.during(step.begin, step.end)
-            of_indexes.append(division.of(index_shape, index.note, self._gates))
+            of_indexes.append(division.of(index_shape, index.record, self._gates))
         crowd = state.division.crowd(self._gates.refusals)
         state.follow(shares, of_indexes)
         if count and not step.is_long:
             offer_all(state, count)
         asked = [
-            (index, position, self._gates.lane(index.note)) for position, index in enumerate(stream.indexes)
+            (index, position, self._gates.lane(index.record)) for position, index in enumerate(stream.indexes)
         ]
         present: dict[Cell, Share] = {}
         demands: list[Demand] = []
@@ -356,21 +356,21 @@ class FluidEngine:
             share.taken += count
         self._use(state, total)
         state.asked += total
-        state.stream.note.second_offered += total * state.stream.half_units
+        state.stream.record.second_offered += total * state.stream.half_units
         flow = state.flow
         flow.attempts += total
         flow.admitted += total
         flow.at_attempt[1] += total
         flow.waits[0] += total
         for index in demand.indexes:
-            index.charge.note.second_offered += total * index.charge.half_units
+            index.charge.record.second_offered += total * index.charge.half_units
             self._take_of_index(state, index, total)
 
     @staticmethod
     def _use(state: StreamState, admitted: int) -> None:
         """Count the units that so many requests take from the table."""
         half_units = admitted * state.stream.half_units
-        if state.stream.note.writes:
+        if state.stream.record.writes:
             state.flow.write_half += half_units
         else:
             state.flow.read_half += half_units
@@ -465,9 +465,9 @@ class FluidEngine:
         flow.attempts += attempts_total
         flow.admitted += admitted_total
         flow.throttled += attempts_total - admitted_total
-        stream.note.second_offered += attempts_total * stream.half_units
+        stream.record.second_offered += attempts_total * stream.half_units
         for index in demand.indexes:
-            index.charge.note.second_offered += attempts_total * index.charge.half_units
+            index.charge.record.second_offered += attempts_total * index.charge.half_units
             self._take_of_index(state, index, admitted_total)
         blame(demand, attempts_total, admitted_total)
 
@@ -503,18 +503,18 @@ def _lacks(lane: Lane, nano: int) -> bool:
 def offer_all(state: StreamState, count: int) -> None:
     """First attempts of one second, in the books of keys."""
     stream = state.stream
-    _offer(stream.note, state.division, stream.half_units, count, stream.eventual)
+    _offer(stream.record, state.division, stream.half_units, count, stream.eventual)
     for index, division in zip(stream.indexes, state.indexes, strict=True):
         if index.half_units:
-            _offer(index.note, division, index.half_units, count, False)
+            _offer(index.record, division, index.half_units, count, False)
 
 
-def _offer(note: LaneNote, division: Division, half_units: int, count: int, eventual: bool) -> None:
+def _offer(record: DirectionRecord, division: Division, half_units: int, count: int, eventual: bool) -> None:
     """First attempts, in the book of keys."""
-    book = note.book
+    book = record.keys
     total = half_units * count
     book.half_units += total
-    book.load += total * (note.lane.eventual_half if eventual else HALF_UNIT)
+    book.load += total * (record.lane.eventual_half if eventual else HALF_UNIT)
     for few in division.few:
         few.left += count * few.weight
         mine = few.left >> BITS

@@ -14,8 +14,8 @@ from faradisc.capacity.config import SECOND_NS
 from faradisc.tools.planner.fluid import FluidEngine
 from faradisc.tools.planner.lots import StreamState
 from faradisc.tools.planner.simulation.discrete_event import Request
-from faradisc.tools.planner.simulation.recorder import FlowNote, LaneNote, Observer
-from faradisc.tools.planner.simulation.virtual_tables import World
+from faradisc.tools.planner.simulation.recorder import DirectionRecord, FlowRecord, RunRecorder
+from faradisc.tools.planner.simulation.virtual_tables import VirtualTables
 from faradisc.tools.planner.steps import Batch
 from faradisc.tools.planner.traces.replay import Replayed, replay, request_of
 from faradisc.tools.planner.traces.trace_format import Trace, TraceCharge
@@ -95,8 +95,8 @@ class TraceSource:
         self,
         trace: Trace,
         engine: FluidEngine,
-        world: World,
-        observer: Observer,
+        world: VirtualTables,
+        recorder: RunRecorder,
         retries: Retries,
         *,
         singly: frozenset[str],
@@ -105,7 +105,7 @@ class TraceSource:
         self._engine = engine
         self._start_ns = world.start_ns
         self._retries = retries
-        self._replayed = replay(trace, world, observer)
+        self._replayed = replay(trace, world, recorder)
         self._next = next(self._replayed, None)
         self._groups: dict[Signature, _Group] = {}
         self._singly = singly
@@ -148,9 +148,12 @@ class TraceSource:
                 more.places[0].add(pair[1].place, replayed.key_of(pair[1]))
 
     def _group(
-        self, flow: FlowNote | None, pairs: list[tuple[LaneNote, TraceCharge]], touched: dict[int, _Group]
+        self,
+        flow: FlowRecord | None,
+        pairs: list[tuple[DirectionRecord, TraceCharge]],
+        touched: dict[int, _Group],
     ) -> _Group:
-        signature = (flow, *((note, charge.half_units, charge.eventual) for note, charge in pairs))
+        signature = (flow, *((record, charge.half_units, charge.eventual) for record, charge in pairs))
         group = self._groups.get(signature)
         if group is None:
             group = self._groups[signature] = self._new(flow, pairs)
@@ -160,13 +163,13 @@ class TraceSource:
             group.begin()
         return group
 
-    def _new(self, flow: FlowNote | None, pairs: list[tuple[LaneNote, TraceCharge]]) -> _Group:
+    def _new(self, flow: FlowRecord | None, pairs: list[tuple[DirectionRecord, TraceCharge]]) -> _Group:
         models = [_Recorded() for _ in pairs[1:]]
         indexes = tuple(
-            IndexCharge(note, charge.half_units, model, 0)
-            for (note, charge), model in zip(pairs[1:], models, strict=True)
+            IndexCharge(record, charge.half_units, model, 0)
+            for (record, charge), model in zip(pairs[1:], models, strict=True)
         )
-        note, charge = pairs[0]
-        stream = Stream(note, charge.half_units, charge.eventual, indexes, BILLION, 0, 0)
-        counted = flow if flow is not None else FlowNote("further partitions of a page")
+        record, charge = pairs[0]
+        stream = Stream(record, charge.half_units, charge.eventual, indexes, BILLION, 0, 0)
+        counted = flow if flow is not None else FlowRecord("further partitions of a page")
         return _Group(self._engine.new_state(stream, counted, self._retries), models, [])

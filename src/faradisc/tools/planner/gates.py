@@ -14,7 +14,7 @@ from faradisc.tools.planner.turnstile import ANY
 
 if TYPE_CHECKING:
     from faradisc.capacity.buckets import Bucket
-    from faradisc.tools.planner.simulation.recorder import LaneNote
+    from faradisc.tools.planner.simulation.recorder import DirectionRecord
     from faradisc.tools.planner.steps import Step
 
 _VARIOUS = -1
@@ -112,11 +112,11 @@ WATCH_ROOM = 64
 class LaneGate(Gate):
     """The bucket of a table or index: provisioned rate or configured on-demand maximum."""
 
-    __slots__ = ("note", "takers")
+    __slots__ = ("record", "takers")
 
-    def __init__(self, note: LaneNote) -> None:
+    def __init__(self, record: DirectionRecord) -> None:
         super().__init__()
-        self.note = note
+        self.record = record
         self.takers = 0.0
         """While it is tight: how many requests a second ask for units."""
 
@@ -130,15 +130,15 @@ class LaneGate(Gate):
 
     @property
     def cause(self) -> Cause:
-        return Cause.PROVISIONED if self.note.lane.bucket is not None else Cause.MAX_ON_DEMAND
+        return Cause.PROVISIONED if self.record.lane.bucket is not None else Cause.MAX_ON_DEMAND
 
     @property
     def bucket(self) -> Bucket | None:
-        return self.note.lane.bucket or self.note.lane.maximum
+        return self.record.lane.bucket or self.record.lane.maximum
 
     @property
     def debtor(self) -> Bucket | None:
-        return self.note.lane.bucket
+        return self.record.lane.bucket
 
     def _find(self, now: int, lasting_ns: int) -> int:
         bucket = self.bucket

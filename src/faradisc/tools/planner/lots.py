@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from faradisc.capacity.config import HALF_UNIT
 from faradisc.capacity.partitions import Cell
 from faradisc.tools.planner.shares import Division, Gates, Share, divide
-from faradisc.tools.planner.simulation.recorder import FlowNote
+from faradisc.tools.planner.simulation.recorder import FlowRecord
 from faradisc.tools.planner.together import Lane, Parts, Stretch, lane_of, stretches
 from faradisc.tools.planner.turnstile import Turnstile
 from faradisc.tools.planner.workload.key_distributions import BITS, GOLDEN, ONE, Shape
@@ -102,14 +102,14 @@ class StreamState:
         "number", "retries", "shape", "stream",
     )  # fmt: skip
 
-    def __init__(self, stream: Stream, flow: FlowNote, retries: Retries, number: int, gates: Gates) -> None:
+    def __init__(self, stream: Stream, flow: FlowRecord, retries: Retries, number: int, gates: Gates) -> None:
         self.stream = stream
         self.flow = flow
         self.retries = retries
         self.number = number
-        self.gate = gates.lane(stream.note)
+        self.gate = gates.lane(stream.record)
         self._gates = gates
-        lane = stream.note.lane
+        lane = stream.record.lane
         nano = stream.half_units * (lane.eventual_half if stream.eventual else HALF_UNIT)
         self.division = Division(stream.half_units, nano)
         self.indexes = [Division(index.half_units, index.half_units * HALF_UNIT) for index in stream.indexes]
@@ -381,13 +381,13 @@ class StreamState:
         stream = self.stream
         self.division.settle(self.gate, stream.grows, stream.items)
         for index, division in zip(stream.indexes, self.indexes, strict=True):
-            division.settle(self._gates.lane(index.note), index.grows, 0)
+            division.settle(self._gates.lane(index.record), index.grows, 0)
 
     def charge(self, step: Step, begin: int, end: int) -> None:
         """Charge what was taken in a step, of the seconds from `begin` to `end`."""
         self.division.charge(self.gate, step, begin, end, eventual=self.stream.eventual)
         for index, division in zip(self.stream.indexes, self.indexes, strict=True):
-            division.charge(self._gates.lane(index.note), step, begin, end)
+            division.charge(self._gates.lane(index.record), step, begin, end)
 
     def forget_retired(self) -> None:
         """Partitions that have split are of no use any more, once nobody waits for them."""
@@ -406,9 +406,9 @@ class StreamState:
 
     def tell(self) -> None:
         """Tell the lanes what was kept back."""
-        self.division.tell(self.stream.note)
+        self.division.tell(self.stream.record)
         for index, division in zip(self.stream.indexes, self.indexes, strict=True):
-            division.tell(index.note)
+            division.tell(index.record)
 
 
 def _successors(old: Cell | None, new: list[Cell | None], leads: dict[Cell, Cell]) -> list[Cell | None]:

@@ -44,8 +44,8 @@ from faradisc.tools.planner.repeats import Repeats
 from faradisc.tools.planner.returns import packets_of, returns_of, some_of, spread
 from faradisc.tools.planner.shares import Gates, Share
 from faradisc.tools.planner.simulation.discrete_event import Points, even_step
-from faradisc.tools.planner.simulation.recorder import Observer
-from faradisc.tools.planner.simulation.virtual_tables import World
+from faradisc.tools.planner.simulation.recorder import RunRecorder
+from faradisc.tools.planner.simulation.virtual_tables import VirtualTables
 from faradisc.tools.planner.workload.key_distributions import BITS, GOLDEN, ONE, SILVER, Shape
 from faradisc.tools.planner.workload.streams import BILLION, Flow
 
@@ -63,13 +63,13 @@ class Openings:
     def __init__(
         self,
         flows: Sequence[Flow],
-        world: World,
-        observer: Observer,
+        world: VirtualTables,
+        recorder: RunRecorder,
         seed: int,
         pace: Pace,
     ) -> None:
         self._world = world
-        self._observer = observer
+        self._observer = recorder
         self._packet_s = pace.packet_s
         self._random = Random(f"{seed}/openings")
         self._gates = Gates()
@@ -91,8 +91,8 @@ class Openings:
         random = self._random
         streams = [
             GroupedStream(
-                StreamState(stream, flow.note, flow.plan.retries, number, self._gates),
-                [stream.note, *(index.note for index in stream.indexes)],
+                StreamState(stream, flow.record, flow.plan.retries, number, self._gates),
+                [stream.record, *(index.record for index in stream.indexes)],
                 [Points(random, even_step(at + 2)) for at in range(len(stream.indexes))],
                 flow.plan.most * stream.share / BILLION,
             )
@@ -151,7 +151,7 @@ class Openings:
             return
         self._due = self._world.due
         self._gates.tidy(now)
-        earned = earned_by([note.lane for stream in self._streams for note in stream.notes])
+        earned = earned_by([record.lane for stream in self._streams for record in stream.notes])
         if moved or earned != self._earned:
             groups = [group for stream in self._streams for group in stream.groups.values()]
             self._clusters = find_doors(groups, self._packet_s)
@@ -183,8 +183,8 @@ class Openings:
         indexes = state.stream.indexes
         stream.shapes = [shape, *(index.keys.shape(self._second, *state.among) for index in indexes)]
         shares = [
-            division.of(each, note, self._gates)
-            for division, each, note in zip(
+            division.of(each, record, self._gates)
+            for division, each, record in zip(
                 (state.division, *state.indexes), stream.shapes, stream.notes, strict=True
             )
         ]
@@ -233,12 +233,12 @@ class Openings:
         state = grouped.state
         stream = state.stream
         asked = [
-            (stream.note, stream.half_units, stream.grows, stream.eventual),
-            *((index.note, index.half_units, index.grows, False) for index in stream.indexes),
+            (stream.record, stream.half_units, stream.grows, stream.eventual),
+            *((index.record, index.half_units, index.grows, False) for index in stream.indexes),
         ]
         passages = [
-            Passage(note, share, half_units, grows, eventual=eventual)
-            for (note, half_units, grows, eventual), share in zip(asked, shares, strict=True)
+            Passage(record, share, half_units, grows, eventual=eventual)
+            for (record, half_units, grows, eventual), share in zip(asked, shares, strict=True)
         ]
         rises = any(shape.sort == "rising" for shape in grouped.shapes)
         returns = returns_of(state.retries, self._slices, self._random)
@@ -414,8 +414,8 @@ class Openings:
             return
         here = refused if len(group.passages) == 1 else min(int(total * shut + random()), refused)
         by_whole = min(int(here * outer / shut + random()), here)
-        refuse_whole(passage.note, self._gates.lane(passage.note).cause, by_whole)
-        refuse_at(passage.note, passage.cell, here - by_whole)
+        refuse_whole(passage.record, self._gates.lane(passage.record).cause, by_whole)
+        refuse_at(passage.record, passage.cell, here - by_whole)
         passage.refused_whole += by_whole
         passage.refused_here += here - by_whole
         passage.share.denied += here

@@ -9,7 +9,7 @@ from math import ceil
 
 from faradisc.capacity.heat import HEAT_STEP_S
 from faradisc.tools.planner.doors import count_groups
-from faradisc.tools.planner.simulation.recorder import LaneNote
+from faradisc.tools.planner.simulation.recorder import DirectionRecord
 from faradisc.tools.planner.workload.arrival_rates import MICRO
 from faradisc.tools.planner.workload.streams import BILLION, Flow, Stream
 
@@ -163,14 +163,14 @@ def _block(flows: Sequence[Flow], duration_s: int) -> tuple[int, int, int]:
         least_s * -(-BLOCK_REQUESTS_MIN * MICRO // (least_s * slowest))
         for least_s in (BLOCK_S, SHORT_BLOCK_S)
     )
-    asked: dict[LaneNote, int] = {}
-    most: dict[LaneNote, int] = {}
+    asked: dict[DirectionRecord, int] = {}
+    most: dict[DirectionRecord, int] = {}
     for flow, found in rates.items():
         for stream in flow.streams:
-            note = stream.note
-            asked[note] = asked.get(note, 0) + sum(found) * stream.share // BILLION * stream.half_units
-            most[note] = max(most.get(note, 0), stream.half_units)
-    many = [LARGE_MIN * most[note] * _LOOKS * MICRO // max(units, 1) for note, units in asked.items()]
+            record = stream.record
+            asked[record] = asked.get(record, 0) + sum(found) * stream.share // BILLION * stream.half_units
+            most[record] = max(most.get(record, 0), stream.half_units)
+    many = [LARGE_MIN * most[record] * _LOOKS * MICRO // max(units, 1) for record, units in asked.items()]
     least_s = max(BLOCKS_MIN * block_s, *many)
     return block_s, short_block_s, min(duration_s // least_s - 1, REPEATS_MAX)
 
@@ -195,8 +195,8 @@ def _looks(duration_s: int) -> list[int]:
 
 def _partitions(streams: Iterable[Stream]) -> int:
     """Of each table or index that requests ask first, or of their indexes if these have more."""
-    most: dict[LaneNote, int] = {}
+    most: dict[DirectionRecord, int] = {}
     for stream in streams:
-        here = max(len(note.lane.cells) for note, _ in stream.charges)
-        most[stream.note] = max(most.get(stream.note, 0), here)
+        here = max(len(record.lane.cells) for record, _ in stream.charges)
+        most[stream.record] = max(most.get(stream.record, 0), here)
     return sum(most.values())

@@ -15,7 +15,7 @@ from random import Random
 from faradisc.capacity.partitions import Cell
 from faradisc.tools.planner.doors import Group, GroupedFlow
 from faradisc.tools.planner.shares import Spans, divide
-from faradisc.tools.planner.simulation.recorder import LaneNote
+from faradisc.tools.planner.simulation.recorder import DirectionRecord
 from faradisc.tools.planner.workload.key_distributions import ONE
 
 DRAWN_MAX = 10
@@ -107,8 +107,8 @@ def _draw(flow: GroupedFlow, of_streams: Sequence[int], random: Random, now: int
     return found
 
 
-def _cell_of(note: LaneNote, place: bytes) -> Cell:
-    return note.lane.cell_of(place)
+def _cell_of(record: DirectionRecord, place: bytes) -> Cell:
+    return record.lane.cell_of(place)
 
 
 def heaviness(group: Group) -> int:

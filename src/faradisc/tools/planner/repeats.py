@@ -29,7 +29,7 @@ from faradisc.capacity.throttle import Cause
 from faradisc.tools.planner.doors import Door, Group, GroupedFlow, GroupedStream, Passage
 from faradisc.tools.planner.pace import RATE_PERCENT, STRETCH_S, Pace
 from faradisc.tools.planner.shares import Gates, is_told
-from faradisc.tools.planner.simulation.recorder import FlowNote, LaneNote, SecondPart, evenly
+from faradisc.tools.planner.simulation.recorder import DirectionRecord, FlowRecord, SecondPart, evenly
 
 _EARNED_SAME = 0.005
 """Buckets may earn so much more or less, of what all earn."""
@@ -51,7 +51,7 @@ _PLACES = 8
 class _CellPart:
     """What a partition served and refused in a stretch."""
 
-    note: LaneNote
+    record: DirectionRecord
     cell: Cell
     half_units: int = 0
     charged: int = 0
@@ -69,7 +69,7 @@ class _CellPart:
     def divided(self) -> list[_CellPart]:
         """The same after a split: what each child will serve. It is no more as hot as its parent, and only
         the lane is told of what is refused."""
-        part, lane = self.cell.partition, self.note.lane
+        part, lane = self.cell.partition, self.record.lane
         if part.state != "retired":
             return [self]
         children = [cell for cell in lane.cells if part.holds(cell.partition.low)]
@@ -78,11 +78,11 @@ class _CellPart:
         ]
         found = []
         for cell, half_units, charged, size, items in zip(children, *each, strict=True):
-            found.append(_CellPart(self.note, cell, half_units, charged, size, items))
+            found.append(_CellPart(self.record, cell, half_units, charged, size, items))
         return found
 
     def happen_again(self) -> None:
-        cell, noted = self.cell, self.note.cell(self.cell)
+        cell, noted = self.cell, self.record.cell(self.cell)
         cell.spent += self.half_units
         cell.charged += self.charged
         noted.half_units += self.half_units
@@ -102,7 +102,7 @@ class _CellPart:
 class _FlowPart:
     """What has become of a flow's requests: since the run began, or in a stretch."""
 
-    note: FlowNote
+    record: FlowRecord
     at_attempt: dict[int, int]
     waits: dict[int, int]
     counts: list[int]
@@ -111,18 +111,18 @@ class _FlowPart:
     def less(self, before: _FlowPart) -> _FlowPart:
         """What has come to pass since."""
         return _FlowPart(
-            self.note,
+            self.record,
             {key: count - before.at_attempt.get(key, 0) for key, count in self.at_attempt.items()},
             {key: count - before.waits.get(key, 0) for key, count in self.waits.items()},
             [count - was for count, was in zip(self.counts, before.counts, strict=True)],
         )
 
     def happen_again(self) -> None:
-        note = self.note
-        note.at_attempt.update(self.at_attempt)
-        note.waits.update(self.waits)
+        record = self.record
+        record.at_attempt.update(self.at_attempt)
+        record.waits.update(self.waits)
         for name, count in zip(_COUNTED, self.counts, strict=True):
-            setattr(note, name, getattr(note, name) + count)
+            setattr(record, name, getattr(record, name) + count)
 
 
 @dataclass(slots=True)
@@ -167,7 +167,7 @@ class _Stretch:
     flows: list[_FlowPart]
     done: list[int]
     """Per stream: requests that were admitted or lost."""
-    lanes: list[tuple[LaneNote, list[SecondPart]]]
+    lanes: list[tuple[DirectionRecord, list[SecondPart]]]
     buckets: list[Bucket]
     """Those that save little,"""
     banks: list[_BankPart]
@@ -196,7 +196,7 @@ class _Before:
     on_their_way: list[int]
     came: list[int]
     """Requests per stream, since."""
-    lanes: dict[LaneNote, list[SecondPart]]
+    lanes: dict[DirectionRecord, list[SecondPart]]
 
 
 class Repeats:
@@ -279,10 +279,10 @@ class Repeats:
             groups,
             doors,
             [door.bucket.used for door in doors],
-            [_state_of(flow.flow.note) for flow in self._flows],
+            [_state_of(flow.flow.record) for flow in self._flows],
             [stream.on_their_way for stream in self._streams],
             [0] * len(self._streams),
-            {passage.note: [] for group in groups for passage in group.passages},
+            {passage.record: [] for group in groups for passage in group.passages},
         )
 
     def end(self, second: int, came: Sequence[int], gates: Gates) -> None:
@@ -291,8 +291,8 @@ class Repeats:
         if before is None:
             return
         before.came = [count + more for count, more in zip(before.came, came, strict=True)]
-        for note, parts in before.lanes.items():
-            parts.append((note.second_offered, note.second_consumed, dict(note.refused)))
+        for record, parts in before.lanes.items():
+            parts.append((record.second_offered, record.second_consumed, dict(record.refused)))
         if (second + 1) % STRETCH_S:
             return
         self._before = None
@@ -303,7 +303,7 @@ class Repeats:
                 _cells_of(asked),
                 _charges_of(asked),
                 _refusals_of(asked, gates),
-                [_state_of(flow.note).less(flow) for flow in before.flows],
+                [_state_of(flow.record).less(flow) for flow in before.flows],
                 [
                     count + waited - stream.on_their_way
                     for stream, count, waited in zip(
@@ -393,9 +393,9 @@ class Repeats:
         """A second is repeated, in which so many requests came, by stream."""
         stretch = self._playing
         assert stretch is not None
-        for note, parts in stretch.lanes:
+        for record, parts in stretch.lanes:
             offered, consumed, refused = parts[second % STRETCH_S]
-            note.take_over((offered, consumed, dict(refused)))
+            record.take_over((offered, consumed, dict(refused)))
         for stream, count in zip(self._streams, came, strict=True):
             stream.surplus += count
 
@@ -419,7 +419,7 @@ class Repeats:
             flow = stream.state.flow
             flow.lost += stream.surplus
         for each in self._flows:
-            flow = each.flow.note
+            flow = each.flow.record
             if flow.lost < 0:
                 flow.admitted += flow.lost
                 flow.attempts += flow.lost
@@ -428,17 +428,17 @@ class Repeats:
                 flow.lost = 0
 
 
-def _state_of(note: FlowNote) -> _FlowPart:
-    counts = [getattr(note, name) for name in _COUNTED]
-    return _FlowPart(note, dict(note.at_attempt), dict(note.waits), counts)
+def _state_of(record: FlowRecord) -> _FlowPart:
+    counts = [getattr(record, name) for name in _COUNTED]
+    return _FlowPart(record, dict(record.at_attempt), dict(record.waits), counts)
 
 
 def _cells_of(groups: Iterable[Group]) -> list[_CellPart]:
-    found: dict[tuple[LaneNote, Cell], _CellPart] = {}
+    found: dict[tuple[DirectionRecord, Cell], _CellPart] = {}
     for group in groups:
         admitted = group.stretch_admitted
         for passage in group.passages:
-            key = passage.note, passage.cell
+            key = passage.record, passage.cell
             part = found.get(key)
             if part is None:
                 part = found[key] = _CellPart(*key)
@@ -452,7 +452,7 @@ def _cells_of(groups: Iterable[Group]) -> list[_CellPart]:
             if denied:
                 part.denied.append((passage, denied))
         first = group.passages[0]
-        found[first.note, first.cell].items += group.state.stream.items * admitted
+        found[first.record, first.cell].items += group.state.stream.items * admitted
     return list(found.values())
 
 
@@ -474,7 +474,7 @@ def _refusals_of(groups: Iterable[Group], gates: Gates) -> list[tuple[Lane, Caus
         for passage in group.passages:
             lane = passage.lane
             for cause, count in (
-                (gates.lane(passage.note).cause, passage.refused_whole),
+                (gates.lane(passage.record).cause, passage.refused_whole),
                 (Cause.KEY_RANGE, passage.refused_here),
             ):
                 if count:

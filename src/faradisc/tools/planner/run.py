@@ -38,16 +38,16 @@ from faradisc.tools.planner.results.outcome import (
     Waits,
     number,
 )
-from faradisc.tools.planner.simulation.auto_scaler import Scaler, scalers
-from faradisc.tools.planner.simulation.discrete_event import EventEngine, requests_of
+from faradisc.tools.planner.simulation.auto_scaler import AutoScaler, auto_scalers
+from faradisc.tools.planner.simulation.discrete_event import DiscreteEventEngine, requests_of
 from faradisc.tools.planner.simulation.recorder import (
-    FlowNote,
-    LaneNote,
-    Observer,
-    PartitionTrack,
-    ResourceNote,
+    DirectionRecord,
+    FlowRecord,
+    PartitionRecord,
+    ResourceRecord,
+    RunRecorder,
 )
-from faradisc.tools.planner.simulation.virtual_tables import World
+from faradisc.tools.planner.simulation.virtual_tables import VirtualTables
 from faradisc.tools.planner.singly import Parted, Singles, part, tables_of_trace
 from faradisc.tools.planner.traces.replay import replay, request_of
 from faradisc.tools.planner.traces.trace_format import Trace
@@ -70,9 +70,9 @@ def choose_engine(plan: Plan) -> Engine:
 
 @dataclass
 class _Watched:
-    """What is followed over the samples beside the observer's own notes."""
+    """What is followed over the samples beside the recorder's own notes."""
 
-    scaler: Scaler
+    scaler: AutoScaler
     desired: list[int]
     provisioned: list[int]
     high: list[AlarmState]
@@ -95,67 +95,67 @@ def run(
     requests to be run one by one, or by admissions.
     """
     chosen: Engine = engine or ("events" if trace is not None else choose_engine(plan))
-    world = World(plan)
+    world = VirtualTables(plan)
     step_s = 60 * max(1, -(-plan.duration_s // (60 * SAMPLES_MAX)))
-    observer = Observer(world, step_s)
-    loads = {note: cost.LaneLoad(note) for note in observer.lanes}
-    observer.before_second.extend(load.end_second for load in loads.values())
-    rooms = [HeadroomNote(note, world.start_ns) for note in observer.lanes]
-    observer.before_second.extend(room.end_second for room in rooms)
-    watched = [_Watched(scaler, [], [], [], []) for scaler in scalers(world)]
-    observer.on_sample.append(lambda: _sample_scaling(watched))
+    recorder = RunRecorder(world, step_s)
+    loads = {record: cost.LaneLoad(record) for record in recorder.lanes}
+    recorder.before_second.extend(load.end_second for load in loads.values())
+    rooms = [HeadroomNote(record, world.start_ns) for record in recorder.lanes]
+    recorder.before_second.extend(room.end_second for room in rooms)
+    watched = [_Watched(scaler, [], [], [], []) for scaler in auto_scalers(world)]
+    recorder.on_sample.append(lambda: _sample_scaling(watched))
     if progress is not None:
-        observer.on_sample.append(lambda: progress(observer.samples * step_s))
-    flows = [_flow(plan, position, observer) for position in range(len(plan.traffic))]
+        recorder.on_sample.append(lambda: progress(recorder.samples * step_s))
+    flows = [_flow(plan, position, recorder) for position in range(len(plan.traffic))]
     parted = Parted()
     seed = plan.seed if arrivals is None else arrivals
     if chosen == "events":
         requests = (
             chain.from_iterable(requests_of(plan, flows, world, seed))
             if trace is None
-            else (request_of(each, plan.retries) for each in replay(trace, world, observer))
+            else (request_of(each, plan.retries) for each in replay(trace, world, recorder))
         )
-        duration_s = EventEngine(world, observer, seed).run(requests, plan.duration_s)
+        duration_s = DiscreteEventEngine(world, recorder, seed).run(requests, plan.duration_s)
     else:
-        fluid, parted = _fluid(flows, world, observer, trace, seed)
+        fluid, parted = _fluid(flows, world, recorder, trace, seed)
         duration_s = fluid.run(plan.duration_s)
     if duration_s % step_s:
-        observer.end_sample(duration_s)
+        recorder.end_sample(duration_s)
     for load in loads.values():
         load.finish()
-    done = _Finished(plan, chosen, observer, loads, rooms, watched, flows, duration_s, parted, trace)
+    done = _Finished(plan, chosen, recorder, loads, rooms, watched, flows, duration_s, parted, trace)
     return _outcome(done)
 
 
 def _fluid(
-    flows: list[Flow], world: World, observer: Observer, trace: Trace | None, seed: int
+    flows: list[Flow], world: VirtualTables, recorder: RunRecorder, trace: Trace | None, seed: int
 ) -> tuple[FluidEngine, Parted]:
     """The fluid engine with its work, and with the guests that some of it is left to."""
     plan = world.plan
     if trace is None:
         parted = part(plan, flows)
         mine = [flow for flow in flows if flow in parted.fluid or flow in parted.roughly]
-        fluid = FluidEngine(world, observer, parts_for(mine))
+        fluid = FluidEngine(world, recorder, parts_for(mine))
         for flow in mine:
             fluid.add_flow(flow)
         singles = requests_of(plan, flows, world, seed, parted.singly).__next__
     else:
-        fluid = FluidEngine(world, observer)
-        parted = Parted(tables=tables_of_trace(plan, trace, observer))
-        source = TraceSource(trace, fluid, world, observer, plan.retries, singly=parted.tables)
+        fluid = FluidEngine(world, recorder)
+        parted = Parted(tables=tables_of_trace(plan, trace, recorder))
+        source = TraceSource(trace, fluid, world, recorder, plan.retries, singly=parted.tables)
         fluid.add_source(source)
         singles = source.singles
     if parted.singly or parted.tables:
-        fluid.add_guest(Singles(EventEngine(world, observer, seed), singles))
+        fluid.add_guest(Singles(DiscreteEventEngine(world, recorder, seed), singles))
     if parted.by_openings:
-        fluid.add_guest(Openings(parted.by_openings, world, observer, seed, parted.pace))
+        fluid.add_guest(Openings(parted.by_openings, world, recorder, seed, parted.pace))
     return fluid, parted
 
 
-def _flow(plan: Plan, position: int, observer: Observer) -> Flow:
+def _flow(plan: Plan, position: int, recorder: RunRecorder) -> Flow:
     flow = plan.traffic[position]
     table = next(table for table in plan.tables if table.name == flow.table)
-    return Flow(flow, table, observer)
+    return Flow(flow, table, recorder)
 
 
 def _sample_scaling(watched: list[_Watched]) -> None:
@@ -176,8 +176,8 @@ class _Finished:
 
     plan: Plan
     engine: Engine
-    observer: Observer
-    loads: dict[LaneNote, cost.LaneLoad]
+    recorder: RunRecorder
+    loads: dict[DirectionRecord, cost.LaneLoad]
     rooms: list[HeadroomNote]
     watched: list[_Watched]
     flows: list[Flow]
@@ -187,16 +187,18 @@ class _Finished:
 
 
 def _outcome(done: _Finished) -> Outcome:
-    plan, observer, duration_s = done.plan, done.observer, done.duration_s
-    resources = tuple(_resource(note, observer, duration_s) for note in observer.resources)
-    parts = [_totals(note) for note in observer.flows]
-    totals = _totals(_all(observer.flows))
-    keys = findings.hot_keys(observer, done.flows, max(duration_s, 1))
-    refused = {note.member.name: sum(lane.refused_half for lane in note.lanes) for note in observer.resources}
-    money = cost.costs(observer.resources, done.loads, max(duration_s, 1), plan.prices, refused)
+    plan, recorder, duration_s = done.plan, done.recorder, done.duration_s
+    resources = tuple(_resource(record, recorder, duration_s) for record in recorder.resources)
+    parts = [_totals(record) for record in recorder.flows]
+    totals = _totals(_all(recorder.flows))
+    keys = findings.hot_keys(recorder, done.flows, max(duration_s, 1))
+    refused = {
+        record.virtual.name: sum(lane.refused_half for lane in record.lanes) for record in recorder.resources
+    }
+    money = cost.costs(recorder.resources, done.loads, max(duration_s, 1), plan.prices, refused)
     rooms = tuple(found for room in done.rooms if (found := room.finish()) is not None)
     collections = tuple(_collections(done))
-    rows, left_out = event_rows(observer, plan)
+    rows, left_out = event_rows(recorder, plan)
     return Outcome(
         name=plan.name,
         description=plan.description,
@@ -206,8 +208,8 @@ def _outcome(done: _Finished) -> Outcome:
         seed=plan.seed,
         start=datetime.fromtimestamp(plan.start_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         duration_s=duration_s,
-        step_s=observer.step_s,
-        samples=observer.samples,
+        step_s=recorder.step_s,
+        samples=recorder.samples,
         assumptions=_assumptions(plan, done.engine, done.parted, done.trace),
         totals=totals,
         flows=tuple(parts),
@@ -238,10 +240,10 @@ def _collections(done: _Finished) -> Iterator[ItemCollection]:
             for flow in adding
             if flow.growth is not None and flow.growth.taken
         ]
-        gained = dict(done.observer.growth[table.name].bytes)
+        gained = dict(done.recorder.growth[table.name].bytes)
         for flow in mine:
             assert flow.growth is not None
-            for name, size in flow.growth.by_key(flow.note.admitted).items():
+            for name, size in flow.growth.by_key(flow.record.admitted).items():
                 gained[name] = gained.get(name, 0) + size
         before = item_collections.spread(item_collections.collected_bytes(table), shapes)
         same = len(lasting) == len(mine)
@@ -252,29 +254,29 @@ def _skipped(trace: Trace) -> Skipped:
     return Skipped(trace.skipped, trace.lines_read, tuple(trace.mistakes))
 
 
-def _resource(note: ResourceNote, observer: Observer, duration_s: int) -> ResourceOutcome:
-    member = note.member
-    lengths = _lengths(observer, duration_s)
-    tracks = tuple(_partition(track, lengths) for track in note.tracks.values())
+def _resource(record: ResourceRecord, recorder: RunRecorder, duration_s: int) -> ResourceOutcome:
+    member = record.virtual
+    lengths = _lengths(recorder, duration_s)
+    tracks = tuple(_partition(track, lengths) for track in record.tracks.values())
     return ResourceOutcome(
         name=member.name,
         table=member.table.name,
         index=member.index.name if member.index is not None else None,
         mode="PAY_PER_REQUEST" if member.resource.on_demand else "PROVISIONED",
-        read=_lane(note.lanes[0], lengths),
-        write=_lane(note.lanes[1], lengths),
-        partition_count=tuple(note.counts),
+        read=_lane(record.lanes[0], lengths),
+        write=_lane(record.lanes[1], lengths),
+        partition_count=tuple(record.counts),
         partitions=tracks,
-        partitions_left_out=note.left_out,
-        throttle_summary=_throttles(note),
+        partitions_left_out=record.left_out,
+        throttle_summary=_throttles(record),
     )
 
 
-def _lengths(observer: Observer, duration_s: int) -> list[int]:
+def _lengths(recorder: RunRecorder, duration_s: int) -> list[int]:
     """Seconds of each sample; the last one may be shorter."""
-    lengths = [observer.step_s] * observer.samples
-    if duration_s % observer.step_s and lengths:
-        lengths[-1] = duration_s % observer.step_s
+    lengths = [recorder.step_s] * recorder.samples
+    if duration_s % recorder.step_s and lengths:
+        lengths[-1] = duration_s % recorder.step_s
     return lengths
 
 
@@ -282,22 +284,22 @@ def _per_second(half_units: list[int], lengths: list[int]) -> Series:
     return tuple(number(half / 2 / length) for half, length in zip(half_units, lengths, strict=True))
 
 
-def _lane(note: LaneNote, lengths: list[int]) -> LaneSeries:
-    maximum = note.lane.maximum
-    by_name = [{cause.value: count for cause, count in sample.items()} for sample in note.causes]
+def _lane(record: DirectionRecord, lengths: list[int]) -> LaneSeries:
+    maximum = record.lane.maximum
+    by_name = [{cause.value: count for cause, count in sample.items()} for sample in record.causes]
     return LaneSeries(
-        offered=_per_second(note.series_offered, lengths),
-        consumed=_per_second(note.series_consumed, lengths),
-        consumed_peak=tuple(number(half / 2) for half in note.consumed_peak),
-        provisioned=tuple(note.provisioned),
+        offered=_per_second(record.series_offered, lengths),
+        consumed=_per_second(record.series_consumed, lengths),
+        consumed_peak=tuple(number(half / 2) for half in record.consumed_peak),
+        provisioned=tuple(record.provisioned),
         throttled={cause: tuple(sample.get(cause, 0) for sample in by_name) for cause in CAUSES},
-        bank=tuple(None if held is None else number(held / UNIT) for held in note.bank),
-        bank_max=tuple(None if held is None else number(held / UNIT) for held in note.bank_max),
+        bank=tuple(None if held is None else number(held / UNIT) for held in record.bank),
+        bank_max=tuple(None if held is None else number(held / UNIT) for held in record.bank_max),
         maximum=maximum.rate if maximum is not None else None,
     )
 
 
-def _partition(track: PartitionTrack, lengths: list[int]) -> PartitionSeries:
+def _partition(track: PartitionRecord, lengths: list[int]) -> PartitionSeries:
     low, high = track.bounds
     mine = lengths[track.first : track.first + len(track.read)]
     return PartitionSeries(
@@ -317,29 +319,29 @@ def _partition(track: PartitionTrack, lengths: list[int]) -> PartitionSeries:
     )
 
 
-def _throttles(note: ResourceNote) -> ThrottleSummary:
+def _throttles(record: ResourceRecord) -> ThrottleSummary:
     events: dict[str, int] = {}
-    for lane, direction in zip(note.lanes, "RW", strict=True):
+    for lane, direction in zip(record.lanes, "RW", strict=True):
         for cause in CAUSES:
             count = sum(count for each, count in lane.events.items() if each.value == cause)
             if count:
                 events[f"{direction} {cause}"] = count
-    firsts = [lane.first_s for lane in note.lanes if lane.first_s is not None]
-    worst = max(note.lanes, key=lambda lane: lane.worst_events)
+    firsts = [lane.first_s for lane in record.lanes if lane.first_s is not None]
+    worst = max(record.lanes, key=lambda lane: lane.worst_events)
     return ThrottleSummary(
         events=events,
         first_s=min(firsts, default=None),
         worst_second_s=worst.worst_s,
         worst_second_events=worst.worst_events,
-        longest_stretch_s=max(lane.longest_s for lane in note.lanes),
+        longest_stretch_s=max(lane.longest_s for lane in record.lanes),
     )
 
 
 def _timeline(watched: _Watched) -> ScalingTimeline:
     scaler = watched.scaler
-    decreases = scaler.member.decreases.accepted_ns
+    decreases = scaler.virtual.decreases.accepted_ns
     return ScalingTimeline(
-        resource=scaler.member.name,
+        resource=scaler.virtual.name,
         direction=scaler.direction,
         minimum=scaler.tracking.minimum,
         maximum=scaler.tracking.maximum,
@@ -356,32 +358,32 @@ def _timeline(watched: _Watched) -> ScalingTimeline:
 # --- Totals ---------------------------------------------------------------------------------------------
 
 
-def _all(notes: list[FlowNote]) -> FlowNote:
-    total = FlowNote("all")
-    for note in notes:
+def _all(notes: list[FlowRecord]) -> FlowRecord:
+    total = FlowRecord("all")
+    for record in notes:
         for name in ("offered", "cached", "attempts", "admitted", "throttled", "lost"):
-            setattr(total, name, getattr(total, name) + getattr(note, name))
-        total.read_half += note.read_half
-        total.write_half += note.write_half
-        total.waits.update(note.waits)
-        total.at_attempt.update(note.at_attempt)
+            setattr(total, name, getattr(total, name) + getattr(record, name))
+        total.read_half += record.read_half
+        total.write_half += record.write_half
+        total.waits.update(record.waits)
+        total.at_attempt.update(record.at_attempt)
     return total
 
 
-def _totals(note: FlowNote) -> Totals:
+def _totals(record: FlowRecord) -> Totals:
     return Totals(
-        name=note.name,
-        offered=note.offered,
-        cached=note.cached,
-        attempts=note.attempts,
-        admitted=note.admitted,
-        throttled=note.throttled,
-        lost=note.lost,
-        read_units=number(note.read_half / 2),
-        write_units=number(note.write_half / 2),
-        throttled_percent=_percent(note.throttled, note.attempts),
-        lost_percent=_percent(note.lost, note.offered),
-        waits=_waits(note.waits, note.at_attempt),
+        name=record.name,
+        offered=record.offered,
+        cached=record.cached,
+        attempts=record.attempts,
+        admitted=record.admitted,
+        throttled=record.throttled,
+        lost=record.lost,
+        read_units=number(record.read_half / 2),
+        write_units=number(record.write_half / 2),
+        throttled_percent=_percent(record.throttled, record.attempts),
+        lost_percent=_percent(record.lost, record.offered),
+        waits=_waits(record.waits, record.at_attempt),
     )
 
 

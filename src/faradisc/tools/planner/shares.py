@@ -13,7 +13,7 @@ from faradisc.capacity.config import HALF_UNIT, SECOND_NS
 from faradisc.capacity.heat import Watch
 from faradisc.capacity.partitions import Cell
 from faradisc.tools.planner.gates import CellGate, Gate, LaneGate
-from faradisc.tools.planner.simulation.recorder import LaneNote
+from faradisc.tools.planner.simulation.recorder import DirectionRecord
 from faradisc.tools.planner.workload.key_distributions import (
     BEHIND_ALL,
     BITS,
@@ -100,7 +100,7 @@ class Share:
             return None
         return self._shape.window(key for key, _ in self._heavy)
 
-    def tell(self, note: LaneNote, half_units: int, nano: int, turn: int) -> None:
+    def tell(self, record: DirectionRecord, half_units: int, nano: int, turn: int) -> None:
         """Tell what has been kept back: to the book of keys each key's part of the refused attempts, to the
         partition what it has served, to its watch at which keys. A request costs `half_units`, which are
         `nano` to a partition."""
@@ -108,9 +108,9 @@ class Share:
             for name, weight in self.hot:
                 count = self.denied * weight // self._whole
                 if count:
-                    note.book.throttle(name, count)
+                    record.keys.throttle(name, count)
         if self.calm:
-            note.cell(self.cell).half_units += self.calm * half_units
+            record.cell(self.cell).half_units += self.calm * half_units
             self.cell.spent += self.calm * half_units
             self.cell.charged += self.calm
         if self.unseen:
@@ -329,12 +329,12 @@ class Division:
         self.is_steady = True
         """Whether the keys have never changed, not even within a second."""
 
-    def of(self, shape: Shape, note: LaneNote, gates: Gates) -> list[Share]:
-        version = note.member.resource.partitions.next_number
+    def of(self, shape: Shape, record: DirectionRecord, gates: Gates) -> list[Share]:
+        version = record.virtual.resource.partitions.next_number
         if shape is self.shape and version == self.version:
             return self.shares
         moved = version != self.version
-        self.tell(note, strangers=moved)
+        self.tell(record, strangers=moved)
         self.is_steady = self.is_steady and self.shape in (None, shape) and not shape.cuts
         self.shape, self.version = shape, version
         self._crowd, self._refusals = _NOBODY, -1
@@ -345,23 +345,23 @@ class Division:
         self.shares = []
         if moved:
             self._strangers = {}
-        for cell in _cells_of(shape, note.lane):
+        for cell in _cells_of(shape, record.lane):
             part = cell.partition
             keys = shape.keys_between(part.low, part.high)
             weight = shape.weight_between(part.low, part.high, keys)
             if weight:
                 self.shares.append(Share(cell, weight, shape, gates.cell(cell), keys))
-                self._welcome(cell, note)
+                self._welcome(cell, record)
         self.shares[0].weight += ONE - sum([share.weight for share in self.shares])
         heaviest = sorted(shape.keys, key=lambda key: (-key.weight, key.name))[:FEW_KEYS]
         self.few = [Few(key) for key in heaviest if key.name]
         return self.shares
 
-    def _welcome(self, cell: Cell, note: LaneNote) -> None:
+    def _welcome(self, cell: Cell, record: DirectionRecord) -> None:
         """Keys are there again: those who come back after they have moved on will have these."""
         stranger = self._strangers.pop(cell, None)
         if stranger is not None:
-            self._tell(stranger, note)
+            self._tell(stranger, record)
 
     def crowd(self, refusals: int) -> Crowd:
         """Those that have refused nothing lately, as long as keys do not change. `refusals` is another number
@@ -396,7 +396,7 @@ class Division:
     def settle(self, gate: LaneGate, grows: int, items: int) -> None:
         """Note what has been taken in a step, for `charge`. Each request makes its partition grow by so many
         bytes and items."""
-        note, half_units = gate.note, self._half_units
+        record, half_units = gate.record, self._half_units
         self._crowd.settle()
         total = 0
         self._charges = []
@@ -420,11 +420,11 @@ class Division:
                 share.calm += count
                 continue
             mine.taken += count * self.nano
-            note.cell(cell).half_units += count * half_units
+            record.cell(cell).half_units += count * half_units
             self._charges.append((mine, count))
         self._taken = total if half_units else 0
         gate.taken += self._taken * half_units * HALF_UNIT
-        note.second_consumed += self._taken * half_units
+        record.second_consumed += self._taken * half_units
 
     def charge(self, gate: LaneGate, step: Step, begin: int, end: int, *, eventual: bool = False) -> None:
         """Charge what was taken in a step, of the seconds from `begin` to `end`."""
@@ -433,7 +433,7 @@ class Division:
             return count * end // step.seconds - count * begin // step.seconds
 
         now = step.now + begin * SECOND_NS
-        lane = gate.note.lane
+        lane = gate.record.lane
         cells: list[tuple[Cell, int]] = []
         for mine, count in self._charges:
             if begin or mine.at_ns == now:
@@ -444,22 +444,22 @@ class Division:
         lane.settle_whole(self._half_units, between(self._taken), now if begin else gate.at_ns)
         lane.settle_cells(cells, self._half_units, now, eventual=eventual)
 
-    def tell(self, note: LaneNote, *, strangers: bool = True) -> None:
+    def tell(self, record: DirectionRecord, *, strangers: bool = True) -> None:
         """Tell whoever looks what has been kept back: before time passes in the core, before a sample is
         taken, before keys or partitions change (strangers stay what they are if it is but the keys), and in
         the end."""
         for few in self.few:
             if few.offered:
-                note.book.total(few.name, self._half_units, few.offered)
+                record.keys.total(few.name, self._half_units, few.offered)
                 few.offered = 0
         self._crowd.tell()
         for share in (*self.shares, *(self._strangers.values() if strangers else ())):
-            self._tell(share, note)
+            self._tell(share, record)
 
-    def _tell(self, share: Share, note: LaneNote) -> None:
+    def _tell(self, share: Share, record: DirectionRecord) -> None:
         if share.denied or share.calm or share.unseen:
-            note.turn += 1
-            share.tell(note, self._half_units, self.nano, note.turn)
+            record.turn += 1
+            share.tell(record, self._half_units, self.nano, record.turn)
 
     def divide(self, count: int) -> tuple[int, list[tuple[Share, int]]]:
         """A second's requests: how many are for the crowd, and for each of the others. Requires: `crowd`."""
@@ -538,10 +538,10 @@ class Gates:
         self.refusals = 0
         """Grows when a partition begins to refuse, and when it has stopped."""
 
-    def lane(self, note: LaneNote) -> LaneGate:
-        gate = self._lanes.get(note.lane)
+    def lane(self, record: DirectionRecord) -> LaneGate:
+        gate = self._lanes.get(record.lane)
         if gate is None:
-            gate = self._lanes[note.lane] = LaneGate(note)
+            gate = self._lanes[record.lane] = LaneGate(record)
         return gate
 
     def cell(self, cell: Cell) -> CellGate:

@@ -24,8 +24,8 @@ from faradisc.capacity.admission import Lane
 from faradisc.capacity.config import HALF_UNIT, UNIT
 from faradisc.tools.planner.pace import Pace, find_pace
 from faradisc.tools.planner.plan_file.plan import Plan, TablePlan
-from faradisc.tools.planner.simulation.discrete_event import EventEngine, Request
-from faradisc.tools.planner.simulation.recorder import LaneNote, Observer
+from faradisc.tools.planner.simulation.discrete_event import DiscreteEventEngine, Request
+from faradisc.tools.planner.simulation.recorder import DirectionRecord, RunRecorder
 from faradisc.tools.planner.traces.trace_format import Trace
 from faradisc.tools.planner.workload.streams import Flow, Stream
 
@@ -42,7 +42,7 @@ fluid is 2 % off at worst, with two 6 %)."""
 class Singles:
     """Such requests, as a guest of the fluid engine."""
 
-    def __init__(self, engine: EventEngine, next_second: Callable[[], Iterable[Request]]) -> None:
+    def __init__(self, engine: DiscreteEventEngine, next_second: Callable[[], Iterable[Request]]) -> None:
         self._engine = engine
         self._next_second = next_second
 
@@ -91,17 +91,17 @@ def part(plan: Plan, flows: Sequence[Flow]) -> Parted:
     return parted
 
 
-def tables_of_trace(plan: Plan, trace: Trace, observer: Observer) -> frozenset[str]:
+def tables_of_trace(plan: Plan, trace: Trace, recorder: RunRecorder) -> frozenset[str]:
     """The tables of a trace for which it matters who comes first. However many their requests are: to read
     them takes longer than to run them."""
     tables = {table.name: table for table in plan.tables}
     found = set()
     for (name, index, direction), (least, most) in trace.costs.items():
         try:
-            note = observer.lane(name, index, writes=direction == "W")
+            record = recorder.lane(name, index, writes=direction == "W")
         except KeyError:
             continue
-        if _meets_little(note, most * HALF_UNIT, least * HALF_UNIT, tables[name]):
+        if _meets_little(record, most * HALF_UNIT, least * HALF_UNIT, tables[name]):
             found.add(name)
     return frozenset(found)
 
@@ -110,7 +110,7 @@ def _together(flows: Iterable[Flow]) -> list[list[Flow]]:
     """Flows that charge the same lanes, directly or by way of others. They are of one table."""
     found: list[tuple[set[Lane], list[Flow]]] = []
     for flow in flows:
-        lanes = {note.lane for stream in flow.streams for note, _ in stream.charges}
+        lanes = {record.lane for stream in flow.streams for record, _ in stream.charges}
         mine = [flow]
         apart = []
         for theirs, others in found:
@@ -124,45 +124,45 @@ def _together(flows: Iterable[Flow]) -> list[list[Flow]]:
 
 
 def _hangs_on_order(streams: Iterable[Stream], table: TablePlan) -> bool:
-    costs: dict[LaneNote, list[int]] = {}
+    costs: dict[DirectionRecord, list[int]] = {}
     for stream in streams:
-        for note, half_units in stream.charges:
+        for record, half_units in stream.charges:
             if half_units:
-                costs.setdefault(note, []).append(half_units * HALF_UNIT)
-    return any(_meets_little(note, max(nano), min(nano), table) for note, nano in costs.items())
+                costs.setdefault(record, []).append(half_units * HALF_UNIT)
+    return any(_meets_little(record, max(nano), min(nano), table) for record, nano in costs.items())
 
 
-def _meets_little(note: LaneNote, most: int, least: int, table: TablePlan) -> bool:
+def _meets_little(record: DirectionRecord, most: int, least: int, table: TablePlan) -> bool:
     """Whether a lane has a bucket to which a request that costs `most` is a lot."""
     config = table.config
-    parts = min(cell.rate / cell.scale for cell in note.lane.cells)
-    units = float(min([*_units(note, table), *_changed_units(note, table)], default=1 << 62))
+    parts = min(cell.rate / cell.scale for cell in record.lane.cells)
+    units = float(min([*_units(record, table), *_changed_units(record, table)], default=1 << 62))
     if config.shares:
-        units /= len(note.lane.cells)
+        units /= len(record.lane.cells)
     rate = min(parts, units) * UNIT
     bank = min(parts * config.partition_burst_ms / 1000, units * config.burst_s) * UNIT
     forgiven = config.max_debt_s is not None and most > rate * config.max_debt_s / 2
     return forgiven or most * BANK_MIN > bank or (most >= 2 * least and most * MIXED_MIN > rate)
 
 
-def _units(note: LaneNote, table: TablePlan) -> Iterator[int]:
+def _units(record: DirectionRecord, table: TablePlan) -> Iterator[int]:
     """The rates that a resource begins with, or may be scaled to."""
-    rates = table.rates if note.member.index is None else note.member.index.rates
+    rates = table.rates if record.virtual.index is None else record.virtual.index.rates
     if rates.on_demand:
-        maximum = rates.max_write if note.writes else rates.max_read
+        maximum = rates.max_write if record.writes else rates.max_read
         if maximum is not None:
             yield maximum
         return
-    scaling = rates.write_scaling if note.writes else rates.read_scaling
-    yield rates.write_units if note.writes else rates.read_units
+    scaling = rates.write_scaling if record.writes else rates.read_scaling
+    yield rates.write_units if record.writes else rates.read_units
     if scaling is not None:
         yield scaling.minimum
         yield from (each.minimum for each in scaling.scheduled if each.minimum is not None)
 
 
-def _changed_units(note: LaneNote, table: TablePlan) -> Iterator[int]:
-    index = None if note.member.index is None else note.member.index.name
+def _changed_units(record: DirectionRecord, table: TablePlan) -> Iterator[int]:
+    index = None if record.virtual.index is None else record.virtual.index.name
     for change in table.changes:
-        units = change.write_units if note.writes else change.read_units
+        units = change.write_units if record.writes else change.read_units
         if change.index == index and units is not None:
             yield units

@@ -29,7 +29,7 @@ LONGEST_S = 60
 """No step is longer: rates may change every minute."""
 CHARGED_S = 10
 """Longer ones are charged bit by bit where debt has a limit, so that no bucket owes more than it earns
-meanwhile. As often the core looks at heat: where that may matter, no step is longer (`World.same_until`)."""
+meanwhile. As often the core looks at heat: where that may matter, no step is longer (`same_until`)."""
 _MUCH = 10
 """Partitions and crowds that one second's requests are divided over, lot by lot: where there are fewer, no
 step is long."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 from operator import add, sub
 from typing import NamedTuple
 
-from faradisc.tools.planner.simulation.recorder import FlowNote
+from faradisc.tools.planner.simulation.recorder import FlowRecord
 from faradisc.tools.planner.workload.retries import LEAN, Retries
 from faradisc.tools.planner.workload.retries import ONE as CERTAIN
 
@@ -263,8 +263,8 @@ class Turnstile:
         """Those who came back in this tick come in the next one instead."""
         self._receive((tick + 1) % self._horizon, row)
 
-    def report(self, flow: FlowNote) -> None:
-        """Tell the stream's note what has become of its requests since the last time."""
+    def report(self, flow: FlowRecord) -> None:
+        """Tell the stream's record what has become of its requests since the last time."""
         flow.lost += self._lost
         self._lost = 0
         for number, count in enumerate(self._served):
@@ -273,7 +273,7 @@ class Turnstile:
                 flow.waits[self._retries.mean_waits_ms[number]] += count
                 self._served[number] = 0
 
-    def give_up(self, flow: FlowNote) -> None:
+    def give_up(self, flow: FlowRecord) -> None:
         """The run is over: whoever still waits is lost."""
         flow.lost += self.waiting
         self.waiting = 0

@@ -31,7 +31,7 @@ from faradisc.limits import STORAGE_OVERHEAD_BYTES
 from faradisc.tools.planner.plan_file.plan import Scaling
 from faradisc.tools.planner.results.outcome import Costs, ModeCost, Number, ResourceCost, number
 from faradisc.tools.planner.results.prices import GB, HOURS_PER_MONTH, ClassPrices, Prices
-from faradisc.tools.planner.simulation.recorder import LaneNote, ResourceNote
+from faradisc.tools.planner.simulation.recorder import DirectionRecord, ResourceRecord
 
 MONTH_S = HOURS_PER_MONTH * 3600
 _CENT = Decimal("0.01")
@@ -43,7 +43,7 @@ _MINUTE_S = 60
 class LaneLoad:
     """The demand of one lane, second by second, in half units: what costs are worked out from."""
 
-    note: LaneNote
+    record: DirectionRecord
     seconds: Tally[int] = field(default_factory=Tally)
     """How many seconds asked for so much."""
     minutes: list[int] = field(default_factory=list)
@@ -57,19 +57,19 @@ class LaneLoad:
 
     def end_second(self) -> None:
         """Call before the lane's own end_second."""
-        note = self.note
-        offered = note.second_offered
+        record = self.record
+        offered = record.second_offered
         self.seconds[offered] += 1
         self._minute += offered
         self._in_minute += 1
         if self._in_minute == _MINUTE_S:
             self.minutes.append(self._minute)
             self._minute = self._in_minute = 0
-        resource = note.member.resource
+        resource = record.virtual.resource
         if resource.on_demand:
-            self.on_demand_half += note.second_consumed
+            self.on_demand_half += record.second_consumed
         else:
-            self.provisioned_seconds += resource.write_units if note.writes else resource.read_units
+            self.provisioned_seconds += resource.write_units if record.writes else resource.read_units
 
     def finish(self) -> None:
         if self._in_minute:
@@ -180,10 +180,10 @@ def _in_mode(
 
 def _settings(load: LaneLoad) -> Scaling:
     """The plan's own auto scaling, or the console's: target 70, from 1 to what the quota allows."""
-    rates = load.note.member.rates
-    own = rates.write_scaling if load.note.writes else rates.read_scaling
-    config = load.note.member.resource.config
-    most = config.table_write_units if load.note.writes else config.table_read_units
+    rates = load.record.virtual.rates
+    own = rates.write_scaling if load.record.writes else rates.read_scaling
+    config = load.record.virtual.resource.config
+    most = config.table_write_units if load.record.writes else config.table_read_units
     return own or Scaling(1, most, _TARGET_PERCENT)
 
 
@@ -216,13 +216,13 @@ _WORDS = {
 }
 
 
-def storage_cost(resources: list[ResourceNote], prices: Prices) -> dict[str, tuple[Decimal, Decimal]]:
+def storage_cost(resources: list[ResourceRecord], prices: Prices) -> dict[str, tuple[Decimal, Decimal]]:
     """Storage and other monthly costs by resource, at the size of the run's end. The free part is shared by
     all in order."""
     free = prices.storage_free_gb
     found: dict[str, tuple[Decimal, Decimal]] = {}
-    for note in resources:
-        member = note.member
+    for record in resources:
+        member = record.virtual
         held = sum(
             part.bytes + part.items * STORAGE_OVERHEAD_BYTES for part in member.resource.partitions.partitions
         )
@@ -238,8 +238,8 @@ def storage_cost(resources: list[ResourceNote], prices: Prices) -> dict[str, tup
 
 
 def costs(
-    resources: list[ResourceNote],
-    loads: dict[LaneNote, LaneLoad],
+    resources: list[ResourceRecord],
+    loads: dict[DirectionRecord, LaneLoad],
     duration_s: int,
     prices: Prices,
     refused_half: dict[str, int],
@@ -249,24 +249,24 @@ def costs(
     if prices.reserved_read_unit_hour is not None and prices.reserved_write_unit_hour is not None:
         modes.append("reserved")
     storage = storage_cost(resources, prices)
-    sums: dict[str, list[tuple[ResourceNote, _Sum]]] = {mode: [] for mode in modes}
-    for note in resources:
-        both = (loads[note.lanes[0]], loads[note.lanes[1]])
-        of_class = prices.of_class(note.member.table.infrequent)
+    sums: dict[str, list[tuple[ResourceRecord, _Sum]]] = {mode: [] for mode in modes}
+    for record in resources:
+        both = (loads[record.lanes[0]], loads[record.lanes[1]])
+        of_class = prices.of_class(record.virtual.table.infrequent)
         for mode in modes:
             if mode == "as-planned":
-                found = _as_planned(both, duration_s, of_class, refused_half[note.member.name])
+                found = _as_planned(both, duration_s, of_class, refused_half[record.virtual.name])
             else:
                 found = _in_mode(mode, both, duration_s, prices, of_class)
-                found = replace(found, refused_half=max(found.refused_half, _by_partitions(note)))
-            sums[mode].append((note, found))
+                found = replace(found, refused_half=max(found.refused_half, _by_partitions(record)))
+            sums[mode].append((record, found))
     whole = [_mode_cost(mode, sums[mode], storage) for mode in modes]
     cheapest = _cheapest(whole)
     by_resource = []
-    for position, note in enumerate(resources):
+    for position, record in enumerate(resources):
         rows = [_mode_cost(mode, [sums[mode][position]], storage) for mode in modes]
         best = _cheapest(rows)
-        by_resource.append(ResourceCost(note.member.name, tuple(_marked(row, best) for row in rows)))
+        by_resource.append(ResourceCost(record.virtual.name, tuple(_marked(row, best) for row in rows)))
     return Costs(
         HOURS_PER_MONTH,
         prices.to_json(),
@@ -276,10 +276,10 @@ def costs(
     )
 
 
-def _by_partitions(note: ResourceNote) -> int:
+def _by_partitions(record: ResourceRecord) -> int:
     """Half units that single partitions refused in the run."""
     total = 0
-    for lane in note.lanes:
+    for lane in record.lanes:
         events = lane.events.total()
         if events:
             total += lane.refused_half * lane.events[Cause.KEY_RANGE] // events
@@ -287,17 +287,17 @@ def _by_partitions(note: ResourceNote) -> int:
 
 
 def _mode_cost(
-    mode: str, sums: list[tuple[ResourceNote, _Sum]], storage: dict[str, tuple[Decimal, Decimal]]
+    mode: str, sums: list[tuple[ResourceRecord, _Sum]], storage: dict[str, tuple[Decimal, Decimal]]
 ) -> ModeCost:
     read = sum((found.read for _, found in sums), Decimal(0))
     write = sum((found.write for _, found in sums), Decimal(0))
-    kept = sum((storage[note.member.name][0] for note, _ in sums), Decimal(0))
-    other = sum((storage[note.member.name][1] for note, _ in sums), Decimal(0))
+    kept = sum((storage[record.virtual.name][0] for record, _ in sums), Decimal(0))
+    other = sum((storage[record.virtual.name][1] for record, _ in sums), Decimal(0))
     index = sum(
         (
-            found.read + found.write + storage[note.member.name][0]
-            for note, found in sums
-            if note.member.index is not None
+            found.read + found.write + storage[record.virtual.name][0]
+            for record, found in sums
+            if record.virtual.index is not None
         ),
         Decimal(0),
     )

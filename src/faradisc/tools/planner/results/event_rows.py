@@ -14,7 +14,7 @@ from faradisc.capacity.events import (
 from faradisc.capacity.partitions import HASH_BYTES
 from faradisc.tools.planner.plan_file.plan import Plan
 from faradisc.tools.planner.results.outcome import EventRow, Number, number
-from faradisc.tools.planner.simulation.recorder import Observer
+from faradisc.tools.planner.simulation.recorder import RunRecorder
 
 ROWS_MAX = 2000
 
@@ -28,19 +28,19 @@ _WHY = {
 }
 
 
-def event_rows(observer: Observer, plan: Plan) -> tuple[tuple[EventRow, ...], int]:
+def event_rows(recorder: RunRecorder, plan: Plan) -> tuple[tuple[EventRow, ...], int]:
     """The events of a run in order of time, and how many were left out at the end."""
     names = _names(plan)
-    start_ns = observer.world.start_ns
+    start_ns = recorder.world.start_ns
     timed: list[tuple[int, int, EventRow]] = []
-    for order, (member, event) in enumerate(observer.events):
+    for order, (member, event) in enumerate(recorder.events):
         row = _row(member.name, event, number((event.at_ns - start_ns) / SECOND_NS), names)
         if row is not None:
             timed.append((event.at_ns, order, row))
-    for order, (member, at_ns, words) in enumerate(observer.changes):
+    for order, (member, at_ns, words) in enumerate(recorder.changes):
         at_s = number((at_ns - start_ns) / SECOND_NS)
         row = EventRow(at_s, member.name, "changed", None, None, None, None, words)
-        timed.append((at_ns, -len(observer.changes) + order, row))
+        timed.append((at_ns, -len(recorder.changes) + order, row))
     rows = [row for _, _, row in sorted(timed, key=lambda entry: entry[:2])]
     return tuple(rows[:ROWS_MAX]), max(len(rows) - ROWS_MAX, 0)
 

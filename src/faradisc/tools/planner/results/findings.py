@@ -22,7 +22,7 @@ from faradisc.tools.planner.results.outcome import (
     number,
 )
 from faradisc.tools.planner.simulation.key_totals import KeyTotals
-from faradisc.tools.planner.simulation.recorder import LaneNote, Observer
+from faradisc.tools.planner.simulation.recorder import DirectionRecord, RunRecorder
 from faradisc.tools.planner.workload.streams import Flow
 
 NEAR_PERCENT = 80
@@ -38,7 +38,7 @@ class Example:
     """One of very many equal keys."""
 
     name: str
-    note: LaneNote
+    record: DirectionRecord
     half_units: int
     peak_half: int
     offered: int
@@ -58,38 +58,38 @@ def examples(flows: list[Flow]) -> list[Example]:
             found.append(
                 Example(
                     name,
-                    stream.note,
-                    round(flow.note.offered * stream.half_units * part),
-                    max(round(flow.note.peak * stream.half_units * part), min(stream.half_units, 2)),
-                    round(flow.note.offered * part),
+                    stream.record,
+                    round(flow.record.offered * stream.half_units * part),
+                    max(round(flow.record.peak * stream.half_units * part), min(stream.half_units, 2)),
+                    round(flow.record.offered * part),
                 )
             )
     return found
 
 
-def hot_keys(observer: Observer, flows: list[Flow], duration_s: int) -> tuple[HotKey, ...]:
+def hot_keys(recorder: RunRecorder, flows: list[Flow], duration_s: int) -> tuple[HotKey, ...]:
     """The verdicts on the heaviest keys of every lane, resources in order, reads before writes."""
     found: list[HotKey] = []
     spoken_for = examples(flows)
     ordered = {
-        id(stream.note) for flow in flows if flow.keys.shape(0, 0, 1).ordered for stream in flow.streams
+        id(stream.record) for flow in flows if flow.keys.shape(0, 0, 1).ordered for stream in flow.streams
     }
     divisible = _divisible(flows)
-    for note in observer.lanes:
+    for record in recorder.lanes:
         mine = [
             KeyTotals(each.name, each.half_units, each.peak_half, each.offered, 0)
             for each in spoken_for
-            if each.note is note
+            if each.record is record
         ]
-        for key in (*note.book.top(KEYS_SHOWN), *mine):
-            total = note.book.half_units or 1
+        for key in (*record.keys.top(KEYS_SHOWN), *mine):
+            total = record.keys.half_units or 1
             light = key.half_units * 100 < total * KEYS_SHOWN_PERCENT and not key.throttled
             if light and key not in mine:
                 continue
-            verdict = _verdict(note, key, total, duration_s)
-            if verdict.verdict == "shard" and id(note) in ordered:
+            verdict = _verdict(record, key, total, duration_s)
+            if verdict.verdict == "shard" and id(record) in ordered:
                 verdict = replace(verdict, words=f"{verdict.words}, or take one item of every key in turn")
-            elif verdict.verdict == "shard" and id(note) in divisible:
+            elif verdict.verdict == "shard" and id(record) in divisible:
                 verdict = replace(verdict, verdict="isolated", ways=None, words=_divided(verdict))
             found.append(verdict)
     return tuple(found)
@@ -101,16 +101,16 @@ def _divisible(flows: list[Flow]) -> set[int]:
     spread: dict[int, bool] = {}
     for flow in flows:
         for stream in flow.streams:
-            touched = [(stream.note, flow.keys), *((index.note, index.keys) for index in stream.indexes)]
-            for note, model in touched:
-                resource = note.member.resource
+            touched = [(stream.record, flow.keys), *((index.record, index.keys) for index in stream.indexes)]
+            for record, model in touched:
+                resource = record.virtual.resource
                 fits = (
                     model.shape(0, 0, 1).sort == "spread"
                     and resource.composite
                     and not resource.local_indexes
                     and resource.config.heat_split
                 )
-                spread[id(note)] = spread.get(id(note), True) and fits
+                spread[id(record)] = spread.get(id(record), True) and fits
     return {number for number, fits in spread.items() if fits}
 
 
@@ -123,18 +123,18 @@ def _divided(key: HotKey) -> str:
     )
 
 
-def _verdict(note: LaneNote, key: KeyTotals, total: int, duration_s: int) -> HotKey:
-    config = note.member.resource.config
-    cap = config.partition_write_units if note.writes else config.partition_read_units
-    book = note.book
+def _verdict(record: DirectionRecord, key: KeyTotals, total: int, duration_s: int) -> HotKey:
+    config = record.virtual.resource.config
+    cap = config.partition_write_units if record.writes else config.partition_read_units
+    book = record.keys
     # Eventually consistent reads load a partition less, so it serves more of them.
     limit = cap * book.half_units * HALF_UNIT // book.load if book.load else cap
     peak = key.peak_half / 2
-    code, ways, words = _judge(note, key, peak, limit)
+    code, ways, words = _judge(record, key, peak, limit)
     return HotKey(
-        resource=note.member.name,
+        resource=record.virtual.name,
         key=key.name,
-        direction="W" if note.writes else "R",
+        direction="W" if record.writes else "R",
         share_percent=number(100 * key.half_units / total),
         mean_units=number(key.half_units / 2 / duration_s),
         peak_units=number(peak),
@@ -147,15 +147,17 @@ def _verdict(note: LaneNote, key: KeyTotals, total: int, duration_s: int) -> Hot
     )
 
 
-def _judge(note: LaneNote, key: KeyTotals, peak: float, limit: int) -> tuple[VerdictCode, int | None, str]:
-    unit = "WCU" if note.writes else "RCU"
+def _judge(
+    record: DirectionRecord, key: KeyTotals, peak: float, limit: int
+) -> tuple[VerdictCode, int | None, str]:
+    unit = "WCU" if record.writes else "RCU"
     percent = round(100 * peak / limit) if limit else 0
     sum_up = f"peak {peak:,.0f} {unit}/s of the {limit:,} one partition serves"
     if peak > limit:
         ways = -int(-peak // limit)
         exact = f"{peak:,.0f} {unit}/s / {limit:,} per partition = {peak / limit:.2f}"
         return "shard", ways, f"{exact}: no partition can carry this key; shard it {ways} ways"
-    if key.throttled and note.member.resource.config.heat_split and percent >= NEAR_PERCENT // 2:
+    if key.throttled and record.virtual.resource.config.heat_split and percent >= NEAR_PERCENT // 2:
         words = f"{sum_up} ({percent} %): refused beside others; alone in a partition it fits"
         return "isolated", None, words
     if percent >= NEAR_PERCENT:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from faradisc.capacity.config import SECOND_NS
 from faradisc.tools.planner.results.outcome import Headroom, number
-from faradisc.tools.planner.simulation.recorder import LaneNote
+from faradisc.tools.planner.simulation.recorder import DirectionRecord
 
 _MINUTE_S = 60
 
@@ -18,8 +18,8 @@ _MINUTE_S = 60
 class HeadroomNote:
     """One direction of one resource, second by second, in half units."""
 
-    def __init__(self, note: LaneNote, start_ns: int) -> None:
-        self.note = note
+    def __init__(self, record: DirectionRecord, start_ns: int) -> None:
+        self.record = record
         self._start_ns = start_ns
         self._passed_s = 0
         self._looked_s = 0
@@ -41,17 +41,17 @@ class HeadroomNote:
 
     def _present(self) -> int | None:
         """Units per second that the doubling rule serves from now on; None unless on demand."""
-        resource = self.note.member.resource
+        resource = self.record.virtual.resource
         if not resource.on_demand:
             return None
         now = self._start_ns + self._passed_s * SECOND_NS
-        return resource.capacity(now)[1 if self.note.writes else 0]
+        return resource.capacity(now)[1 if self.record.writes else 0]
 
     def end_second(self) -> None:
         """Call before the lane's own end_second."""
         self._passed_s += 1
-        if self._capacity is not None and self.note.member.resource.on_demand:
-            offered = self.note.second_offered
+        if self._capacity is not None and self.record.virtual.resource.on_demand:
+            offered = self.record.second_offered
             self._looked_s += 1
             self._sum += offered
             self._peak = max(self._peak, offered)
@@ -80,7 +80,7 @@ class HeadroomNote:
 
     def _served(self, half_units: int) -> int:
         """So much of a second's demand warm throughput could serve: it does not lift a configured maximum."""
-        maximum = self.note.lane.maximum
+        maximum = self.record.lane.maximum
         return half_units if maximum is None else min(half_units, 2 * maximum.rate)
 
     def finish(self) -> Headroom | None:
@@ -92,8 +92,8 @@ class HeadroomNote:
         left, at_s = self._least
         warm = self._warm()
         return Headroom(
-            resource=self.note.member.name,
-            direction="W" if self.note.writes else "R",
+            resource=self.record.virtual.name,
+            direction="W" if self.record.writes else "R",
             capacity_first=self._first_capacity,
             capacity_last=self._last_capacity,
             demand_minute=number(self._busiest_minute),
@@ -111,11 +111,11 @@ class HeadroomNote:
         return -(-self._served(self._busiest_second) // 2) if self._short else None
 
     def _words(self, left: float, warm: int | None) -> str:
-        member = "WriteUnitsPerSecond" if self.note.writes else "ReadUnitsPerSecond"
+        member = "WriteUnitsPerSecond" if self.record.writes else "ReadUnitsPerSecond"
         if warm is None:
             return f"{100 * left:.0f} % of the capacity was left at the least: no warm throughput is needed"
-        config = self.note.member.resource.config
-        quota = config.table_write_units if self.note.writes else config.table_read_units
+        config = self.record.virtual.resource.config
+        quota = config.table_write_units if self.record.writes else config.table_read_units
         minutes = f"{self._over:,} {'minute' if self._over == 1 else 'minutes'}"
         who = minutes if self._over else "single seconds, no minute,"
         asked = f"{who} asked for more than double the previous peak"

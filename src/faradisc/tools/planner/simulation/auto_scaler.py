@@ -18,7 +18,7 @@ from faradisc.capacity.resource import MinuteUsage
 from faradisc.capacity.schedules import next_time
 from faradisc.tools.planner.plan_file.plan import Scaling, ScheduledLimits
 from faradisc.tools.planner.results.outcome import AlarmState, ScalingEvent, number
-from faradisc.tools.planner.simulation.virtual_tables import Member, World
+from faradisc.tools.planner.simulation.virtual_tables import VirtualResource, VirtualTables
 
 _WHY = {
     "high": "two minutes in a row above the target",
@@ -28,11 +28,13 @@ _WHY = {
 }
 
 
-class Scaler:
+class AutoScaler:
     """One scalable target of a world."""
 
-    def __init__(self, world: World, member: Member, direction: Direction, settings: Scaling) -> None:
-        self.member = member
+    def __init__(
+        self, world: VirtualTables, member: VirtualResource, direction: Direction, settings: Scaling
+    ) -> None:
+        self.virtual = member
         self.direction: Direction = direction
         self.settings = settings
         self.events: list[ScalingEvent] = []
@@ -60,7 +62,7 @@ class Scaler:
             self._await(scheduled, world.start_ns)
 
     def present(self) -> int:
-        resource = self.member.resource
+        resource = self.virtual.resource
         return resource.read_units if self.direction == "R" else resource.write_units
 
     @property
@@ -75,7 +77,7 @@ class Scaler:
     # --- Alarms and decisions -----------------------------------------------------------------
 
     def _minute_ended(self, usage: MinuteUsage) -> None:
-        if usage.direction != self.direction or self.member.resource.on_demand:
+        if usage.direction != self.direction or self.virtual.resource.on_demand:
             return
         consumed = Fraction(usage.half_units, 2)
         look = usage.minute_ns + (60 + self.tracking.timing.metric_delay_s) * SECOND_NS
@@ -89,17 +91,17 @@ class Scaler:
         """Look at the minutes that can be looked at, until one of them asks for a change. None while there is
         a change under way, of this capacity or of anything about the table."""
         while self._unseen and self._pending is None:
-            until = self._world.updating_until(self.member, now)
+            until = self._world.updating_until(self.virtual, now)
             if until > now:
                 self._world.at(until, self._catch_up)
                 return
             self._evaluate(*self._unseen.popleft(), now)
 
     def _evaluate(self, minute_ns: int, consumed: Fraction, now: int) -> None:
-        if self.member.resource.on_demand:
+        if self.virtual.resource.on_demand:
             return
         before = self.alarms
-        decision = self.tracking.evaluate(minute_ns, consumed, self.present(), self.member.decreases)
+        decision = self.tracking.evaluate(minute_ns, consumed, self.present(), self.virtual.decreases)
         for name, old, new in zip(("high", "low"), before, self.alarms, strict=True):
             if new != old and "ALARM" in (old, new):
                 self._note(now, "alarm", f"{name} alarm: {old} to {new}")
@@ -130,28 +132,28 @@ class Scaler:
         """UpdateTable is called; while the table is UPDATING, later."""
         if self._pending is not decision:
             return  # new limits have moved the capacity meanwhile
-        until = self._world.updating_until(self.member, now)
+        until = self._world.updating_until(self.virtual, now)
         if until > now:
             self._world.at(until, lambda at: self._call(decision, at))
             return
-        if self.member.resource.on_demand or decision.present != self.present():
+        if self.virtual.resource.on_demand or decision.present != self.present():
             # Somebody else was faster; limits and alarms decide again on what there is now.
             self._pending = None
-            if not self.member.resource.on_demand and decision.why in ("minimum", "maximum"):
+            if not self.virtual.resource.on_demand and decision.why in ("minimum", "maximum"):
                 self._enforce_limits(now)
             self._catch_up(now)
             return
         if decision.wanted < decision.present:
-            if not self.member.decreases.allowed(now):
+            if not self.virtual.decreases.allowed(now):
                 self._pending = None
                 self._note(now, "skipped", "no decrease is left at the moment", decision.wanted)
                 self._catch_up(now)
                 return
-            self.member.decreases.accept(now)
-        resource, reads = self.member.resource, self.direction == "R"
+            self.virtual.decreases.accept(now)
+        resource, reads = self.virtual.resource, self.direction == "R"
         self.tracking.applied(decision)
         self._world.update(
-            self.member,
+            self.virtual,
             decision.wanted if reads else resource.read_units,
             resource.write_units if reads else decision.wanted,
             now,
@@ -168,7 +170,7 @@ class Scaler:
     # --- Limits -------------------------------------------------------------------------------
 
     def _enforce_limits(self, now: int) -> None:
-        until = self._world.updating_until(self.member, now)
+        until = self._world.updating_until(self.virtual, now)
         if until > now:
             self._world.at(until, self._enforce_limits)
             return
@@ -194,12 +196,12 @@ class Scaler:
         self._await(scheduled, now)
 
 
-def scalers(world: World) -> list[Scaler]:
+def auto_scalers(world: VirtualTables) -> list[AutoScaler]:
     """Auto scaling for everything in the world that has it."""
     made = []
     for member in world.members:
         for direction, settings in (("R", member.rates.read_scaling), ("W", member.rates.write_scaling)):
             if settings is not None:
-                make: Callable[..., Scaler] = Scaler
+                make: Callable[..., AutoScaler] = AutoScaler
                 made.append(make(world, member, direction, settings))
     return made

@@ -20,8 +20,8 @@ from faradisc.capacity.admission import Charge, admit, settle
 from faradisc.capacity.config import HALF_UNIT, SECOND_NS
 from faradisc.capacity.throttle import Cause, Throttle
 from faradisc.tools.planner.plan_file.plan import Plan
-from faradisc.tools.planner.simulation.recorder import FlowNote, LaneNote, Observer
-from faradisc.tools.planner.simulation.virtual_tables import World
+from faradisc.tools.planner.simulation.recorder import DirectionRecord, FlowRecord, RunRecorder
+from faradisc.tools.planner.simulation.virtual_tables import VirtualTables
 from faradisc.tools.planner.workload.key_distributions import GOLDEN, ONE, SILVER, Key, Shape
 from faradisc.tools.planner.workload.retries import Retries
 from faradisc.tools.planner.workload.streams import Flow
@@ -32,10 +32,12 @@ MILLI_NS = 1_000_000
 class Part:
     """One charge of a request: a place in a lane."""
 
-    __slots__ = ("charge", "grows", "items", "key", "note")
+    __slots__ = ("charge", "grows", "items", "key", "record")
 
-    def __init__(self, note: LaneNote, charge: Charge, key: str | None, grows: int, items: int) -> None:
-        self.note = note
+    def __init__(
+        self, record: DirectionRecord, charge: Charge, key: str | None, grows: int, items: int
+    ) -> None:
+        self.record = record
         self.charge = charge
         self.key = key
         self.grows = grows
@@ -47,7 +49,7 @@ class Request:
 
     __slots__ = ("at_ns", "attempt", "first_ns", "flow", "parts", "retries")
 
-    def __init__(self, at_ns: int, flow: FlowNote, retries: Retries, parts: list[Part]) -> None:
+    def __init__(self, at_ns: int, flow: FlowRecord, retries: Retries, parts: list[Part]) -> None:
         self.at_ns = at_ns
         self.first_ns = at_ns
         self.attempt = 1
@@ -56,12 +58,12 @@ class Request:
         self.parts = parts
 
 
-class EventEngine:
+class DiscreteEventEngine:
     """Runs requests against a world. Requires: requests come in order of time."""
 
-    def __init__(self, world: World, observer: Observer, seed: int) -> None:
+    def __init__(self, world: VirtualTables, recorder: RunRecorder, seed: int) -> None:
         self.world = world
-        self.observer = observer
+        self.recorder = recorder
         self._random = Random(seed)
         self._waiting: list[tuple[int, int, Request]] = []
         """Retries, by the time of their next attempt."""
@@ -111,7 +113,7 @@ class EventEngine:
     def _end_second(self) -> None:
         if self._second_ends > self.world.due:
             self.world.advance(self._second_ends - 1)
-        self.observer.end_second(self._second)
+        self.recorder.end_second(self._second)
         self._second += 1
         self._second_ends += SECOND_NS
 
@@ -122,12 +124,12 @@ class EventEngine:
         flow.attempts += 1
         first = request.attempt == 1
         for part in request.parts:
-            note, half_units = part.note, part.charge.half_units
-            note.second_offered += half_units
+            record, half_units = part.record, part.charge.half_units
+            record.second_offered += half_units
             if first and half_units:
-                book = note.book
+                book = record.keys
                 book.half_units += half_units
-                book.load += half_units * (note.lane.eventual_half if part.charge.eventual else HALF_UNIT)
+                book.load += half_units * (record.lane.eventual_half if part.charge.eventual else HALF_UNIT)
                 if part.key is not None:
                     book.offer(part.key, half_units)
         if len(request.parts) == 1:
@@ -140,15 +142,15 @@ class EventEngine:
             self._refused(request, now)
 
     def _single(self, part: Part, now: int) -> bool:
-        charge, note = part.charge, part.note
+        charge, record = part.charge, part.record
         cell = charge.lane.admit(charge.place, now)
         if cell is None:
             self._blame(part, charge.lane.refuse(charge.place, now))
             return False
         charge.lane.settle(cell, charge.place, charge.half_units, now, charge.eventual)
         charge.cell = cell
-        note.second_consumed += charge.half_units
-        note.cell(cell).half_units += charge.half_units
+        record.second_consumed += charge.half_units
+        record.cell(cell).half_units += charge.half_units
         return True
 
     def _several(self, request: Request, now: int) -> bool:
@@ -160,25 +162,25 @@ class EventEngine:
                 for cause, count in lane.events.items():
                     if count > events.get(cause, 0):
                         cell = lane.cell_of(part.charge.place) if cause is Cause.KEY_RANGE else None
-                        part.note.refuse(cause, cell=cell)
+                        part.record.refuse(cause, cell=cell)
                 if part.charge.cell is None and part.key is not None:
-                    part.note.book.throttle(part.key)
+                    part.record.keys.throttle(part.key)
             return False
         settle(charges, now)
         for part in request.parts:
-            note, charge = part.note, part.charge
+            record, charge = part.record, part.charge
             if charge.half_units and charge.cell is not None:
-                note.second_consumed += charge.half_units
-                note.cell(charge.cell).half_units += charge.half_units
+                record.second_consumed += charge.half_units
+                record.cell(charge.cell).half_units += charge.half_units
         return True
 
     @staticmethod
     def _blame(part: Part, throttle: Throttle) -> None:
         lane = part.charge.lane
         cell = lane.cell_of(part.charge.place) if throttle.cause is Cause.KEY_RANGE else None
-        part.note.refuse(throttle.cause, cell=cell)
+        part.record.refuse(throttle.cause, cell=cell)
         if part.key is not None:
-            part.note.book.throttle(part.key)
+            part.record.keys.throttle(part.key)
 
     @staticmethod
     def _admitted(request: Request, now: int) -> None:
@@ -213,7 +215,7 @@ class EventEngine:
 
 
 def requests_of(
-    plan: Plan, flows: list[Flow], world: World, seed: int, among: Container[Flow] | None = None
+    plan: Plan, flows: list[Flow], world: VirtualTables, seed: int, among: Container[Flow] | None = None
 ) -> Iterator[list[Request]]:
     """The requests of each second of a plan, in order of time; those of some flows, or of all."""
     makers = [
@@ -308,7 +310,7 @@ class _Maker:
         points = [at * ONE // count for at in range(count)] if shape.ordered else self._points.take(count)
         for at, number, point in zip(times, streams, points, strict=True):
             parts = self._parts(number, shape, second, begin_ns + at, point)
-            batch.append(Request(begin_ns + at, flow.note, flow.plan.retries, parts))
+            batch.append(Request(begin_ns + at, flow.record, flow.plan.retries, parts))
 
     def _lay_out(self, counts: list[int]) -> None:
         """Have the points ready that the indexes and the sort keys of a second's requests will take."""
@@ -323,12 +325,12 @@ class _Maker:
         stream = self._flow.streams[number]
         self._made += 1
         drawn = self._draw(shape, now, point)
-        parts = [self._part(stream.note, stream.half_units, drawn, eventual=stream.eventual)]
+        parts = [self._part(stream.record, stream.half_units, drawn, eventual=stream.eventual)]
         parts[0].grows, parts[0].items = stream.grows, stream.items
         for points, index in zip(self._index_points[number], stream.indexes, strict=True):
             index_shape = index.keys.shape(second, self._made - 1, 1)
             drawn = self._draw(index_shape, now, points.next())
-            part = self._part(index.note, index.half_units, drawn)
+            part = self._part(index.record, index.half_units, drawn)
             part.grows = index.grows
             parts.append(part)
         return parts
@@ -340,8 +342,8 @@ class _Maker:
 
     @staticmethod
     def _part(
-        note: LaneNote, half_units: int, drawn: tuple[Key | None, bytes], *, eventual: bool = False
+        record: DirectionRecord, half_units: int, drawn: tuple[Key | None, bytes], *, eventual: bool = False
     ) -> Part:
         key, place = drawn
-        charge = Charge(note.lane, place, half_units, eventual)
-        return Part(note, charge, key.name if key is not None else None, 0, 0)
+        charge = Charge(record.lane, place, half_units, eventual)
+        return Part(record, charge, key.name if key is not None else None, 0, 0)

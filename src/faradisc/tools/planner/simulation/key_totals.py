@@ -23,7 +23,7 @@ class KeyTotals:
     throttled: int
 
 
-class KeyBook:
+class KeyTally:
     __slots__ = ("_busy", "_offered", "_peaks", "_second", "_throttled", "_weights", "half_units", "load")
 
     def __init__(self) -> None:

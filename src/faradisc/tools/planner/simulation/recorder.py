@@ -1,12 +1,12 @@
-"""What is seen of a run while it runs: per second, folded into samples.
+"""Records of a run: counts per second, folded into samples.
 
-An engine writes into notes directly, as it charges: a `LaneNote` per direction of a resource, a `FlowNote`
-per stream of traffic, a `KeyBook` (keywatch.py) per lane. `end_second` folds; every `step_s` seconds
-a sample is taken of everything. Units are half units here, requests are counts; run.py turns them
-into an `Outcome`.
+The engines write into the records as they charge: a `DirectionRecord` per direction of a resource, a
+`FlowRecord` per flow of the plan, and a `KeyTally` (key_totals.py) per direction. `end_second` folds a second
+into the present sample, which ends every `step_s` seconds. Units are half units here and requests are counts;
+run.py makes an `Outcome` of them.
 
-Partitions are followed from birth to split by the core's events, so that none is missed that lives for less
-than a sample.
+Partitions are followed from birth to split by the events of the capacity core, so that one that lives for
+less than a sample is recorded too.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from faradisc.capacity.throttle import Cause
 from faradisc.capacity.topology import HASH_SPACE, hash_bounds
 from faradisc.tools.planner.results.item_collections import Growth
 from faradisc.tools.planner.results.outcome import PARTITIONS_SHOWN, Number, number
-from faradisc.tools.planner.simulation.key_totals import KeyBook
-from faradisc.tools.planner.simulation.virtual_tables import Member, World
+from faradisc.tools.planner.simulation.key_totals import KeyTally
+from faradisc.tools.planner.simulation.virtual_tables import VirtualResource, VirtualTables
 
 
-class FlowNote:
+class FlowRecord:
     """The requests of one stream of traffic."""
 
     __slots__ = (
@@ -55,7 +55,7 @@ class FlowNote:
 
 
 @dataclass(slots=True)
-class CellNote:
+class PartitionSample:
     """What one direction of a partition has seen in this sample."""
 
     half_units: int = 0
@@ -66,22 +66,46 @@ SecondPart = tuple[int, int, dict[Cause, int]]
 """What a lane has seen in a second: half units offered and consumed, refusals by cause."""
 
 
-class LaneNote:
+class DirectionRecord:
     """One direction of one resource."""
 
     __slots__ = (
-        "bank", "bank_max", "book", "causes", "cells", "consumed", "consumed_peak", "events", "first_s",
-        "lane", "longest_s", "member", "offered", "provisioned", "refused", "sample_causes",
-        "sample_consumed", "sample_offered", "sample_peak", "second_consumed", "second_offered",
-        "series_consumed", "series_offered", "stretch_s", "turn", "worst_events", "worst_s", "writes",
+        "bank",
+        "bank_max",
+        "causes",
+        "cells",
+        "consumed",
+        "consumed_peak",
+        "events",
+        "first_s",
+        "keys",
+        "lane",
+        "longest_s",
+        "offered",
+        "provisioned",
+        "refused",
+        "sample_causes",
+        "sample_consumed",
+        "sample_offered",
+        "sample_peak",
+        "second_consumed",
+        "second_offered",
+        "series_consumed",
+        "series_offered",
+        "stretch_s",
+        "turn",
+        "virtual",
+        "worst_events",
+        "worst_s",
+        "writes",
     )  # fmt: skip
 
-    def __init__(self, member: Member, writes: bool) -> None:
-        self.member = member
+    def __init__(self, member: VirtualResource, writes: bool) -> None:
+        self.virtual = member
         self.writes = writes
         self.lane: Lane = member.lane(writes)
-        self.book = KeyBook()
-        self.cells: dict[Cell, CellNote] = {}
+        self.keys = KeyTally()
+        self.cells: dict[Cell, PartitionSample] = {}
         # Of the present second; engines add to these.
         self.second_offered = 0
         self.second_consumed = 0
@@ -114,11 +138,11 @@ class LaneNote:
         """Half units asked for and not served."""
         return sum(self.series_offered) - sum(self.series_consumed)
 
-    def cell(self, cell: Cell) -> CellNote:
-        note = self.cells.get(cell)
-        if note is None:
-            note = self.cells[cell] = CellNote()
-        return note
+    def cell(self, cell: Cell) -> PartitionSample:
+        record = self.cells.get(cell)
+        if record is None:
+            record = self.cells[cell] = PartitionSample()
+        return record
 
     def refuse(self, cause: Cause, count: int = 1, cell: Cell | None = None) -> None:
         self.refused[cause] = self.refused.get(cause, 0) + count
@@ -149,7 +173,7 @@ class LaneNote:
         self.sample_consumed += consumed
         self.sample_peak = max(self.sample_peak, consumed)
         self.second_offered = self.second_consumed = 0
-        self.book.end_second()
+        self.keys.end_second()
         if not self.refused:
             self.stretch_s = 0
             return
@@ -166,7 +190,7 @@ class LaneNote:
         self.longest_s = max(self.longest_s, self.stretch_s)
 
     def end_sample(self, now: int) -> None:
-        resource, lane = self.member.resource, self.lane
+        resource, lane = self.virtual.resource, self.lane
         self.series_offered.append(self.sample_offered)
         self.series_consumed.append(self.sample_consumed)
         self.consumed_peak.append(self.sample_peak)
@@ -188,7 +212,7 @@ def evenly(total: int, count: int) -> list[int]:
 
 
 @dataclass(slots=True)
-class PartitionTrack:
+class PartitionRecord:
     """One partition over its life."""
 
     part: Partition
@@ -209,21 +233,21 @@ class PartitionTrack:
         return round(low / HASH_SPACE, 6), round(high / HASH_SPACE, 6)
 
 
-class ResourceNote:
+class ResourceRecord:
     """A table or global index, its two lanes and its partitions."""
 
-    def __init__(self, member: Member) -> None:
-        self.member = member
-        self.lanes = (LaneNote(member, False), LaneNote(member, True))
+    def __init__(self, member: VirtualResource) -> None:
+        self.virtual = member
+        self.lanes = (DirectionRecord(member, False), DirectionRecord(member, True))
         self.counts: list[int] = []
-        self.tracks: dict[str, PartitionTrack] = {}
+        self.tracks: dict[str, PartitionRecord] = {}
         self.left_out = 0
         for part in member.resource.partitions.partitions:
             self._track(part, 0, 0, None)
 
     def _track(self, part: Partition, first: int, born_s: Number, parent: str | None) -> None:
         if len(self.tracks) < PARTITIONS_SHOWN:
-            self.tracks[part.id] = PartitionTrack(part, first, born_s, parent=parent)
+            self.tracks[part.id] = PartitionRecord(part, first, born_s, parent=parent)
         else:
             self.left_out += 1
 
@@ -232,13 +256,13 @@ class ResourceNote:
         if parent is not None:
             parent.retired_s = at_s
         for identity in event.children:
-            part = self.member.resource.partitions.by_id(identity)
+            part = self.virtual.resource.partitions.by_id(identity)
             if part is not None:
                 self._track(part, sample, at_s, event.parent)
 
     def end_sample(self, now: int, begin_s: int) -> None:
         """A sample that began at `begin_s` ends."""
-        self.counts.append(len(self.member.resource.partitions))
+        self.counts.append(len(self.virtual.resource.partitions))
         for lane in self.lanes:
             lane.end_sample(now)
         reads, writes = self.lanes
@@ -246,8 +270,8 @@ class ResourceNote:
             if track.retired_s is not None and track.retired_s < begin_s:
                 continue
             part = track.part
-            read = reads.cells.get(part.reads) or CellNote()
-            write = writes.cells.get(part.writes) or CellNote()
+            read = reads.cells.get(part.reads) or PartitionSample()
+            write = writes.cells.get(part.writes) or PartitionSample()
             track.read.append(read.half_units)
             track.write.append(write.half_units)
             track.throttled.append(read.throttled + write.throttled)
@@ -269,17 +293,17 @@ def _exact(rate: int, scale: int) -> Number:
     return number(rate / scale)
 
 
-class Observer:
+class RunRecorder:
     """All notes of one run."""
 
-    def __init__(self, world: World, step_s: int) -> None:
+    def __init__(self, world: VirtualTables, step_s: int) -> None:
         self.world = world
         self.step_s = step_s
-        self.resources = [ResourceNote(member) for member in world.members]
-        self.flows: list[FlowNote] = []
+        self.resources = [ResourceRecord(member) for member in world.members]
+        self.flows: list[FlowRecord] = []
         self.lanes = [lane for resource in self.resources for lane in resource.lanes]
-        self.events: list[tuple[Member, Event]] = []
-        self.changes: list[tuple[Member, int, str]] = []
+        self.events: list[tuple[VirtualResource, Event]] = []
+        self.changes: list[tuple[VirtualResource, int, str]] = []
         self.growth = {table.name: Growth() for table in world.plan.tables if table.locals}
         """Of item collections, by recorded requests."""
         self.samples = 0
@@ -290,26 +314,26 @@ class Observer:
         world.on_change = lambda member, at_ns, words: self.changes.append((member, at_ns, words))
         self._by_name = {
             (
-                resource.member.table.name,
-                resource.member.index.name if resource.member.index else None,
+                resource.virtual.table.name,
+                resource.virtual.index.name if resource.virtual.index else None,
             ): resource
             for resource in self.resources
         }
 
-    def lane(self, table: str, index: str | None, *, writes: bool) -> LaneNote:
+    def lane(self, table: str, index: str | None, *, writes: bool) -> DirectionRecord:
         """Raises: KeyError."""
         return self._by_name[(table, index)].lanes[1 if writes else 0]
 
-    def flow(self, name: str) -> FlowNote:
-        note = FlowNote(name)
-        self.flows.append(note)
-        return note
+    def flow(self, name: str) -> FlowRecord:
+        record = FlowRecord(name)
+        self.flows.append(record)
+        return record
 
-    def _note_event(self, member: Member, event: Event) -> None:
+    def _note_event(self, member: VirtualResource, event: Event) -> None:
         self.events.append((member, event))
         if isinstance(event, Split):
             at_s = number((event.at_ns - self.world.start_ns) / SECOND_NS)
-            resource = next(each for each in self.resources if each.member is member)
+            resource = next(each for each in self.resources if each.virtual is member)
             resource.split(event, self.samples, at_s)
 
     def end_second(self, second: int) -> None:

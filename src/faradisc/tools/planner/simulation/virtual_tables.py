@@ -35,7 +35,7 @@ _ARN = "arn:aws:dynamodb:us-east-1:000000000000:table/"
 
 
 @dataclass
-class Member:
+class VirtualResource:
     """One table or global index of the plan."""
 
     name: str
@@ -55,13 +55,13 @@ class Member:
         return self.resource.writes if writes else self.resource.reads
 
 
-class World:
+class VirtualTables:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.start_ns = plan.start_s * SECOND_NS
-        self.members: list[Member] = []
-        self.on_event: Callable[[Member, Event], None] = lambda member, event: None
-        self.on_change: Callable[[Member, int, str], None] = lambda member, at_ns, words: None
+        self.members: list[VirtualResource] = []
+        self.on_event: Callable[[VirtualResource, Event], None] = lambda member, event: None
+        self.on_change: Callable[[VirtualResource, int, str], None] = lambda member, at_ns, words: None
         self._timers: list[tuple[int, int, Callable[[int], None]]] = []
         self._timers_set = 0
         self._updating: dict[str, int] = {}
@@ -82,7 +82,7 @@ class World:
         """Whether there are buckets that may owe no more than so much."""
         return any(table.config.max_debt_s is not None for table in self.plan.tables)
 
-    def member(self, table: str, index: str | None = None) -> Member:
+    def member(self, table: str, index: str | None = None) -> VirtualResource:
         """Raises: KeyError."""
         for member in self.members:
             if member.table.name == table and (member.index.name if member.index else None) == index:
@@ -122,7 +122,7 @@ class World:
             resource.reach_warm(*rates.warm, self.start_ns)
         _fill(resource, items, item_bytes)
         self.members.append(
-            Member(name, table, index, resource, was_on_demand=rates.on_demand, on_minute=listeners)
+            VirtualResource(name, table, index, resource, was_on_demand=rates.on_demand, on_minute=listeners)
         )
 
     @staticmethod
@@ -170,7 +170,7 @@ class World:
             moments.append(self._timers[0][0])
         self.due = min(moments)
 
-    def _report(self, member: Member, event: Event) -> None:
+    def _report(self, member: VirtualResource, event: Event) -> None:
         self.on_event(member, event)
         if not isinstance(event, SplitDue):
             return
@@ -182,16 +182,20 @@ class World:
 
     # --- Changes ------------------------------------------------------------------------------
 
-    def updating_until(self, member: Member, now: int) -> int:
+    def updating_until(self, member: VirtualResource, now: int) -> int:
         """When the member's table takes another UpdateTable: `now`, or when the one under way has settled."""
         return max(now, self._updating.get(member.table.name, now))
 
-    def update(self, member: Member, read_units: int, write_units: int, now: int, then: Settle) -> None:
+    def update(
+        self, member: VirtualResource, read_units: int, write_units: int, now: int, then: Settle
+    ) -> None:
         """UpdateTable is called for provisioned rates: the splits they need begin, and when those are done
         and the update has settled, the rates take effect. Requires: the table is not UPDATING."""
         self._settle(member.table, [self._raise(member, read_units, write_units, now, then)])
 
-    def _raise(self, member: Member, read_units: int, write_units: int, now: int, then: Settle) -> Update:
+    def _raise(
+        self, member: VirtualResource, read_units: int, write_units: int, now: int, then: Settle
+    ) -> Update:
         ready = member.resource.ready_for(read_units, write_units, now)
         self._tell(member, member.resource.prepare(read_units, write_units, now))
 
@@ -207,11 +211,11 @@ class World:
         for _, settle in parts:
             self.at(settles, settle)
 
-    def _set_rates(self, member: Member, read_units: int, write_units: int, now: int) -> None:
+    def _set_rates(self, member: VirtualResource, read_units: int, write_units: int, now: int) -> None:
         member.was_on_demand = member.was_on_demand or member.resource.on_demand
         self._tell(member, member.resource.set_provisioned(read_units, write_units, now))
 
-    def _tell(self, member: Member, events: list[Event]) -> None:
+    def _tell(self, member: VirtualResource, events: list[Event]) -> None:
         """A resource was changed."""
         for event in events:
             self._report(member, event)
@@ -232,7 +236,7 @@ class World:
         if accepted:
             self._settle(table, accepted)
 
-    def _begin(self, member: Member, change: Change, now: int) -> Update | None:
+    def _begin(self, member: VirtualResource, change: Change, now: int) -> Update | None:
         """One part of an UpdateTable; None when it is refused."""
         resource = member.resource
         if change.to_on_demand:
@@ -262,7 +266,7 @@ class World:
 
         return now + DURATIONS.ns(DURATIONS.to_provisioned, before=False), settle
 
-    def _become_on_demand(self, member: Member, now: int) -> None:
+    def _become_on_demand(self, member: VirtualResource, now: int) -> None:
         member.was_on_demand = True
         self._tell(member, member.resource.set_on_demand(now))
         self.on_change(member, now, "UpdateTable: on demand from now on")

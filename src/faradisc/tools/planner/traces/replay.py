@@ -9,8 +9,8 @@ from faradisc.capacity.admission import Charge
 from faradisc.capacity.config import SECOND_NS
 from faradisc.tools.planner.results.item_collections import recorded_bytes
 from faradisc.tools.planner.simulation.discrete_event import Part, Request
-from faradisc.tools.planner.simulation.recorder import FlowNote, LaneNote, Observer
-from faradisc.tools.planner.simulation.virtual_tables import World
+from faradisc.tools.planner.simulation.recorder import DirectionRecord, FlowRecord, RunRecorder
+from faradisc.tools.planner.simulation.virtual_tables import VirtualTables
 from faradisc.tools.planner.traces.trace_format import Recorded, Trace, TraceCharge
 from faradisc.tools.planner.workload.retries import Retries
 
@@ -20,9 +20,9 @@ class Replayed:
     """A recorded request with the notes of the run it is replayed in."""
 
     at_ns: int
-    flow: FlowNote
+    flow: FlowRecord
     recorded: Recorded
-    notes: tuple[LaneNote, ...]
+    notes: tuple[DirectionRecord, ...]
     """Of its charges."""
 
     def key_of(self, charge: TraceCharge) -> str | None:
@@ -30,14 +30,14 @@ class Replayed:
         return self.recorded.key if charge.index is None else None
 
 
-def replay(trace: Trace, world: World, observer: Observer) -> Iterator[Replayed]:
+def replay(trace: Trace, world: VirtualTables, recorder: RunRecorder) -> Iterator[Replayed]:
     """The requests of a trace in order of time. Those of unknown tables and indexes are skipped."""
-    flows: dict[tuple[str, str], FlowNote] = {}
+    flows: dict[tuple[str, str], FlowRecord] = {}
     now = world.start_ns
     for recorded in trace.requests():
         try:
             notes = tuple(
-                observer.lane(recorded.table, charge.index, writes=charge.direction == "W")
+                recorder.lane(recorded.table, charge.index, writes=charge.direction == "W")
                 for charge in recorded.charges
             )
         except KeyError as missing:
@@ -47,13 +47,13 @@ def replay(trace: Trace, world: World, observer: Observer) -> Iterator[Replayed]
         name = (recorded.table, recorded.operation)
         flow = flows.get(name)
         if flow is None:
-            flow = flows[name] = observer.flow(f"{recorded.table}: {recorded.operation}")
+            flow = flows[name] = recorder.flow(f"{recorded.table}: {recorded.operation}")
         # A server writes a line when a request ends, so lines may be a little out of order.
         now = max(now, world.start_ns + round(recorded.at_s * SECOND_NS))
         if (recorded.grows_bytes or recorded.grows_items) and recorded.key is not None:
-            growth = observer.growth.get(recorded.table)
+            growth = recorder.growth.get(recorded.table)
             if growth is not None:
-                table = notes[0].member.table
+                table = notes[0].virtual.table
                 gained = recorded_bytes(table, recorded.grows_bytes, recorded.grows_items)
                 growth.add(recorded.key, gained)
         yield Replayed(now, flow, recorded, notes)
@@ -69,13 +69,13 @@ def request_of(replayed: Replayed, retries: Retries) -> Request:
     recorded = replayed.recorded
     parts = [
         Part(
-            note,
-            Charge(note.lane, charge.place, charge.half_units, charge.eventual),
+            record,
+            Charge(record.lane, charge.place, charge.half_units, charge.eventual),
             replayed.key_of(charge),
             0,
             0,
         )
-        for note, charge in zip(replayed.notes, recorded.charges, strict=True)
+        for record, charge in zip(replayed.notes, recorded.charges, strict=True)
     ]
     parts[0].grows, parts[0].items = recorded.grows_bytes, recorded.grows_items
     replayed.flow.offered += 1

@@ -17,7 +17,7 @@ from faradisc.capacity import units
 from faradisc.limits import PAGE_BYTES_MAX, STORAGE_OVERHEAD_BYTES
 from faradisc.tools.planner.plan_file.plan import FlowPlan, IndexPlan, TablePlan
 from faradisc.tools.planner.results.item_collections import FlowGrowth
-from faradisc.tools.planner.simulation.recorder import FlowNote, LaneNote, Observer
+from faradisc.tools.planner.simulation.recorder import DirectionRecord, FlowRecord, RunRecorder
 from faradisc.tools.planner.workload.arrival_rates import MICRO, Counter
 from faradisc.tools.planner.workload.key_distributions import ONE, KeyModel, Sequential, Shape
 
@@ -40,7 +40,7 @@ ANYWHERE: KeyModel = _Anywhere()
 class IndexCharge:
     """What a write does to one global index."""
 
-    note: LaneNote
+    record: DirectionRecord
     half_units: int
     """0: the index is asked whether it admits the write, and charged nothing."""
     keys: KeyModel
@@ -50,7 +50,7 @@ class IndexCharge:
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    note: LaneNote
+    record: DirectionRecord
     half_units: int
     eventual: bool
     indexes: tuple[IndexCharge, ...]
@@ -64,19 +64,19 @@ class Stream:
     """Bytes an item collection gains per request, local indexes and storage overhead included."""
 
     @property
-    def charges(self) -> list[tuple[LaneNote, int]]:
+    def charges(self) -> list[tuple[DirectionRecord, int]]:
         """The lanes that a request asks, and what it costs each in half units."""
-        return [(self.note, self.half_units), *((each.note, each.half_units) for each in self.indexes)]
+        return [(self.record, self.half_units), *((each.record, each.half_units) for each in self.indexes)]
 
 
 class Flow:
     """The streams of one flow of the plan, and its count of requests."""
 
-    def __init__(self, plan: FlowPlan, table: TablePlan, observer: Observer) -> None:
+    def __init__(self, plan: FlowPlan, table: TablePlan, recorder: RunRecorder) -> None:
         self.plan = plan
         self.keys = plan.keys if plan.operation != "Scan" else ANYWHERE
-        self.note: FlowNote = observer.flow(plan.name)
-        self.streams = compile_flow(plan, table, observer)
+        self.record: FlowRecord = recorder.flow(plan.name)
+        self.streams = compile_flow(plan, table, recorder)
         self._models = (self.keys, *(index.keys for stream in self.streams for index in stream.indexes))
         self.sequence = 0
         """Requests so far, those a cache answered left out."""
@@ -133,9 +133,9 @@ class Flow:
         first = self.sequence
         self.sequence += count
         shape = self.keys.shape(second, first, count)
-        note = self.note
-        note.offered += count
-        note.peak = max(note.peak, count)
+        record = self.record
+        record.offered += count
+        record.peak = max(record.peak, count)
         counts = [count] if len(self.streams) == 1 else self._divided(count)
         if self.growth is not None:
             self.growth.add(shape, counts)
@@ -159,26 +159,26 @@ class Flow:
         if second < cache.warm_up_s:
             hits = hits * second // cache.warm_up_s
         cached, self._cache_left = divmod(self._cache_left + count * hits, BILLION)
-        self.note.cached += cached
+        self.record.cached += cached
         return cached
 
 
 # --- Costs ----------------------------------------------------------------------------------------------
 
 
-def compile_flow(flow: FlowPlan, table: TablePlan, observer: Observer) -> list[Stream]:
+def compile_flow(flow: FlowPlan, table: TablePlan, recorder: RunRecorder) -> list[Stream]:
     """The streams of a flow."""
     if not flow.writes:
-        return [_read(flow, table, observer)]
+        return [_read(flow, table, recorder)]
     variants = _variants(flow, table)
     total = sum(share for share, _, _ in variants)
     return [
-        _write(flow, table, observer, share=int(share / total * BILLION), changed=changed, held=held)
+        _write(flow, table, recorder, share=int(share / total * BILLION), changed=changed, held=held)
         for share, changed, held in variants
     ]
 
 
-def _read(flow: FlowPlan, table: TablePlan, observer: Observer) -> Stream:
+def _read(flow: FlowPlan, table: TablePlan, recorder: RunRecorder) -> Stream:
     index = next((each for each in table.indexes if each.name == flow.index), None)
     size = flow.item_bytes
     if index is not None and index.entry_bytes is not None:
@@ -196,7 +196,7 @@ def _read(flow: FlowPlan, table: TablePlan, observer: Observer) -> Stream:
         half_units = units.read_half_units(size, consistent=flow.consistent)
     where = index.name if index is not None and index.is_global else None
     eventual = not flow.consistent and not flow.transaction
-    return Stream(observer.lane(table.name, where, writes=False), half_units, eventual, (), BILLION, 0, 0)
+    return Stream(recorder.lane(table.name, where, writes=False), half_units, eventual, (), BILLION, 0, 0)
 
 
 Variant = tuple[Fraction, bool, frozenset[str]]
@@ -223,7 +223,7 @@ def _variants(flow: FlowPlan, table: TablePlan) -> list[Variant]:
 def _write(
     flow: FlowPlan,
     table: TablePlan,
-    observer: Observer,
+    recorder: RunRecorder,
     *,
     share: int,
     changed: bool,
@@ -251,10 +251,10 @@ def _write(
         rule = table.config.index_precheck
         if not index_cost and rule == "affected":
             continue
-        note = observer.lane(table.name, index.name, writes=True)
-        charges.append(IndexCharge(note, 2 * index_cost, index.keys or ANYWHERE, grows))
-    note = observer.lane(table.name, None, writes=True)
-    return Stream(note, 2 * cost, False, tuple(charges), share, new - old, items, collects)
+        record = recorder.lane(table.name, index.name, writes=True)
+        charges.append(IndexCharge(record, 2 * index_cost, index.keys or ANYWHERE, grows))
+    record = recorder.lane(table.name, None, writes=True)
+    return Stream(record, 2 * cost, False, tuple(charges), share, new - old, items, collects)
 
 
 def _index_cost(flow: FlowPlan, index: IndexPlan, changed: bool) -> tuple[int, int]:
