@@ -15,7 +15,7 @@ pytest_plugins = [
     "fixtures.buckets",
     "fixtures.served",
     "fixtures.streamed",
-    "fixtures.neighbours",
+    "fixtures.other_services",
 ]
 
 

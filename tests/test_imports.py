@@ -42,7 +42,7 @@ ROWS = (
     ("protocol", "services.administration"),
     ("services.cloudwatch",),
     ("services.autoscaling",),
-    ("services.directory",),
+    ("services.other_services",),
     ("database", "tools.seeding"),
     ("streams", "tools.transfer"),
     ("server", "local", "testing"),

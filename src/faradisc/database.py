@@ -35,11 +35,11 @@ from faradisc.operations.registry import OPERATIONS
 from faradisc.protocol.http import RequestIds
 from faradisc.services.administration.checking import OnlineCheck
 from faradisc.services.administration.desk import Desk
-from faradisc.services.directory import Neighbours
+from faradisc.services.other_services import OtherServices
 from faradisc.storage.api import Store
 
 if TYPE_CHECKING:
-    from faradisc.protocol.neighbours.answering import Neighbour
+    from faradisc.protocol.other_services.answering import OtherService
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Database:
         self._read_clock = quick_reading(backend.clock)
         self._moment = catalog.meter.moment
         self._observer = Observer(catalog.registry_of)
-        self.neighbours = Neighbours(
+        self.other_services = OtherServices(
             store,
             catalog,
             clock=backend.clock,
@@ -110,7 +110,7 @@ class Database:
                 Job("expiry backfill", lambda: fill_step(store, catalog)),
                 Job("expiry", self._sweeper.step),
                 Job("Kinesis delivery", backend.kinesis.step),
-                *self.neighbours.jobs,
+                *self.other_services.jobs,
                 Job("exports and imports", backend.exchange.step),
                 Job("check", self.checks.step),
                 Job("backups", backend.backups.step),
@@ -179,7 +179,7 @@ class Database:
             breathe=settings.breathe,
         )
         database = cls(backend, settings)
-        await database.neighbours.load()
+        await database.other_services.load()
         return database
 
     async def work(self) -> bool:
@@ -209,8 +209,8 @@ class Database:
     def knows(self, operation: str) -> bool:
         return operation in OPERATIONS
 
-    def neighbour(self, service: str) -> Neighbour:
-        return self.neighbours.of(service)
+    def other_service(self, service: str) -> OtherService:
+        return self.other_services.of(service)
 
     async def execute(self, call: Call) -> dict[str, Any]:
         """Run one operation.
@@ -260,7 +260,7 @@ class Database:
         await self._backend.exchange.drop_all()
         await self._backend.catalog.drop_all()
         await self._backend.backups.drop_all()
-        await self.neighbours.drop_all()
+        await self.other_services.drop_all()
 
     async def close(self) -> None:
         await self.checks.close()

@@ -35,12 +35,12 @@ from faradisc.limits import REQUEST_BODY_BYTES_MAX
 from faradisc.operations.call import Call
 from faradisc.protocol.body import BodyTooLarge, read_object, unpack
 from faradisc.protocol.http import HttpRequest, HttpResponse, RequestIds
-from faradisc.protocol.neighbours.recognise import visit_of
+from faradisc.protocol.other_services.recognise import service_request_of
 from faradisc.protocol.shapes import CheckedShape, Sizes
 from faradisc.protocol.target import operation_of
 
 if TYPE_CHECKING:
-    from faradisc.protocol.neighbours.answering import Neighbour
+    from faradisc.protocol.other_services.answering import OtherService
 
 log = logging.getLogger("faradisc.protocol")
 
@@ -79,7 +79,7 @@ class Executor(Protocol):
     async def execute(self, call: Call) -> dict[str, Any]:
         """The answer's members; may hold `orjson.Fragment`. Raises: ApiError."""
 
-    def neighbour(self, service: str) -> Neighbour:
+    def other_service(self, service: str) -> OtherService:
         """Who answers for another service on this port, by botocore's name of it."""
 
 
@@ -94,7 +94,7 @@ async def answer(
         content_type = _content_type_of(headers)
     extra = _cors(request) if b"origin" in headers else ()
     if content_type is None or request.method != "POST":
-        return await _stranger(executor, request, authenticate, extra) or _no_call(
+        return await _other_service(executor, request, authenticate, extra) or _no_call(
             executor, request, request_id, extra
         )
     status = 200
@@ -102,7 +102,7 @@ async def answer(
         call = _call_of(executor, request, authenticate)
         body = orjson.dumps(await executor.execute(call))
     except UnknownOperationException as error:
-        other = await _stranger(executor, request, authenticate, extra)
+        other = await _other_service(executor, request, authenticate, extra)
         if other is not None:
             return other
         status = error.status
@@ -176,16 +176,16 @@ def _compile(target: bytes | None) -> CheckedShape:
     return shape
 
 
-async def _stranger(
+async def _other_service(
     executor: Executor, request: HttpRequest, authenticate: Authenticator, extra: Headers
 ) -> HttpResponse | None:
     """The answer to a request for another service; None when it is for none."""
-    visit = visit_of(request)
-    if visit is None:
+    target = service_request_of(request)
+    if target is None:
         return None
-    from faradisc.protocol.neighbours.answering import answer_visit  # noqa: PLC0415 - few servers see one
+    from faradisc.protocol.other_services.answering import answer_other_service  # noqa: PLC0415 - few servers see one
 
-    return await answer_visit(executor, request, authenticate, visit, extra)
+    return await answer_other_service(executor, request, authenticate, target, extra)
 
 
 # --- Requests that are no calls ------------------------------------------------------------------

@@ -21,8 +21,8 @@ import orjson
 
 API_VERSION = "2012-08-10"
 SERVICES = ("dynamodb", "dynamodbstreams")
-NEIGHBOUR_VERSIONS = {"application-autoscaling": "2016-02-06", "cloudwatch": "2010-08-01"}
-"""Of the other services on this port (protocol/neighbours), whose models are read when they are asked for."""
+OTHER_SERVICE_VERSIONS = {"application-autoscaling": "2016-02-06", "cloudwatch": "2010-08-01"}
+"""Versions of the other AWS services (protocol/other_services). Models are read at the first request."""
 
 
 class ServiceModelMissing(RuntimeError):
@@ -114,7 +114,7 @@ def operation_named(name: str) -> Operation | None:
 
 
 def _read(service: str) -> dict[str, Any]:
-    version = NEIGHBOUR_VERSIONS.get(service, API_VERSION)
+    version = OTHER_SERVICE_VERSIONS.get(service, API_VERSION)
     spec = find_spec("botocore")
     for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
         path = Path(folder, "data", service, version, "service-2.json.gz")

@@ -40,10 +40,10 @@ METRICS_PATH: Final = b"/metrics"
 _JSON: Final = b"application/json"
 _NUMERIC: Final = re.compile(r"[0-9]{1,3}(\.[0-9]{1,3}){3}|\[[0-9a-f:.]+\]")
 
-Page = Callable[["Visit"], Awaitable[HttpResponse]]
+Handler = Callable[["PageRequest"], Awaitable[HttpResponse]]
 
 
-class Visit:
+class PageRequest:
     """One request of an administrator."""
 
     __slots__ = ("account", "database", "name", "pages", "query_string", "region", "request")
@@ -104,11 +104,11 @@ class AdminPages:
         methods = _PAGES.get(f"{word}/" if name else word)
         if methods is None:
             return _failure(404, "There is no such page; docs/guide/administration.md lists those there are.")
-        page = methods.get("GET" if request.method == "HEAD" else request.method)
-        if page is None:
+        handler = methods.get("GET" if request.method == "HEAD" else request.method)
+        if handler is None:
             return _failure(405, f"This page takes {' and '.join(methods)}.")
         try:
-            return await page(Visit(self, database, request, name))
+            return await handler(PageRequest(self, database, request, name))
         except AdminError as mistake:
             return _failure(404 if isinstance(mistake, NoSuchTable) else 400, str(mistake))
 
@@ -151,76 +151,74 @@ def _failure(status: int, sentence: str) -> HttpResponse:
     return _answer({"error": sentence}, status)
 
 
-async def _console(visit: Visit) -> HttpResponse:
+async def _console(page: PageRequest) -> HttpResponse:
     from faradisc import console  # noqa: PLC0415 - drawing is for the few who look
 
-    desk, status = visit.database.desk, 200
+    desk, status = page.database.desk, 200
     try:
-        if visit.name:
-            shown = desk.capacity(visit.name, visit.region, visit.account)
-            body = console.table_page(shown, visit.pages.history, visit.query_string)
+        if page.name:
+            shown = desk.capacity(page.name, page.region, page.account)
+            body = console.table_page(shown, page.pages.history, page.query_string)
         else:
-            body = console.index_page(desk.tables(visit.region, visit.account), visit.query_string)
+            body = console.index_page(desk.tables(page.region, page.account), page.query_string)
     except AdminError as mistake:
         status, body = 404, console.error_page(str(mistake))
     return HttpResponse(status, body, console.CONTENT_TYPE.encode(), None, None)
 
 
-async def _tables(visit: Visit) -> HttpResponse:
-    return _answer(visit.database.desk.tables(visit.region, visit.account))
+async def _tables(page: PageRequest) -> HttpResponse:
+    return _answer(page.database.desk.tables(page.region, page.account))
 
 
-async def _capacity(visit: Visit) -> HttpResponse:
-    return _answer(visit.database.desk.capacity(visit.name, visit.region, visit.account))
+async def _capacity(page: PageRequest) -> HttpResponse:
+    return _answer(page.database.desk.capacity(page.name, page.region, page.account))
 
 
-async def _change_capacity(visit: Visit) -> HttpResponse:
-    desk = visit.database.desk
-    return _answer(await desk.change_capacity(visit.name, visit.region, visit.account, visit.body()))
+async def _change_capacity(page: PageRequest) -> HttpResponse:
+    desk = page.database.desk
+    return _answer(await desk.change_capacity(page.name, page.region, page.account, page.body()))
 
 
-async def _events(visit: Visit) -> HttpResponse:
-    return _answer(visit.database.desk.events())
+async def _events(page: PageRequest) -> HttpResponse:
+    return _answer(page.database.desk.events())
 
 
-async def _clock(visit: Visit) -> HttpResponse:
-    return _answer(visit.database.desk.clock())
+async def _clock(page: PageRequest) -> HttpResponse:
+    return _answer(page.database.desk.clock())
 
 
-async def _advance(visit: Visit) -> HttpResponse:
-    wanted = visit.body()
+async def _advance(page: PageRequest) -> HttpResponse:
+    wanted = page.body()
     for name in wanted:
         if name != "advance_s":
             raise AdminError(f"There is nothing called {name!r} to change.")
-    return _answer(await visit.database.desk.advance(wanted.get("advance_s")))
+    return _answer(await page.database.desk.advance(wanted.get("advance_s")))
 
 
-async def _jobs(visit: Visit) -> HttpResponse:
-    return _answer(await visit.database.desk.jobs(visit.region, visit.account))
+async def _jobs(page: PageRequest) -> HttpResponse:
+    return _answer(await page.database.desk.jobs(page.region, page.account))
 
 
-async def _expire(visit: Visit) -> HttpResponse:
-    return _answer(await visit.database.desk.expire_now())
+async def _expire(page: PageRequest) -> HttpResponse:
+    return _answer(await page.database.desk.expire_now())
 
 
-async def _check(visit: Visit) -> HttpResponse:
-    return _answer(visit.database.checks.document())
+async def _check(page: PageRequest) -> HttpResponse:
+    return _answer(page.database.checks.document())
 
 
-async def _begin_check(visit: Visit) -> HttpResponse:
-    begun = visit.database.checks.begin()
-    return _answer(visit.database.checks.document(), 202 if begun else 409)
+async def _begin_check(page: PageRequest) -> HttpResponse:
+    begun = page.database.checks.begin()
+    return _answer(page.database.checks.document(), 202 if begun else 409)
 
 
-async def _metrics(visit: Visit) -> HttpResponse:
+async def _metrics(page: PageRequest) -> HttpResponse:
     from faradisc.server.exposition import CONTENT_TYPE, exposition  # noqa: PLC0415 - at the first scrape
 
-    return HttpResponse(
-        200, exposition(visit.database.accounts(), visit.pages.load), CONTENT_TYPE, None, None
-    )
+    return HttpResponse(200, exposition(page.database.accounts(), page.pages.load), CONTENT_TYPE, None, None)
 
 
-_PAGES: Final[dict[str, dict[str, Page]]] = {
+_PAGES: Final[dict[str, dict[str, Handler]]] = {
     "": {"GET": _console},
     "tables": {"GET": _tables},
     "tables/": {"GET": _console},

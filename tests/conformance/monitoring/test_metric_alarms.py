@@ -12,7 +12,7 @@ import pytest
 from faradisc.clock import ManualClock
 from faradisc.services.cloudwatch.alarm import Alarm
 from faradisc.services.cloudwatch.alarms import Alarms
-from fixtures.neighbours import MIDNIGHT_S, MONITORING, Town
+from fixtures.other_services import MIDNIGHT_S, MONITORING, Town
 from fixtures.schemas import refused
 
 TABLE = [{"Name": "TableName", "Value": "Orders"}]

@@ -15,7 +15,7 @@ import pytest
 from faradisc.tools.planner.plan_file.plan_of_rates import plan_of_rates
 from faradisc.tools.planner.run import run
 from faradisc.tools.planner.traces.cloudwatch import read_export
-from fixtures.neighbours import MONITORING, Town
+from fixtures.other_services import MONITORING, Town
 from fixtures.schemas import refused
 
 TABLE = [{"Name": "TableName", "Value": "Orders"}]

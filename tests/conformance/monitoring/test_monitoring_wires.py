@@ -27,7 +27,7 @@ from faradisc.protocol.http import HttpRequest, HttpResponse
 from faradisc.services.cloudwatch.service import Monitoring
 from faradisc.storage.immediate import run
 from fixtures.in_process import CONFIG
-from fixtures.neighbours import MONITORING, Town, client_speaking
+from fixtures.other_services import MONITORING, Town, client_speaking
 from fixtures.served import Server
 
 TABLE = [{"Name": "TableName", "Value": "Orders"}]

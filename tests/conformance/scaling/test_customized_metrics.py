@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from faradisc.clock import ManualClock
-from fixtures.neighbours import Town, target_of
+from fixtures.other_services import Town, target_of
 from fixtures.schemas import refused
 
 QUEUE = {"Namespace": "Shop", "MetricName": "Backlog", "Dimensions": [{"Name": "Queue", "Value": "q"}]}

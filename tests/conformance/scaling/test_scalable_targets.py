@@ -12,7 +12,7 @@ import pytest
 from faradisc.clock import ManualClock
 from faradisc.services.autoscaling.target import Target
 from faradisc.services.autoscaling.worker import Scaler
-from fixtures.neighbours import Town, target_of
+from fixtures.other_services import Town, target_of
 from fixtures.schemas import refused
 
 NAMES = target_of()

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from faradisc.clock import ManualClock
-from fixtures.neighbours import Town, target_of
+from fixtures.other_services import Town, target_of
 
 
 @pytest.fixture

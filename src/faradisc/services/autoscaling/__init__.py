@@ -6,7 +6,7 @@
     tracking_alarms
                   the CloudWatch alarms of a target tracking policy
     worker        the background job: limits, schedules, alarms, and the UpdateTable that follows
-    service       the neighbour: what operations work with
+    service       the service: what operations work with
     registry      the only list of operations; they stand in `operations/`
 
 The decisions are capacity/autoscaling.py's. Sources: capacity.md section 2.13, vectors V120 to V128;

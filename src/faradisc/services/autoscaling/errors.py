@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from faradisc.protocol.neighbours.wire import NeighbourError
+from faradisc.protocol.other_services.wire import ServiceError
 
 
-class ScalingError(NeighbourError):
+class ScalingError(ServiceError):
     text_member = "Message"
 
 

@@ -1,4 +1,4 @@
-"""Application Auto Scaling as a neighbour of DynamoDB: what its operations work with."""
+"""Application Auto Scaling beside DynamoDB: what its operations work with."""
 
 from __future__ import annotations
 

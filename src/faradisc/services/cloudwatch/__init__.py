@@ -1,6 +1,6 @@
 """Amazon CloudWatch as far as a database needs it: metrics read, alarms watched. On DynamoDB's own port.
 
-    service       the neighbour: what operations work with
+    service       the service: what operations work with
     sources       where points come from: the tables' metrics, and those that clients put
     statistics    which statistics there are, and what a point says of them
     queries, arithmetic

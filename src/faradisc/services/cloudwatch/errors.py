@@ -5,38 +5,38 @@ Source: the `error` traits in botocore's model; a test compares them.
 
 from __future__ import annotations
 
-from faradisc.protocol.neighbours.wire import NeighbourError
+from faradisc.protocol.other_services.wire import ServiceError
 
 
-class InvalidParameterValueException(NeighbourError):
+class InvalidParameterValueException(ServiceError):
     query_code = "InvalidParameterValue"
 
 
-class InvalidParameterCombinationException(NeighbourError):
+class InvalidParameterCombinationException(ServiceError):
     query_code = "InvalidParameterCombination"
 
 
-class MissingRequiredParameterException(NeighbourError):
+class MissingRequiredParameterException(ServiceError):
     query_code = "MissingParameter"
 
 
-class InvalidNextToken(NeighbourError):
+class InvalidNextToken(ServiceError):
     default_text = "Invalid NextToken"
 
 
-class InvalidFormatFault(NeighbourError):
+class InvalidFormatFault(ServiceError):
     query_code = "InvalidFormat"
 
 
-class LimitExceededFault(NeighbourError):
+class LimitExceededFault(ServiceError):
     query_code = "LimitExceeded"
 
 
-class ResourceNotFound(NeighbourError):
+class ResourceNotFound(ServiceError):
     status = 404
 
 
-class ResourceNotFoundException(NeighbourError):
+class ResourceNotFoundException(ServiceError):
     """Of the operations on tags; its model has no text, only what was not found."""
 
     status = 404

@@ -1,4 +1,4 @@
-"""CloudWatch as a neighbour of DynamoDB: what its operations work with."""
+"""CloudWatch beside DynamoDB: what its operations work with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The neighbours as data.
+"""The other AWS services as data.
 
 Source: the metadata of botocore's models (`application-autoscaling` 2016-02-06, `cloudwatch` 2010-08-01);
 a test holds this table against them.

@@ -1,4 +1,4 @@
-"""Requests of the neighbours as they come: recognised or not, read or refused, in each way to write them."""
+"""Requests to the other AWS services: recognition, reading and rejection in each wire format."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ import pytest
 from faradisc.errors import SerializationException, ValidationException
 from faradisc.protocol import service_model
 from faradisc.protocol.http import HttpRequest
-from faradisc.protocol.neighbours.cbor_wire import CborWire
-from faradisc.protocol.neighbours.query_wire import QueryWire
-from faradisc.protocol.neighbours.recognise import visit_of
-from faradisc.protocol.neighbours.services import CLOUDWATCH, SCALING, SERVICES
-from faradisc.protocol.neighbours.wire import NeighbourError
+from faradisc.protocol.other_services.cbor_wire import CborWire
+from faradisc.protocol.other_services.query_wire import QueryWire
+from faradisc.protocol.other_services.recognise import service_request_of
+from faradisc.protocol.other_services.services import CLOUDWATCH, SCALING, SERVICES
+from faradisc.protocol.other_services.wire import ServiceError
 from faradisc.protocol.service_model import Shape, load
 from faradisc.protocol.shapes import CheckedShape
 from faradisc.services.autoscaling import errors as scaling_errors
@@ -53,7 +53,7 @@ ANY = Shape(
 @pytest.mark.parametrize("service", SERVICES, ids=lambda service: service.name)
 def test_services_agree_with_the_models(service: Any) -> None:
     metadata = botocore.session.Session().get_service_model(service.name).metadata
-    assert service.api_version == metadata["apiVersion"] == service_model.NEIGHBOUR_VERSIONS[service.name]
+    assert service.api_version == metadata["apiVersion"] == service_model.OTHER_SERVICE_VERSIONS[service.name]
     assert service.target_prefix == metadata["targetPrefix"]
     assert service.signing_name == metadata.get("signingName", metadata["endpointPrefix"])
     assert service.xml_namespace == metadata.get("xmlNamespace")
@@ -68,9 +68,9 @@ def test_every_offered_operation_has_a_shape_that_compiles(service: Any, offered
         CheckedShape(operations[name])
 
 
-def _kinds(module: Any) -> Iterator[type[NeighbourError]]:
+def _kinds(module: Any) -> Iterator[type[ServiceError]]:
     for kind in vars(module).values():
-        if isinstance(kind, type) and issubclass(kind, NeighbourError) and kind.__module__ == module.__name__:
+        if isinstance(kind, type) and issubclass(kind, ServiceError) and kind.__module__ == module.__name__:
             yield kind
 
 
@@ -92,7 +92,7 @@ def test_dynamodb_alone_reads_no_other_model() -> None:
     """Start-up and the first requests of DynamoDB: neither their models nor CBOR nor XML."""
     script = (
         "import sys; from faradisc.protocol import front, service_model as m; m.operations_by_target();"
-        "names = ('cbor2', 'xml.etree', 'faradisc.protocol.neighbours.answering');"
+        "names = ('cbor2', 'xml.etree', 'faradisc.protocol.other_services.answering');"
         "sys.exit(any(name in sys.modules for name in names) or m.load.cache_info().currsize != 2)"
     )
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
@@ -137,8 +137,8 @@ def _json(target: bytes, version: bytes = b"1.0") -> dict[bytes, bytes]:
     ],
 )
 def test_whose_a_request_is(request_: HttpRequest, found: tuple[str, str, str] | None) -> None:
-    visit = visit_of(request_)
-    assert (None if visit is None else (visit.service.name, visit.operation, visit.way)) == found
+    asked = service_request_of(request_)
+    assert (None if asked is None else (asked.service.name, asked.operation, asked.way)) == found
 
 
 # --- CBOR -----------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import orjson
 
 from faradisc.errors import ApiError
 from faradisc.protocol.body import read_object
-from faradisc.protocol.neighbours.wire import Headers
+from faradisc.protocol.other_services.wire import Headers
 from faradisc.protocol.service_model import Operation, Shape
 
 

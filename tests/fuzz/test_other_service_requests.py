@@ -1,4 +1,4 @@
-"""Requests of the neighbours with members altered: none is a 500, nor leaves anything that makes others one.
+"""Altered requests to the other AWS services: none is answered with a 500, nor makes a later one a 500.
 
 Each begins as one that does something; then members go, or become others that somebody might send. What was
 accepted stays, so the clock, which moves on, brings the jobs to it.
@@ -15,8 +15,8 @@ import orjson
 import pytest
 
 from faradisc.protocol.http import HttpRequest
-from faradisc.protocol.neighbours.services import CLOUDWATCH, SCALING, Service
-from fixtures.neighbours import MIDNIGHT_S, MONITORING, Town, target_of
+from faradisc.protocol.other_services.services import CLOUDWATCH, SCALING, Service
+from fixtures.other_services import MIDNIGHT_S, MONITORING, Town, target_of
 
 REQUESTS = 1500
 NOW = MIDNIGHT_S

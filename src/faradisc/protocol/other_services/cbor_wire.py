@@ -14,7 +14,7 @@ from typing import Any, Final, NoReturn
 import cbor2
 
 from faradisc.errors import ApiError, SerializationException
-from faradisc.protocol.neighbours.wire import Headers
+from faradisc.protocol.other_services.wire import Headers
 from faradisc.protocol.service_model import Operation, Shape
 
 _DEPTH_MAX: Final = 64

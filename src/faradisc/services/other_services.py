@@ -15,18 +15,18 @@ from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.workers import Job
 from faradisc.model.codec.keyspace import ALARMS_PART, SCALING_PART
 from faradisc.operations.call import Call
-from faradisc.protocol.neighbours.services import CLOUDWATCH, SCALING
+from faradisc.protocol.other_services.services import CLOUDWATCH, SCALING
 from faradisc.storage.api import Store
 
 if TYPE_CHECKING:
-    from faradisc.protocol.neighbours.answering import Neighbour
+    from faradisc.protocol.other_services.answering import OtherService
     from faradisc.services.autoscaling.service import Scaling
     from faradisc.services.cloudwatch.service import Monitoring
 
 Execute = Callable[[Call], Awaitable[dict[str, Any]]]
 
 
-class Neighbours:
+class OtherServices:
     def __init__(
         self,
         store: Store,
@@ -67,10 +67,10 @@ class Neighbours:
             )
         return self._monitoring, self._scaling
 
-    def of(self, service: str) -> Neighbour:
+    def of(self, service: str) -> OtherService:
         """Who answers for a service, by botocore's name of it."""
         monitoring, scaling = self._services()
-        by_service: dict[str, Neighbour] = {CLOUDWATCH.name: monitoring, SCALING.name: scaling}
+        by_service: dict[str, OtherService] = {CLOUDWATCH.name: monitoring, SCALING.name: scaling}
         return by_service[service]
 
     async def _scale(self) -> bool:

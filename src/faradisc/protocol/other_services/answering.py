@@ -1,4 +1,4 @@
-"""One request of a neighbour: read, checked, executed, written; in DynamoDB's order (protocol/front.py)."""
+"""Answers one request to another AWS service, with the checks in DynamoDB's order (protocol/front.py)."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from faradisc.operations.call import Call
 from faradisc.protocol import front
 from faradisc.protocol.body import BodyTooLarge, unpack
 from faradisc.protocol.http import HttpRequest, HttpResponse
-from faradisc.protocol.neighbours.json_wire import JsonWire
-from faradisc.protocol.neighbours.recognise import Visit
-from faradisc.protocol.neighbours.services import Service
-from faradisc.protocol.neighbours.wire import Headers, Wire, query_code, query_fault
+from faradisc.protocol.other_services.json_wire import JsonWire
+from faradisc.protocol.other_services.recognise import ServiceRequest
+from faradisc.protocol.other_services.services import Service
+from faradisc.protocol.other_services.wire import Headers, Wire, query_code, query_fault
 from faradisc.protocol.service_model import Operation, load
 from faradisc.protocol.shapes import CheckedShape
 
 log = logging.getLogger("faradisc.protocol")
 
 
-class Neighbour(Protocol):
+class OtherService(Protocol):
     """What stands behind one service."""
 
     def knows(self, operation: str) -> bool:
@@ -40,23 +40,27 @@ class Neighbour(Protocol):
         """The answer's members, as JSON holds them. Raises: ApiError."""
 
 
-async def answer_visit(
-    executor: front.Executor, request: HttpRequest, authenticate: Authenticator, visit: Visit, extra: Headers
+async def answer_other_service(
+    executor: front.Executor,
+    request: HttpRequest,
+    authenticate: Authenticator,
+    target: ServiceRequest,
+    extra: Headers,
 ) -> HttpResponse:
-    """Answer one request of a neighbour. Raises nothing that comes of the request."""
+    """Answer one request to another AWS service. Raises nothing that comes of the request."""
     request_id = executor.request_ids.next()
-    service, wire = visit.service, _wire_of(visit)
+    service, wire = target.service, _wire_of(target)
     status = 200
     try:
         body = _body_of(request)
-        operation, document = _read(visit, wire, body)
+        operation, document = _read(target, wire, body)
         credential = authenticate(request, service.signing_name)
-        neighbour = executor.neighbour(service.name)
-        if not neighbour.knows(operation.name):
+        other = executor.other_service(service.name)
+        if not other.knows(operation.name):
             raise UnsupportedOperation(f"{operation.name} is not offered by this version of Faradisc.")
         _check(operation, document, len(body))
         region = credential.region or executor.region
-        members = await neighbour.execute(Call(operation.name, document, True, region, executor.account))
+        members = await other.execute(Call(operation.name, document, True, region, executor.account))
         written = wire.write(operation, members, request_id.decode())
     except ApiError as error:
         status, written = error.status, wire.refuse(error, request_id.decode())
@@ -76,18 +80,18 @@ async def answer_visit(
     return HttpResponse(status, written, wire.content_type, request_id, None, (*extra, *wire.headers))
 
 
-def _wire_of(visit: Visit) -> Wire:
+def _wire_of(target: ServiceRequest) -> Wire:
     """Imported when needed: most servers never see CBOR or forms."""
-    if visit.way == "cbor":
-        from faradisc.protocol.neighbours.cbor_wire import CborWire  # noqa: PLC0415
+    if target.way == "cbor":
+        from faradisc.protocol.other_services.cbor_wire import CborWire  # noqa: PLC0415
 
         return CborWire()
-    if visit.way == "query":
-        from faradisc.protocol.neighbours.query_wire import QueryWire  # noqa: PLC0415
+    if target.way == "query":
+        from faradisc.protocol.other_services.query_wire import QueryWire  # noqa: PLC0415
 
-        assert visit.service.xml_namespace is not None
-        return QueryWire(visit.service.xml_namespace, visit.service.api_version)
-    return JsonWire(visit.content_type)
+        assert target.service.xml_namespace is not None
+        return QueryWire(target.service.xml_namespace, target.service.api_version)
+    return JsonWire(target.content_type)
 
 
 def _body_of(request: HttpRequest) -> bytes:
@@ -98,13 +102,13 @@ def _body_of(request: HttpRequest) -> bytes:
     return request.body if encoding is None else unpack(request.body, encoding)
 
 
-def _read(visit: Visit, wire: Wire, body: bytes) -> tuple[Operation, dict[str, Any]]:
+def _read(target: ServiceRequest, wire: Wire, body: bytes) -> tuple[Operation, dict[str, Any]]:
     """The operation and its members, unchecked. Raises: UnknownOperationException, SerializationException."""
-    name = visit.operation or wire.operation_in(body)
-    operation = load(visit.service.name).operations.get(name)
+    name = target.operation or wire.operation_in(body)
+    operation = load(target.service.name).operations.get(name)
     if operation is None:
-        text = f"Could not find operation {name} for version {visit.service.api_version}"
-        raise UnknownOperationException(text if visit.service.has_query_codes else None)
+        text = f"Could not find operation {name} for version {target.service.api_version}"
+        raise UnknownOperationException(text if target.service.has_query_codes else None)
     return operation, wire.read(body, operation.input)
 
 

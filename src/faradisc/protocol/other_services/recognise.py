@@ -1,4 +1,4 @@
-"""Whether a request is for a neighbour, which operation it names, and how it is written.
+"""Whether a request is for another AWS service, which operation it names, and how it is written.
 
     JSON     X-Amz-Target: <prefix>.<Operation>              boto3, AWS CLI, most SDKs
     CBOR     POST /service/<prefix>/operation/<Operation>    SDKs for Go, Java, JavaScript, Rust
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from faradisc.protocol.http import HttpRequest
-from faradisc.protocol.neighbours.services import BY_PREFIX, CLOUDWATCH, Service
+from faradisc.protocol.other_services.services import BY_PREFIX, CLOUDWATCH, Service
 
 Way = Literal["json", "cbor", "query"]
 
@@ -25,8 +25,8 @@ _VERSION: Final = f"Version={CLOUDWATCH.api_version}".encode()
 
 
 @dataclass(frozen=True, slots=True)
-class Visit:
-    """A request that is a neighbour's."""
+class ServiceRequest:
+    """A request to another AWS service."""
 
     service: Service
     operation: str
@@ -36,7 +36,7 @@ class Visit:
     """Without parameters."""
 
 
-def visit_of(request: HttpRequest) -> Visit | None:
+def service_request_of(request: HttpRequest) -> ServiceRequest | None:
     """None for a request that is nobody's, or DynamoDB's."""
     if request.method != "POST":
         return None
@@ -46,14 +46,14 @@ def visit_of(request: HttpRequest) -> Visit | None:
     if content_type in _JSON_TYPES:
         prefix, _, operation = headers.get(b"x-amz-target", b"").decode("latin-1").partition(".")
         service = BY_PREFIX.get(prefix)
-        return None if service is None else Visit(service, operation, "json", content_type)
+        return None if service is None else ServiceRequest(service, operation, "json", content_type)
     if match := _CBOR_PATH.fullmatch(path):
         service = BY_PREFIX.get(match[1].decode())
         # A request without members may come without a body, and then without a content type.
         if service is not None and content_type in (b"application/cbor", b""):
-            return Visit(service, match[2].decode(), "cbor", content_type)
+            return ServiceRequest(service, match[2].decode(), "cbor", content_type)
     elif content_type == _FORM and path == b"/" and _may_name_version(request):
-        return Visit(CLOUDWATCH, "", "query", content_type)
+        return ServiceRequest(CLOUDWATCH, "", "query", content_type)
     return None
 
 

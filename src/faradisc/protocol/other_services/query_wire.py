@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl
 from xml.etree import ElementTree as xml
 
 from faradisc.errors import ApiError, SerializationException
-from faradisc.protocol.neighbours.wire import Headers, query_code, query_fault
+from faradisc.protocol.other_services.wire import Headers, query_code, query_fault
 from faradisc.protocol.service_model import Operation, Shape
 
 _FIELDS_MAX: Final = 100_000

@@ -7,7 +7,7 @@
     answering     one request in, one answer out
 
 DynamoDB's own requests never come here: `front.answer` asks `recognise` only about requests it would
-otherwise refuse. What a neighbour does with a request is its package's affair (`scaling`, `monitoring`);
+otherwise refuse. What a service does with a request is its package's affair (`scaling`, `monitoring`);
 requests are checked against botocore's model of it, as DynamoDB's are, and that model is read when the
 first request for the service comes.
 """

@@ -33,8 +33,8 @@ class Wire(Protocol):
     def refuse(self, error: ApiError, request_id: str) -> bytes: ...
 
 
-class NeighbourError(ApiError):
-    """An exception of a neighbour's model."""
+class ServiceError(ApiError):
+    """An exception of another AWS service's model."""
 
     namespace = ""
     query_code: ClassVar[str | None] = None
@@ -57,7 +57,7 @@ QUERY_CODES: Final = {
 
 
 def query_code(error: ApiError) -> str:
-    if isinstance(error, NeighbourError) and error.query_code is not None:
+    if isinstance(error, ServiceError) and error.query_code is not None:
         return error.query_code
     return QUERY_CODES.get(error.wire_name(), error.wire_name())
 
