@@ -14,7 +14,7 @@ from faradisc.clock import Clock, Entropy, SystemClock, SystemEntropy, quick_rea
 from faradisc.engine.backups.periods import Periods
 from faradisc.engine.backups.registry import Backups
 from faradisc.engine.backups.restoring import Restores
-from faradisc.engine.backups.shelf import MemoryShelf, Shelf
+from faradisc.engine.backups.storage import BackupStorage, MemoryBackupStorage
 from faradisc.engine.exchange.desk import Exchange, Places
 from faradisc.engine.kinesis.delivery import KinesisDelivery
 from faradisc.engine.kinesis.sender import Sender
@@ -98,7 +98,7 @@ class Database:
         self._sweeper = Sweeper(store, catalog, backend.clock, delay_s=settings.ttl_delay_s)
         self.desk = Desk(backend, self._sweeper, self.work)
         """What an administrator can ask."""
-        self.checks = OnlineCheck(store, backend.clock, backend.backups.shelf)
+        self.checks = OnlineCheck(store, backend.clock, backend.backups.storage)
         """Of the whole database, while it goes on serving; `faradisc check --url` asks for them."""
         self._workers = Workers(
             (
@@ -129,11 +129,11 @@ class Database:
         entropy: Entropy | None = None,
         kinesis: Sender | None = None,
         places: Places | None = None,
-        shelf: Shelf | None = None,
+        backup_storage: BackupStorage | None = None,
     ) -> Database:
         """Open the database in a store. Raises StorageError.
 
-        shelf: where backups are kept; in memory without one.
+        backup_storage: where backups are kept; in memory without one.
         kinesis: delivers to Kinesis destinations, and is closed with the database; without one, none can
         be switched on.
         places: where exports go to and imports come from; without them there are none.
@@ -156,7 +156,7 @@ class Database:
             store, catalog, clock, entropy, places, breathe=settings.breathe, give_way=settings.give_way
         )
         await exchange.load()
-        backups = Backups(store, catalog, clock, entropy, shelf or MemoryShelf())
+        backups = Backups(store, catalog, clock, entropy, backup_storage or MemoryBackupStorage())
         await backups.load()
         restores = Restores(store, catalog, backups)
         readers = (restores.oldest_needed_ns, exchange.oldest_needed_ns)

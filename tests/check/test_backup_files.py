@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from faradisc.engine.backups.shelf import SHELF, DirectoryShelf
+from faradisc.engine.backups.storage import BACKUPS_DIRECTORY, DirectoryBackupStorage
 from faradisc.engine.check import Check, Report
 from faradisc.model.codec.keyspace import BACKUPS_PART
 from faradisc.storage.api import Batch
@@ -25,12 +25,12 @@ def process(tmp_path: Path) -> Iterator[InProcess]:
 
 
 def look(process: InProcess, directory: Path) -> Report:
-    shelf = DirectoryShelf(directory / SHELF, blocking=False)
-    return run(Check(process.store, process.clock, shelf).finish())
+    storage = DirectoryBackupStorage(directory / BACKUPS_DIRECTORY, blocking=False)
+    return run(Check(process.store, process.clock, storage).finish())
 
 
 def files(directory: Path) -> Path:
-    (backup,) = (directory / SHELF).iterdir()
+    (backup,) = (directory / BACKUPS_DIRECTORY).iterdir()
     return backup
 
 

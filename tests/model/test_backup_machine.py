@@ -102,11 +102,11 @@ class Machine:
     def reopen(self) -> None:
         self.process.close()
         for arn in self.backups:
-            if self.backups[arn] is not None and arn not in self._on_the_shelf():
+            if self.backups[arn] is not None and arn not in self._in_storage():
                 self.backups[arn] = None
         self.open()
 
-    def _on_the_shelf(self) -> set[str]:
+    def _in_storage(self) -> set[str]:
         names = {each.name for each in (self.path / "backups").glob("*[0-9a-f]")}
         return {arn for arn in self.backups if arn.rpartition("/")[2] in names}
 

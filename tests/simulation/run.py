@@ -24,7 +24,7 @@ import orjson
 from faradisc.capacity.config import PROFILES
 from faradisc.clock import ManualClock, SeededEntropy
 from faradisc.database import Database, Settings
-from faradisc.engine.backups.shelf import MemoryShelf
+from faradisc.engine.backups.storage import MemoryBackupStorage
 from faradisc.engine.check import Check
 from faradisc.engine.exchange import intake
 from faradisc.engine.exchange.desk import Places
@@ -211,7 +211,7 @@ class Run:
         self.logs = Path(tempfile.gettempdir(), f"simulation-{os.getpid()}-{seed}")
         """Of imports and bulk puts: the only files of a run that the machine's own disk has."""
         self.has_orphans = False
-        self.shelf = MemoryShelf()
+        self.storage = MemoryBackupStorage()
         """Files outlive a crash."""
         self.reader = StreamReader(self.auditor, chance)
         self.sink = KinesisSink(self.auditor, chance, self.shape.kinesis_trouble)
@@ -311,7 +311,7 @@ class Life:
                 clock=run.clock,
                 entropy=run.entropy,
                 kinesis=run.sink,
-                shelf=run.shelf,
+                backup_storage=run.storage,
                 places=Places(run.buckets, run.logs),
             )
             run.meters.opened(database)

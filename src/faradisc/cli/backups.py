@@ -91,13 +91,13 @@ def delete(arn: str, *, url: str, data_dir: Path | None, region: str | None) -> 
 def verify(directory: Path) -> None:
     """Hold the files of one backup, DIRECTORY, against their checksums."""
     from faradisc.engine.backups.files import Damaged  # noqa: PLC0415 - the other commands need none of this
-    from faradisc.engine.backups.shelf import DirectoryShelf, ShelfFailed  # noqa: PLC0415
+    from faradisc.engine.backups.storage import BackupStorageError, DirectoryBackupStorage  # noqa: PLC0415
     from faradisc.engine.backups.verifying import verify as hold  # noqa: PLC0415
 
     resolved = directory.resolve()
     try:
-        manifest = hold(DirectoryShelf(resolved.parent, blocking=False), resolved.name)
-    except (Damaged, ShelfFailed) as error:
+        manifest = hold(DirectoryBackupStorage(resolved.parent, blocking=False), resolved.name)
+    except (Damaged, BackupStorageError) as error:
         fail(f"{directory} is damaged: {error}")
     click.echo(
         f"{manifest['rows']['records']:,} items of table {manifest['backup']['table']['name']}: intact"

@@ -102,13 +102,14 @@ def _repaired(directory: Path) -> dict[str, Any]:
 def _report(store: Store, directory: Path) -> tuple[dict[str, Any], list[Any]]:
     """The report of one walk over a store and its backups, and what a repair would do."""
     from faradisc.clock import SystemClock  # noqa: PLC0415
-    from faradisc.engine.backups.shelf import SHELF, DirectoryShelf  # noqa: PLC0415
+    from faradisc.engine.backups.storage import BACKUPS_DIRECTORY, DirectoryBackupStorage  # noqa: PLC0415
     from faradisc.engine.check import Check  # noqa: PLC0415
     from faradisc.storage.immediate import run  # noqa: PLC0415
 
     clock = SystemClock()
     began_ns = clock.now_ns()
-    report = run(Check(store, clock, DirectoryShelf(directory / SHELF, blocking=False)).finish())
+    storage = DirectoryBackupStorage(directory / BACKUPS_DIRECTORY, blocking=False)
+    report = run(Check(store, clock, storage).finish())
     seconds = (clock.now_ns() - began_ns) / 1e9
     return {**report.to_json(), "seconds": round(seconds, 3)}, list(report.mends)
 

@@ -120,7 +120,7 @@ class _Offline:
         """Raises StorageError."""
         from faradisc import database  # noqa: PLC0415 - the other commands need none of this
         from faradisc.auth.sigv4 import Credential  # noqa: PLC0415
-        from faradisc.engine.backups.shelf import SHELF, DirectoryShelf  # noqa: PLC0415
+        from faradisc.engine.backups.storage import BACKUPS_DIRECTORY, DirectoryBackupStorage  # noqa: PLC0415
         from faradisc.storage import format as data_format  # noqa: PLC0415
         from faradisc.storage.immediate import run  # noqa: PLC0415
         from faradisc.storage.rocks import open_rocks  # noqa: PLC0415
@@ -128,9 +128,9 @@ class _Offline:
         data_format.found(directory)  # a mistyped name is a mistake, not a new database
         self._run: Callable[[Any], Any] = run
         settings = database.Settings(transition_ms=0)
-        shelf = DirectoryShelf(directory / SHELF, blocking=False)
+        storage = DirectoryBackupStorage(directory / BACKUPS_DIRECTORY, blocking=False)
         store = open_rocks(directory, durability="inline")
-        self._database = run(database.Database.open(store, settings=settings, shelf=shelf))
+        self._database = run(database.Database.open(store, settings=settings, backup_storage=storage))
         self._credential = Credential("faradisc", "", region or settings.region, "dynamodb", ())
 
     def call(self, operation: str, **request: Any) -> Answer:

@@ -11,7 +11,7 @@ from typing import Any
 from faradisc.capacity.resource_registry import ResourceRegistry
 from faradisc.clock import Clock, Entropy
 from faradisc.database import Database, Settings
-from faradisc.engine.backups.shelf import SHELF, DirectoryShelf
+from faradisc.engine.backups.storage import BACKUPS_DIRECTORY, DirectoryBackupStorage
 from faradisc.engine.exchange.desk import directories
 from faradisc.engine.kinesis.sender import InlineSender
 from faradisc.engine.throughput.recording import Recorder
@@ -105,7 +105,9 @@ class LocalDatabase:
                     entropy=entropy,
                     kinesis=InlineSender(kinesis_endpoint_url) if kinesis_endpoint_url else None,
                     places=directories(s3_root, logs) if s3_root is not None else None,
-                    shelf=None if self.path is None else DirectoryShelf(self.path / SHELF, blocking=False),
+                    backup_storage=None
+                    if self.path is None
+                    else DirectoryBackupStorage(self.path / BACKUPS_DIRECTORY, blocking=False),
                 )
             )
         except BaseException:

@@ -23,7 +23,12 @@ from faradisc import __version__
 from faradisc.auth.sigv4 import Authenticator, lenient
 from faradisc.clock import Clock, SystemClock
 from faradisc.database import Database, Settings
-from faradisc.engine.backups.shelf import SHELF, DirectoryShelf, MemoryShelf, Shelf
+from faradisc.engine.backups.storage import (
+    BACKUPS_DIRECTORY,
+    BackupStorage,
+    DirectoryBackupStorage,
+    MemoryBackupStorage,
+)
 from faradisc.engine.exchange.desk import Places, directories
 from faradisc.engine.kinesis.sender import Sender
 from faradisc.server.addresses import AddressError, bind, is_loopback, resolve, url_of
@@ -233,7 +238,7 @@ async def open_database(settings: ServerSettings, clock: Clock) -> Database:
             clock=clock,
             kinesis=_kinesis(settings),
             places=_places(settings),
-            shelf=_shelf(settings),
+            backup_storage=_storage(settings),
         )
     except BaseException:
         await store.close()
@@ -260,10 +265,10 @@ def _places(settings: ServerSettings) -> Places | None:
     return directories(settings.s3_root or Path(settings.data_dir, "s3"), logs)
 
 
-def _shelf(settings: ServerSettings) -> Shelf:
+def _storage(settings: ServerSettings) -> BackupStorage:
     if settings.memory:
-        return MemoryShelf()
-    return DirectoryShelf(Path(settings.data_dir) / SHELF, blocking=True)
+        return MemoryBackupStorage()
+    return DirectoryBackupStorage(Path(settings.data_dir) / BACKUPS_DIRECTORY, blocking=True)
 
 
 async def _open_store(settings: ServerSettings) -> Store:

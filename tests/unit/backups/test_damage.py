@@ -14,7 +14,7 @@ import pytest
 from faradisc.clock import ManualClock
 from faradisc.engine.backups import restoring, taking, verifying
 from faradisc.engine.backups.files import manifest_bytes
-from faradisc.engine.backups.shelf import DirectoryShelf, ShelfFailed
+from faradisc.engine.backups.storage import BackupStorageError, DirectoryBackupStorage
 from fixtures.buckets import recoverable
 from fixtures.restored import listed, rows
 from fixtures.schemas import invalid, item, refused, schema
@@ -134,13 +134,13 @@ def large(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """Every backup is too large to wait for; the sizes of what is read of the rows."""
     monkeypatch.setattr(verifying, "AT_ONCE_BYTES", 0)
     monkeypatch.setattr(verifying, "STEP_BYTES", 9_000)
-    read, sizes = DirectoryShelf.read, []
+    read, sizes = DirectoryBackupStorage.read, []
 
-    def noted(shelf: DirectoryShelf, name: str, at: int, size: int) -> bytes:
+    def noted(storage: DirectoryBackupStorage, name: str, at: int, size: int) -> bytes:
         sizes.append(size)
-        return read(shelf, name, at, size)
+        return read(storage, name, at, size)
 
-    monkeypatch.setattr(DirectoryShelf, "read", noted)
+    monkeypatch.setattr(DirectoryBackupStorage, "read", noted)
     yield sizes
 
 
@@ -296,7 +296,7 @@ def test_a_backup_that_an_error_of_ours_keeps_from_being_made(
 def test_a_disk_without_room(process: Stepped, monkeypatch: pytest.MonkeyPatch) -> None:
     dynamodb, arn = make(process)
     size = dynamodb.describe_table(TableName="source")["Table"]["TableSizeBytes"]
-    monkeypatch.setattr(DirectoryShelf, "free_bytes", lambda _: size - 1)
+    monkeypatch.setattr(DirectoryBackupStorage, "free_bytes", lambda _: size - 1)
     with refused("LimitExceededException"):
         dynamodb.create_backup(TableName="source", BackupName="another")
     with refused("LimitExceededException"):
@@ -312,10 +312,10 @@ def test_a_disk_that_becomes_full(
     dynamodb = process.client()
 
     def fail(*_: object) -> None:
-        raise ShelfFailed("backup x in y: No space left on device")
+        raise BackupStorageError("backup x in y: No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(DirectoryShelf, call, fail)
+        patched.setattr(DirectoryBackupStorage, call, fail)
         dynamodb.create_backup(TableName="source", BackupName="backup")
         process.finish()
     assert "No space left on device" in caplog.text
@@ -332,10 +332,10 @@ def test_a_system_backup_waits_for_room(process: Stepped, monkeypatch: pytest.Mo
     )
 
     def fail(*_: object) -> None:
-        raise ShelfFailed("backup x in y: No space left on device")
+        raise BackupStorageError("backup x in y: No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(DirectoryShelf, "finish", fail)
+        patched.setattr(DirectoryBackupStorage, "finish", fail)
         dynamodb.delete_table(TableName="source")
         process.finish()
         (backup,) = dynamodb.list_backups(BackupType="SYSTEM")["BackupSummaries"]

@@ -15,7 +15,7 @@ import pytest
 
 from faradisc.clock import ManualClock
 from faradisc.database import Database
-from faradisc.engine.backups.shelf import MemoryShelf
+from faradisc.engine.backups.storage import MemoryBackupStorage
 from faradisc.engine.check import Check
 from faradisc.model.codec.keyspace import JOBS_PART
 from faradisc.storage.immediate import run
@@ -114,18 +114,18 @@ def test_nothing_is_left_of_what_was_cut_off(act: Act, monkeypatch: pytest.Monke
     for number in range(40):
         process.call("PutItem", TableName="table", Item=item(p=f"{number % 30}", g="g"))
     process.finish()
-    shelf = process.local._open()._backend.backups.shelf
-    assert isinstance(shelf, MemoryShelf)
+    storage = process.local._open()._backend.backups.storage
+    assert isinstance(storage, MemoryBackupStorage)
     with monkeypatch.context() as patched:
         copies = copies_after_each_write(process, act, patched)
     process.close()
     assert len(copies) > 1
     for number, written in enumerate(copies):
-        run(_check(written, shelf, clock, f"after write {number} of {len(copies)}"))
+        run(_check(written, storage, clock, f"after write {number} of {len(copies)}"))
 
 
-async def _check(store: MemoryStore, shelf: MemoryShelf, clock: ManualClock, when: str) -> None:
-    database = await Database.open(store, shelf=copy.deepcopy(shelf), clock=clock)
+async def _check(store: MemoryStore, storage: MemoryBackupStorage, clock: ManualClock, when: str) -> None:
+    database = await Database.open(store, backup_storage=copy.deepcopy(storage), clock=clock)
     while await database.work():
         pass
     report = await Check(store, clock).finish()

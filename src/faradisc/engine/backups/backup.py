@@ -39,7 +39,7 @@ class Backup:
     table: dict[str, Any]
     """The state of the table at that moment, as the catalog stores it."""
     status: str = "CREATING"
-    """AVAILABLE once its files are on the shelf."""
+    """AVAILABLE once its files are in the storage."""
     items: int = 0
     size_bytes: int = 0
     """Of the items and 100 bytes for each, as TableSizeBytes counts. Before the files are complete: what the

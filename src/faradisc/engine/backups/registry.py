@@ -1,7 +1,7 @@
 """All backups of a database: begun, found, listed, deleted, and made by a job in the background.
 
 The backups' part of the store (resource 0) has a row per backup: its id, and what is stored of it as JSON.
-All of it is held in memory too. The files stand on a shelf (engine/backups/shelf.py).
+All of it is held in memory too. The files are in a backup storage (engine/backups/storage.py).
 
 A backup is asked for and its state of the table fixed in one go: a snapshot of the store, which stays open
 until the files are complete. What crashes in between is begun again at the next start, from the table as it
@@ -24,7 +24,7 @@ import orjson
 from faradisc.clock import Clock, Entropy
 from faradisc.engine.backups.backup import SYSTEM_SUFFIX, Backup, backup_id, id_of_arn
 from faradisc.engine.backups.files import Damaged, read_manifest
-from faradisc.engine.backups.shelf import Shelf, ShelfFailed, aside
+from faradisc.engine.backups.storage import BackupStorage, BackupStorageError, aside
 from faradisc.engine.backups.taking import Taking
 from faradisc.engine.tables.catalog import HURRIED_TRANSITION_MS_MAX, Catalog
 from faradisc.engine.tables.table import Table, TableState
@@ -46,8 +46,10 @@ _RETRY_S = 60.0
 class Backups:
     """Belongs to one database, like its catalog."""
 
-    def __init__(self, store: Store, catalog: Catalog, clock: Clock, entropy: Entropy, shelf: Shelf) -> None:
-        self.shelf = shelf
+    def __init__(
+        self, store: Store, catalog: Catalog, clock: Clock, entropy: Entropy, storage: BackupStorage
+    ) -> None:
+        self.storage = storage
         self._store = store
         self._catalog = catalog
         self._clock = clock
@@ -63,7 +65,7 @@ class Backups:
     # --- Start and end ---
 
     async def load(self) -> None:
-        """Read every backup; take in those that somebody put on the shelf, and those that were finished
+        """Read every backup; take in those that were copied into the storage, and those that were finished
         there when the process ended before it could say so."""
         low: bytes | None = b""
         while low is not None:
@@ -72,31 +74,31 @@ class Backups:
                 self._put(Backup.from_json(orjson.loads(payload)))
             low = rows[-1][0] + b"\x00" if rows else None
         try:
-            await aside(self.shelf, self.shelf.remove_unfinished)
-            for name in await aside(self.shelf, self.shelf.names):
+            await aside(self.storage, self.storage.remove_unfinished)
+            for name in await aside(self.storage, self.storage.names):
                 known = self._backups.get(name)
                 if known is None or known.status == "CREATING":
                     await self._take_in(name, known)
-        except (ShelfFailed, OSError) as error:
+        except (BackupStorageError, OSError) as error:
             log.error("the directory of backups cannot be read: %s", error)
 
     async def _take_in(self, name: str, known: Backup | None) -> None:
         """A finished backup that the store knows nothing of, brought here from another place, or of which it
         does not know that it is finished."""
         try:
-            backup = _backup_of(read_manifest(await aside(self.shelf, self.shelf.manifest, name)))
+            backup = _backup_of(read_manifest(await aside(self.storage, self.storage.manifest, name)))
             if backup.id != name:
                 raise Damaged(f"manifest.json belongs to {backup.id}")
-        except (Damaged, ShelfFailed) as error:
+        except (Damaged, BackupStorageError) as error:
             log.error("backup %s is left aside: %s", name, error)
             return
         if known is not None:
             backup = replace(backup, holds_rows=known.holds_rows)
         await self._store_row(backup)
-        log.info("backup %s of table %s was found on the shelf", name, backup.table_name)
+        log.info("backup %s of table %s was found in the storage", name, backup.table_name)
 
     async def close(self) -> None:
-        self.shelf.close()
+        self.storage.close()
         await self._close_snapshots()
 
     async def _close_snapshots(self) -> None:
@@ -109,7 +111,7 @@ class Backups:
         backups, self._backups, self._taking = list(self._backups.values()), {}, None
         await self._close_snapshots()
         for backup in backups:
-            await aside(self.shelf, self.shelf.remove, backup.id)
+            await aside(self.storage, self.storage.remove, backup.id)
             await self._clear_rows(backup)
         if backups:
             await self._store.commit([Batch(BACKUPS_PART, deletes=[each.key for each in backups])])
@@ -161,7 +163,7 @@ class Backups:
             if each.table["table_id"] == table.state.table_id and each.status == "CREATING":
                 raise BackupInUseException(f"Backup is being created for the table: {table.name}")
         items, size_bytes = await usage_of(self._store, table)
-        free = self.shelf.free_bytes()
+        free = self.storage.free_bytes()
         if free is not None and free < size_bytes:
             raise LimitExceededException(
                 f"No room for the backup: the table has {size_bytes} bytes, the disk has {free} left"
@@ -210,7 +212,7 @@ class Backups:
         await self._store.commit([self.batch_of(backup)])
 
     async def delete(self, backup: Backup) -> None:
-        """Raises BackupInUseException while it is being made or restored; ShelfFailed."""
+        """Raises BackupInUseException while it is being made or restored; BackupStorageError."""
         if self.status(backup) == "CREATING" or self.being_restored(backup):
             raise BackupInUseException(f"Backup is in use: {backup.arn}")
         await self._forget(backup)
@@ -223,7 +225,7 @@ class Backups:
 
     async def _forget(self, backup: Backup) -> None:
         self._backups.pop(backup.id, None)
-        await aside(self.shelf, self.shelf.remove, backup.id)
+        await aside(self.storage, self.storage.remove, backup.id)
         await self._store.commit([Batch(BACKUPS_PART, deletes=[backup.key])])
 
     # --- What the background does ---
@@ -259,7 +261,7 @@ class Backups:
                 snapshot = self._snapshots[backup.id] = await self._store.snapshot()
                 taken_ns = self._clock.now_ns()
             source = snapshot
-        self._taking = Taking(self.shelf, source, backup, taken_ns)
+        self._taking = Taking(self.storage, source, backup, taken_ns)
 
     async def _take(self, taking: Taking) -> None:
         backup = taking.backup
@@ -269,7 +271,7 @@ class Backups:
             raise
         except Exception as error:
             reason = str(error)
-            if not isinstance(error, ShelfFailed):  # one of ours: what is on the shelf cannot be trusted
+            if not isinstance(error, BackupStorageError):  # an error of this program
                 log.error("a backup of table %s: %s", backup.table_name, error, exc_info=error)
                 reason = f"an internal error: {type(error).__name__}: {error}"
             self._taking = None
@@ -285,8 +287,8 @@ class Backups:
     async def _give_up(self, backup: Backup, reason: str) -> None:
         """There was no room, for instance. A system backup is tried again: its rows are nowhere else."""
         try:
-            await aside(self.shelf, self.shelf.remove, backup.id)
-        except ShelfFailed as error:
+            await aside(self.storage, self.storage.remove, backup.id)
+        except BackupStorageError as error:
             log.error("what there is of an unfinished backup stays: %s", error)
         if backup.holds_rows:
             log.error("the backup of the deleted table %s is tried again: %s", backup.table_name, reason)

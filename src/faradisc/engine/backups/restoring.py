@@ -33,7 +33,7 @@ from faradisc.engine.backups.files import (
 )
 from faradisc.engine.backups.history import Cursor, page_at
 from faradisc.engine.backups.registry import Backups
-from faradisc.engine.backups.shelf import Shelf, ShelfFailed, aside
+from faradisc.engine.backups.storage import BackupStorage, BackupStorageError, aside
 from faradisc.engine.backups.verifying import Verifying, look_at
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.definition import TableDefinition
@@ -89,8 +89,8 @@ class Restores:
         """
         self._check_room(backup.size_bytes)
         try:
-            await aside(self._backups.shelf, look_at, self._backups.shelf, backup.id)
-        except (Damaged, ShelfFailed) as error:
+            await aside(self._backups.storage, look_at, self._backups.storage, backup.id)
+        except (Damaged, BackupStorageError) as error:
             raise ValidationException(f"Backup {backup.arn} is damaged: {error}") from error
         restored = {
             "backup": backup.id,
@@ -138,7 +138,7 @@ class Restores:
 
     def _check_room(self, size_bytes: int) -> None:
         """The rows are written twice: to the log of the store, and to its files."""
-        free = self._backups.shelf.free_bytes()
+        free = self._backups.storage.free_bytes()
         if free is not None and free < 2 * size_bytes:
             raise LimitExceededException(
                 f"No room for the table: its items have {size_bytes} bytes, the disk has {free} left"
@@ -212,7 +212,7 @@ class Restores:
             if row is None and not await self._is_verified(table):
                 return
             records, following = await self._records(table, progress)
-        except (Damaged, ShelfFailed) as error:
+        except (Damaged, BackupStorageError) as error:
             await self._drop(table, str(error))
             return
         if table not in self._catalog.owned_by(OWNER_JOB):
@@ -232,26 +232,27 @@ class Restores:
         """Whether all is read of the backup that a table is made of, after reading a piece more of it.
 
         A process that comes after a crash begins anew, until the first block is written.
-        Raises: Damaged, ShelfFailed.
+        Raises: Damaged, BackupStorageError.
         """
-        restored, shelf = table.state.restored, self._backups.shelf
+        restored, storage = table.state.restored, self._backups.storage
         if restored is None or restored.get("backup") is None:
             return True
         resource = table.state.resource
         if self._verifying is None or self._verifying[0] != resource:
-            self._verifying = resource, await aside(shelf, Verifying, shelf, restored["backup"])
-        return await aside(shelf, self._verifying[1].step)
+            self._verifying = resource, await aside(storage, Verifying, storage, restored["backup"])
+        return await aside(storage, self._verifying[1].step)
 
     async def _records(self, table: Table, progress: _Progress) -> tuple[list[Record], _Progress | None]:
         """The next records, and what is to be read after them; None: the table is complete.
 
-        Raises: Damaged, ShelfFailed.
+        Raises: Damaged, BackupStorageError.
         """
         restored = table.state.restored
         assert restored is not None, "a table being restored says from what"
         if restored.get("backup") is None:
             return await self._past_records(restored, progress)
-        return await aside(self._backups.shelf, _block_at, self._backups.shelf, restored["backup"], progress)
+        storage = self._backups.storage
+        return await aside(storage, _block_at, storage, restored["backup"], progress)
 
     async def _past_records(
         self, restored: dict[str, Any], progress: _Progress
@@ -320,19 +321,21 @@ async def write_new(store: Store, table: Table, records: Sequence[Record], *, al
 # --- Reading a backup ----------------------------------------------------------------------------
 
 
-def _block_at(shelf: Shelf, name: str, progress: _Progress) -> tuple[list[Record], _Progress | None]:
+def _block_at(
+    storage: BackupStorage, name: str, progress: _Progress
+) -> tuple[list[Record], _Progress | None]:
     """The records of the next block, and what comes after it; None: that was all. Raises Damaged."""
-    promised = read_manifest(shelf.manifest(name))["rows"]
+    promised = read_manifest(storage.manifest(name))["rows"]
     at = progress.at
     if at == 0:
         at = len(MAGIC)
-        if shelf.read(name, 0, at) != MAGIC:
+        if storage.read(name, 0, at) != MAGIC:
             raise Damaged("rows does not begin as it should")
     if at == promised["bytes"]:
         if progress.items != promised["records"]:
             raise Damaged(f"rows has {progress.items} items instead of {promised['records']}")
         return [], None
-    head = shelf.read(name, at, HEAD_BYTES)
+    head = storage.read(name, at, HEAD_BYTES)
     length = body_bytes(head)
-    records = records_of(head, shelf.read(name, at + HEAD_BYTES, length))
+    records = records_of(head, storage.read(name, at + HEAD_BYTES, length))
     return records, _Progress(at + HEAD_BYTES + length, progress.items + len(records), None)

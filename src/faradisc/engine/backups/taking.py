@@ -11,7 +11,7 @@ from hashlib import sha256
 
 from faradisc.engine.backups.backup import Backup
 from faradisc.engine.backups.files import MAGIC, block_of, manifest_bytes
-from faradisc.engine.backups.shelf import Shelf, aside
+from faradisc.engine.backups.storage import BackupStorage, aside
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
 from faradisc.model.codec.record import Record, size_of
 from faradisc.storage.api import ReadOnlyStore
@@ -22,13 +22,13 @@ BLOCK_BYTES = 64 * 1024
 
 
 class Taking:
-    def __init__(self, shelf: Shelf, source: ReadOnlyStore, backup: Backup, taken_ns: int) -> None:
+    def __init__(self, storage: BackupStorage, source: ReadOnlyStore, backup: Backup, taken_ns: int) -> None:
         """taken_ns: the moment whose state `source` holds."""
         self.backup = backup
         self.items = 0
         self.size_bytes = 0
         """Of the items so far, as TableSizeBytes counts."""
-        self._shelf = shelf
+        self._storage = storage
         self._source = source
         self._taken_ns = taken_ns
         self._parts = list(backup.parts)
@@ -38,9 +38,9 @@ class Taking:
         self._digest = sha256()
 
     async def step(self) -> Backup | None:
-        """Write one block, or the manifest; the complete backup after that. Raises ShelfFailed."""
+        """Write one block, or the manifest; the complete backup after that. Raises BackupStorageError."""
         if not self._file_bytes:
-            await aside(self._shelf, self._write, MAGIC)
+            await aside(self._storage, self._write, MAGIC)
         records: list[Record] = []
         size = 0
         while self._parts and len(records) < BLOCK_RECORDS and size < BLOCK_BYTES:
@@ -58,7 +58,7 @@ class Taking:
                 del self._parts[0]
         if not records:
             return await self._finish()
-        await aside(self._shelf, self._write_block, records)
+        await aside(self._storage, self._write_block, records)
         self.items += len(records)
         self.size_bytes += sum(size_of(each) + STORAGE_OVERHEAD_BYTES for each in records)
         self._blocks += 1
@@ -68,7 +68,7 @@ class Taking:
         self._write(block_of(records))
 
     def _write(self, data: bytes) -> None:
-        self._shelf.append(self.backup.id, data)
+        self._storage.append(self.backup.id, data)
         self._digest.update(data)
         self._file_bytes += len(data)
 
@@ -90,5 +90,5 @@ class Taking:
                 },
             }
         )
-        await aside(self._shelf, self._shelf.finish, self.backup.id, manifest)
+        await aside(self._storage, self._storage.finish, self.backup.id, manifest)
         return complete

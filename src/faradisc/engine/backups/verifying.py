@@ -11,7 +11,7 @@ from hashlib import sha256
 from typing import Any
 
 from faradisc.engine.backups.files import Damaged, read_manifest
-from faradisc.engine.backups.shelf import Shelf
+from faradisc.engine.backups.storage import BackupStorage
 
 STEP_BYTES = 4 * 1024 * 1024
 """Read and summed in one step: some ten milliseconds."""
@@ -22,21 +22,21 @@ AT_ONCE_BYTES = 4 * STEP_BYTES
 class Verifying:
     """One verification of one backup."""
 
-    def __init__(self, shelf: Shelf, name: str) -> None:
-        """Raises Damaged for what shows without reading `rows`, ShelfFailed."""
+    def __init__(self, storage: BackupStorage, name: str) -> None:
+        """Raises Damaged for what shows without reading `rows`, BackupStorageError."""
         self.name = name
-        self.manifest: dict[str, Any] = read_manifest(shelf.manifest(name))
+        self.manifest: dict[str, Any] = read_manifest(storage.manifest(name))
         if self.manifest["backup"]["id"] != name:
             raise Damaged(f"manifest.json belongs to {self.manifest['backup']['id']}")
         self.size_bytes: int = self.manifest["rows"]["bytes"]
-        self._shelf = shelf
+        self._storage = storage
         self._digest = sha256()
         self._at = 0
-        self._check_size(shelf.size(name))
+        self._check_size(storage.size(name))
 
     def step(self) -> bool:
-        """Read on; True when all has been read, and is what was promised. Raises Damaged, ShelfFailed."""
-        piece = self._shelf.read(self.name, self._at, STEP_BYTES)
+        """Reads on; True when all is read and as promised. Raises Damaged, BackupStorageError."""
+        piece = self._storage.read(self.name, self._at, STEP_BYTES)
         self._digest.update(piece)
         self._at += len(piece)
         if len(piece) == STEP_BYTES:
@@ -51,17 +51,17 @@ class Verifying:
             raise Damaged(f"rows has {size} bytes instead of {self.size_bytes}")
 
 
-def verify(shelf: Shelf, name: str) -> dict[str, Any]:
-    """Verify all of a backup, however long that takes; its manifest. Raises Damaged, ShelfFailed."""
-    verifying = Verifying(shelf, name)
+def verify(storage: BackupStorage, name: str) -> dict[str, Any]:
+    """Verify all of a backup, however long that takes; its manifest. Raises Damaged, BackupStorageError."""
+    verifying = Verifying(storage, name)
     while not verifying.step():
         pass
     return verifying.manifest
 
 
-def look_at(shelf: Shelf, name: str) -> None:
-    """Verify what can be verified in a moment: of a small backup everything. Raises Damaged, ShelfFailed."""
-    verifying = Verifying(shelf, name)
+def look_at(storage: BackupStorage, name: str) -> None:
+    """Verifies what takes a moment; all of a small backup. Raises Damaged, BackupStorageError."""
+    verifying = Verifying(storage, name)
     if verifying.size_bytes <= AT_ONCE_BYTES:
         while not verifying.step():
             pass

@@ -6,7 +6,7 @@
     derived.py    what follows from the items: index entries and expiry rows, verified both ways
     past.py       the images that point-in-time recovery keeps
     logs.py       streams and captured changes: numbers without gaps, records that can be read, lineage
-    shelves.py    the files of backups
+    backup_files.pythe files of backups
     system.py     idempotency tokens, progress of background jobs
     repair.py     rewrite what follows from something else, remove what belongs to nothing
     faults.py     what was found, and the report

@@ -12,14 +12,14 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator
 
 from faradisc.clock import Clock
-from faradisc.engine.backups.shelf import Shelf
+from faradisc.engine.backups.storage import BackupStorage
+from faradisc.engine.check.backup_files import verify_backups
 from faradisc.engine.check.derived import Sums, derived_of, verify
 from faradisc.engine.check.faults import LOST, Fault, Mend, Report
 from faradisc.engine.check.inventory import Inventory, name_of, stream_name, take_inventory
 from faradisc.engine.check.logs import verify_captured, verify_stream
 from faradisc.engine.check.past import verify_history
 from faradisc.engine.check.rows import walk_items
-from faradisc.engine.check.shelves import verify_backups
 from faradisc.engine.check.system import verify_jobs, verify_tokens
 from faradisc.engine.tables.table import Table
 from faradisc.storage.api import Corruption, IOFailed, ReadOnlyStore, Store
@@ -28,11 +28,11 @@ from faradisc.storage.api import Corruption, IOFailed, ReadOnlyStore, Store
 class Check:
     """Call `step` until it says False, then look at `report`."""
 
-    def __init__(self, store: Store, clock: Clock, shelf: Shelf | None = None) -> None:
-        """shelf: where the files of backups stand; without one they are not looked at."""
+    def __init__(self, store: Store, clock: Clock, storage: BackupStorage | None = None) -> None:
+        """storage: where the files of backups are; without one they are not checked."""
         self.report = Report()
         self._store = store
-        self._shelf = shelf
+        self._storage = storage
         self._clock = clock
         self._snapshot: ReadOnlyStore | None = None
         self._steps = self._walk()
@@ -89,8 +89,8 @@ class Check:
         for verified in (verify_tokens(store, report), verify_jobs(store, inventory, report)):
             async for _ in self._looked_at("system rows", verified):
                 yield
-        if self._shelf is not None:
-            async for _ in self._looked_at("backups", verify_backups(store, self._shelf, report)):
+        if self._storage is not None:
+            async for _ in self._looked_at("backups", verify_backups(store, self._storage, report)):
                 yield
         await self._look_for_orphans(inventory)
 

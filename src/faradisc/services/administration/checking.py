@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from faradisc.clock import Clock
-from faradisc.engine.backups.shelf import Shelf
+from faradisc.engine.backups.storage import BackupStorage
 from faradisc.errors import StorageError
 from faradisc.storage.api import Store
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 class OnlineCheck:
-    def __init__(self, store: Store, clock: Clock, shelf: Shelf | None = None) -> None:
+    def __init__(self, store: Store, clock: Clock, storage: BackupStorage | None = None) -> None:
         self._store = store
-        self._shelf = shelf
+        self._storage = storage
         self._clock = clock
         self._check: Check | None = None
         self._is_running = False
@@ -33,7 +33,7 @@ class OnlineCheck:
             return False
         from faradisc.engine.check import Check  # noqa: PLC0415 - checks are rare, and a start should not pay for them
 
-        self._check = Check(self._store, self._clock, self._shelf)
+        self._check = Check(self._store, self._clock, self._storage)
         self._is_running, self._failure = True, ""
         self._began_ns = self._ended_ns = self._clock.now_ns()
         return True

@@ -11,7 +11,7 @@ import orjson
 
 from faradisc.engine.backups.backup import Backup
 from faradisc.engine.backups.files import Damaged
-from faradisc.engine.backups.shelf import Shelf, ShelfFailed, aside
+from faradisc.engine.backups.storage import BackupStorage, BackupStorageError, aside
 from faradisc.engine.backups.verifying import verify
 from faradisc.engine.check.faults import Fault, Report
 from faradisc.engine.check.reading import pages
@@ -22,7 +22,7 @@ _WHERE = "backups"
 _REMEDY = "nothing: delete the backup, or put its files back from a copy"
 
 
-async def verify_backups(store: ReadOnlyStore, shelf: Shelf, report: Report) -> AsyncIterator[None]:
+async def verify_backups(store: ReadOnlyStore, storage: BackupStorage, report: Report) -> AsyncIterator[None]:
     """One backup per step, read to its end."""
     tally = report.tally(_WHERE, "backups")
     async for rows in pages(store, BACKUPS_PART):
@@ -38,8 +38,8 @@ async def verify_backups(store: ReadOnlyStore, shelf: Shelf, report: Report) -> 
                 continue
             words = f"{backup.name} of table {backup.table_name} ({backup.id})"
             try:
-                manifest = await aside(shelf, verify, shelf, backup.id)
-            except (Damaged, ShelfFailed) as error:
+                manifest = await aside(storage, verify, storage, backup.id)
+            except (Damaged, BackupStorageError) as error:
                 report.add(Fault(_WHERE, "the files of a backup are damaged", _REMEDY, f"{words}: {error}"))
             else:
                 tally.rows += 1

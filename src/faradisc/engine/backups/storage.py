@@ -1,8 +1,8 @@
 """Where the files of backups stand: a directory beside the store, or memory beside a store in memory.
 
-A shelf knows names and bytes, nothing of tables. A backup is on the shelf once `finish` has put its manifest
-there; until then it is unfinished and can only be appended to or removed. Calls block while the disk works;
-`aside` runs them in a thread where an event loop has to go on meanwhile.
+A backup storage knows names and bytes, nothing of tables. It holds a backup once `finish` has written the
+manifest; until then the backup is unfinished and can only be appended to or removed. Calls block on the
+disk; `aside` runs them in a thread where an event loop has to go on meanwhile.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import BinaryIO, Protocol, TypeVar
 
 from faradisc.engine.backups.files import Damaged
 
-SHELF = "backups"
+BACKUPS_DIRECTORY = "backups"
 """The directory of a data directory that backups are kept in."""
 ROWS_FILE = "rows"
 MANIFEST_FILE = "manifest.json"
@@ -25,11 +25,11 @@ _UNFINISHED = ".unfinished"
 T = TypeVar("T")
 
 
-class ShelfFailed(Exception):
+class BackupStorageError(Exception):
     """The operating system refused, for example because the disk is full. The text says what and where."""
 
 
-class Shelf(Protocol):
+class BackupStorage(Protocol):
     blocking: bool
     """Calls may wait for a disk."""
 
@@ -42,7 +42,7 @@ class Shelf(Protocol):
         ...
 
     def finish(self, name: str, manifest: bytes) -> None:
-        """Make everything appended and the manifest durable; then, at once, the backup is on the shelf."""
+        """Make everything appended and the manifest durable; then, at once, the storage holds the backup."""
         ...
 
     def remove(self, name: str) -> None:
@@ -74,14 +74,14 @@ class Shelf(Protocol):
         ...
 
 
-async def aside(shelf: Shelf, call: Callable[..., T], *arguments: object) -> T:
-    """Run something that uses a shelf, or a processor for long, without holding up the event loop."""
-    if shelf.blocking:
+async def aside(storage: BackupStorage, call: Callable[..., T], *arguments: object) -> T:
+    """Runs a call that blocks or computes for long, in a thread where an event loop has to go on."""
+    if storage.blocking:
         return await asyncio.to_thread(call, *arguments)
     return call(*arguments)
 
 
-class MemoryShelf:
+class MemoryBackupStorage:
     """Backups that end with the process, as a store in memory does."""
 
     blocking = False
@@ -129,7 +129,7 @@ class MemoryShelf:
         """Nothing is held open."""
 
 
-class DirectoryShelf:
+class DirectoryBackupStorage:
     """One directory per backup, `<directory>/<name>/`, with `rows` and `manifest.json`.
 
     An unfinished one has a name that ends in `.unfinished`; finishing renames it, which is the moment from
@@ -236,8 +236,8 @@ class DirectoryShelf:
     def _unfinished(self, name: str) -> Path:
         return self._directory / (name + _UNFINISHED)
 
-    def _failed(self, name: str, error: OSError) -> ShelfFailed:
-        return ShelfFailed(f"backup {name} in {self._directory}: {error.strerror or error}")
+    def _failed(self, name: str, error: OSError) -> BackupStorageError:
+        return BackupStorageError(f"backup {name} in {self._directory}: {error.strerror or error}")
 
 
 def _close_quietly(file: BinaryIO) -> None:
