@@ -21,7 +21,7 @@ from faradisc.engine.exchange import compression, csv_rows, ion_text, ion_values
 from faradisc.engine.exchange.checking import canonical_size, fault_of
 from faradisc.engine.exchange.compression import Damaged
 from faradisc.engine.exchange.json_lines import Malformed
-from faradisc.engine.exchange.reading import KeyAttributes, Reading, Source
+from faradisc.engine.exchange.reading import KeyAttributes, ObjectReader, Source
 from faradisc.model.values.checks import canonicalise
 from faradisc.model.values.size import item_size
 
@@ -216,7 +216,7 @@ FORMATS = ("DYNAMODB_JSON", "ION", "CSV")
 def read_all(content: bytes, format_: str, packing: str) -> Iterator[Any]:
     source = Source(format_, packing)
     with contextlib.suppress(Damaged):
-        yield from Reading(io.BytesIO(content), source, KeyAttributes({"p": "S"}, frozenset())).records
+        yield from ObjectReader(io.BytesIO(content), source, KeyAttributes({"p": "S"}, frozenset())).records
 
 
 FRAGMENTS = (
@@ -270,7 +270,9 @@ def test_a_small_file_that_unpacks_into_no_records_is_not_read_to_its_end(
     size = 40 * 1024 * 1024
     packed = zstandard.ZstdCompressor().compress(content * size)
     assert len(packed) < 10_000
-    reading = Reading(io.BytesIO(packed), Source(format_, "ZSTD"), KeyAttributes({"p": "S"}, frozenset()))
+    reading = ObjectReader(
+        io.BytesIO(packed), Source(format_, "ZSTD"), KeyAttributes({"p": "S"}, frozenset())
+    )
     outcome = "ended"
     try:
         for record in reading.records:
@@ -337,8 +339,10 @@ def test_gzip_written_with_either_library_is_read_with_both(monkeypatch: pytest.
 
 def pauses(content: bytes, format_: str, packing: str = "NONE") -> tuple[int, list[Any]]:
     """How often the reading paused, and the records."""
-    reading = Reading(io.BytesIO(content), Source(format_, packing), KeyAttributes({"p": "S"}, frozenset()))
-    found = list(reading.found)
+    reading = ObjectReader(
+        io.BytesIO(content), Source(format_, packing), KeyAttributes({"p": "S"}, frozenset())
+    )
+    found = list(reading.records_and_pauses)
     return found.count(None), [each for each in found if each is not None]
 
 

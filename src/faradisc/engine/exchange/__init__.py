@@ -4,8 +4,6 @@
     compression.py             gzip and zstd as streams, damage found
     json_lines.py, ion_text.py, ion_values.py, csv_rows.py      the three formats
     checking.py                one item that came from outside: canonical, measured, or refused
-    stencils.py                the same for many lines that are alike, in one pass each: what is common to
-    row_forms.py, row_stencils.py, ion_stencils.py     imports and exports, and either's own
     manifests.py               the layout of an export and its checksums
     ledger.py                  the exports, imports and bulk operations there are and were
     exporting.py, importing.py, bulk_putting.py     the jobs, in bounded steps

@@ -34,7 +34,6 @@ from faradisc.engine.exchange.json_lines import Malformed
 from faradisc.engine.exchange.ledger import BULK, FAILED, Ledger, Task
 from faradisc.engine.exchange.reading import Source
 from faradisc.engine.tables.catalog import Catalog
-from faradisc.engine.tables.loading import Rows
 from faradisc.engine.tables.table import Table
 from faradisc.engine.tables.writes import (
     Change,
@@ -213,7 +212,6 @@ class _Run:
         refusals: list[Refusal] = []
         for position, record in enumerate(step.records):
             try:
-                assert not isinstance(record, Rows), "there is no shortcut for puts"
                 if type(record) is Malformed:
                     raise ValidationException(record.reason)
                 changes.append((position, change_of(record, self.table)))

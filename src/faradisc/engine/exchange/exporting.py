@@ -16,11 +16,9 @@ developer guide's table, as recalled):
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
-from functools import partial
 from posixpath import join
 from typing import Any
 
@@ -31,7 +29,6 @@ from faradisc.engine.exchange import ion_text
 from faradisc.engine.exchange.buckets import BucketError, Buckets, Draft, access_of
 from faradisc.engine.exchange.compression import GzipWriter
 from faradisc.engine.exchange.filtering import ItemFilter, bind_filter
-from faradisc.engine.exchange.ion_stencils import IonLines
 from faradisc.engine.exchange.json_lines import item_line
 from faradisc.engine.exchange.ledger import EXPORT, FAILED, Ledger, Task
 from faradisc.engine.exchange.manifests import (
@@ -107,9 +104,7 @@ class _Run:
         self.directory = export_directory(self.shown.get("S3Prefix"), task.id)
         specification = self.shown.get("FilterSpecification")
         self._filter = bind_filter(specification, table.key) if specification is not None else None
-        self._lines: Callable[..., list[bytes]] = _json_lines
-        if self.shown["ExportFormat"] == "ION":
-            self._lines = partial(_ion_lines, IonLines())
+        self._lines = _ion_lines if self.shown["ExportFormat"] == "ION" else _json_lines
         cursor = self.progress.get("cursor", [0, ""])
         self._cursor: Cursor | None = Cursor(*cursor) if cursor is not None else None
         self._file: _DataFile | None = None
@@ -249,11 +244,11 @@ def _json_lines(items: list[ItemAt], wanted: ItemFilter | None) -> list[bytes]:
     return [item_line(orjson.dumps(wanted.shown(item), option=orjson.OPT_SORT_KEYS)) for item in found]
 
 
-def _ion_lines(ion: IonLines, items: list[ItemAt], wanted: ItemFilter | None) -> list[bytes]:
-    if wanted is None:
-        return [ion.line(each.record[record.HEADER_BYTES :]) for each in items]
-    found = [item for each in items if wanted.wants(item := record.decode(each.record))]
-    return [ion_text.item_line(wanted.shown(item)) for item in found]
+def _ion_lines(items: list[ItemAt], wanted: ItemFilter | None) -> list[bytes]:
+    found = [record.decode(each.record) for each in items]
+    if wanted is not None:
+        found = [wanted.shown(item) for item in found if wanted.wants(item)]
+    return [ion_text.item_line(item) for item in found]
 
 
 def _change_lines(

@@ -37,10 +37,6 @@ LoadedRow = tuple[bytes, bytes, int, Sequence[Entry]]
 """Row key, record and size of an item, and its index entries."""
 
 
-class Rows(list[LoadedRow]):
-    """Of items that came one after another. A class of its own, so that it can stand among single records."""
-
-
 def row_of(table: Table, item: Item, size: int) -> LoadedRow:
     """What is stored of a checked item of that size."""
     stored = record.encode(item, size)

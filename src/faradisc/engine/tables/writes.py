@@ -219,18 +219,13 @@ def evaluate(change: Change, old: Image) -> Outcome:
     return outcome
 
 
-def fitting_bytes(table: Table) -> int:
-    """An item of no more bytes is not too large: none of its entries in local indexes is larger."""
-    return ITEM_SIZE_BYTES_MAX // (1 + len(table.local_indexes))
-
-
 def is_too_large(table: Table, item: Item, size: int) -> bool:
     """Whether an item of this size exceeds 400 KB, its entries in local indexes included.
 
     Source: limits.md section 2, documented; no capture shows the text for the entries.
     """
-    if size <= fitting_bytes(table):
-        return False
+    if size <= ITEM_SIZE_BYTES_MAX // (1 + len(table.local_indexes)):
+        return False  # no entry is larger than the item
     for index in table.local_indexes:
         entry = index.schema.entry(item)
         if entry is not None:

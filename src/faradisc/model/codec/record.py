@@ -11,7 +11,7 @@ decoding it. Being canonical, two records are equal exactly when their items are
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import orjson
@@ -30,12 +30,6 @@ _SIZE = struct.Struct(">I").unpack_from
 
 def encode(item: Item, size_bytes: int) -> Record:
     return _HEADER(_FORMAT, size_bytes) + orjson.dumps(item, option=_SORTED)
-
-
-def of_members(members: Iterable[bytes], sizes_bytes: Sequence[int]) -> list[Record]:
-    """The records of many items whose JSON, given without its braces, is canonical already: names sorted."""
-    heads = {size: _FORMAT + size.to_bytes(4, "big") + b"{" for size in set(sizes_bytes)}
-    return [heads[size] + each + b"}" for size, each in zip(sizes_bytes, members, strict=True)]
 
 
 def size_of(record: Record) -> int:

@@ -22,7 +22,7 @@ from faradisc.engine.exchange.checking import canonical_size, fault_of
 from faradisc.engine.exchange.desk import Places
 from faradisc.engine.exchange.json_lines import Malformed
 from faradisc.engine.exchange.masking import Masker
-from faradisc.engine.exchange.reading import KeyAttributes, Reading, Record
+from faradisc.engine.exchange.reading import KeyAttributes, ObjectReader, Record
 from faradisc.tools.transfer.progress import Progress
 from faradisc.tools.transfer.putting import BATCH_ITEMS, Gone, Putter, WriteRequest, attributes_of
 from faradisc.tools.transfer.sources import Input, InputFile
@@ -153,7 +153,7 @@ def put_all(
         lanes = _Lanes(target, table, names, pools, outcome)
         for file in given.files:
             with file.path.open("rb") as opened:
-                reading = Reading(opened, given.source, keys)
+                reading = ObjectReader(opened, given.source, keys)
                 before = 0
                 for number, record in enumerate(reading.records):
                     request = _request(record, masker, names)
