@@ -30,7 +30,7 @@ from faradisc.engine.ttl.sweep import Sweeper
 from faradisc.engine.workers import Job, Workers
 from faradisc.errors import ApiError, RequestRuleError, StorageError
 from faradisc.limits import ITEM_COLLECTION_BYTES_MAX, SHARD_LIFETIME_S, TTL_CHANGE_INTERVAL_S
-from faradisc.operations.call import Backend, Call, alone
+from faradisc.operations.call import Backend, Call, no_yield
 from faradisc.operations.registry import OPERATIONS
 from faradisc.protocol.http import RequestIds
 from faradisc.services.administration.checking import OnlineCheck
@@ -68,10 +68,10 @@ class Settings:
     """Other profiles for single tables: "Orders=aws:30/10,Logs=off"."""
     restorable_lag_s: float = 0.0
     """How far LatestRestorableDateTime is behind the clock; about 5 minutes in the service."""
-    breathe: Callable[[], Awaitable[None]] = alone
-    """Lets other requests run in the middle of a long one, where an event loop has any."""
-    give_way: Callable[[], Awaitable[None]] = alone
-    """Leaves others a share of the time, between pieces of work that wait for nothing by themselves."""
+    yield_control: Callable[[], Awaitable[None]] = no_yield
+    """Awaited in the middle of long work; lets the event loop, where there is one, serve other requests."""
+    background_throttle: Callable[[], Awaitable[None]] = no_yield
+    """Awaited between steps of background work that do not wait for the disk; leaves requests a share."""
 
 
 class Database:
@@ -153,7 +153,13 @@ class Database:
         )
         await catalog.load()
         exchange = Exchange(
-            store, catalog, clock, entropy, places, breathe=settings.breathe, give_way=settings.give_way
+            store,
+            catalog,
+            clock,
+            entropy,
+            places,
+            yield_control=settings.yield_control,
+            background_throttle=settings.background_throttle,
         )
         await exchange.load()
         backups = Backups(store, catalog, clock, entropy, backup_storage or MemoryBackupStorage())
@@ -176,7 +182,7 @@ class Database:
             periods,
             ConflictInjector(rate, seed) if rate else None,
             ttl_change_interval_s=settings.ttl_change_interval_s,
-            breathe=settings.breathe,
+            yield_control=settings.yield_control,
         )
         database = cls(backend, settings)
         await database.other_services.load()

@@ -340,11 +340,11 @@ def test_a_large_output_is_delivered_in_pieces(
     monkeypatch.setattr(bulk_putting, "PIECE_BYTES", 500)
     breaths = 0
 
-    async def breathe() -> None:
+    async def yield_control() -> None:
         nonlocal breaths
         breaths += 1
 
-    monkeypatch.setattr(exchanging.local._open()._backend.exchange, "_breathe", breathe)
+    monkeypatch.setattr(exchanging.local._open()._backend.exchange, "_yield_control", yield_control)
     shown = run_all(exchanging)
     key = f"out/{shown['BulkOperationArn'].rpartition('/')[2]}/errors.jsonl"
     assert len(exchanging.content(key).splitlines()) == 100

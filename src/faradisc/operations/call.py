@@ -113,8 +113,8 @@ class Call:
                 check_value(value, self.wording)
 
 
-async def alone() -> None:
-    """Nobody else runs in this thread: there is nothing to let in between."""
+async def no_yield() -> None:
+    """Returns at once: without an event loop no other request waits for the thread."""
 
 
 @dataclass(slots=True)
@@ -134,7 +134,7 @@ class Backend:
     conflicts: ConflictInjector | None = None
     """Makes conflicts for programs under test; None: there are none but real ones."""
     ttl_change_interval_s: float = TTL_CHANGE_INTERVAL_S
-    breathe: Callable[[], Awaitable[None]] = alone
+    yield_control: Callable[[], Awaitable[None]] = no_yield
     """Awaited in the middle of long work, so that other requests run in between."""
 
     def table_for_data(self, call: Call, name_or_arn: str) -> Table:

@@ -195,7 +195,7 @@ async def _search(
         return []
     filters = [equality for equality in equalities if equality[0] != schema.hash_name]
     searched = Searched(
-        backend.store, backend.catalog.vectors, index.vectors, schema, index.placement, backend.breathe
+        backend.store, backend.catalog.vectors, index.vectors, schema, index.placement, backend.yield_control
     )
     found = await searched.search(Wanted(query, top_k, hash_value, filters))
     return [(each.entry, each.score, each.size_bytes) for each in found]

@@ -45,7 +45,7 @@ from faradisc.storage.api import Store
 if TYPE_CHECKING:
     from faradisc.server.tracing import TraceFile
 
-GIVEN_WAY_S = 0.005
+BACKGROUND_THROTTLE_S = 0.005
 """What a sync of a disk takes, or two: a step of work that waits for none leaves so much to requests."""
 DRAIN_S = 8.0
 """Longest wait for requests under way. Below the 10 s after which container runtimes kill."""
@@ -205,12 +205,12 @@ async def _seed(database: Database, directory: str) -> None:
     await seed(database, directory)
 
 
-async def _breathe() -> None:
+async def _yield_control() -> None:
     await asyncio.sleep(0)
 
 
-async def _give_way() -> None:
-    await asyncio.sleep(GIVEN_WAY_S)
+async def _background_throttle() -> None:
+    await asyncio.sleep(BACKGROUND_THROTTLE_S)
 
 
 async def open_database(settings: ServerSettings, clock: Clock) -> Database:
@@ -232,8 +232,8 @@ async def open_database(settings: ServerSettings, clock: Clock) -> Database:
                 collection_bytes_max=settings.collection_bytes_max,
                 throughput_tables=settings.throughput_tables,
                 restorable_lag_s=settings.restorable_lag_s,
-                breathe=_breathe,
-                give_way=_give_way,
+                yield_control=_yield_control,
+                background_throttle=_background_throttle,
             ),
             clock=clock,
             kinesis=_kinesis(settings),

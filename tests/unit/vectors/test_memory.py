@@ -24,7 +24,7 @@ from faradisc.model.codec import record
 from faradisc.model.codec.keyspace import Placement
 from faradisc.model.values.schema import KeySchema, Projection
 from faradisc.model.values.size import item_size
-from faradisc.operations.call import alone
+from faradisc.operations.call import no_yield
 from faradisc.storage.api import Batch, Row
 from faradisc.storage.immediate import run
 from faradisc.storage.memory import MemoryStore
@@ -62,9 +62,11 @@ class World:
         if tell:
             self.memory.of(RESOURCE).written(row_key)
 
-    def searched(self, store: Any = None, breathe: Callable[[], Awaitable[None]] = alone) -> Searched:
+    def searched(
+        self, store: Any = None, yield_control: Callable[[], Awaitable[None]] = no_yield
+    ) -> Searched:
         vectors = self.memory.of(RESOURCE)
-        return Searched(store or self.store, self.memory, vectors, self.schema, self.placement, breathe)
+        return Searched(store or self.store, self.memory, vectors, self.schema, self.placement, yield_control)
 
     def wanted(self, h: str = "x", top_k: int = 100) -> Wanted:
         value = {"S": h} if self.schema.hash_name is not None else None
@@ -204,14 +206,14 @@ def test_others_run_while_a_block_is_loaded(world: World, monkeypatch: pytest.Mo
         world.write(str(n), (n + 1, 0))
     pauses = 0
 
-    async def breathe() -> None:
+    async def yield_control() -> None:
         nonlocal pauses
         pauses += 1
         if pauses == 2:
             world.write("late", (0.5, 0))
             world.write("0", None)
 
-    found = run(world.searched(breathe=breathe).search(world.wanted(top_k=3)))
+    found = run(world.searched(yield_control=yield_control).search(world.wanted(top_k=3)))
     assert [each.entry["p"]["S"] for each in found] == ["late", "1", "2"]
     assert pauses >= 20 // 4
 

@@ -115,10 +115,10 @@ class _Outputs:
     """What is told of single records of one operation, in the files it asks for."""
 
     def __init__(
-        self, task: Task, buckets: Buckets, logs: Path, breathe: Callable[[], Awaitable[None]]
+        self, task: Task, buckets: Buckets, logs: Path, yield_control: Callable[[], Awaitable[None]]
     ) -> None:
         self._task = task
-        self._breathe = breathe
+        self._yield_control = yield_control
         self._wanted = task.shown["OutputS3Configuration"]
         self._buckets = buckets.opened(access_of(self._wanted))
         directory = _directory(logs, task)
@@ -157,7 +157,7 @@ class _Outputs:
                 with written.path.open("rb") as content:
                     while piece := content.read(PIECE_BYTES):
                         draft.write(piece)
-                        await self._breathe()
+                        await self._yield_control()
                 key = join(self._wanted.get("S3KeyPrefix") or "", self._task.id, f"{_OUTPUTS[kind]}.jsonl")
                 await self._buckets.store(bucket, key, draft)
             except BaseException:
@@ -331,16 +331,16 @@ class BulkPutting:
         logs: Path,
         *,
         clock: Clock,
-        breathe: Callable[[], Awaitable[None]],
+        yield_control: Callable[[], Awaitable[None]],
     ) -> None:
-        """breathe: lets others run in the middle of a long step."""
+        """yield_control: lets others run in the middle of a long step."""
         self._store = store
         self._catalog = catalog
         self._ledger = ledger
         self._buckets = buckets
         self._logs = logs
         self._clock = clock
-        self._breathe = breathe
+        self._yield_control = yield_control
         self._run: _Run | None = None
         self._free_ns = 0
         """When the units of what was written are paid for."""
@@ -415,7 +415,7 @@ class BulkPutting:
         await self._close(task, "FAILED", code, message)
 
     def _outputs_of(self, task: Task) -> _Outputs:
-        return _Outputs(task, self._buckets, self._logs, self._breathe)
+        return _Outputs(task, self._buckets, self._logs, self._yield_control)
 
     def _log_undelivered(self, task: Task, error: Exception) -> None:
         place = _directory(self._logs, task)

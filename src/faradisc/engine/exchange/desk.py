@@ -74,16 +74,16 @@ class Exchange:
         entropy: Entropy,
         places: Places | None,
         *,
-        breathe: Callable[[], Awaitable[None]],
-        give_way: Callable[[], Awaitable[None]],
+        yield_control: Callable[[], Awaitable[None]],
+        background_throttle: Callable[[], Awaitable[None]],
     ) -> None:
-        """breathe: lets requests run in the middle of a long step; give_way: leaves them a share of the time
-        after one that has not waited for the disk."""
+        """yield_control: lets requests run in the middle of a long step. background_throttle: called after a
+        step that has not waited for the disk; leaves requests a share of the time."""
         self._store = store
         self._catalog = catalog
         self._clock = clock
-        self._breathe = breathe
-        self._give_way = give_way
+        self._yield_control = yield_control
+        self._background_throttle = background_throttle
         self.places = places
         self.ledger = Ledger(store, clock, entropy)
         self._jobs: dict[str, Job] = {}
@@ -173,14 +173,16 @@ class Exchange:
                 places.buckets,
                 places.logs,
                 clock=self._clock,
-                breathe=self._breathe,
+                yield_control=self._yield_control,
             )
         return self._importer(places)
 
     def _importer(self, places: Places) -> Importing:
         from faradisc.engine.exchange.importing import Importing  # noqa: PLC0415 - only those that import
 
-        return Importing(self._store, self._catalog, self.ledger, places, give_way=self._give_way)
+        return Importing(
+            self._store, self._catalog, self.ledger, places, background_throttle=self._background_throttle
+        )
 
     def oldest_needed_ns(self, table: Table) -> int | None:
         """The oldest moment of this table that an export under way reads. An export that nobody goes on with,

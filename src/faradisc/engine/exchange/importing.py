@@ -158,13 +158,13 @@ class Importing:
         ledger: Ledger,
         places: Places,
         *,
-        give_way: Callable[[], Awaitable[None]],
+        background_throttle: Callable[[], Awaitable[None]],
     ) -> None:
         self._store = store
         self._catalog = catalog
         self._ledger = ledger
         self._places = places
-        self._give_way = give_way
+        self._background_throttle = background_throttle
         self._run: _Run | None = None
 
     async def recover(self) -> None:
@@ -216,7 +216,7 @@ class Importing:
             return  # deleted while this waited for a bucket; the next step sees it
         if step is not None:
             await run.load(self._store, step)
-            await self._give_way()
+            await self._background_throttle()
         elif run.intake.done:
             await self._complete(task, table)
 

@@ -59,7 +59,7 @@ class Searched:
     vectors: IndexVectors
     schema: VectorSchema
     placement: Placement
-    breathe: Callable[[], Awaitable[None]]
+    yield_control: Callable[[], Awaitable[None]]
     """Awaited between the reads of a long loading."""
 
     async def search(self, wanted: Wanted) -> list[Found]:
@@ -91,7 +91,7 @@ class Searched:
         try:
             async for rows in self._rows(prefix):
                 block.put(rows)
-                await self.breathe()
+                await self.yield_control()
                 if block.memory_bytes > self.memory.memory_bytes_max:
                     best = _best(block, wanted, best + _nearest(block, wanted))
                     block, fits = Block(self.schema), False
