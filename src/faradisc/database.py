@@ -78,7 +78,8 @@ class Database:
     """Executes operations on a store. Belongs to one thread (one event loop) at a time."""
 
     def __init__(self, backend: Backend, settings: Settings) -> None:
-        self._backend = backend
+        self.backend = backend
+        """The parts of the database: store, catalog, clock, exchange, backups and the others."""
         self.settings = settings
         self.region = settings.region
         self.account = settings.account
@@ -202,15 +203,15 @@ class Database:
 
     def accounts(self) -> list[tuple[str, ResourceRegistry]]:
         """Throughput and metrics by namespace of the catalog."""
-        return self._backend.catalog.meter.registries()
+        return self.backend.catalog.meter.registries()
 
     async def record(self, recorder: Recorder | None) -> None:
         """Tell a recorder of every charge; None: nobody any more."""
-        await self._backend.catalog.meter.record(recorder)
+        await self.backend.catalog.meter.record(recorder)
 
     @property
     def store(self) -> Store:
-        return self._backend.store
+        return self.backend.store
 
     def knows(self, operation: str) -> bool:
         return operation in OPERATIONS
@@ -230,7 +231,7 @@ class Database:
         began = read_clock()
         self._moment.now = began
         try:
-            result = await operation.handler(self._backend, call)
+            result = await operation.handler(self.backend, call)
         except RequestRuleError as refusal:
             self._observer.refused(call, refusal)
             if operation.enveloped:
@@ -263,16 +264,16 @@ class Database:
 
     async def reset(self) -> None:
         """Drop every table at once, protected or not, and every backup."""
-        await self._backend.exchange.drop_all()
-        await self._backend.catalog.drop_all()
-        await self._backend.backups.drop_all()
+        await self.backend.exchange.drop_all()
+        await self.backend.catalog.drop_all()
+        await self.backend.backups.drop_all()
         await self.other_services.drop_all()
 
     async def close(self) -> None:
         await self.checks.close()
-        self._backend.kinesis.close()
-        self._backend.exchange.close()
+        self.backend.kinesis.close()
+        self.backend.exchange.close()
         with suppress(StorageError):
-            await self._backend.catalog.meter.close()
-        await self._backend.backups.close()
-        await self._backend.store.close()
+            await self.backend.catalog.meter.close()
+        await self.backend.backups.close()
+        await self.backend.store.close()

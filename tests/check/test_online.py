@@ -25,7 +25,7 @@ def process() -> Iterator[Stepped]:
 
 
 def checks(process: Stepped) -> OnlineCheck:
-    return process.local._open().checks
+    return process.database.checks
 
 
 def test_the_background_work_walks_it_while_requests_go_on(process: Stepped) -> None:

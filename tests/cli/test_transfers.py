@@ -65,7 +65,7 @@ def test_a_table_there_and_back(server: Server, tmp_path: Path) -> None:
         run("import", out, "table", "--data-dir", data, "--key", "p:S")
         with LocalDatabase(data) as database:
             assert items_of(database.client(), "table") == some_items(300)
-            assert faults(database._open().store) == []
+            assert faults(database.database.store) == []
 
 
 def test_an_export_made_by_a_server_is_read(tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ def test_a_copy_with_masks(server: Server, tmp_path: Path) -> None:
         first, second = (items_of(database.client(), name) for name in ("first", "second"))
         described = database.client().describe_table(TableName="first")["Table"]
         assert [i["IndexName"] for i in described["GlobalSecondaryIndexes"]] == ["all"]
-        assert faults(database._open().store) == []
+        assert faults(database.database.store) == []
     assert first == second and len(first) == 70
     told = json.dumps(first)
     assert "corp.example" not in told and "Real Name" not in told and "ssn" not in told

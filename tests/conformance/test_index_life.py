@@ -386,7 +386,7 @@ def test_a_backfill_goes_on_after_a_reopening(
             assert indexes(described(process.client()))["index"]["IndexStatus"] in ("CREATING", "ACTIVE")
             process.close()
             process = Stepped(tmp_path, clock=clock)
-    parts = 1 + len(process.local._open()._backend.catalog.for_data("table", "", "").placement.parts)
+    parts = 1 + len(process.backend.catalog.for_data("table", "", "").placement.parts)
     assert steps <= 40 / 2 + parts + 1
     assert states(described(process.client())) == ("ACTIVE", {"index": ("ACTIVE", None)})
     assert len(entries(process.client(), "index")) == 40

@@ -213,7 +213,7 @@ def test_expired_tokens_are_forgotten(open_process: OpenProcess, clock: ManualCl
 def test_a_token_in_use_is_in_progress(open_process: OpenProcess) -> None:
     process = open_process()
     client = on_the_clock(process)
-    tokens = process.local._open()._backend.tokens
+    tokens = process.backend.tokens
     running = Token.of("000000000000", "token", {})
     tokens.begin(running)
     with refused("TransactionInProgressException"):

@@ -125,7 +125,7 @@ def _kill_during_backfill(data_dir: Path, items: int, seed: int) -> None:
         assert _index(client)["IndexStatus"] == "ACTIVE"
         assert _index(client)["ItemCount"] >= suitable
         _check_acknowledged(client, writers)
-        assert faults(database._open().store) == []
+        assert faults(database.database.store) == []
 
 
 def _is_filled_to(client: Any, entries: float) -> bool:

@@ -159,7 +159,7 @@ def _kill_during_backups(data_dir: Path, items: int, seed: int) -> None:
     with LocalDatabase(data_dir) as database:
         client = database.client()
         assert client.list_tables()["TableNames"] == ["again", "back", "busy", "steady"]
-        assert faults(database._open().store) == []
+        assert faults(database.database.store) == []
         names = [each.name for each in (data_dir / "backups").iterdir()]
         assert sorted(names) == sorted(each.rpartition("/")[2] for each in (arn, system["BackupArn"]))
 

@@ -82,7 +82,7 @@ def _kill_during_import(data_dir: Path, seed: int) -> None:
         assert (shown["ProcessedItemCount"], shown["ErrorCount"]) == (ITEMS + 3, 3)
         table = database.client().describe_table(TableName="table")["Table"]
         assert table["ItemCount"] == ITEMS
-        assert faults(database._open().store) == []
+        assert faults(database.database.store) == []
     log = data_dir / "logs/aws-dynamodb/imports" / arn.rpartition("/")[2] / "error"
     assert len(log.read_bytes().splitlines()) == 3
 

@@ -399,7 +399,7 @@ def days(process: Exchanging, *, period: int | None = None) -> int:
     if period is not None:
         recovery = {"PointInTimeRecoveryEnabled": True, "RecoveryPeriodInDays": period}
         process.call("UpdateContinuousBackups", TableName="table", PointInTimeRecoverySpecification=recovery)
-    history = process.local._open()._backend.catalog.for_control("table", "", "").history
+    history = process.backend.catalog.for_control("table", "", "").history
     assert history is not None
     return history.first_day
 
@@ -452,7 +452,7 @@ def test_an_export_that_nobody_can_go_on_with_keeps_nothing(exchanging: Exchangi
     days(exchanging, period=1)
     exchanging.put(*some_items(100))
     begun = exchanging.call("ExportTableToPointInTime", TableArn=arn, S3Bucket=BUCKET)
-    exchange = exchanging.local._open()._backend.exchange
+    exchange = exchanging.backend.exchange
     places, exchange.places = exchange.places, None  # as after a start without --s3-root
     first_day = days(exchanging)
     exchanging.clock.advance(5 * 86_400)

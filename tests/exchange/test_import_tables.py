@@ -87,7 +87,7 @@ def test_the_table_is_there_when_the_import_says_so(
     """Nobody sees the one without the other, whenever they look: between any two commits they agree."""
     exchanging.object("in/a.json", lines(some_items(300)))
     arn = exchanging.begin_import("in/")
-    store, backend = exchanging.store, exchanging.local._open()._backend
+    store, backend = exchanging.store, exchanging.backend
     commit, seen = store.commit, set()
 
     async def looked_at(*args: Any, **named: Any) -> Any:

@@ -125,7 +125,7 @@ class Begun:
 
 def remembered(exchanging: Exchanging) -> int:
     """Of how many tasks it is still known in memory that they have met errors."""
-    exchange = exchanging.local._open()._backend.exchange
+    exchange = exchanging.backend.exchange
     return len({*exchange._failures, *exchange._stale})
 
 
@@ -258,7 +258,7 @@ def test_a_draft_of_an_export_that_was_killed_goes_when_nobody_goes_on_with_it(
     exchanging.step()
     exchanging.step()
     (draft,) = (exchanging.root / BUCKET).glob(".draft-*")
-    job = exchanging.local._open()._backend.exchange._jobs["export"]
+    job = exchanging.backend.exchange._jobs["export"]
     job._run._file.draft.file.close()  # type: ignore[attr-defined]
     job._run = None  # type: ignore[attr-defined]  # as if another process had written it
     exchanging.call("DeleteTable", TableName="table")

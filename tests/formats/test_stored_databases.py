@@ -83,7 +83,7 @@ def test_it_is_checked_and_read_without_being_upgraded(stored: tuple[Path, dict[
 
 def test_what_was_half_done_is_finished(opened: InProcess) -> None:
     """The index that was being filled, and the writes of all kinds go on."""
-    while run(opened.local._open().work()):
+    while run(opened.database.work()):
         pass
     (index,) = opened.call("DescribeTable", TableName="later")["Table"]["GlobalSecondaryIndexes"]
     assert (index["IndexStatus"], index["ItemCount"]) == ("ACTIVE", 250)
@@ -110,7 +110,7 @@ def test_its_stream_is_read(opened: InProcess) -> None:
 def test_its_items_expire(opened: InProcess) -> None:
     assert isinstance(opened.clock, ManualClock)
     opened.clock.advance(100_000)
-    while run(opened.local._open().work()):
+    while run(opened.database.work()):
         pass
     left = opened.call("Scan", TableName="music")["Items"]
     assert left

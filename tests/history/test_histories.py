@@ -65,7 +65,7 @@ def _check(data_dir: Path, seed: int, operations: int, kills: int) -> dict[str, 
         save([*history, Transaction(-1, 0, None, "ok", reads=final)], path)
         pytest.fail(f"seed {seed}, history in {path}:\n" + "\n".join(wrong[:20]))
     with LocalDatabase(data_dir) as database:
-        assert faults(database._open().store) == []
+        assert faults(database.database.store) == []
     counts = {
         outcome: sum(each.outcome == outcome for each in history) for outcome in ("ok", "refused", "unknown")
     }

@@ -116,8 +116,7 @@ class Life:
 
     @property
     def catalog(self) -> Any:
-        assert self.database._database is not None
-        return self.database._database._backend.catalog
+        return self.database.database.backend.catalog
 
     @property
     def table(self) -> Any:
@@ -125,8 +124,7 @@ class Life:
 
     @property
     def store(self) -> Any:
-        assert self.database._database is not None
-        return self.database._database.store
+        return self.database.database.store
 
     def live(self, steps: Sequence[Step]) -> Life:
         for gap_ms, kind, key, size in steps:

@@ -85,7 +85,7 @@ def process(request: pytest.FixtureRequest, bugs_surface: None) -> Iterator[InPr
 def ask(process: InProcess, operation: str, body: dict[str, Any]) -> HttpResponse:
     """One request, and no background work around it."""
     request = HttpRequest("POST", b"/", headers_of(operation), orjson.dumps(body))
-    return run(front.answer(process.local._open(), request))
+    return run(front.answer(process.database, request))
 
 
 def answers(process: InProcess, requests: list[tuple[str, dict[str, Any]]]) -> list[tuple[int, bytes]]:
@@ -141,7 +141,7 @@ def test_no_code_of_metering_runs(
 
 
 def test_background_work_of_metering_rests_too(process: InProcess) -> None:
-    step = process.local._open()._backend.catalog.meter.step
+    step = process.backend.catalog.meter.step
     ((_, registry),) = process.local.accounts()
     due = registry.due
     process.clock.advance(60)  # type: ignore[attr-defined]
@@ -192,7 +192,7 @@ def test_a_function_that_has_changed_is_noticed() -> None:
 
 
 def test_what_only_counts_refuses_nothing_and_counts_as_much(process: InProcess) -> None:
-    (meter,) = process.local._open()._backend.catalog.meter.tables()
+    (meter,) = process.backend.catalog.meter.tables()
     lanes = [lane for each in (meter.resource, *meter.indexes.values()) for lane in (each.reads, each.writes)]
 
     def costs() -> Counter[int]:

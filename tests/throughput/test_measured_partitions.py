@@ -38,7 +38,7 @@ SMALL = "aws:3000/1000/16KB"
 def said_and_there(database: Any) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
     """(items, bytes) of every partition of every table and global index: as it is said, and by its rows."""
     said, there = [], []
-    for meter in database._backend.catalog.meter.tables():
+    for meter in database.backend.catalog.meter.tables():
         for index, provision in meter.provisions.items():
             for part in meter.resource_of(index).partitions.partitions:
                 said.append((part.items, part.bytes))
@@ -58,7 +58,7 @@ async def _all_rows(store: Any, part: bytes, low: bytes, high: bytes | None) -> 
 
 def check(world: World) -> list[tuple[int, int]]:
     world.client.list_tables()
-    said, there = said_and_there(world.database._open())
+    said, there = said_and_there(world.database.database)
     assert said == there
     return said
 
@@ -313,9 +313,9 @@ def test_a_damaged_row_is_told_of_once_and_holds_up_nothing(monkeypatch: pytest.
             await ask(database, "PutItem", TableName="table", Item=item(p=str(number)))
         await _work(database)
         monkeypatch.setattr(Walk, "step", damaged)
-        (meter,) = database._backend.catalog.meter.tables()
+        (meter,) = database.backend.catalog.meter.tables()
         meter.resource.set_partitions(4, meter.now())
-        database._backend.catalog.meter._surveyor.is_doubtful(meter, None)
+        database.backend.catalog.meter._surveyor.is_doubtful(meter, None)
         with pytest.raises(StorageError):
             await _work(database)
         await _work(database)
@@ -339,13 +339,13 @@ def test_a_table_that_is_deleted_during_a_walk_is_not_measured_any_further() -> 
         for number in range(30):
             await ask(database, "PutItem", TableName="table", Item=item(p=str(number)))
         await _work(database)
-        surveyor = database._backend.catalog.meter._surveyor
-        (meter,) = database._backend.catalog.meter.tables()
+        surveyor = database.backend.catalog.meter._surveyor
+        (meter,) = database.backend.catalog.meter.tables()
         meter.resource.set_partitions(4, meter.now())
         surveyor.is_doubtful(meter, None)
         writing = asyncio.ensure_future(ask(database, "PutItem", TableName="table", Item=item(p="0", v="x")))
         while meter.walk is None:
-            await database._backend.catalog.meter.step() if surveyor._look else None
+            await database.backend.catalog.meter.step() if surveyor._look else None
             working = asyncio.ensure_future(surveyor.step())
             await asyncio.sleep(0)
         surveyor.forget(meter, None)

@@ -43,7 +43,7 @@ def at_once(world: World, seconds: int) -> None:
 
 
 def by_the_desk(world: World, seconds: int) -> None:
-    run(world.database._open().desk.advance(seconds))
+    run(world.database.database.desk.advance(seconds))
 
 
 def in_two(world: World, seconds: int) -> None:

@@ -285,8 +285,7 @@ def test_what_a_crash_has_left_of_deleted_tables_goes(tmp_path: Any) -> None:
 
 
 def store_of(database: LocalDatabase) -> Any:
-    assert database._database is not None
-    return database._database.store
+    return database.database.store
 
 
 # --- Profiles at run time ------------------------------------------------------------------------

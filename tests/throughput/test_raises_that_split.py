@@ -19,6 +19,7 @@ from faradisc.local import LocalDatabase
 from faradisc.model.codec.keyspace import METER_PART
 from faradisc.storage.api import Batch
 from faradisc.storage.immediate import run
+from faradisc.storage.rocks import open_rocks
 from faradisc.tools.planner.plan_file.loading import load_plan
 from faradisc.tools.planner.simulation.virtual_tables import World as PlannedWorld
 from fixtures.other_services import MIDNIGHT_S, Town
@@ -281,14 +282,13 @@ def test_a_crash_before_the_splits_were_stored(stored: Restarted) -> None:
     """The units come at the time that was told, and the splits begin then."""
     stored.clock.advance(61)
     stored.see()
-    store = stored.database._open().store
+    store = stored.database.database.store
     ((key, (_, before)),) = run(store.range(METER_PART, b"", None, limit=10))
     stored.client.update_table(TableName="Orders", **units(120, 10))
     stored.database.close()
-    stored.open()
-    run(stored.database._open().store.commit([Batch(METER_PART, puts=[(key, before)])]))
-    stored.database._database, forgotten = None, stored.database._open()
-    run(forgotten.store.close())  # without what a database that is closed writes down
+    store = open_rocks(stored.path, durability="inline")
+    run(store.commit([Batch(METER_PART, puts=[(key, before)])]))
+    run(store.close())
     stored.open()
     stored.clock.advance(60)
     assert seen(stored) == ("ACTIVE", 120, 2)

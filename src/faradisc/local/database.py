@@ -150,7 +150,7 @@ class LocalDatabase:
         Raises: RuntimeError when the database is closed, or was opened by another process.
         """
         with self._alone():
-            database = self._open()
+            database = self.database
             while (response := run_whole(_answer_when_worked, database, request)) is None:
                 pass
             return response
@@ -164,12 +164,12 @@ class LocalDatabase:
     def reset(self) -> None:
         """Drop every table at once, protected or not, and every backup."""
         with self._alone():
-            run_whole(self._open().reset)
+            run_whole(self.database.reset)
 
     def expire_now(self) -> int:
         """Delete every item whose time to live has passed, without waiting for its turn; their number."""
         with self._alone():
-            return run_whole(self._open().expire_now)
+            return run_whole(self.database.expire_now)
 
     # --- Throughput and time ---------------------------------------------------------------------
 
@@ -192,7 +192,7 @@ class LocalDatabase:
     def record(self, recorder: Recorder | None) -> None:
         """Tell a recorder of every charge from now on; None: nobody any more."""
         with self._alone():
-            run_whole(self._open().record, recorder)
+            run_whole(self.database.record, recorder)
 
     def accounts(self) -> list[tuple[str, ResourceRegistry]]:
         """Metrics and throughput of all tables, by namespace; one, ("", account), unless per_region."""
@@ -226,12 +226,17 @@ class LocalDatabase:
     def _worked(self) -> Database:
         """The database, with all background work done that is due: so a test that moves the clock or adds an
         index finds the outcome at once, and no thread runs behind its back."""
-        database = self._open()
+        database = self.database
         while run_whole(database.work):
             pass
         return database
 
-    def _open(self) -> Database:
+    @property
+    def database(self) -> Database:
+        """Returns the database itself, for tests that look below its clients. Not for several threads.
+
+        Raises: RuntimeError when this is closed.
+        """
         if self._database is None:
             # Not an answer of the database: boto3 would take it for the service's and retry for a while.
             raise RuntimeError("this LocalDatabase is closed")

@@ -212,7 +212,7 @@ def strict_client(town: Town) -> Callable[..., Any]:
     session = boto3.Session(aws_access_key_id="AKID", aws_secret_access_key="secret", region_name="us-east-1")
 
     def verify(request: HttpRequest) -> HttpResponse:
-        return run(answer(town.process.local._open(), request, authenticate))
+        return run(answer(town.process.database, request, authenticate))
 
     def strict_client(service: str) -> Any:
         client = session.client(service, endpoint_url=ENDPOINT_URL, config=CONFIG)

@@ -252,7 +252,7 @@ def test_an_error_of_ours_is_tried_again_and_then_leaves_no_table(
     else:
         assert dynamodb.list_tables()["TableNames"] == ["source"]
         assert "and is removed: an internal error: RuntimeError: a bug" in caplog.text
-    assert process.local._open()._backend.restores._failures == {}
+    assert process.backend.restores._failures == {}
 
 
 @pytest.mark.parametrize("is_of_deleted", [False, True])
@@ -262,7 +262,7 @@ def test_a_backup_that_an_error_of_ours_keeps_from_being_made(
     """It is given up; that of a deleted table is tried again, for its items are nowhere else."""
     dynamodb = process.client()
     clock = ManualClock()
-    monkeypatch.setattr(process.local._open()._backend.backups, "_clock", clock)
+    monkeypatch.setattr(process.backend.backups, "_clock", clock)
     kept = rows(dynamodb, "source")
     if is_of_deleted:
         recoverable(process, "source")

@@ -34,7 +34,7 @@ class Standing:
         local.client().list_tables()
         if self.looks == LOOKS:
             self.stop.set()
-        return local._database
+        return local.database
 
 
 LOOKS = 6

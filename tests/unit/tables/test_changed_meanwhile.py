@@ -34,7 +34,7 @@ KEY = item(p="a")
 
 def held(raw: InProcess) -> Table:
     """The table as a request finds it."""
-    return raw.local._open()._backend.catalog.for_data("table", "us-east-1", "000000000000")
+    return raw.backend.catalog.for_data("table", "us-east-1", "000000000000")
 
 
 def add_index(raw: InProcess) -> None:

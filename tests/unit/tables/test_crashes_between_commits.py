@@ -114,7 +114,7 @@ def test_nothing_is_left_of_what_was_cut_off(act: Act, monkeypatch: pytest.Monke
     for number in range(40):
         process.call("PutItem", TableName="table", Item=item(p=f"{number % 30}", g="g"))
     process.finish()
-    storage = process.local._open()._backend.backups.storage
+    storage = process.backend.backups.storage
     assert isinstance(storage, MemoryBackupStorage)
     with monkeypatch.context() as patched:
         copies = copies_after_each_write(process, act, patched)

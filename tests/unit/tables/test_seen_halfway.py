@@ -87,7 +87,7 @@ def test_a_search_sees_a_vector_before_its_write_is_answered() -> None:
 
 def test_a_write_is_counted_once_by_partitions_that_are_measured_meanwhile() -> None:
     async def measure(database: Database) -> None:
-        catalog = database._backend.catalog
+        catalog = database.backend.catalog
         await catalog.meter._measure(catalog.for_data("table", "us-east-1", "000000000000").meter)
 
     database, _ = while_a_put_is_synced(World(throughput="aws"), schema("p:S"), measure)
@@ -118,11 +118,11 @@ def test_entries_of_a_filled_index_are_counted_once_by_partitions_that_are_measu
             GlobalSecondaryIndexUpdates=[{"Create": create}],
         )
         working = asyncio.ensure_future(_work(database))
-        (meter,) = database._backend.catalog.meter.tables()
+        (meter,) = database.backend.catalog.meter.tables()
         parts = meter.provisions["index"].parts
         while not any([(await database.store.usage(part))[0] for part in parts]):  # noqa: ASYNC110 - no event
             await asyncio.sleep(0)
-        await database._backend.catalog.meter._measure(meter)
+        await database.backend.catalog.meter._measure(meter)
         await working
         assert sum(part.items for part in meter.indexes["index"].partitions.partitions) == 5
 
@@ -139,7 +139,7 @@ async def while_a_change_waits(
     loop: SeededLoop, database: Database, change: Any, then: Callable[[], Awaitable[Any]]
 ) -> None:
     """Do something while a change waits for another one to end, and then see it through."""
-    changing = database._backend.catalog._changing
+    changing = database.backend.catalog._changing
     await changing.acquire()
     strand = loop.start("change", change)
     for _ in range(20):
@@ -377,7 +377,7 @@ def test_a_restore_that_a_crash_overtakes_reads_no_history_that_began_later() ->
     past = {"SourceTableName": "table", "UseLatestRestorableTime": True}
     with SeededLoop(world.chance) as loop:
         database = loop.run("prepare", prepare())
-        catalog = database._backend.catalog
+        catalog = database.backend.catalog
         waiting = (
             switch(database, False),
             switch(database, True),
