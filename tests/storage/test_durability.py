@@ -21,7 +21,7 @@ def _unexpected(error: Exception) -> None:
 
 
 def _grouped(gate: Gate) -> GroupedSync:
-    return GroupedSync(gate.sync, _unexpected, 0)
+    return GroupedSync(lambda: gate.sync, _unexpected, 0)
 
 
 def test_one_sync_answers_all_commits_written_before_it() -> None:
@@ -76,7 +76,7 @@ def test_a_failed_sync_ends_all_waiting_and_no_other_follows() -> None:
         gate = Gate()
         gate.error = OSError("the disk is gone")
         failures: list[Exception] = []
-        grouped = GroupedSync(gate.sync, failures.append, 7)
+        grouped = GroupedSync(lambda: gate.sync, failures.append, 7)
         first = grouped.wrote(8)
         await gate.under_way()
         second = grouped.wrote(9)
@@ -191,7 +191,7 @@ def test_inline_syncs_at_once_and_stops_after_a_failure() -> None:
     gate = Gate()
     gate.open(2)
     failures: list[Exception] = []
-    inline = InlineSync(gate.sync, failures.append, 0)
+    inline = InlineSync(lambda: gate.sync, failures.append, 0)
     inline.wrote(1)
     assert inline.synced == 1
     gate.error = OSError("the disk is gone")

@@ -27,7 +27,7 @@ def test_a_new_directory_gets_a_format_file_and_its_parents(tmp_path: Path) -> N
     place = tmp_path / "some" / "where"
     run(_open(place).close())
     assert (place / "FORMAT").read_bytes() == b"faradisc storage format 2\n"
-    assert sorted(each.name for each in place.iterdir()) == ["FORMAT", "OWNER", "rocks"]
+    assert sorted(each.name for each in place.iterdir()) == ["FORMAT", "OWNER", "SYNCED", "rocks"]
 
 
 def test_a_newer_format_is_refused_before_anything_is_touched(tmp_path: Path) -> None:

@@ -28,10 +28,20 @@ SHOWN_MAX = 10
 )
 @click.option("--url", help="Endpoint of a running server that is to check itself instead.")
 @click.option("--repair", is_flag=True, help="Rewrite what is wrong and follows from something else.")
+@click.option(
+    "--recover", is_flag=True, help="Accept that a damaged log has lost commits; report which and go on."
+)
 @click.option("--json", "as_json", is_flag=True, help="The report as one JSON document.")
 @click.pass_context
 def check(
-    context: click.Context, /, directory: Path | None, *, url: str | None, repair: bool, as_json: bool
+    context: click.Context,
+    /,
+    directory: Path | None,
+    *,
+    url: str | None,
+    repair: bool,
+    recover: bool,
+    as_json: bool,
 ) -> None:
     """Verify every item, index, counter, stream and token of the database in DIRECTORY.
 
@@ -44,13 +54,13 @@ def check(
     if url is not None:
         # A directory that only the environment names is no second wish.
         named = context.get_parameter_source("directory") is ParameterSource.COMMANDLINE
-        if named or repair:
+        if named or repair or recover:
             _fail("--url stands alone: a server checks its own data, and repairs need it stopped.")
         from faradisc.cli.check_online import check_online  # noqa: PLC0415 - botocore is slow to import
 
         document = check_online(url, _fail)
     else:
-        document = _check_directory(directory or LOCAL_DIRECTORY, repair=repair)
+        document = _check_directory(directory or LOCAL_DIRECTORY, repair=repair, recover=recover)
     if as_json:
         click.echo(json.dumps(document))
     else:
@@ -59,19 +69,40 @@ def check(
     raise SystemExit(CLEAN if left["clean"] else FAULTY)
 
 
-def _check_directory(directory: Path, *, repair: bool) -> dict[str, Any]:
+def _check_directory(directory: Path, *, repair: bool, recover: bool) -> dict[str, Any]:
     from faradisc.errors import StorageError  # noqa: PLC0415 - `serve` needs none of this
     from faradisc.storage import format as data_format  # noqa: PLC0415
     from faradisc.storage.api import InUse  # noqa: PLC0415
 
     try:
         version = data_format.found(directory)
+        lost = _recover(directory) if recover else None
         document = _repaired(directory) if repair else _looked_at(directory)
     except InUse as error:
         _fail(f"{error} Stop it before a repair; without --repair it can go on.")
     except StorageError as error:
         _fail(str(error))
-    return {"place": str(directory), "format": version, **document}
+    return {"place": str(directory), "format": version, "lost": lost, **document}
+
+
+def _recover(directory: Path) -> dict[str, Any] | None:
+    """Lets the store start with what its log gives back. Returns what is lost, or None if nothing is."""
+    from faradisc.storage.immediate import run  # noqa: PLC0415
+    from faradisc.storage.rocks import open_rocks  # noqa: PLC0415
+    from faradisc.storage.rocks_files import unrecoverable  # noqa: PLC0415
+    from faradisc.storage.sync_record import forget  # noqa: PLC0415
+
+    lost = unrecoverable(directory.absolute())
+    if lost is None:
+        return None
+    forget(directory)
+    run(open_rocks(directory, durability="inline").close())
+    return {
+        "changes": lost.changes,
+        "first_commit": lost.recovered.version + 1 if lost.recovered.version else None,
+        "last_commit": lost.acknowledged.version,
+        "text": str(lost),
+    }
 
 
 def _looked_at(directory: Path) -> dict[str, Any]:
@@ -121,6 +152,8 @@ def in_words(document: dict[str, Any]) -> Iterable[str]:
     """The report for people, line by line."""
     version = f", storage format {document['format']}" if "format" in document else ""
     yield f"{document['place']}{version}"
+    if document.get("lost"):
+        yield f"recovered what is left of the log: {document['lost']['text']}"
     yield from _looked_at_lines(document["looked_at"])
     for note in document["notes"]:
         yield f"note: {note}"

@@ -41,13 +41,17 @@ class Durability(Protocol):
         ...
 
 
+Begin = Callable[[], Callable[[], None]]
+"""Called in the thread of the commits when a sync starts; returns a function that blocks until it is done."""
+
+
 class InlineSync:
     """Requires: nothing; `wrote` blocks the calling thread for one sync, and raises what is no error of the
     disk (`failed` raises it)."""
 
-    def __init__(self, sync: Callable[[], None], failed: Callable[[Exception], None], version: int) -> None:
+    def __init__(self, begin: Begin, failed: Callable[[Exception], None], version: int) -> None:
         self.synced = version
-        self._sync = sync
+        self._begin = begin
         self._failed = failed
         self._broken = False
 
@@ -55,7 +59,7 @@ class InlineSync:
         if self._broken:
             return
         try:
-            self._sync()
+            self._begin()()
         except Exception as error:
             # One that a signal's handler raised says nothing of the disk, and goes on from here.
             self._failed(error)
@@ -85,9 +89,9 @@ class _Group(asyncio.Future[None]):
 class GroupedSync:
     """Requires: a running asyncio (or uvloop) loop in the thread that calls `wrote` and `wait`."""
 
-    def __init__(self, sync: Callable[[], None], failed: Callable[[Exception], None], version: int) -> None:
+    def __init__(self, begin: Begin, failed: Callable[[Exception], None], version: int) -> None:
         self.synced = version
-        self._sync = sync
+        self._begin = begin
         self._failed = failed
         self._broken = False
         self._written = version
@@ -99,7 +103,7 @@ class GroupedSync:
         self._covers = version
         self._scheduled = False
         self._turns_left = 0
-        self._jobs: SimpleQueue[tuple[int, _Group, asyncio.AbstractEventLoop] | None] = SimpleQueue()
+        self._jobs: SimpleQueue[tuple[int, Callable[[], None], _Group] | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
 
     def wrote(self, version: int) -> asyncio.Future[None]:
@@ -161,20 +165,20 @@ class GroupedSync:
             self._thread.start()
         self._current = group
         self._covers = self._written
-        self._jobs.put((self._covers, group, group.get_loop()))
+        self._jobs.put((self._covers, self._begin(), group))
 
     def _serve(self) -> None:
         """The helper thread: one blocking sync per job."""
         while (job := self._jobs.get()) is not None:
-            version, group, loop = job
+            version, sync, group = job
             error: Exception | None = None
             try:
-                self._sync()
+                sync()
             except Exception as caught:
                 error = caught
             # A closed loop refuses: nobody is left to be answered, and `stop` or the next loop syncs again.
             with contextlib.suppress(RuntimeError):
-                loop.call_soon_threadsafe(self._finish, version, group, error)
+                group.get_loop().call_soon_threadsafe(self._finish, version, group, error)
 
     def _finish(self, version: int, group: _Group, error: Exception | None) -> None:
         """Back in the loop: record the outcome, start the next sync, wake the group."""
@@ -204,7 +208,7 @@ class GroupedSync:
         self._end_thread()
         if self._written > self.synced and not self._broken:
             try:
-                self._sync()
+                self._begin()()
             except Exception as error:
                 self._break(error)
             else:

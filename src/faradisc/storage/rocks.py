@@ -24,6 +24,8 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -32,8 +34,10 @@ from rocksdict import Rdict, ReadOptions, WriteBatch, WriteOptions
 from faradisc.errors import StorageError
 from faradisc.storage.api import Batch, Closed, Conflict, IOFailed, Part, ReadOnlyStore, Row
 from faradisc.storage.durability import Durability, GroupedSync, InlineSync
+from faradisc.storage.format import unwritable
 from faradisc.storage.rocks_files import open_files, translated
 from faradisc.storage.rocks_view import PartState, Reader, RocksSnapshot, pack_state, unpack_version
+from faradisc.storage.sync_record import Position, SyncRecord
 
 SEEN_KEYS_MAX = 4096
 _UNLOGGED = WriteOptions()
@@ -63,17 +67,23 @@ class RocksStore(Reader):
         durability: Literal["grouped", "inline"],
         sync: Callable[[], None] | None = None,
         flush: Callable[[], None] | None = None,
+        record: SyncRecord | None = None,
     ) -> None:
         """sync: makes all of the log so far durable, in any thread; flush: the same of everything, by making
-        a table of it. RocksDB's own unless a test's."""
+        a table of it. RocksDB's own unless a test's. record: where each sync is recorded; closed with the
+        store."""
         super().__init__(db.get)
         self._db = db
         self._closed = False
         self._version = db.latest_sequence_number()
         """Of the newest commit written."""
         driver = InlineSync if durability == "inline" else GroupedSync
-        self._durability: Durability = driver(sync or db.flush_wal, self._fail, self._version)
-        self._flushes: Durability = driver(flush or db.flush, self._fail, self._version)
+        self._sync = sync or db.flush_wal
+        self._record = record
+        self._logged: int | None = None
+        """Sequence number of the newest change that is in the log; None if the newest of all is."""
+        self._durability: Durability = driver(self._begin_sync, self._fail, self._version)
+        self._flushes: Durability = driver(lambda: flush or db.flush, self._fail, self._version)
         self._failure: StorageError | None = None
         self._unlogged: dict[Part, int] = {}
         """The newest commit to a part that was not durable, unless a flush of ours has covered it."""
@@ -237,6 +247,20 @@ class RocksStore(Reader):
             raise Closed
         await self._show(min(version, self._version) if version else self._version)
 
+    def _begin_sync(self) -> Callable[[], None]:
+        """Returns a function that syncs the log and then records how far it reached when this was called."""
+        if self._record is None:
+            return self._sync
+        sequence = self._db.latest_sequence_number() if self._logged is None else self._logged
+        return partial(self._sync_and_record, self._record, Position(sequence, self._version))
+
+    def _sync_and_record(self, record: SyncRecord, position: Position) -> None:
+        self._sync()
+        try:
+            record.write(position)
+        except OSError as error:
+            raise IOFailed(f"The record of what is synced cannot be written: {error}") from error
+
     # --- Writes ----------------------------------------------------------------------------------
 
     async def commit(self, batches: Sequence[Batch], *, durable: bool = True) -> list[int] | Conflict:
@@ -320,7 +344,10 @@ class RocksStore(Reader):
         try:
             if logged:
                 self._db.write(write)
+                self._logged = None
             else:
+                if self._logged is None:
+                    self._logged = self._db.latest_sequence_number()
                 self._db.write(write, _UNLOGGED)
         except Exception as error:
             self._fail(error)  # raises what is not the disk's: then the commit may have been written
@@ -377,7 +404,7 @@ class RocksStore(Reader):
         """After this no write is attempted: which bytes of the log are on disk is unknown. Raises the error
         itself if it is none of the disk: a signal's handler can raise one anywhere."""
         if self._failure is None:
-            self._failure = translated(error)
+            self._failure = error if isinstance(error, StorageError) else translated(error)
 
     def _refusal(self) -> StorageError:
         failure = self._failure
@@ -397,6 +424,11 @@ class RocksStore(Reader):
             snapshot.release()
         self._parts.clear()
         self._seen.clear()
+        if self._record is not None:
+            self._record.close()
+            if not failed:
+                with suppress(Exception):  # on a full disk, say: the log has what was acknowledged
+                    self._db.flush()  # the next start has no log to replay
         try:
             self._db.close()
         except Exception as error:
@@ -425,4 +457,11 @@ def open_rocks(directory: Path | str, *, durability: Literal["grouped", "inline"
 
     Raises: NewerFormat, Unwritable, InUse, Corruption, Full, IOFailed.
     """
-    return RocksStore(open_files(Path(directory).absolute()), durability)
+    directory = Path(directory).absolute()
+    db = open_files(directory)
+    try:
+        record = SyncRecord(directory)
+    except OSError as error:
+        db.close()
+        raise unwritable(directory, error) from error
+    return RocksStore(db, durability, record=record)

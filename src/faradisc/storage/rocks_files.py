@@ -2,6 +2,7 @@
 
 <directory>/FORMAT     checked first (format.py)
 <directory>/OWNER      process id of the last process that opened it, for the message of a refusal
+<directory>/SYNCED     how far the log was synced (sync_record.py); a start that recovers less refuses
 <directory>/rocks/     RocksDB's own files; its LOCK makes sure that one process owns them
 """
 
@@ -11,11 +12,12 @@ import errno
 import os
 from pathlib import Path
 
-from rocksdict import BlockBasedOptions, Cache, DbClosedError, DBCompressionType, Options, Rdict
+from rocksdict import AccessType, BlockBasedOptions, Cache, DbClosedError, DBCompressionType, Options, Rdict
 
 from faradisc.errors import StorageError
 from faradisc.storage import format as data_format
 from faradisc.storage.api import Closed, Corruption, Full, InUse, IOFailed
+from faradisc.storage.sync_record import LostCommits, lost_commits
 from faradisc.storage.upgrade import upgrade
 
 MB = 1024 * 1024
@@ -65,6 +67,8 @@ def options() -> Options:
 def open_files(directory: Path) -> Rdict:
     """Open or create the store in `directory`, and bring an older one to the present format.
 
+    Nothing in the directory changes if the log does not give back every acknowledged commit.
+
     Raises: NewerFormat, Unwritable, InUse, Corruption, Full, IOFailed.
     """
     files = directory / ROCKS_DIRECTORY
@@ -73,6 +77,8 @@ def open_files(directory: Path) -> Rdict:
         if not files.exists():
             files.mkdir()
             data_format.sync_directory(directory)
+        if lost := unrecoverable(directory):
+            raise damaged_log(directory, lost)
         db = Rdict(str(files), options())
     except OSError as error:
         raise data_format.unwritable(files, error) from error
@@ -93,6 +99,40 @@ def open_files(directory: Path) -> Rdict:
         db.close()
         raise translated(error) from error
     return db
+
+
+def unrecoverable(directory: Path) -> LostCommits | None:
+    """Returns the acknowledged commits that a start would not recover, or None. Changes nothing.
+
+    The log is replayed for this in RocksDB's read-only mode, and then once more when the store is opened: a
+    read-write open that ends at a damaged byte deletes what lies behind it. After a regular stop the log is
+    empty, and both cost little.
+
+    Raises: OSError.
+    """
+    files = directory / ROCKS_DIRECTORY
+    if not (files / "CURRENT").exists() or lost_commits(directory, 0) is None:
+        return None
+    tuning = options()
+    tuning.create_if_missing(False)
+    try:
+        db = Rdict(str(files), tuning, access_type=AccessType.read_only())
+        recovered = db.latest_sequence_number()
+        db.close()
+    except Exception:
+        return None  # the files are another process's, or damaged otherwise: opening them says which
+    return lost_commits(directory, recovered)
+
+
+def damaged_log(directory: Path, lost: LostCommits) -> Corruption:
+    """Returns the error of a start that would lose acknowledged commits."""
+    logs = sorted(file.name for file in (directory / ROCKS_DIRECTORY).glob("*.log") if file.stat().st_size)
+    where = f"in {', '.join(logs)}" if logs else "and no log file is left"
+    return Corruption(
+        f"The write-ahead log in {directory / ROCKS_DIRECTORY} is damaged or incomplete ({where}): {lost}. "
+        "Nothing was changed. Restore the files from a copy, or run `faradisc check --recover` on the "
+        "directory to go on with what is left."
+    )
 
 
 def log_bytes(directory: Path) -> int:

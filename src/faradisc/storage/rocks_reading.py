@@ -18,7 +18,8 @@ from faradisc.storage import format as data_format
 from faradisc.storage.api import Corruption, IOFailed
 from faradisc.storage.immediate import run
 from faradisc.storage.rocks import RocksStore
-from faradisc.storage.rocks_files import ROCKS_DIRECTORY, options, translated
+from faradisc.storage.rocks_files import ROCKS_DIRECTORY, damaged_log, options, translated
+from faradisc.storage.sync_record import lost_commits
 from faradisc.storage.upgrade import READABLE_FROM
 
 _ATTEMPTS = 5
@@ -38,8 +39,14 @@ def read_only_rocks(directory: Path) -> Iterator[RocksStore]:
             f"The data in {directory} has storage format {version}, which is not read any more; open it once "
             "with `faradisc serve`, which upgrades it."
         )
+    acknowledged = lost_commits(directory, 0)  # before the log: a server that writes goes on meanwhile
     with tempfile.TemporaryDirectory(prefix="faradisc-read-") as place:
-        store = RocksStore(_opened(files, Path(place)), "inline")
+        db = _opened(files, Path(place))
+        if acknowledged is not None and acknowledged.acknowledged.sequence > db.latest_sequence_number():
+            lost = lost_commits(directory, db.latest_sequence_number())
+            db.close()
+            raise damaged_log(directory, lost or acknowledged)
+        store = RocksStore(db, "inline")
         try:
             yield store
         finally:
