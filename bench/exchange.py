@@ -23,7 +23,7 @@ from typing import Any
 import orjson
 
 from bench.workloads import INDEXED_TABLE, PLAIN_TABLE, Population, table_definition
-from faradisc.engine.exchange.desk import directories
+from faradisc.engine.exchange.locations import directories
 from faradisc.model.values.size import item_size
 from faradisc.tools.transfer.wire import Directory
 

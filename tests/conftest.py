@@ -12,7 +12,7 @@ pytest_plugins = [
     "fixtures.clients",
     "fixtures.schemas",
     "fixtures.stepped",
-    "fixtures.buckets",
+    "fixtures.exchanging",
     "fixtures.served",
     "fixtures.streamed",
     "fixtures.other_services",

@@ -15,7 +15,8 @@ from faradisc.engine.backups.periods import Periods
 from faradisc.engine.backups.registry import Backups
 from faradisc.engine.backups.restoring import Restores
 from faradisc.engine.backups.storage import BackupStorage, MemoryBackupStorage
-from faradisc.engine.exchange.desk import Exchange, Places
+from faradisc.engine.exchange.locations import Locations
+from faradisc.engine.exchange.service import ExchangeService
 from faradisc.engine.kinesis.delivery import KinesisDelivery
 from faradisc.engine.kinesis.sender import Sender
 from faradisc.engine.tables.backfill import backfill_step
@@ -129,7 +130,7 @@ class Database:
         clock: Clock | None = None,
         entropy: Entropy | None = None,
         kinesis: Sender | None = None,
-        places: Places | None = None,
+        locations: Locations | None = None,
         backup_storage: BackupStorage | None = None,
     ) -> Database:
         """Open the database in a store. Raises StorageError.
@@ -137,7 +138,7 @@ class Database:
         backup_storage: where backups are kept; in memory without one.
         kinesis: delivers to Kinesis destinations, and is closed with the database; without one, none can
         be switched on.
-        places: where exports go to and imports come from; without them there are none.
+        locations: where exports are written and imports are read; without them there are none.
         """
         settings = settings or Settings()
         clock = clock or SystemClock()
@@ -153,14 +154,8 @@ class Database:
             throughput=parse_throughput(settings.throughput, settings.throughput_tables),
         )
         await catalog.load()
-        exchange = Exchange(
-            store,
-            catalog,
-            clock,
-            entropy,
-            places,
-            yield_control=settings.yield_control,
-            background_throttle=settings.background_throttle,
+        exchange = ExchangeService(
+            store, catalog, clock, entropy, locations, yield_control=settings.yield_control, background_throttle=settings.background_throttle
         )
         await exchange.load()
         backups = Backups(store, catalog, clock, entropy, backup_storage or MemoryBackupStorage())

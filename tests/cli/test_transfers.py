@@ -13,8 +13,8 @@ from click.testing import CliRunner, Result
 
 from faradisc.cli.main import cli
 from faradisc.local import LocalDatabase
-from fixtures.buckets import BUCKET, Exchanging, lines, some_items, zipped
 from fixtures.clients import http_client
+from fixtures.exchanging import BUCKET, Exchanging, lines, some_items, zipped
 from fixtures.integrity import faults
 from fixtures.schemas import item, schema
 from fixtures.served import Server

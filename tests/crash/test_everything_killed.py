@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from fixtures.buckets import BUCKET, lines
 from fixtures.clients import http_client
+from fixtures.exchanging import BUCKET, lines
 from fixtures.killed import Worker, check_whole, work_until_killed
 from fixtures.schemas import everything, item, schema
 from fixtures.served import Server

@@ -19,8 +19,8 @@ import pytest
 from faradisc.engine.exchange.manifests import data_files
 from faradisc.local import LocalDatabase
 from faradisc.tools.transfer.sources import look
-from fixtures.buckets import BUCKET, lines, some_items, zipped
 from fixtures.clients import http_client
+from fixtures.exchanging import BUCKET, lines, some_items, zipped
 from fixtures.integrity import faults
 from fixtures.schemas import schema
 from fixtures.served import Server

@@ -24,8 +24,8 @@ from faradisc.clock import ManualClock
 from faradisc.engine.exchange.manifests import data_files
 from faradisc.local import LocalDatabase
 from faradisc.tools.transfer.sources import look
-from fixtures.buckets import BUCKET
 from fixtures.clients import http_client
+from fixtures.exchanging import BUCKET
 from fixtures.killed import Worker, check_whole, work_until_killed
 from fixtures.schemas import everything, item, schema
 from fixtures.served import Server

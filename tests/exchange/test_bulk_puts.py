@@ -11,9 +11,9 @@ import orjson
 import pytest
 
 from faradisc.engine.exchange import bulk_putting, intake
-from faradisc.engine.exchange.buckets import DirectoryBuckets, Draft
 from faradisc.engine.exchange.error_log import ErrorLog
-from fixtures.buckets import BUCKET, Exchanging, lines, some_items, zipped
+from faradisc.engine.exchange.object_storage import DirectoryStorage, Draft
+from fixtures.exchanging import BUCKET, Exchanging, lines, some_items, zipped
 from fixtures.in_process import Refused
 from fixtures.schemas import item, schema
 
@@ -247,7 +247,7 @@ def test_a_disk_too_full_for_the_output(
     exchanging.object("in/a", b"bad\n")
     draft = tmp_path / "draft"
     monkeypatch.setattr(
-        DirectoryBuckets, "draft", lambda self, bucket, name: Draft(_Full(draft, "wb"), durable=True)
+        DirectoryStorage, "draft", lambda self, bucket, name: Draft(_Full(draft, "wb"), durable=True)
     )
     shown = run_all(exchanging)
     assert (shown["BulkOperationStatus"], shown["FailureCode"]) == ("FAILED", "InternalServerError")

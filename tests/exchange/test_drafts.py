@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from faradisc.engine.exchange import buckets
-from faradisc.engine.exchange.buckets import BucketFailed, DirectoryBuckets, Draft
+from faradisc.engine.exchange.object_storage import BucketFailed, DirectoryStorage, Draft
 from faradisc.storage.immediate import run
 
 PIECE = 300_000
@@ -43,12 +43,12 @@ def bucket(tmp_path: Path) -> Path:
 )
 def test_every_directory_that_was_made_is_on_disk(bucket: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     disk = Disk(monkeypatch)
-    run(DirectoryBuckets(bucket.parent).put("bucket", "a/b/c/key", b"content"))
+    run(DirectoryStorage(bucket.parent).put("bucket", "a/b/c/key", b"content"))
     draft, *directories = (str(Path(path).relative_to(bucket)) for path in disk.synced)
     assert draft.startswith(buckets.DRAFT_PREFIX)
     assert directories == [".", "a", "a/b", "a/b/c"]  # that which holds a name, after the name is made
     disk.synced.clear()
-    run(DirectoryBuckets(bucket.parent).put("bucket", "a/b/other", b"content"))
+    run(DirectoryStorage(bucket.parent).put("bucket", "a/b/other", b"content"))
     assert disk.synced[1:] == [str(bucket / "a/b")]
 
 
@@ -59,7 +59,7 @@ def test_a_large_draft_goes_to_the_disk_and_through_the_hash_while_it_is_written
     bucket: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     disk = Disk(monkeypatch)
-    stored = DirectoryBuckets(bucket.parent)
+    stored = DirectoryStorage(bucket.parent)
     draft = stored.draft("bucket", "name")
     content = os.urandom(PIECE)
     for _ in range(40):
@@ -75,7 +75,7 @@ def test_a_large_draft_goes_to_the_disk_and_through_the_hash_while_it_is_written
 
 
 def test_a_draft_that_is_discarded_leaves_nothing(bucket: Path) -> None:
-    stored = DirectoryBuckets(bucket.parent)
+    stored = DirectoryStorage(bucket.parent)
     draft = stored.draft("bucket", "name")
     draft.write(b"x")
     stored.discard(draft)
@@ -83,7 +83,7 @@ def test_a_draft_that_is_discarded_leaves_nothing(bucket: Path) -> None:
 
 
 def test_a_key_below_another_object_cannot_be_stored(bucket: Path) -> None:
-    stored = DirectoryBuckets(bucket.parent)
+    stored = DirectoryStorage(bucket.parent)
     run(stored.put("bucket", "a", b"x"))
     with pytest.raises(BucketFailed):
         run(stored.put("bucket", "a/b", b"x"))

@@ -30,7 +30,7 @@ from faradisc.model.values.size import item_size
 texts = st.text(st.characters(codec="utf-8"), max_size=12)
 numbers = st.one_of(
     st.integers(-(10**20), 10**20).map(str),
-    st.decimals(allow_nan=False, allow_infinity=False, places=6, min_value=-(10**9), max_value=10**9).map(
+    st.decimals(allow_nan=False, allow_infinity=False, locations=6, min_value=-(10**9), max_value=10**9).map(
         lambda number: format(number, "f")
     ),
     st.sampled_from(["0", "-0.5", "1E+125", "1e-130", "9" * 38, "0.000001"]),

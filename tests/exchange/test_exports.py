@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from faradisc.engine.exchange import exporting
-from fixtures.buckets import BUCKET, Exchanging, lines, some_items
+from fixtures.exchanging import BUCKET, Exchanging, lines, some_items
 from fixtures.in_process import Refused
 from fixtures.schemas import item, schema
 
@@ -453,12 +453,12 @@ def test_an_export_that_nobody_can_go_on_with_keeps_nothing(exchanging: Exchangi
     exchanging.put(*some_items(100))
     begun = exchanging.call("ExportTableToPointInTime", TableArn=arn, S3Bucket=BUCKET)
     exchange = exchanging.backend.exchange
-    places, exchange.places = exchange.places, None  # as after a start without --s3-root
+    places, exchange.locations = exchange.locations, None  # as after a start without --s3-root
     first_day = days(exchanging)
     exchanging.clock.advance(5 * 86_400)
     exchanging.finish()
     assert days(exchanging) == first_day + 4
-    exchange.places = places
+    exchange.locations = places
     exchanging.finish()
     described = exchanging.export_of(begun["ExportDescription"]["ExportArn"])
     assert (described["ExportStatus"], described["FailureCode"]) == ("FAILED", "InvalidExportTime")

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from faradisc.engine.exchange import importing, intake
-from faradisc.engine.exchange.ledger import Ledger
+from faradisc.engine.exchange.task_store import TaskStore
 from faradisc.engine.tables import loading
 from faradisc.storage.api import IOFailed
-from fixtures.buckets import BUCKET, Exchanging, lines, some_items, zipped
+from fixtures.exchanging import BUCKET, Exchanging, lines, some_items, zipped
 from fixtures.in_process import Refused
 from fixtures.schemas import schema
 
@@ -91,7 +91,7 @@ def test_the_table_is_there_when_the_import_says_so(
     commit, seen = store.commit, set()
 
     async def looked_at(*args: Any, **named: Any) -> Any:
-        table, task = backend.catalog.find("table", "", ""), backend.exchange.ledger.find("import", arn)
+        table, task = backend.catalog.find("table", "", ""), backend.exchange.tasks.find("import", arn)
         assert table is not None and task is not None
         seen.add((table.state.status, task.status))
         return await commit(*args, **named)
@@ -332,7 +332,7 @@ def test_a_crash_between_the_table_and_its_import(tmp_path: Path, monkeypatch: p
         raise IOFailed("the process is gone")
 
     with monkeypatch.context() as patched:
-        patched.setattr(Ledger, "end", crash)
+        patched.setattr(TaskStore, "end", crash)
         with pytest.raises(Exception, match="gone"):
             process.finish()
     process.close()

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
-from fixtures.buckets import Exchanging, lines
+from fixtures.exchanging import Exchanging, lines
 from fixtures.in_process import Refused
 from fixtures.schemas import schema
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from faradisc.engine.exchange import buckets as buckets_module
-from faradisc.engine.exchange.buckets import DRAFT_PREFIX, DirectoryBuckets, NoSuchBucket, Object
+from faradisc.engine.exchange.object_storage import DRAFT_PREFIX, DirectoryStorage, NoSuchBucket, Object
 from faradisc.storage.immediate import run
-from fixtures.buckets import BUCKET, Exchanging, lines, listed, some_items
+from fixtures.exchanging import BUCKET, Exchanging, lines, listed, some_items
 
 NAMES = 7
 
@@ -31,7 +31,7 @@ def test_a_directory_is_listed_page_by_page(tmp_path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"xy")
     os.symlink(tmp_path / BUCKET / "other", tmp_path / BUCKET / "in/link")
-    buckets = DirectoryBuckets(tmp_path)
+    buckets = DirectoryStorage(tmp_path)
     assert run(listed(buckets, BUCKET, "in/")) == sorted(
         (Object(key, 2) for key in [*keys, *(f"in/none/{n}" for n in range(30))]), key=lambda each: each.key
     )
@@ -48,7 +48,7 @@ def test_a_page_is_of_so_many_names_whether_they_are_meant_or_not(
     (tmp_path / BUCKET).mkdir()
     for n in range(100):
         (tmp_path / BUCKET / str(n)).touch()
-    listing = DirectoryBuckets(tmp_path).objects(BUCKET, prefix)
+    listing = DirectoryStorage(tmp_path).objects(BUCKET, prefix)
     pages = []
     while (page := run(listing.page())) is not None:
         pages.append(len(page))

@@ -9,18 +9,18 @@ import orjson
 import pytest
 
 from faradisc.engine.exchange import manifests
-from faradisc.engine.exchange.buckets import DirectoryBuckets, Object
 from faradisc.engine.exchange.compression import Damaged
 from faradisc.engine.exchange.manifests import DataFile, Manifests, Summed, checksum
+from faradisc.engine.exchange.object_storage import DirectoryStorage, Object
 from faradisc.storage.immediate import run
-from fixtures.buckets import Exchanging, lines, listed, some_items, zipped
+from fixtures.exchanging import Exchanging, lines, listed, some_items, zipped
 
 
 class Bucket:
     def __init__(self, root: Path) -> None:
         self.root = root / "bucket"
         self.root.mkdir()
-        self.buckets = DirectoryBuckets(root)
+        self.buckets = DirectoryStorage(root)
 
     def write(self, key: str, content: bytes) -> None:
         path = self.root / key

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fixtures.buckets import Exchanging, lines
+from fixtures.exchanging import Exchanging, lines
 
 ITEMS = [{"p": {"S": f"{n:02}"}, "v": {"S": "x" * 1_000}} for n in range(40)]
 

@@ -18,7 +18,7 @@ import pytest
 
 from faradisc.engine.exchange import bulk_putting, desk, exporting, importing, intake
 from faradisc.storage.api import IOFailed
-from fixtures.buckets import BUCKET, Exchanging, lines, some_items
+from fixtures.exchanging import BUCKET, Exchanging, lines, some_items
 from fixtures.schemas import item, schema
 
 ITEMS = some_items(300)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from fixtures.buckets import recoverable
+from fixtures.exchanging import recoverable
 from fixtures.in_process import InProcess
 
 from .tables import TABLES

@@ -7,7 +7,15 @@ from hashlib import md5
 from io import BytesIO
 from typing import BinaryIO
 
-from faradisc.engine.exchange.buckets import Access, BucketFailed, Buckets, Draft, Listing, NoSuchKey, Object
+from faradisc.engine.exchange.object_storage import (
+    Access,
+    BucketFailed,
+    Draft,
+    Listing,
+    NoSuchKey,
+    Object,
+    ObjectStorage,
+)
 from simulation.actors import pause
 
 BUCKET = "bucket"
@@ -24,7 +32,7 @@ class MemoryBuckets:
         self.trouble = trouble
         self.objects_by_key: dict[str, bytes] = {}
 
-    def opened(self, access: Access) -> Buckets:
+    def opened(self, access: Access) -> ObjectStorage:
         return self
 
     def objects(self, bucket: str, prefix: str) -> Listing:

@@ -27,7 +27,7 @@ from faradisc.database import Database, Settings
 from faradisc.engine.backups.storage import MemoryBackupStorage
 from faradisc.engine.check import Check
 from faradisc.engine.exchange import intake
-from faradisc.engine.exchange.desk import Places
+from faradisc.engine.exchange.locations import Locations
 from faradisc.errors import StorageError
 from faradisc.protocol import front
 from faradisc.protocol.http import HttpRequest
@@ -312,7 +312,7 @@ class Life:
                 entropy=run.entropy,
                 kinesis=run.sink,
                 backup_storage=run.storage,
-                places=Places(run.buckets, run.logs),
+                locations=Locations(run.buckets, run.logs),
             )
             run.meters.opened(database)
             await run.operator.prepare(self.call)

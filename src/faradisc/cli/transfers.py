@@ -16,7 +16,7 @@ from faradisc.cli.failing import fail
 from faradisc.server.settings import ENVIRONMENT_PREFIX
 
 if TYPE_CHECKING:
-    from faradisc.engine.exchange.desk import Places
+    from faradisc.engine.exchange.locations import Locations
     from faradisc.engine.exchange.masking import Masking
     from faradisc.tools.transfer.wire import Endpoint
 
@@ -154,9 +154,9 @@ def import_files(
         masker = _masking(mask).of(table)
         wanted = _definition(table, key, sort_key, definition)
         logs = Path(place["data_dir"] or ".", "logs")
-        places = loading.places_for(given, masker, logs) if given.files else None
+        locations = loading.locations_for(given, masker, logs) if given.files else None
         progress = Progress(given.size_bytes if given.source.compression == "NONE" else None)
-        with _endpoint(place, threads=threads, places=places) as target:
+        with _endpoint(place, threads=threads, locations=locations) as target:
             if loading.can_import_new(target, given, wanted, table):
                 masker.check_keys(tuple(each["AttributeName"] for each in (wanted or {})["KeySchema"]))
                 outcome = loading.import_new(target, given, wanted or {}, progress)  # type: ignore[arg-type]
@@ -191,7 +191,7 @@ def copy(
     resume: Path | None,
     mask: Path | None,
     segments: int,
-    **places: Any,
+    **options: Any,
 ) -> None:
     """Copy TABLES from one DynamoDB endpoint to another: Amazon's, this one's, any.
 
@@ -204,7 +204,7 @@ def copy(
         if new_name is not None and len(tables) > 1:
             raise click.UsageError("--as names the copy of one table.")
         sides = [
-            {name.removeprefix(f"{side}_"): value for name, value in places.items() if name.startswith(side)}
+            {name.removeprefix(f"{side}_"): value for name, value in options.items() if name.startswith(side)}
             for side in ("from", "to")
         ]
         if not all(side["url"] or side["data_dir"] for side in sides):
@@ -233,7 +233,7 @@ def copy(
 
 @contextmanager
 def _endpoint(
-    place: dict[str, Any], *, threads: int, places: Places | None = None, made: bool = True
+    place: dict[str, Any], *, threads: int, locations: Locations | None = None, made: bool = True
 ) -> Iterator[Endpoint]:
     """The database of the options.
 
@@ -247,7 +247,7 @@ def _endpoint(
     if place["data_dir"] is not None:
         if not made:
             data_format.found(Path(place["data_dir"]))
-        opened = Directory(place["data_dir"], places)
+        opened = Directory(place["data_dir"], locations)
     else:
         opened = Remote(url, place["region"], profile=place["profile"], threads=threads)
     try:
@@ -309,9 +309,9 @@ def _definition(
 @contextmanager
 def _refusals() -> Iterator[None]:
     """Ends the program with one sentence where something cannot be used."""
-    from faradisc.engine.exchange.buckets import BucketError  # noqa: PLC0415
     from faradisc.engine.exchange.compression import Damaged, Unavailable  # noqa: PLC0415
     from faradisc.engine.exchange.masking import BadRules  # noqa: PLC0415
+    from faradisc.engine.exchange.object_storage import BucketError  # noqa: PLC0415
     from faradisc.errors import StorageError  # noqa: PLC0415 - slow to import
     from faradisc.tools.transfer.putting import Gone  # noqa: PLC0415
     from faradisc.tools.transfer.scanning import BadState  # noqa: PLC0415

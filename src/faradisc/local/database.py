@@ -12,7 +12,7 @@ from faradisc.capacity.resource_registry import ResourceRegistry
 from faradisc.clock import Clock, Entropy
 from faradisc.database import Database, Settings
 from faradisc.engine.backups.storage import BACKUPS_DIRECTORY, DirectoryBackupStorage
-from faradisc.engine.exchange.desk import directories
+from faradisc.engine.exchange.locations import directories
 from faradisc.engine.kinesis.sender import InlineSender
 from faradisc.engine.throughput.recording import Recorder
 from faradisc.local import sessions
@@ -104,7 +104,7 @@ class LocalDatabase:
                     clock=clock,
                     entropy=entropy,
                     kinesis=InlineSender(kinesis_endpoint_url) if kinesis_endpoint_url else None,
-                    places=directories(s3_root, logs) if s3_root is not None else None,
+                    locations=directories(s3_root, logs) if s3_root is not None else None,
                     backup_storage=None
                     if self.path is None
                     else DirectoryBackupStorage(self.path / BACKUPS_DIRECTORY, blocking=False),

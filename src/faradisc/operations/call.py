@@ -10,7 +10,7 @@ from faradisc.clock import Clock, Entropy
 from faradisc.engine.backups.periods import Periods
 from faradisc.engine.backups.registry import Backups
 from faradisc.engine.backups.restoring import Restores
-from faradisc.engine.exchange.desk import Exchange
+from faradisc.engine.exchange.service import ExchangeService
 from faradisc.engine.kinesis.delivery import KinesisDelivery
 from faradisc.engine.streams.stream import StreamState
 from faradisc.engine.tables.catalog import Catalog
@@ -127,7 +127,7 @@ class Backend:
     entropy: Entropy
     tokens: Tokens
     kinesis: KinesisDelivery
-    exchange: Exchange
+    exchange: ExchangeService
     backups: Backups
     restores: Restores
     periods: Periods

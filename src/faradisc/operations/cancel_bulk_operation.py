@@ -17,5 +17,5 @@ async def cancel_bulk_operation(backend: Backend, call: Call) -> dict[str, Any]:
     if not task.running:
         raise ValidationException(f"The bulk operation is not in progress, its status is {task.status}")
     task.status = "CANCELLING"
-    await backend.exchange.ledger.save(task)
+    await backend.exchange.tasks.save(task)
     return {"BulkOperationArn": task.arn, "BulkOperationStatus": "CANCELLING"}

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from faradisc.engine.exchange.desk import Places
-from faradisc.engine.exchange.ledger import BULK, EXPORT, IMPORT, Task, TokenMismatch, fingerprint
+from faradisc.engine.exchange.locations import Locations
+from faradisc.engine.exchange.task_store import BULK, EXPORT, IMPORT, Task, TokenMismatch, fingerprint
 from faradisc.errors import ApiError, LimitExceededException, UnsupportedOperation, ValidationException
 from faradisc.operations.call import Backend, Call
 
@@ -18,17 +18,17 @@ _TOKEN_DIGITS = 112
 """Shortest NextToken that ListImports takes, and a multiple of 16."""
 
 
-def places_of(backend: Backend) -> Places:
+def locations_of(backend: Backend) -> Locations:
     """Raises UnsupportedOperation where the database keeps no buckets."""
-    if backend.exchange.places is None:
+    if backend.exchange.locations is None:
         raise UnsupportedOperation(
             "This database has no place for buckets; start the server with --s3-root or --s3-endpoint, "
             "or give LocalDatabase an s3_root"
         )
-    return backend.exchange.places
+    return backend.exchange.locations
 
 
-def check_encryption(places: Places, asked: dict[str, Any]) -> None:
+def check_encryption(locations: Locations, asked: dict[str, Any]) -> None:
     """The members of a request that say how objects are to be encrypted.
 
     Raises: UnsupportedOperation where objects are files, which only the disk can encrypt;
@@ -37,7 +37,7 @@ def check_encryption(places: Places, asked: dict[str, Any]) -> None:
     algorithm, key = asked.get("S3SseAlgorithm"), asked.get("S3SseKmsKeyId")
     if key is not None and algorithm != "KMS":
         raise ValidationException("S3SseKmsKeyId can only be specified when S3SseAlgorithm is KMS")
-    if algorithm == "KMS" and not places.buckets.encrypts:
+    if algorithm == "KMS" and not locations.storage.encrypts:
         raise UnsupportedOperation(
             "S3SseAlgorithm: this version of Faradisc does not support KMS keys for buckets that are "
             "directories; encrypt the disk"
@@ -67,7 +67,7 @@ def begun_before(backend: Backend, call: Call, kind: str, mismatch: Callable[[],
     if token is None:
         return None
     try:
-        return backend.exchange.ledger.begun_with(
+        return backend.exchange.tasks.begun_with(
             kind, home_of(backend, call), token, fingerprint(call.request)
         )
     except TokenMismatch:
@@ -76,7 +76,7 @@ def begun_before(backend: Backend, call: Call, kind: str, mismatch: Callable[[],
 
 def check_running(backend: Backend, kind: str, most: int) -> None:
     """Raises LimitExceededException when so many are under way already."""
-    if sum(1 for _ in backend.exchange.ledger.running(kind)) >= most:
+    if sum(1 for _ in backend.exchange.tasks.running(kind)) >= most:
         raise LimitExceededException(
             f"Subscriber limit exceeded: Number of {kind} operations in progress exceeds the limit of {most}"
         )
@@ -96,7 +96,7 @@ async def begin(
     progress: dict[str, Any] | None = None,
 ) -> Task:
     """A task that has begun: in the ledger, and stored."""
-    task_id = backend.exchange.ledger.new_id()
+    task_id = backend.exchange.tasks.new_id()
     task = Task(
         kind,
         task_id,
@@ -109,8 +109,8 @@ async def begin(
         fingerprint(call.request),
         progress=progress or {},
     )
-    backend.exchange.ledger.add(task)
-    await backend.exchange.ledger.save(task)
+    backend.exchange.tasks.add(task)
+    await backend.exchange.tasks.save(task)
     return task
 
 
@@ -126,7 +126,7 @@ def page_of(backend: Backend, call: Call, kind: str, size: int) -> tuple[list[Ta
             if place is None or at == place:
                 yield task
 
-    tasks = list(wanted(backend.exchange.ledger.listed(kind, home_of(backend, call))))
+    tasks = list(wanted(backend.exchange.tasks.listed(kind, home_of(backend, call))))
     if "NextToken" in request:
         last = _token_id(request["NextToken"])
         tasks = [task for task in tasks if task.id < last]

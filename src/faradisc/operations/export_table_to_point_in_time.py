@@ -11,7 +11,7 @@ import math
 from typing import Any
 
 from faradisc.clock import epoch_seconds
-from faradisc.engine.exchange.ledger import EXPORT, Task
+from faradisc.engine.exchange.task_store import EXPORT, Task
 from faradisc.engine.tables.table import Table
 from faradisc.errors import (
     ExportConflictException,
@@ -29,7 +29,7 @@ from faradisc.limits import (
 from faradisc.model.values.schema import KeySchema
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.echo import FILTER, echoed
-from faradisc.operations.exchanges import begin, begun_before, check_encryption, check_running, places_of
+from faradisc.operations.exchanges import begin, begun_before, check_encryption, check_running, locations_of
 
 _SECOND_NS = 1_000_000_000
 _SECONDS_MAX = 1 << 40
@@ -39,7 +39,7 @@ _OUTSIDE = "The specified ExportTime is outside of the point in time recovery wi
 
 async def export_table_to_point_in_time(backend: Backend, call: Call) -> dict[str, Any]:
     request = call.request
-    places = places_of(backend)
+    locations = locations_of(backend)
     before = begun_before(backend, call, EXPORT, ExportConflictException)
     if before is not None:
         return {"ExportDescription": describe(before)}
@@ -53,7 +53,7 @@ async def export_table_to_point_in_time(backend: Backend, call: Call) -> dict[st
     progress = _window(backend, table, request, shown)
     if "FilterSpecification" in request:
         shown["FilterSpecification"] = _checked_filter(call, table.key)
-    check_encryption(places, request)
+    check_encryption(locations, request)
     check_running(backend, EXPORT, EXPORTS_RUNNING_MAX)
     # No later change may fall into the moment that is exported.
     backend.catalog.moments.seal(progress["to_ns"])

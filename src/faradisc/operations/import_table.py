@@ -9,21 +9,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from faradisc.engine.exchange.ledger import IMPORT, Task
+from faradisc.engine.exchange.task_store import IMPORT, Task
 from faradisc.engine.tables.definition import refuse_unsupported, table_definition
 from faradisc.engine.tables.vector_definition import add_vector_indexes
 from faradisc.errors import ImportConflictException, ValidationException
 from faradisc.limits import IMPORTS_RUNNING_MAX
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.echo import FORMAT_OPTIONS, S3_SOURCE, TABLE_PARAMETERS, echoed
-from faradisc.operations.exchanges import begin, begun_before, check_libraries, check_running, places_of
+from faradisc.operations.exchanges import begin, begun_before, check_libraries, check_running, locations_of
 
 _LOG_GROUP = "/aws-dynamodb/imports"
 
 
 async def import_table(backend: Backend, call: Call) -> dict[str, Any]:
     request = call.request
-    places_of(backend)
+    locations_of(backend)
     before = begun_before(backend, call, IMPORT, ImportConflictException)
     if before is not None:
         return {"ImportTableDescription": describe(before)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from faradisc.engine.exchange.ledger import BULK
+from faradisc.engine.exchange.task_store import BULK
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.exchanges import page_of
 

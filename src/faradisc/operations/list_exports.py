@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from faradisc.engine.exchange.ledger import EXPORT
+from faradisc.engine.exchange.task_store import EXPORT
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.exchanges import PAGE_MAX, page_of
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from faradisc.engine.exchange.ledger import IMPORT, Task
+from faradisc.engine.exchange.task_store import IMPORT, Task
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.exchanges import PAGE_MAX, page_of
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from faradisc.engine.exchange.ledger import BULK, Task
+from faradisc.engine.exchange.task_store import BULK, Task
 from faradisc.errors import (
     IdempotentParameterMismatchException,
     ResourceInUseException,
@@ -25,13 +25,13 @@ from faradisc.operations.exchanges import (
     check_encryption,
     check_libraries,
     check_running,
-    places_of,
+    locations_of,
 )
 
 
 async def start_bulk_put_items(backend: Backend, call: Call) -> dict[str, Any]:
     request = call.request
-    places = places_of(backend)
+    locations = locations_of(backend)
     before = begun_before(backend, call, BULK, IdempotentParameterMismatchException)
     if before is not None:
         return {"BulkOperationDescription": describe(before)}
@@ -42,13 +42,13 @@ async def start_bulk_put_items(backend: Backend, call: Call) -> dict[str, Any]:
     if len(set(output["OutputType"])) != len(output["OutputType"]) or not output["OutputType"]:
         raise ValidationException("OutputS3Configuration.OutputType must name each type at most once")
     check_libraries(given["InputFormat"], given.get("InputCompressionType", "NONE"))
-    check_encryption(places, output)
+    check_encryption(locations, output)
     table = backend.table_for_data(call, request["TableName"])
     if table.changing_index is not None:
         raise ResourceInUseException(
             f"Attempt to change a resource which is still in use: Table is being updated: {table.name}"
         )
-    if any(task.table_arn == table.arn for task in backend.exchange.ledger.running(BULK)):
+    if any(task.table_arn == table.arn for task in backend.exchange.tasks.running(BULK)):
         raise ResourceInUseException(f"A bulk operation of the table is in progress: {table.name}")
     check_running(backend, BULK, BULK_OPERATIONS_RUNNING_MAX)
     shown: dict[str, Any] = {

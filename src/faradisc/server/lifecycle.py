@@ -29,7 +29,7 @@ from faradisc.engine.backups.storage import (
     DirectoryBackupStorage,
     MemoryBackupStorage,
 )
-from faradisc.engine.exchange.desk import Places, directories
+from faradisc.engine.exchange.locations import Locations, directories
 from faradisc.engine.kinesis.sender import Sender
 from faradisc.server.addresses import AddressError, bind, is_loopback, resolve, url_of
 from faradisc.server.admin import AdminPages
@@ -237,7 +237,7 @@ async def open_database(settings: ServerSettings, clock: Clock) -> Database:
             ),
             clock=clock,
             kinesis=_kinesis(settings),
-            places=_places(settings),
+            locations=_locations(settings),
             backup_storage=_storage(settings),
         )
     except BaseException:
@@ -253,7 +253,7 @@ def _kinesis(settings: ServerSettings) -> Sender | None:
     return ThreadedSender(settings.kinesis_endpoint_url)
 
 
-def _places(settings: ServerSettings) -> Places | None:
+def _locations(settings: ServerSettings) -> Locations | None:
     """Where exports go to; nowhere when all data is in memory and nothing else was said."""
     logs = None if settings.memory else Path(settings.data_dir, "logs")
     if settings.s3_endpoint:

@@ -15,7 +15,7 @@ from faradisc.clock import ManualClock
 from faradisc.engine.backups import restoring, taking, verifying
 from faradisc.engine.backups.files import manifest_bytes
 from faradisc.engine.backups.storage import BackupStorageError, DirectoryBackupStorage
-from fixtures.buckets import recoverable
+from fixtures.exchanging import recoverable
 from fixtures.restored import listed, rows
 from fixtures.schemas import invalid, item, refused, schema
 from fixtures.stepped import Stepped

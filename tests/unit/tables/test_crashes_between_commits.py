@@ -20,7 +20,7 @@ from faradisc.engine.check import Check
 from faradisc.model.codec.keyspace import JOBS_PART
 from faradisc.storage.immediate import run
 from faradisc.storage.memory import MemoryStore
-from fixtures.buckets import recoverable
+from fixtures.exchanging import recoverable
 from fixtures.schemas import item, schema
 from fixtures.stepped import Stepped
 

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from faradisc.database import Database
-from faradisc.engine.exchange.desk import directories
+from faradisc.engine.exchange.locations import directories
 from faradisc.errors import ApiError
 from faradisc.testing.faulty_store import Faults
 from faradisc.testing.seeded_loop import SeededLoop

@@ -25,14 +25,14 @@ from posixpath import join
 from typing import Any
 
 from faradisc.clock import Clock
-from faradisc.engine.exchange.buckets import BucketError, Buckets, access_of
 from faradisc.engine.exchange.checking import checked_item
 from faradisc.engine.exchange.compression import Damaged, Unavailable
 from faradisc.engine.exchange.error_log import ErrorLog
 from faradisc.engine.exchange.intake import Intake, Step, TooManyObjects
 from faradisc.engine.exchange.json_lines import Malformed
-from faradisc.engine.exchange.ledger import BULK, FAILED, Ledger, Task
+from faradisc.engine.exchange.object_storage import BucketError, ObjectStorage, access_of
 from faradisc.engine.exchange.reading import Source
+from faradisc.engine.exchange.task_store import BULK, FAILED, Task, TaskStore
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.table import Table
 from faradisc.engine.tables.writes import (
@@ -115,12 +115,12 @@ class _Outputs:
     """What is told of single records of one operation, in the files it asks for."""
 
     def __init__(
-        self, task: Task, buckets: Buckets, logs: Path, yield_control: Callable[[], Awaitable[None]]
+        self, task: Task, storage: ObjectStorage, logs: Path, yield_control: Callable[[], Awaitable[None]]
     ) -> None:
         self._task = task
         self._yield_control = yield_control
         self._wanted = task.shown["OutputS3Configuration"]
-        self._buckets = buckets.opened(access_of(self._wanted))
+        self._storage = storage.opened(access_of(self._wanted))
         directory = _directory(logs, task)
         lengths = task.progress.setdefault("outputs", {})
         self._logs = {
@@ -152,16 +152,16 @@ class _Outputs:
         for kind, written in self._logs.items():
             if not written.path.exists():
                 continue
-            draft = self._buckets.draft(bucket, f"{self._task.id}-{_OUTPUTS[kind]}")
+            draft = self._storage.draft(bucket, f"{self._task.id}-{_OUTPUTS[kind]}")
             try:
                 with written.path.open("rb") as content:
                     while piece := content.read(PIECE_BYTES):
                         draft.write(piece)
                         await self._yield_control()
                 key = join(self._wanted.get("S3KeyPrefix") or "", self._task.id, f"{_OUTPUTS[kind]}.jsonl")
-                await self._buckets.store(bucket, key, draft)
+                await self._storage.store(bucket, key, draft)
             except BaseException:
-                self._buckets.discard(draft)
+                self._storage.discard(draft)
                 raise
             written.path.unlink()
 
@@ -169,7 +169,7 @@ class _Outputs:
 class _Run:
     """One bulk operation while this process works on it."""
 
-    def __init__(self, task: Task, table: Table, buckets: Buckets, outputs: _Outputs) -> None:
+    def __init__(self, task: Task, table: Table, storage: ObjectStorage, outputs: _Outputs) -> None:
         self.task = task
         self.table = table
         self.outputs = outputs
@@ -177,7 +177,7 @@ class _Run:
         self._bucket: str = given["S3Bucket"]
         source = Source(given["InputFormat"], given.get("InputCompressionType", "NONE"))
         place = (self._bucket, given.get("S3KeyPrefix", ""))
-        self.intake = Intake(buckets.opened(access_of(given)), place, source, table, task.progress)
+        self.intake = Intake(storage.opened(access_of(given)), place, source, table, task.progress)
         self.units = 0
         """Write units of what the last step wrote."""
 
@@ -326,8 +326,8 @@ class BulkPutting:
         self,
         store: Store,
         catalog: Catalog,
-        ledger: Ledger,
-        buckets: Buckets,
+        tasks: TaskStore,
+        storage: ObjectStorage,
         logs: Path,
         *,
         clock: Clock,
@@ -336,8 +336,8 @@ class BulkPutting:
         """yield_control: lets others run in the middle of a long step."""
         self._store = store
         self._catalog = catalog
-        self._ledger = ledger
-        self._buckets = buckets
+        self._tasks = tasks
+        self._storage = storage
         self._logs = logs
         self._clock = clock
         self._yield_control = yield_control
@@ -347,7 +347,7 @@ class BulkPutting:
 
     async def step(self) -> bool:
         """Do a bounded piece of the oldest operation. False when there is none, or it has to wait."""
-        task = next(self._ledger.running(BULK), None)
+        task = next(self._tasks.running(BULK), None)
         if task is None or (task.status == "IN_PROGRESS" and self._clock.now_ns() < self._free_ns):
             return False
         try:
@@ -370,7 +370,7 @@ class BulkPutting:
         run = self._run
         if run is None or run.task is not task:
             self.close()
-            run = self._run = _Run(task, table, self._buckets, self._outputs_of(task))
+            run = self._run = _Run(task, table, self._storage, self._outputs_of(task))
         if task.status == "CANCELLING":
             await self._end(task, "CANCELLED", "Cancelled", "The bulk operation was cancelled")
             return
@@ -415,7 +415,7 @@ class BulkPutting:
         await self._close(task, "FAILED", code, message)
 
     def _outputs_of(self, task: Task) -> _Outputs:
-        return _Outputs(task, self._buckets, self._logs, self._yield_control)
+        return _Outputs(task, self._storage, self._logs, self._yield_control)
 
     def _log_undelivered(self, task: Task, error: Exception) -> None:
         place = _directory(self._logs, task)
@@ -425,7 +425,7 @@ class BulkPutting:
         self.close()
         task.progress.clear()
         self._free_ns = 0
-        await self._ledger.end(task, status, code, message)
+        await self._tasks.end(task, status, code, message)
         log.info("bulk operation %s: %s", task.arn, status)
 
     def _table_of(self, task: Task) -> Table | None:

@@ -26,11 +26,9 @@ import orjson
 
 from faradisc.engine.backups.history import Cursor, ItemAt, ItemChange, page_at, page_between
 from faradisc.engine.exchange import ion_text
-from faradisc.engine.exchange.buckets import BucketError, Buckets, Draft, access_of
 from faradisc.engine.exchange.compression import GzipWriter
 from faradisc.engine.exchange.filtering import ItemFilter, bind_filter
 from faradisc.engine.exchange.json_lines import item_line
-from faradisc.engine.exchange.ledger import EXPORT, FAILED, Ledger, Task
 from faradisc.engine.exchange.manifests import (
     FILES,
     FULL_VERSION,
@@ -44,6 +42,8 @@ from faradisc.engine.exchange.manifests import (
     data_file_name,
     export_directory,
 )
+from faradisc.engine.exchange.object_storage import BucketError, Draft, ObjectStorage, access_of
+from faradisc.engine.exchange.task_store import EXPORT, FAILED, Task, TaskStore
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.history import DAY_NS
 from faradisc.engine.tables.table import Table
@@ -94,12 +94,12 @@ class _DataFile:
 class _Run:
     """One export while this process works on it."""
 
-    def __init__(self, task: Task, table: Table, buckets: Buckets, ledger: Ledger) -> None:
+    def __init__(self, task: Task, table: Table, storage: ObjectStorage, tasks: TaskStore) -> None:
         self.task = task
         self.shown = task.shown
         self.progress = task.progress
-        self._ledger = ledger
-        self._buckets = buckets.opened(access_of(self.shown))
+        self._tasks = tasks
+        self._storage = storage.opened(access_of(self.shown))
         self.bucket: str = self.shown["S3Bucket"]
         self.directory = export_directory(self.shown.get("S3Prefix"), task.id)
         specification = self.shown.get("FilterSpecification")
@@ -121,7 +121,7 @@ class _Run:
 
     async def start(self) -> None:
         """Show that the bucket can be written. Raises: BucketError."""
-        await self._buckets.put(self.bucket, join(self.directory, STARTED), b"")
+        await self._storage.put(self.bucket, join(self.directory, STARTED), b"")
         self.progress["started"] = True
 
     async def pages(self, store: Store, table: Table) -> None:
@@ -154,7 +154,7 @@ class _Run:
 
     def _open(self) -> _DataFile:
         name = _draft_name(self.task)
-        self._file = _DataFile(self._buckets.draft(self.bucket, name), name)
+        self._file = _DataFile(self._storage.draft(self.bucket, name), name)
         return self._file
 
     async def _store_file(self, file: _DataFile) -> None:
@@ -163,14 +163,14 @@ class _Run:
         directory = join(self.directory if full else join(self.shown.get("S3Prefix") or "", ROOT), "data")
         key = join(directory, file.name + suffix)
         digest = file.finish()
-        etag = await self._buckets.store(self.bucket, key, file.draft)
+        etag = await self._storage.store(self.bucket, key, file.draft)
         self._file = None
         self.progress.setdefault("files", []).append(asdict(DataFile(key, file.items, digest, etag)))
         self.progress["cursor"] = list(self._cursor) if self._cursor is not None else None
         self.shown["ItemCount"] = self.shown.get("ItemCount", 0) + self._items
         self.shown["BilledSizeBytes"] = self.shown.get("BilledSizeBytes", 0) + self._bytes
         self._items = self._bytes = 0
-        await self._ledger.save(self.task)
+        await self._tasks.save(self.task)
 
     async def write_manifests(self, end_ns: int) -> None:
         files = b"".join(DataFile(**each).line() for each in self.progress.get("files", ()))
@@ -182,8 +182,8 @@ class _Run:
     async def _put_manifest(self, name: str, content: bytes) -> None:
         """A manifest after its checksum: what can be read can be checked."""
         key = join(self.directory, name)
-        await self._buckets.put(self.bucket, checksum_key(key), checksum(content).encode())
-        await self._buckets.put(self.bucket, key, content)
+        await self._storage.put(self.bucket, checksum_key(key), checksum(content).encode())
+        await self._storage.put(self.bucket, key, content)
 
     def _summary(self, end_ns: int) -> dict[str, Any]:
         shown = self.shown
@@ -220,7 +220,7 @@ class _Run:
         file, self._file = self._file, None
         if file is not None:
             with suppress(BucketError):
-                self._buckets.discard(file.draft)
+                self._storage.discard(file.draft)
 
 
 def _draft_name(task: Task) -> str:
@@ -286,16 +286,16 @@ def _change_lines(
 class Exporting:
     """The exports of one database, one after another."""
 
-    def __init__(self, store: Store, catalog: Catalog, ledger: Ledger, buckets: Buckets) -> None:
+    def __init__(self, store: Store, catalog: Catalog, tasks: TaskStore, storage: ObjectStorage) -> None:
         self._store = store
         self._catalog = catalog
-        self._ledger = ledger
-        self._buckets = buckets
+        self._tasks = tasks
+        self._storage = storage
         self._run: _Run | None = None
 
     async def step(self) -> bool:
         """Do a bounded piece of the oldest export. False when there is none."""
-        task = next(self._ledger.running(EXPORT), None)
+        task = next(self._tasks.running(EXPORT), None)
         if task is None:
             return False
         try:
@@ -311,7 +311,7 @@ class Exporting:
         run = self._run
         if run is None or run.task is not task:
             self.close()
-            run = self._run = _Run(task, table, self._buckets, self._ledger)
+            run = self._run = _Run(task, table, self._storage, self._tasks)
         if not run.started:
             await run.start()
         elif not run.read_all:
@@ -321,7 +321,7 @@ class Exporting:
             await run.write_manifests(now_ns)
             self._run = None
             task.progress.clear()
-            await self._ledger.end(task, "COMPLETED")
+            await self._tasks.end(task, "COMPLETED")
             log.info("export %s: %d items", task.arn, task.shown.get("ItemCount", 0))
 
     def _table_of(self, task: Task) -> Table:
@@ -346,14 +346,14 @@ class Exporting:
         self.close()
         self._discard_draft(task)
         task.progress.clear()
-        await self._ledger.end(task, "FAILED", code, message)
+        await self._tasks.end(task, "FAILED", code, message)
         log.warning("export %s has failed: %s: %s", task.arn, code, message)
 
     def _discard_draft(self, task: Task) -> None:
         """Throw away what a process that was killed may have left of an export that nobody goes on with."""
         with suppress(BucketError):
-            buckets = self._buckets.opened(access_of(task.shown))
-            buckets.discard(buckets.draft(task.shown["S3Bucket"], _draft_name(task)))
+            storage = self._storage.opened(access_of(task.shown))
+            storage.discard(storage.draft(task.shown["S3Bucket"], _draft_name(task)))
 
     def close(self) -> None:
         run, self._run = self._run, None

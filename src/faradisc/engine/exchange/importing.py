@@ -16,15 +16,15 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Any
 
-from faradisc.engine.exchange.buckets import BucketError, access_of
 from faradisc.engine.exchange.checking import checked_item
 from faradisc.engine.exchange.compression import Damaged, Unavailable
-from faradisc.engine.exchange.desk import Places
 from faradisc.engine.exchange.error_log import ErrorLog
 from faradisc.engine.exchange.intake import Intake, Step, TooManyObjects
 from faradisc.engine.exchange.json_lines import Malformed
-from faradisc.engine.exchange.ledger import FAILED, IMPORT, Ledger, Task
+from faradisc.engine.exchange.locations import Locations
+from faradisc.engine.exchange.object_storage import BucketError, access_of
 from faradisc.engine.exchange.reading import Record, Source
+from faradisc.engine.exchange.task_store import FAILED, IMPORT, Task, TaskStore
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.loading import LoadedRow, Novelty, load_rows, row_of
 from faradisc.engine.tables.table import Table
@@ -83,7 +83,7 @@ def _row(record: Record, table: Table, transform: Callable[[Item], Item] | None)
 class _Run:
     """One import while this process works on it."""
 
-    def __init__(self, task: Task, table: Table, places: Places, *, is_first: bool) -> None:
+    def __init__(self, task: Task, table: Table, locations: Locations, *, is_first: bool) -> None:
         """is_first: nothing has been loaded before this."""
         shown, progress = task.shown, task.progress
         self.task = task
@@ -91,19 +91,19 @@ class _Run:
         self._novelty = Novelty() if is_first else None
         self._steps = 0
         self._hard_at = HARD_EVERY
-        self._transform = places.transform
+        self._transform = locations.transform
         place = shown["S3BucketSource"]
-        buckets = places.buckets.opened(access_of(place))
+        storage = locations.storage.opened(access_of(place))
         self.bucket: str = place["S3Bucket"]
         self.intake = Intake(
-            buckets,
+            storage,
             (self.bucket, place.get("S3KeyPrefix", "")),
             source_of(shown),
             table,
             progress,
         )
         self.errors = ErrorLog(
-            places.logs / "aws-dynamodb" / "imports" / task.id / "error",
+            locations.logs / "aws-dynamodb" / "imports" / task.id / "error",
             progress.get("log_bytes", 0),
             progress.get("log_lines", 0),
         )
@@ -155,32 +155,32 @@ class Importing:
         self,
         store: Store,
         catalog: Catalog,
-        ledger: Ledger,
-        places: Places,
+        tasks: TaskStore,
+        locations: Locations,
         *,
         background_throttle: Callable[[], Awaitable[None]],
     ) -> None:
         self._store = store
         self._catalog = catalog
-        self._ledger = ledger
-        self._places = places
+        self._tasks = tasks
+        self._locations = locations
         self._background_throttle = background_throttle
         self._run: _Run | None = None
 
     async def recover(self) -> None:
         """Before anyone asks: take away tables whose import was never begun, and end imports whose tables are
         complete; a crash came between two commits."""
-        begun = {task.shown["TableId"] for task in self._ledger.running(IMPORT)}
+        begun = {task.shown["TableId"] for task in self._tasks.running(IMPORT)}
         for table in self._catalog.owned_by(OWNER_JOB):
             if table.state.table_id not in begun:
                 await self._catalog.delete(table, while_in_use=True)
-        for task in [each for each in self._ledger.running(IMPORT) if each.progress.get("done")]:
+        for task in [each for each in self._tasks.running(IMPORT) if each.progress.get("done")]:
             if self._table_of(task) is None and "failed" not in task.progress:
-                await self._ledger.end(task, "COMPLETED")
+                await self._tasks.end(task, "COMPLETED")
 
     async def step(self) -> bool:
         """Do a bounded piece of the oldest import. False when there is none."""
-        task = next(self._ledger.running(IMPORT), None)
+        task = next(self._tasks.running(IMPORT), None)
         if task is None:
             return False
         try:
@@ -200,7 +200,7 @@ class Importing:
         table = self._table_of(task)
         if table is None:
             if task.progress.get("done"):  # a crash came between the table's commit and the task's
-                await self._ledger.end(task, "COMPLETED")
+                await self._tasks.end(task, "COMPLETED")
             else:
                 await self.fail(task, GONE, "The table was deleted while it was being imported")
             return
@@ -209,7 +209,7 @@ class Importing:
             self.close()
             parts = table.placement.parts
             is_first = not any([any(await self._store.usage(part)) for part in parts])
-            run = self._run = _Run(task, table, self._places, is_first=is_first)
+            run = self._run = _Run(task, table, self._locations, is_first=is_first)
         run.table = table
         step = await run.intake.step()
         if self._table_of(task) is not table:
@@ -222,9 +222,9 @@ class Importing:
 
     async def _complete(self, task: Task, table: Table) -> None:
         await self._store.flush()  # all of its items; from here on a crash must not take any
-        await self._ledger.save(task)  # that all is done, before anyone can see and delete the table
+        await self._tasks.save(task)  # that all is done, before anyone can see and delete the table
         await self._catalog.filled(table)
-        await self._ledger.end(task, "COMPLETED")
+        await self._tasks.end(task, "COMPLETED")
         log.info("import %s: %d items", task.arn, task.shown["ImportedItemCount"])
         self.close()
 
@@ -234,12 +234,12 @@ class Importing:
         table = self._table_of(task)
         if table is not None:
             task.progress["failed"] = [code, message]
-            await self._ledger.save(task)  # why, before the table goes: afterwards nothing says it any more
+            await self._tasks.save(task)  # why, before the table goes: afterwards nothing says it any more
             try:
                 await self._catalog.delete(table, while_in_use=True)
             except ResourceNotFoundException:
                 log.info("the table of import %s was deleted", task.arn)
-        await self._ledger.end(task, "FAILED", code, message)
+        await self._tasks.end(task, "FAILED", code, message)
         log.warning("import %s has failed: %s: %s", task.arn, code, message)
 
     def _table_of(self, task: Task) -> Table | None:

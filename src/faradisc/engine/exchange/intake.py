@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, BinaryIO
 
-from faradisc.engine.exchange.buckets import Buckets, Listing, NoSuchKey, Object
 from faradisc.engine.exchange.compression import Damaged
 from faradisc.engine.exchange.manifests import Manifests
+from faradisc.engine.exchange.object_storage import Listing, NoSuchKey, Object, ObjectStorage
 from faradisc.engine.exchange.reading import ObjectReader, Record, Source, keys_of
 from faradisc.engine.tables.table import Table
 
@@ -46,7 +46,7 @@ class Intake:
 
     def __init__(
         self,
-        buckets: Buckets,
+        storage: ObjectStorage,
         location: tuple[str, str],
         source: Source,
         table: Table,
@@ -54,7 +54,7 @@ class Intake:
     ) -> None:
         """location: bucket and prefix; progress: how far an earlier run has come, updated by `step` and
         committed by the job."""
-        self._buckets = buckets
+        self._storage = storage
         self._bucket, self._prefix = location
         self._source = source
         self._table = table
@@ -62,7 +62,7 @@ class Intake:
         self._listing: Listing | None = None
         self._listed: list[Object] = []
         self._objects: list[Object] | None = None
-        self._manifests = Manifests(buckets, self._bucket, ())
+        self._manifests = Manifests(storage, self._bucket, ())
         self._file: BinaryIO | None = None
         self._reader: ObjectReader | None = None
         self._records: Iterator[Record | None] = iter(())
@@ -106,7 +106,7 @@ class Intake:
     async def _list_on(self) -> None:
         """Lists one more page of objects; after the last page sorts them."""
         if self._listing is None:
-            self._listing = self._buckets.objects(self._bucket, self._prefix)
+            self._listing = self._storage.objects(self._bucket, self._prefix)
             self._listed = []
         try:
             page = await self._listing.page()
@@ -118,7 +118,7 @@ class Intake:
             return
         found = sorted(self._listed, key=attrgetter("key"))
         self._listing, self._listed = None, []
-        self._manifests = Manifests(self._buckets, self._bucket, found)
+        self._manifests = Manifests(self._storage, self._bucket, found)
         self._objects = self._manifests.data_only()
         if not self._objects:
             raise NoSuchKey(f"No objects with content begin with {self._prefix!r} in {self._bucket}")

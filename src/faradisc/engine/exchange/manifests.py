@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import orjson
 
-from faradisc.engine.exchange.buckets import Buckets, NoSuchKey, Object
 from faradisc.engine.exchange.compression import PIECE_BYTES, Damaged
 from faradisc.engine.exchange.json_lines import Malformed, lines
+from faradisc.engine.exchange.object_storage import NoSuchKey, Object, ObjectStorage
 
 if TYPE_CHECKING:
     from hashlib import _Hash as HASH
@@ -86,8 +86,8 @@ class Manifests:
     Whatever they say of other objects is not kept.
     """
 
-    def __init__(self, buckets: Buckets, bucket: str, found: Sequence[Object]) -> None:
-        self._buckets = buckets
+    def __init__(self, storage: ObjectStorage, bucket: str, found: Sequence[Object]) -> None:
+        self._storage = storage
         self._bucket = bucket
         self._found = found
         exports = {posixpath.dirname(each.key) for each in found if posixpath.basename(each.key) == FILES}
@@ -133,10 +133,10 @@ class Manifests:
     async def _open(self, directory: str) -> None:
         key = posixpath.join(directory, FILES)
         try:
-            self._file = await self._buckets.fetch(self._bucket, key)
+            self._file = await self._storage.fetch(self._bucket, key)
         except NoSuchKey:
             return
-        said = await _checksums_beside(self._buckets, self._bucket, key)
+        said = await _checksums_beside(self._storage, self._bucket, key)
         self._pieces = self._read(self._file, directory, said)
 
     def close(self) -> None:
@@ -150,7 +150,7 @@ class Manifests:
         Raises: BucketError.
         """
         expected = self._checksums.get(key)
-        file = await self._buckets.fetch(self._bucket, key)
+        file = await self._storage.fetch(self._bucket, key)
         return file if expected is None else Summed(file, expected)  # type: ignore[return-value]
 
     def _read(self, file: BinaryIO, directory: str, said: list[str]) -> Iterator[None]:
@@ -228,19 +228,19 @@ def _data_file(line: bytes, key: str) -> DataFile:
         raise Damaged(f"{key}: a line of it names no data file: {error}") from None
 
 
-async def read_checked(buckets: Buckets, bucket: str, key: str) -> bytes | None:
+async def read_checked(storage: ObjectStorage, bucket: str, key: str) -> bytes | None:
     """A manifest, held against the checksum beside it; None when there is none. Raises: Damaged."""
-    content = await _read(buckets, bucket, key)
+    content = await _read(storage, bucket, key)
     if content is not None:
-        said = await _checksums_beside(buckets, bucket, key)
+        said = await _checksums_beside(storage, bucket, key)
         _check(key, md5(content, usedforsecurity=False), said)
     return content
 
 
-async def _checksums_beside(buckets: Buckets, bucket: str, key: str) -> list[str]:
+async def _checksums_beside(storage: ObjectStorage, bucket: str, key: str) -> list[str]:
     said = []
     for suffix in _CHECKSUM_SUFFIXES:
-        expected = await _read(buckets, bucket, key.removesuffix(".json") + suffix, CHECKSUM_BYTES_MAX)
+        expected = await _read(storage, bucket, key.removesuffix(".json") + suffix, CHECKSUM_BYTES_MAX)
         if expected is not None:
             said.append(expected.decode("ascii", "replace").strip())
     return said
@@ -253,9 +253,9 @@ def _check(key: str, digest: HASH, said: list[str]) -> None:
             raise Damaged(f"{key}: its MD5 is not the one beside it, {each}")
 
 
-async def _read(buckets: Buckets, bucket: str, key: str, size: int = -1) -> bytes | None:
+async def _read(storage: ObjectStorage, bucket: str, key: str, size: int = -1) -> bytes | None:
     try:
-        file = await buckets.fetch(bucket, key)
+        file = await storage.fetch(bucket, key)
     except NoSuchKey:
         return None
     with file:

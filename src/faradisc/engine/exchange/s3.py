@@ -1,4 +1,4 @@
-"""Buckets of an S3 endpoint: Amazon's, or any other that speaks its protocol. Needs boto3, an extra.
+"""ObjectStorage of an S3 endpoint: Amazon's, or any other that speaks its protocol. Needs boto3, an extra.
 
 Objects pass through local files, one at a time, fetched whole before they are read and uploaded when they are
 complete; so what was cut off on its way is found by its length before any of it is used. The database's
@@ -15,20 +15,20 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
-from faradisc.engine.exchange.buckets import (
+from faradisc.engine.exchange.locations import Locations
+from faradisc.engine.exchange.object_storage import (
     Access,
     AccessDenied,
     BucketError,
     BucketFailed,
-    Buckets,
     Draft,
     InvalidKey,
     Listing,
     NoSuchBucket,
     NoSuchKey,
     Object,
+    ObjectStorage,
 )
-from faradisc.engine.exchange.desk import Places
 
 T = TypeVar("T")
 AWS = "aws"
@@ -43,9 +43,9 @@ _CODES: dict[str, type[BucketError]] = {
 }
 
 
-def endpoint(url: str, logs: Path | None) -> Places:
+def endpoint(url: str, logs: Path | None) -> Locations:
     """url: of the endpoint, or `aws`. Without a place for logs they lie in a directory of their own."""
-    return Places(S3Buckets(url), logs or Path(tempfile.mkdtemp(prefix="faradisc-logs-")))
+    return Locations(S3Storage(url), logs or Path(tempfile.mkdtemp(prefix="faradisc-logs-")))
 
 
 class _Connection:
@@ -95,7 +95,7 @@ class _S3Listing:
         return await _in_thread(listed)
 
 
-class S3Buckets:
+class S3Storage:
     encrypts = True
 
     def __init__(self, url: str, *, options: dict[str, Any] | None = None) -> None:
@@ -106,8 +106,8 @@ class S3Buckets:
         self._writing: dict[str, str] = {}
         """Further ones of requests that write objects."""
 
-    def opened(self, access: Access) -> Buckets:
-        opened = S3Buckets("")
+    def opened(self, access: Access) -> ObjectStorage:
+        opened = S3Storage("")
         opened._connection = self._connection
         if access.owner is not None:
             opened._reading["ExpectedBucketOwner"] = access.owner

@@ -16,7 +16,6 @@ import orjson
 
 from faradisc.clock import Clock, Entropy
 from faradisc.engine.exchange import ion_text
-from faradisc.engine.exchange.buckets import DirectoryBuckets, Draft
 from faradisc.engine.exchange.checking import canonical_size
 from faradisc.engine.exchange.compression import GzipWriter
 from faradisc.engine.exchange.json_lines import item_line
@@ -32,6 +31,7 @@ from faradisc.engine.exchange.manifests import (
     export_directory,
 )
 from faradisc.engine.exchange.masking import Masker
+from faradisc.engine.exchange.object_storage import DirectoryStorage, Draft
 from faradisc.storage.immediate import run
 from faradisc.tools.transfer.progress import Progress
 from faradisc.tools.transfer.scanning import Page, State, walk
@@ -60,7 +60,7 @@ class Dump:
         self._began_ns = clock.now_ns()
         self.id = f"{self._began_ns // 1_000_000:014d}-{entropy.token_bytes(4).hex()}"
         self._format = format_
-        self._buckets = DirectoryBuckets(root.absolute().parent)
+        self._buckets = DirectoryStorage(root.absolute().parent)
         self._bucket = root.absolute().name
         self._directory = export_directory(None, self.id)
         self._open: dict[int, _Open] = {}

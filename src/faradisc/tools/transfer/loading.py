@@ -17,11 +17,11 @@ from typing import Any
 
 import orjson
 
-from faradisc.engine.exchange.buckets import DirectoryBuckets
 from faradisc.engine.exchange.checking import canonical_size, fault_of
-from faradisc.engine.exchange.desk import Places
 from faradisc.engine.exchange.json_lines import Malformed
+from faradisc.engine.exchange.locations import Locations
 from faradisc.engine.exchange.masking import Masker
+from faradisc.engine.exchange.object_storage import DirectoryStorage
 from faradisc.engine.exchange.reading import KeyAttributes, ObjectReader, Record
 from faradisc.tools.transfer.progress import Progress
 from faradisc.tools.transfer.putting import BATCH_ITEMS, Gone, Putter, WriteRequest, attributes_of
@@ -48,10 +48,10 @@ class Outcome:
 ERRORS_MAX = 10_000
 
 
-def places_for(given: Input, masker: Masker, logs: Path) -> Places:
+def locations_for(given: Input, masker: Masker, logs: Path) -> Locations:
     """What a Directory needs so that `import_new` can read the files."""
     root = (given.export or given.files[0].path).absolute().parent
-    return Places(DirectoryBuckets(root.parent), logs, masker.masked if masker else None)
+    return Locations(DirectoryStorage(root.parent), logs, masker.masked if masker else None)
 
 
 def can_import_new(target: Endpoint, given: Input, definition: dict[str, Any] | None, table: str) -> bool:
@@ -111,9 +111,9 @@ def import_new(target: Directory, given: Input, definition: dict[str, Any], prog
 
 
 def _logged(target: Directory, arn: str) -> list[dict[str, Any]]:
-    places = target.places
-    assert places is not None
-    path = places.logs / "aws-dynamodb" / "imports" / arn.rpartition("/")[2] / "error"
+    locations = target.locations
+    assert locations is not None
+    path = locations.logs / "aws-dynamodb" / "imports" / arn.rpartition("/")[2] / "error"
     if not path.exists():
         return []
     found = [orjson.loads(line) for line in path.read_bytes().splitlines()]
@@ -224,9 +224,9 @@ class _Lanes:
             self._settle(*pending.popleft())
 
     def _settle(self, sent: Future[Any], buffer: list[tuple[WriteRequest, str, int]]) -> None:
-        places = {id(request): (file, number) for request, file, number in buffer}
+        locations = {id(request): (file, number) for request, file, number in buffer}
         for request, reason in sent.result():
-            self.refuse(*places.get(id(request), ("", -1)), reason)
+            self.refuse(*locations.get(id(request), ("", -1)), reason)
 
     def refuse(self, file: str, number: int, reason: str) -> None:
         self._outcome.error_count += 1

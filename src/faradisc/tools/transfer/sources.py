@@ -12,9 +12,9 @@ from typing import Any
 
 import orjson
 
-from faradisc.engine.exchange.buckets import DirectoryBuckets
 from faradisc.engine.exchange.compression import Damaged, pieces
 from faradisc.engine.exchange.manifests import FILES, SUMMARY, DataFile, Summed, data_files, read_checked
+from faradisc.engine.exchange.object_storage import DirectoryStorage
 from faradisc.engine.exchange.reading import Source
 from faradisc.storage.immediate import run
 
@@ -115,7 +115,7 @@ def _format_of(path: Path) -> str | None:
 
 
 def _export(directory: Path) -> Input:
-    buckets = DirectoryBuckets(directory.parent)
+    buckets = DirectoryStorage(directory.parent)
     summary_text = run(read_checked(buckets, directory.name, SUMMARY))
     files_text = run(read_checked(buckets, directory.name, FILES))
     if files_text is None:

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import orjson
 
 from faradisc.database import Database
-from faradisc.engine.exchange.desk import Places
+from faradisc.engine.exchange.locations import Locations
 from faradisc.errors import ApiError
 from faradisc.operations.call import Call
 from faradisc.storage.immediate import run
@@ -131,14 +131,14 @@ class Directory:
 
     threads = 1
 
-    def __init__(self, path: Path | str, places: Places | None = None) -> None:
+    def __init__(self, path: Path | str, locations: Locations | None = None) -> None:
         """Raises: StorageError when the directory cannot be used."""
         from faradisc.storage.rocks import open_rocks  # noqa: PLC0415
 
-        self.places = places
+        self.locations = locations
         store = open_rocks(path, durability="inline")
         try:
-            self.database = run(Database.open(store, places=places))
+            self.database = run(Database.open(store, locations=locations))
         except BaseException:
             run(store.close())
             raise

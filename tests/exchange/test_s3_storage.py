@@ -1,4 +1,4 @@
-"""Buckets of an S3 endpoint: a small server that keeps objects in memory stands in for one.
+"""ObjectStorage of an S3 endpoint: a small server that keeps objects in memory stands in for one.
 
 What it proves: that exports and imports do with an endpoint what they do with directories, and that what an
 endpoint refuses becomes the FailureCode. It knows no more of S3 than botocore needs.
@@ -17,14 +17,20 @@ import pytest
 
 from faradisc.clock import ManualClock, SeededEntropy
 from faradisc.database import Database, Settings
-from faradisc.engine.exchange.buckets import Access, AccessDenied, BucketFailed, NoSuchBucket, NoSuchKey
-from faradisc.engine.exchange.desk import Places
-from faradisc.engine.exchange.s3 import S3Buckets
+from faradisc.engine.exchange.locations import Locations
+from faradisc.engine.exchange.object_storage import (
+    Access,
+    AccessDenied,
+    BucketFailed,
+    NoSuchBucket,
+    NoSuchKey,
+)
+from faradisc.engine.exchange.s3 import S3Storage
 from faradisc.errors import ApiError
 from faradisc.operations.call import Call
 from faradisc.storage.memory import MemoryStore
-from fixtures.buckets import lines, listed, some_items, zipped
 from fixtures.doubles import QuietRequests, serving
+from fixtures.exchanging import lines, listed, some_items, zipped
 from fixtures.schemas import schema
 
 T = TypeVar("T")
@@ -83,10 +89,10 @@ class FakeS3(QuietRequests):
 
 
 @pytest.fixture
-def s3() -> Iterator[tuple[type[FakeS3], S3Buckets]]:
+def s3() -> Iterator[tuple[type[FakeS3], S3Storage]]:
     handler: type[FakeS3] = type("Handler", (FakeS3,), {"objects": {}, "seen": []})
     with serving(handler) as port:
-        buckets = S3Buckets(f"http://127.0.0.1:{port}", options=OPTIONS)
+        buckets = S3Storage(f"http://127.0.0.1:{port}", options=OPTIONS)
         yield handler, buckets
         buckets._client.close()
 
@@ -95,7 +101,7 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
     return asyncio.run(coroutine)
 
 
-def test_objects_come_and_go(s3: tuple[type[FakeS3], S3Buckets]) -> None:
+def test_objects_come_and_go(s3: tuple[type[FakeS3], S3Storage]) -> None:
     handler, buckets = s3
     assert run(buckets.put("bucket", "a/small", b"x")) == md5(b"x").hexdigest()
     draft = buckets.draft("bucket", "name")
@@ -111,7 +117,7 @@ def test_objects_come_and_go(s3: tuple[type[FakeS3], S3Buckets]) -> None:
     assert list(handler.objects) == ["a/small"]
 
 
-def test_what_a_request_says_of_a_bucket_is_passed_on(s3: tuple[type[FakeS3], S3Buckets]) -> None:
+def test_what_a_request_says_of_a_bucket_is_passed_on(s3: tuple[type[FakeS3], S3Storage]) -> None:
     handler, buckets = s3
     run(buckets.opened(Access("123456789012", "KMS", "key")).put("bucket", "a", b"x"))
     _, _, headers = handler.seen[-1]
@@ -120,7 +126,7 @@ def test_what_a_request_says_of_a_bucket_is_passed_on(s3: tuple[type[FakeS3], S3
     assert headers["x-amz-server-side-encryption-aws-kms-key-id"] == "key"
 
 
-def test_refusals(s3: tuple[type[FakeS3], S3Buckets]) -> None:
+def test_refusals(s3: tuple[type[FakeS3], S3Storage]) -> None:
     _, buckets = s3
     with pytest.raises(NoSuchBucket):
         run(listed(buckets, "nowhere", ""))
@@ -129,10 +135,10 @@ def test_refusals(s3: tuple[type[FakeS3], S3Buckets]) -> None:
     with pytest.raises(NoSuchKey):
         run(buckets.fetch("bucket", "nothing"))
     with pytest.raises(BucketFailed):
-        run(listed(S3Buckets("http://127.0.0.1:1", options=OPTIONS), "bucket", ""))
+        run(listed(S3Storage("http://127.0.0.1:1", options=OPTIONS), "bucket", ""))
 
 
-def test_a_table_in_and_out(s3: tuple[type[FakeS3], S3Buckets], tmp_path: Path) -> None:
+def test_a_table_in_and_out(s3: tuple[type[FakeS3], S3Storage], tmp_path: Path) -> None:
     handler, buckets = s3
     items = some_items(120)
     handler.objects["in/a.json.gz"] = zipped(lines(items))
@@ -143,7 +149,7 @@ def test_a_table_in_and_out(s3: tuple[type[FakeS3], S3Buckets], tmp_path: Path) 
             settings=Settings(transition_ms=0),
             clock=ManualClock(),
             entropy=SeededEntropy(1),
-            places=Places(buckets, tmp_path),
+            locations=Locations(buckets, tmp_path),
         )
 
         async def call(operation: str, **request: Any) -> dict[str, Any]:

@@ -72,7 +72,7 @@ class Task:
         return Batch(EXCHANGE_PART, puts=[(key, orjson.dumps(asdict(self)))])
 
 
-class Ledger:
+class TaskStore:
     """All tasks of one database."""
 
     def __init__(self, store: Store, clock: Clock, entropy: Entropy) -> None:

@@ -2,7 +2,7 @@
 
 Objects are read and written as local files: a reader gets a file to read from its start, a writer fills a
 draft and stores it, and only then is there an object, whole and on disk. So formats and compression know
-nothing of buckets, and an object whose transfer was cut off is never half seen.
+nothing of storage, and an object whose transfer was cut off is never half seen.
 """
 
 from __future__ import annotations
@@ -126,14 +126,14 @@ class Listing(Protocol):
         ...
 
 
-class Buckets(Protocol):
+class ObjectStorage(Protocol):
     """All methods raise BucketError."""
 
     encrypts: bool
     """Whether objects can be encrypted under a key that is named."""
 
-    def opened(self, access: Access) -> Buckets:
-        """The same buckets, used as a request says."""
+    def opened(self, access: Access) -> ObjectStorage:
+        """The same storage, used as a request says."""
         ...
 
     def objects(self, bucket: str, prefix: str) -> Listing:
@@ -165,15 +165,15 @@ class Buckets(Protocol):
         ...
 
 
-class DirectoryBuckets:
-    """Buckets that are directories: <root>/<bucket>/<key>. They belong to whoever owns the disk."""
+class DirectoryStorage:
+    """ObjectStorage that are directories: <root>/<bucket>/<key>. They belong to whoever owns the disk."""
 
     encrypts = False
 
     def __init__(self, root: Path | str) -> None:
         self.root = Path(root).absolute()
 
-    def opened(self, access: Access) -> Buckets:
+    def opened(self, access: Access) -> ObjectStorage:
         return self
 
     def objects(self, bucket: str, prefix: str) -> Listing:
