@@ -155,7 +155,13 @@ class Database:
         )
         await catalog.load()
         exchange = ExchangeService(
-            store, catalog, clock, entropy, locations, yield_control=settings.yield_control, background_throttle=settings.background_throttle
+            store,
+            catalog,
+            clock,
+            entropy,
+            locations,
+            yield_control=settings.yield_control,
+            background_throttle=settings.background_throttle,
         )
         await exchange.load()
         backups = Backups(store, catalog, clock, entropy, backup_storage or MemoryBackupStorage())

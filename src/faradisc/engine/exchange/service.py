@@ -56,8 +56,8 @@ class ExchangeService:
         yield_control: Callable[[], Awaitable[None]],
         background_throttle: Callable[[], Awaitable[None]],
     ) -> None:
-        """yield_control: lets requests run in the middle of a long step; background_throttle: leaves requests a share of the
-        time after a step that has not waited for the disk."""
+        """yield_control: lets requests run in the middle of a long step; background_throttle: leaves requests
+        a share of the time after a step that has not waited for the disk."""
         self._store = store
         self._catalog = catalog
         self._clock = clock
@@ -161,7 +161,9 @@ class ExchangeService:
     def _importer(self, locations: Locations) -> Importing:
         from faradisc.engine.exchange.importing import Importing  # noqa: PLC0415 - with the first import
 
-        return Importing(self._store, self._catalog, self.tasks, locations, background_throttle=self._background_throttle)
+        return Importing(
+            self._store, self._catalog, self.tasks, locations, background_throttle=self._background_throttle
+        )
 
     def oldest_needed_ns(self, table: Table) -> int | None:
         """Returns the oldest moment of this table that a running export reads; None without one.
