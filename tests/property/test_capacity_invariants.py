@@ -42,11 +42,11 @@ def run(resource: Resource, load: list[tuple[int, int, int]]) -> list[tuple[int,
     admitted = []
     for now, where, cost in moments(load):
         resource.advance(now)
-        cell = resource.writes.admit(where, now)
-        if cell is None:
+        bucket = resource.writes.admit(where, now)
+        if bucket is None:
             resource.writes.refuse(where, now)
         else:
-            resource.writes.settle(cell, where, cost * 2, now)
+            resource.writes.settle(bucket, where, cost * 2, now)
             admitted.append((now, where, cost))
     return admitted
 
@@ -142,7 +142,7 @@ def test_i3_partitions_tile_the_key_space(steps: list[tuple[str, int, int]]) -> 
         assert parts[0].low == b"" and parts[-1].high is None
         assert all(left.high == right.low for left, right in pairwise(parts))
         assert resource.partitions.lows == [part.low for part in parts] == resource.writes.lows
-        assert [cell.partition for cell in resource.writes.cells] == parts
+        assert [bucket.partition for bucket in resource.writes.buckets] == parts
         assert sum(part.bytes for part in parts) == total_bytes
         assert sum(part.items for part in parts) == total_items
         assert len(parts) >= count
@@ -159,11 +159,11 @@ def test_i3_partitions_tile_the_key_space(steps: list[tuple[str, int, int]]) -> 
 def run_at(resource: Resource, where: bytes, requests: int, now: int) -> None:
     """Requests at one moment and one place."""
     for _ in range(requests):
-        cell = resource.writes.admit(where, now)
-        if cell is None:
+        bucket = resource.writes.admit(where, now)
+        if bucket is None:
             resource.writes.refuse(where, now)
         else:
-            resource.writes.settle(cell, where, 2, now)
+            resource.writes.settle(bucket, where, 2, now)
 
 
 def settings_of(resource: Resource) -> dict[str, Any]:
@@ -189,13 +189,16 @@ def test_i4_a_refused_request_takes_nothing(load: list[tuple[int, int, int]], ra
 
 
 def balances(resource: Resource, now: int) -> list[int]:
-    bank = resource.writes.bucket
+    bank = resource.writes.table_bucket
     assert bank is not None
-    return [bank.balance(now), *(cell.balance(now) for cell in resource.writes.cells)]
+    return [bank.balance(now), *(bucket.balance(now) for bucket in resource.writes.buckets)]
 
 
 def tallies(resource: Resource) -> list[Any]:
-    return [dict(resource.writes.tally), *((cell.spent, cell.charged) for cell in resource.writes.cells)]
+    return [
+        dict(resource.writes.tally),
+        *((bucket.spent, bucket.charged) for bucket in resource.writes.buckets),
+    ]
 
 
 @given(load=loads, days=st.integers(0, 400), name=st.sampled_from(["aws", "documented", "classic-2017"]))
@@ -209,9 +212,9 @@ def test_i5_equal_times_give_equal_decisions(load: list[tuple[int, int, int]], d
         admitted = []
         for now, where, cost in moments(load):
             resource.advance(now + shift)
-            cell = resource.writes.admit(where, now + shift)
-            if cell is not None:
-                resource.writes.settle(cell, where, cost * 2, now + shift)
+            bucket = resource.writes.admit(where, now + shift)
+            if bucket is not None:
+                resource.writes.settle(bucket, where, cost * 2, now + shift)
                 admitted.append((now, where, cost))
         shown = describe(resource, START + shift + 600 * SECOND_NS)
         for part in shown["partitions"]:

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from faradisc.capacity.admission import TICK_NS, Charge, Lane, admit, settle
+from faradisc.capacity.admission import TICK_NS, Charge, Limiter, admit, settle
 from faradisc.capacity.config import SECOND_NS, UNIT, profile
 from faradisc.capacity.inspect import describe
-from faradisc.capacity.partitions import Cell
+from faradisc.capacity.partitions import PartitionBucket
 from faradisc.capacity.resource import Resource
 
 BORN_NS = 1_700_000_000 * SECOND_NS
@@ -104,17 +104,17 @@ class World:
         doing: Callable[..., object] = getattr(self, step.what)
         return [repr(event) for event in events], doing(*step.arguments)
 
-    def lane(self, writes: bool) -> Lane:
+    def limiter(self, writes: bool) -> Limiter:
         return self.resource.writes if writes else self.resource.reads
 
     def charge(self, writes: bool, place: bytes, cost: int, eventual: bool) -> object:
         """With credit, and tells when it was taken."""
-        lane, eventual = self.lane(writes), eventual and not writes
-        admitted = lane.spend(place, cost, self.now, eventual) or lane.charge(
+        limiter, eventual = self.limiter(writes), eventual and not writes
+        admitted = limiter.spend(place, cost, self.now, eventual) or limiter.charge(
             place, cost, self.now, self.resource.due, eventual
         )
-        self.charged_at = lane._tick_began if lane._tick_ends else self.now
-        return admitted or lane.refuse(place, self.now)
+        self.charged_at = limiter._tick_began if limiter._tick_ends else self.now
+        return admitted or limiter.refuse(place, self.now)
 
     def together(self, first: bytes, second: bytes, cost: int) -> object:
         """What a transaction or a page does: everything asked, then everything taken."""
@@ -145,17 +145,17 @@ class World:
         return repr(self.resource.set_partitions(partitions, self.now))
 
     def force(self, of_table: int, of_partitions: int) -> None:
-        for lane in self.resource.lanes:
-            if lane.bucket is not None:
-                lane.bucket.set_balance(self.now, of_table * UNIT)
-            for cell in lane.cells:
-                cell.set_balance(self.now, of_partitions * UNIT)
+        for limiter in self.resource.limiters:
+            if limiter.table_bucket is not None:
+                limiter.table_bucket.set_balance(self.now, of_table * UNIT)
+            for bucket in limiter.buckets:
+                bucket.set_balance(self.now, of_partitions * UNIT)
 
     def page(self, place: bytes) -> object:
         """It is admitted, and then it is read, while others are charged."""
-        cell = self.resource.reads.admit(place, self.now)
-        self.reading = None if cell is None else (place, self.now)
-        return cell is not None
+        bucket = self.resource.reads.admit(place, self.now)
+        self.reading = None if bucket is None else (place, self.now)
+        return bucket is not None
 
     def end_page(self, cost: int) -> None:
         if self.reading is not None:
@@ -164,9 +164,12 @@ class World:
             self.reading = None
 
     def look(self) -> object:
-        lanes = [(dict(lane.tally), dict(lane.events), _levels(lane.bucket)) for lane in self.resource.lanes]
-        cells = [_cell(cell) for lane in self.resource.lanes for cell in lane.cells]
-        return describe(self.resource, self.now), lanes, cells, self.resource.unpublished(0)
+        limiters = [
+            (dict(limiter.tally), dict(limiter.events), _levels(limiter.table_bucket))
+            for limiter in self.resource.limiters
+        ]
+        buckets = [_bucket(bucket) for limiter in self.resource.limiters for bucket in limiter.buckets]
+        return describe(self.resource, self.now), limiters, buckets, self.resource.unpublished(0)
 
     def wait(self) -> None:
         """Only time passes."""
@@ -176,10 +179,10 @@ def _levels(bucket: Any) -> object:
     return None if bucket is None else (bucket.rate, bucket.used, bucket.cap)
 
 
-def _cell(cell: Cell) -> object:
-    watch = cell.watch
+def _bucket(bucket: PartitionBucket) -> object:
+    watch = bucket.watch
     heavy = None if watch is None else [(each.key, each.weight, each.sure) for each in watch.keys.top()]
-    return _levels(cell), cell.spent, cell.charged, cell.heat, cell.throttled, heavy
+    return _levels(bucket), bucket.spent, bucket.charged, bucket.heat, bucket.throttled, heavy
 
 
 class WorldOfTheMoment(World):
@@ -187,11 +190,11 @@ class WorldOfTheMoment(World):
 
     def charge(self, writes: bool, place: bytes, cost: int, eventual: bool) -> object:
         assert self.charged_at is not None
-        lane = self.lane(writes)
-        cell = lane.admit(place, self.charged_at)
-        if cell is None:
-            return lane.refuse(place, self.charged_at)
-        lane.settle(cell, place, cost, self.charged_at, eventual and not writes)
+        limiter = self.limiter(writes)
+        bucket = limiter.admit(place, self.charged_at)
+        if bucket is None:
+            return limiter.refuse(place, self.charged_at)
+        limiter.settle(bucket, place, cost, self.charged_at, eventual and not writes)
         return True
 
 
@@ -223,12 +226,12 @@ def test_no_tick_is_longer_than_it_may_be(name: str) -> None:
 def test_credit_is_given_and_charges_wait() -> None:
     """The test above would say nothing if everything were booked at once."""
     world = rich()
-    lane = world.resource.reads
-    assert lane.charge(PLACES[0], 2, world.now, world.resource.due)
-    assert all(lane.spend(PLACES[0], 2, world.now + number, False) for number in range(20))
-    assert lane.counts[2] == 1
-    assert lane.tally[2] == 21
-    assert not lane.spend(PLACES[0], 2, world.now, False), "the look has ended the tick"
+    limiter = world.resource.reads
+    assert limiter.charge(PLACES[0], 2, world.now, world.resource.due)
+    assert all(limiter.spend(PLACES[0], 2, world.now + number, False) for number in range(20))
+    assert limiter.counts[2] == 1
+    assert limiter.tally[2] == 21
+    assert not limiter.spend(PLACES[0], 2, world.now, False), "the look has ended the tick"
 
 
 def rich() -> World:
@@ -241,47 +244,47 @@ def rich() -> World:
 
 def test_a_tick_ends_when_its_owner_is_due() -> None:
     world = rich()
-    lane = world.resource.reads
-    assert lane.charge(PLACES[0], 2, world.now, world.now + 1000)
-    assert lane.spend(PLACES[0], 2, world.now + 999)
-    assert not lane.spend(PLACES[0], 2, world.now + 1000)
+    limiter = world.resource.reads
+    assert limiter.charge(PLACES[0], 2, world.now, world.now + 1000)
+    assert limiter.spend(PLACES[0], 2, world.now + 999)
+    assert not limiter.spend(PLACES[0], 2, world.now + 1000)
 
 
 def test_every_cell_is_given_credit_in_every_tick() -> None:
     world = World("documented", 2)
     world.force(9999, 9999)
-    lane = world.resource.reads
+    limiter = world.resource.reads
     for tick in range(3):
         world.now += TICK_NS
-        booked = lane.tally[1]
+        booked = limiter.tally[1]
         assert booked == tick * 3
         for place in (PLACES[0], PLACES[-1]):
-            assert lane.charge(place, 1, world.now, world.resource.due)
-        assert lane.spend(PLACES[-1], 1, world.now)
-        assert lane.counts[1] == booked + 1, "only what began the tick was charged by balances"
+            assert limiter.charge(place, 1, world.now, world.resource.due)
+        assert limiter.spend(PLACES[-1], 1, world.now)
+        assert limiter.counts[1] == booked + 1, "only what began the tick was charged by balances"
 
 
 def test_the_table_s_bank_is_given_once() -> None:
     """Two partitions that have plenty may not both spend what the table has."""
     world = World("documented", 2)
     world.force(4, 9999)
-    lane = world.resource.reads
+    limiter = world.resource.reads
     first, second = PLACES[0], PLACES[-1]
-    assert lane.cell_of(first) is not lane.cell_of(second)
-    assert lane.charge(first, 1, world.now, world.resource.due)
-    assert all(lane.spend(first, 1, world.now) for _ in range(6))
+    assert limiter.bucket_of(first) is not limiter.bucket_of(second)
+    assert limiter.charge(first, 1, world.now, world.resource.due)
+    assert all(limiter.spend(first, 1, world.now) for _ in range(6))
     admitted = 0
-    while lane.spend(second, 1, world.now) or lane.charge(second, 1, world.now, world.resource.due):
+    while limiter.spend(second, 1, world.now) or limiter.charge(second, 1, world.now, world.resource.due):
         admitted += 1
     assert admitted == 1
-    assert lane.tally == {1: 8}
+    assert limiter.tally == {1: 8}
 
 
 def test_a_balance_of_nothing_refuses_although_charges_wait() -> None:
     world = World("documented", 1)
     world.force(2, 9999)
-    lane = world.resource.reads
-    assert lane.charge(PLACES[0], 1, world.now, world.resource.due)
-    assert lane.spend(PLACES[0], 3, world.now, False)
-    assert lane.counts == {1: 1}
-    assert lane.admit(PLACES[0], world.now) is None
+    limiter = world.resource.reads
+    assert limiter.charge(PLACES[0], 1, world.now, world.resource.due)
+    assert limiter.spend(PLACES[0], 3, world.now, False)
+    assert limiter.counts == {1: 1}
+    assert limiter.admit(PLACES[0], world.now) is None

@@ -56,11 +56,11 @@ class Ledger:
     def admitted(self, arn: str, direction: str) -> list[tuple[int, int, bytes, int]]:
         """(call, moment, place, half units) of what a lane was charged."""
         return [
-            (call, now, charge.place, charge.half_units)
+            (call, now, charge.key, charge.half_units)
             for call, now, charges, refused in self.lines
             if not refused
             for charge in charges
-            if (charge.lane.arn, charge.lane.direction) == (arn, direction) and charge.half_units
+            if (charge.limiter.arn, charge.limiter.direction) == (arn, direction) and charge.half_units
         ]
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from faradisc.capacity import account
-from faradisc.capacity.admission import Lane
+from faradisc.capacity import resource_registry
+from faradisc.capacity.admission import Limiter
 from faradisc.capacity.partitions import PartitionMap
 from faradisc.capacity.resource import MinuteUsage, Resource
 from faradisc.capacity.throttle import Throttled
@@ -137,12 +137,14 @@ def test_a_write_that_is_refused_and_done(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.parametrize(("gate", "throughput"), [("partition", "hasty:2/1"), ("table", "pessimistic:40/20")])
 def test_a_gate_that_lets_everything_in(monkeypatch: pytest.MonkeyPatch, gate: str, throughput: str) -> None:
-    def charge(lane: Lane, place: bytes, half_units: int, now: int, _: int, eventual: bool = False) -> bool:
-        lane.settle(lane.cell_of(place), place, half_units, now, eventual)
+    def charge(
+        limiter: Limiter, place: bytes, half_units: int, now: int, _: int, eventual: bool = False
+    ) -> bool:
+        limiter.settle(limiter.bucket_of(place), place, half_units, now, eventual)
         return True
 
-    monkeypatch.setattr(Lane, "charge", charge)
-    monkeypatch.setattr(Lane, "admit", lambda lane, place, now: lane.cell_of(place))
+    monkeypatch.setattr(Limiter, "charge", charge)
+    monkeypatch.setattr(Limiter, "admit", lambda limiter, place, now: limiter.bucket_of(place))
     text = found(**BUSY, throughput=throughput)
     assert f"Gate(name=('{gate}'" in text and "has admitted" in text
 
@@ -168,12 +170,12 @@ def test_partitions_that_are_not_saved(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_metrics_that_count_equal_costs_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = account.record_usage
+    honest = resource_registry.record_usage
 
     def careless(store: Any, table: str, index: Any, usage: MinuteUsage) -> None:
         honest(store, table, index, replace(usage, tally=dict.fromkeys(usage.tally, 1)))
 
-    monkeypatch.setattr(account, "record_usage", careless)
+    monkeypatch.setattr(resource_registry, "record_usage", careless)
     assert "the metrics have" in found(**BUSY)
 
 

@@ -96,13 +96,15 @@ def answers(process: InProcess, requests: list[tuple[str, dict[str, Any]]]) -> l
 def counted(process: InProcess) -> list[Any]:
     """All that a request leaves behind in the meters."""
     ((_, registry),) = process.local.accounts()
-    lanes = [lane for resource in registry.resources.values() for lane in (resource.reads, resource.writes)]
-    cells = [cell for lane in lanes for cell in lane.cells]
+    limiters = [
+        limiter for resource in registry.resources.values() for limiter in (resource.reads, resource.writes)
+    ]
+    buckets = [bucket for limiter in limiters for bucket in limiter.buckets]
     partitions = [part for resource in registry.resources.values() for part in resource.partitions.partitions]
     return [
-        [dict(lane.tally) for lane in lanes],
-        [lane.bucket.used for lane in lanes if lane.bucket is not None],
-        [(cell.spent, cell.charged, cell.used) for cell in cells],
+        [dict(limiter.tally) for limiter in limiters],
+        [limiter.table_bucket.used for limiter in limiters if limiter.table_bucket is not None],
+        [(bucket.spent, bucket.charged, bucket.used) for bucket in buckets],
         [(part.bytes, part.items) for part in partitions],
         {meter.operation: list(meter.recent) for meter in registry.requests.meters()},
     ]
@@ -193,11 +195,13 @@ def test_a_function_that_has_changed_is_noticed() -> None:
 
 def test_what_only_counts_refuses_nothing_and_counts_as_much(process: InProcess) -> None:
     (meter,) = process.backend.catalog.meter.tables()
-    lanes = [lane for each in (meter.resource, *meter.indexes.values()) for lane in (each.reads, each.writes)]
+    limiters = [
+        limiter for each in (meter.resource, *meter.indexes.values()) for limiter in (each.reads, each.writes)
+    ]
 
     def costs() -> Counter[int]:
         """Of all charges so far, by half units."""
-        return sum((Counter(lane.tally) for lane in lanes), Counter())
+        return sum((Counter(limiter.tally) for limiter in limiters), Counter())
 
     # Of a server that enforces, and has run out of units, reads: writes with index entries go another way.
     requests = [each for each in REQUESTS if not meter.enforced or each[0] == "GetItem"]
@@ -205,9 +209,9 @@ def test_what_only_counts_refuses_nothing_and_counts_as_much(process: InProcess)
     told = answers(process, requests)
     asked = costs() - none
     process.call("DeleteItem", TableName="Orders", Key=KEY)
-    for lane in lanes:
-        if lane.bucket is not None:
-            lane.bucket.set_balance(process.clock.now_ns(), 0)
+    for limiter in limiters:
+        if limiter.table_bucket is not None:
+            limiter.table_bucket.set_balance(process.clock.now_ns(), 0)
 
     before = costs()
     bare.become("counting")

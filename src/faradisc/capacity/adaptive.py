@@ -20,8 +20,8 @@ from faradisc.capacity.config import SECOND_NS, UNIT, Chance
 from faradisc.capacity.events import Event, ShareBoosted
 
 if TYPE_CHECKING:
-    from faradisc.capacity.admission import Lane
-    from faradisc.capacity.partitions import Cell
+    from faradisc.capacity.admission import Limiter
+    from faradisc.capacity.partitions import PartitionBucket
     from faradisc.capacity.resource import Resource
 
 
@@ -35,7 +35,7 @@ class Adaptive:
         self._chance = chance
         self._act_ns: list[int | None] = [None, None]
         """Per direction: from when on it acts; None until something is throttled."""
-        self._boosted: list[list[Cell]] = [[], []]
+        self._boosted: list[list[PartitionBucket]] = [[], []]
         self._delays_ns: tuple[deque[int], deque[int]] = (deque(), deque())
         """Per direction: delays that are drawn and not used yet."""
 
@@ -66,17 +66,19 @@ class Adaptive:
         if resource.on_demand:
             return []
         events: list[Event] = []
-        for position, (lane, rate) in enumerate(
+        for position, (limiter, rate) in enumerate(
             ((resource.reads, resource.read_units), (resource.writes, resource.write_units))
         ):
-            events += self._control(position, lane, rate, at)
+            events += self._control(position, limiter, rate, at)
         return events
 
-    def _control(self, position: int, lane: Lane, rate: int, at: int) -> list[Event]:
-        used = sum(cell.minute_nano for cell in lane.cells)
-        throttled = [cell for cell in lane.cells if cell.minute_throttled and cell.share is not None]
+    def _control(self, position: int, limiter: Limiter, rate: int, at: int) -> list[Event]:
+        used = sum(bucket.minute_nano for bucket in limiter.buckets)
+        throttled = [
+            bucket for bucket in limiter.buckets if bucket.minute_throttled and bucket.share is not None
+        ]
         if used >= rate * 60 * UNIT:
-            return self._end_boosts(position, lane, rate, at)
+            return self._end_boosts(position, limiter, rate, at)
         if not throttled:
             return []
         begin = self._act_ns[position]
@@ -87,27 +89,31 @@ class Adaptive:
             return []
         unused = Fraction(rate) - Fraction(used, 60 * UNIT)
         events: list[Event] = []
-        for cell in throttled:
-            assert cell.share is not None
-            mean = Fraction(cell.minute_nano, max(cell.minute_count, 1) * UNIT) or Fraction(1)
-            consumed = Fraction(cell.minute_nano, 60 * UNIT)
-            extra = min(unused, mean * cell.minute_throttled / 60)
+        for bucket in throttled:
+            assert bucket.share is not None
+            mean = Fraction(bucket.minute_nano, max(bucket.minute_count, 1) * UNIT) or Fraction(1)
+            consumed = Fraction(bucket.minute_nano, 60 * UNIT)
+            extra = min(unused, mean * bucket.minute_throttled / 60)
             # A whole number above the demand: a demand met to the last fraction would still throttle.
-            wanted = Fraction(min(cell.rate, -((-(consumed + extra)) // 1)))
-            if wanted > cell.share.exact_rate():
+            wanted = Fraction(min(bucket.rate, -((-(consumed + extra)) // 1)))
+            if wanted > bucket.share.exact_rate():
                 unused -= extra
-                cell.share.set_rate(at, wanted)
-                self._boosted[position].append(cell)
-                events.append(ShareBoosted(at, lane.arn, cell.partition.id, lane.direction, str(wanted)))
+                bucket.share.set_rate(at, wanted)
+                self._boosted[position].append(bucket)
+                events.append(
+                    ShareBoosted(at, limiter.arn, bucket.partition.id, limiter.direction, str(wanted))
+                )
         return events
 
-    def _end_boosts(self, position: int, lane: Lane, rate: int, at: int) -> list[Event]:
+    def _end_boosts(self, position: int, limiter: Limiter, rate: int, at: int) -> list[Event]:
         events: list[Event] = []
-        for cell in self._boosted[position]:
-            if cell in lane.cells and cell.share is not None:
-                plain = rate * cell.partition.share
-                cell.share.set_rate(at, plain)
-                events.append(ShareBoosted(at, lane.arn, cell.partition.id, lane.direction, str(plain)))
+        for bucket in self._boosted[position]:
+            if bucket in limiter.buckets and bucket.share is not None:
+                plain = rate * bucket.partition.share
+                bucket.share.set_rate(at, plain)
+                events.append(
+                    ShareBoosted(at, limiter.arn, bucket.partition.id, limiter.direction, str(plain))
+                )
         self._boosted[position].clear()
         self._act_ns[position] = None
         return events

@@ -9,7 +9,7 @@ All charges are tested before any is taken. A test needs a positive balance, not
 request runs, its true cost is then known, and `settle` takes it, into debt if it must be (section 2.5.1).
 
 A single item's read or write, whose cost is known and which asks one lane, does both at once: on credit
-(`Lane.spend`) or else by balances (`Lane.charge`). Whatever has several charges uses the functions `admit`
+(`Limiter.spend`) or else by balances (`Lane.charge`). Whatever has several charges uses the functions `admit`
 and `settle` of this module.
 
 Credit. Balances only grow until something is taken. So at the beginning of a *tick* of a lane, 100 ms at
@@ -32,7 +32,7 @@ from typing import Literal
 
 from faradisc.capacity.buckets import Bucket
 from faradisc.capacity.config import HALF_UNIT, Direction
-from faradisc.capacity.partitions import Cell
+from faradisc.capacity.partitions import PartitionBucket
 from faradisc.capacity.throttle import Cause, ResourceKind, Throttle
 
 TICK_NS = 100_000_000
@@ -43,7 +43,7 @@ _PLENTY = 1 << 62
 """Half units, where no bank of the table limits them."""
 
 
-class Lane:
+class Limiter:
     """One direction of one resource. Its owner (capacity/resource.py) keeps the fields in step.
 
     Invariants, while a tick lasts: what is left in a bucket when all charges on credit are booked is at least
@@ -51,12 +51,12 @@ class Lane:
     """
 
     __slots__ = (
-        "_bucket",
-        "_cells",
+        "_buckets",
         "_creditors",
         "_homes",
         "_left",
         "_only",
+        "_table_bucket",
         "_tick_began",
         "_tick_ends",
         "arn",
@@ -80,14 +80,14 @@ class Lane:
         """What half a unit of an eventually consistent read costs a partition, in nano-units; HALF_UNIT at
         most."""
         self.on_demand = False
-        self._bucket: Bucket | None = None
+        self._table_bucket: Bucket | None = None
         self.maximum: Bucket | None = None
         """The configured maximum of an on-demand resource."""
         self.quotas: tuple[Bucket, ...] = ()
         self.guarded = False
         """Whether the rarer gates exist: quotas, a maximum, shares of the table's rate."""
         self.lows: list[bytes] = []
-        self._cells: list[Cell] = []
+        self._buckets: list[PartitionBucket] = []
         self.counts: defaultdict[int, int] = defaultdict(int)
         """`tally`, as far as it is booked. The same object for life: who only counts adds to it."""
         self.events: defaultdict[Cause, int] = defaultdict(int)
@@ -95,63 +95,63 @@ class Lane:
         self._tick_began = 0
         self._tick_ends = 0
         """0: there is no tick."""
-        self._homes: list[Cell | None] = []
+        self._homes: list[PartitionBucket | None] = []
         """By the first byte of a place, the cell of all places that begin with it; None where there are
         several. Empty: not known, and there is no tick."""
-        self._only: Cell | None = None
+        self._only: PartitionBucket | None = None
         """The only cell, as long as the tick lasts; None where there are several."""
         self._left = 0
         """Half units of the table's balance that no cell was given yet."""
-        self._creditors: dict[Cell, None] = {}
+        self._creditors: dict[PartitionBucket, None] = {}
         """The cells that were given credit in this tick."""
 
     # --- The hot path: one read or write of one item ---
 
-    def spend(self, place: bytes, half_units: int, now: int, eventual: bool = False) -> bool:
+    def spend(self, key: bytes, half_units: int, now: int, eventual: bool = False) -> bool:
         """Charge a cost on credit; False: there is none, ask `charge`. O(log partitions)."""
         if now >= self._tick_ends:
             return False
-        cell = self._only or self._homes[place[0]] or self._cells[bisect_right(self.lows, place) - 1]
-        left = cell.credit - half_units
+        bucket = self._only or self._homes[key[0]] or self._buckets[bisect_right(self.lows, key) - 1]
+        left = bucket.credit - half_units
         if left < 0:
             return False
-        cell.credit = left
+        bucket.credit = left
         if eventual:
-            cell.owed_eventually.append(half_units)
+            bucket.owed_eventually.append(half_units)
         else:
-            cell.owed.append(half_units)
+            bucket.owed.append(half_units)
         return True
 
-    def charge(self, place: bytes, half_units: int, now: int, due: int, eventual: bool = False) -> bool:
+    def charge(self, key: bytes, half_units: int, now: int, due: int, eventual: bool = False) -> bool:
         """Admit and take a cost, by balances; False: refused, and nothing was taken. O(log partitions).
 
         due: when the owner of the lane must be told the time; no tick goes beyond it.
         """
         if now < self._tick_ends:
-            cell = self.cell_of(place)
-            if cell not in self._creditors and self._give(cell) >= half_units:
-                return self.spend(place, half_units, now, eventual)
-        admitted = self.admit(place, now)
+            bucket = self.bucket_of(key)
+            if bucket not in self._creditors and self._give(bucket) >= half_units:
+                return self.spend(key, half_units, now, eventual)
+        admitted = self.admit(key, now)
         if admitted is None:
             return False
-        self.settle(admitted, place, half_units, now, eventual)
+        self.settle(admitted, key, half_units, now, eventual)
         if not self.guarded:
             self._tick_began = now
             self._tick_ends = min(now + TICK_NS, due)
-            self._homes = self._homes or _homes(self.lows, self._cells)
-            self._only = self._cells[0] if len(self._cells) == 1 else None
-            self._left = _PLENTY if self._bucket is None else _whole(self._bucket, now)
+            self._homes = self._homes or _homes(self.lows, self._buckets)
+            self._only = self._buckets[0] if len(self._buckets) == 1 else None
+            self._left = _PLENTY if self._table_bucket is None else _whole(self._table_bucket, now)
             self._give(admitted)
         return True
 
-    def _give(self, cell: Cell) -> int:
+    def _give(self, bucket: PartitionBucket) -> int:
         """Give a cell credit for the rest of the tick, as far as there is any; how much."""
-        if cell.watch is not None:
+        if bucket.watch is not None:
             return 0
-        given = max(0, min(_whole(cell, self._tick_began), self._left, CREDIT_MAX))
-        cell.credit = given
+        given = max(0, min(_whole(bucket, self._tick_began), self._left, CREDIT_MAX))
+        bucket.credit = given
         self._left -= given
-        self._creditors[cell] = None
+        self._creditors[bucket] = None
         return given
 
     def book(self) -> None:
@@ -161,48 +161,48 @@ class Lane:
             return
         self._tick_ends = 0
         spent = 0
-        for cell in self._creditors:
-            before = cell.spent
-            nano = self._book(cell, cell.owed) * HALF_UNIT
-            nano += self._book(cell, cell.owed_eventually) * self.eventual_half
-            cell.credit = 0
+        for bucket in self._creditors:
+            before = bucket.spent
+            nano = self._book(bucket, bucket.owed) * HALF_UNIT
+            nano += self._book(bucket, bucket.owed_eventually) * self.eventual_half
+            bucket.credit = 0
             if nano:
-                cell.take(self._tick_began, nano)
-                spent += cell.spent - before
+                bucket.take(self._tick_began, nano)
+                spent += bucket.spent - before
         self._creditors.clear()
-        if spent and self._bucket is not None:
-            self._bucket.take(self._tick_began, spent * HALF_UNIT)
+        if spent and self._table_bucket is not None:
+            self._table_bucket.take(self._tick_began, spent * HALF_UNIT)
 
-    def _book(self, cell: Cell, owed: list[int]) -> int:
+    def _book(self, bucket: PartitionBucket, owed: list[int]) -> int:
         """Count costs and forget them; their sum."""
         total = 0
         for half_units, times in Counter(owed).items() if owed else ():
             self.counts[half_units] += times
             total += half_units * times
-        cell.charged += len(owed)
-        cell.spent += total
+        bucket.charged += len(owed)
+        bucket.spent += total
         owed.clear()
         return total
 
     # --- What others see, and set: everything is booked ---
 
     @property
-    def bucket(self) -> Bucket | None:
+    def table_bucket(self) -> Bucket | None:
         """The table bucket of a provisioned resource."""
         self.book()
-        return self._bucket
+        return self._table_bucket
 
-    @bucket.setter
-    def bucket(self, bucket: Bucket | None) -> None:
+    @table_bucket.setter
+    def table_bucket(self, bucket: Bucket | None) -> None:
         self.book()
-        self._bucket = bucket
+        self._table_bucket = bucket
 
     @property
-    def cells(self) -> list[Cell]:
+    def buckets(self) -> list[PartitionBucket]:
         """In order of place; `lows` has the places they begin at. The list may be changed."""
         self.book()
         self._homes = []
-        return self._cells
+        return self._buckets
 
     @property
     def tally(self) -> defaultdict[int, int]:
@@ -212,31 +212,33 @@ class Lane:
 
     # --- One of several charges: asked first, taken when all were admitted ---
 
-    def admit(self, place: bytes, now: int) -> Cell | None:
+    def admit(self, key: bytes, now: int) -> PartitionBucket | None:
         """The cell to charge, or None: refused, see `refuse`. O(log partitions)."""
         self.book()
-        cell = self._cells[bisect_right(self.lows, place) - 1]
+        bucket = self._buckets[bisect_right(self.lows, key) - 1]
         if self.guarded:
-            return cell if self.cause(cell, now) is None else None
-        if self._bucket is not None and not self._bucket.ok(now):
+            return bucket if self.cause(bucket, now) is None else None
+        if self._table_bucket is not None and not self._table_bucket.ok(now):
             return None
-        return cell if cell.rate * now > cell.used else None
+        return bucket if bucket.rate * now > bucket.used else None
 
-    def settle(self, cell: Cell, place: bytes, half_units: int, now: int, eventual: bool = False) -> None:
+    def settle(
+        self, bucket: PartitionBucket, key: bytes, half_units: int, now: int, eventual: bool = False
+    ) -> None:
         """Take a cost after the request has run. `eventual`: the read was eventually consistent."""
         self.book()
         self.counts[half_units] += 1
-        cell.spent += half_units
-        cell.charged += 1
+        bucket.spent += half_units
+        bucket.charged += 1
         nano = half_units * HALF_UNIT
-        if self._bucket is not None:
-            self._bucket.take(now, nano)
+        if self._table_bucket is not None:
+            self._table_bucket.take(now, nano)
         own = half_units * self.eventual_half if eventual else nano
-        cell.take(now, own)
-        if cell.watch is not None:
-            cell.watch.add(place, own)
+        bucket.take(now, own)
+        if bucket.watch is not None:
+            bucket.watch.add(key, own)
         if self.guarded:
-            self._settle_guarded(cell, nano, now)
+            self._settle_guarded(bucket, nano, now)
 
     # For callers that count in seconds (planner), and tell the watch of a hot cell its keys themselves: the
     # cost of many equal requests at once.
@@ -247,76 +249,81 @@ class Lane:
             return
         self.book()
         self.counts[half_units] += count
-        for bucket in (*self.quotas, self.maximum, self._bucket):
+        for bucket in (*self.quotas, self.maximum, self._table_bucket):
             if bucket is not None:
                 bucket.take(now, half_units * HALF_UNIT * count)
 
-    def settle_cells(
-        self, portions: Iterable[tuple[Cell, int]], half_units: int, now: int, *, eventual: bool = False
+    def settle_partitions(
+        self,
+        portions: Iterable[tuple[PartitionBucket, int]],
+        half_units: int,
+        now: int,
+        *,
+        eventual: bool = False,
     ) -> None:
         """Take what requests cost the partitions, so many in each."""
         self.book()
         each = half_units * (self.eventual_half if eventual else HALF_UNIT)
-        for cell, count in portions:
-            cell.spent += half_units * count
-            cell.charged += count
-            cell.take(now, each * count)
-            if cell.share is not None:
-                cell.share.take(now, half_units * HALF_UNIT * count)
+        for bucket, count in portions:
+            bucket.spent += half_units * count
+            bucket.charged += count
+            bucket.take(now, each * count)
+            if bucket.share is not None:
+                bucket.share.take(now, half_units * HALF_UNIT * count)
 
     # --- The rest ---
 
-    def cell_of(self, place: bytes) -> Cell:
+    def bucket_of(self, key: bytes) -> PartitionBucket:
         """The cell of a place, to be named: it is not booked for this."""
-        return self._cells[bisect_right(self.lows, place) - 1]
+        return self._buckets[bisect_right(self.lows, key) - 1]
 
-    def _settle_guarded(self, cell: Cell, nano: int, now: int) -> None:
+    def _settle_guarded(self, bucket: PartitionBucket, nano: int, now: int) -> None:
         for quota in self.quotas:
             quota.take(now, nano)
         if self.maximum is not None:
             self.maximum.take(now, nano)
-        if cell.share is not None:
-            cell.share.take(now, nano)
+        if bucket.share is not None:
+            bucket.share.take(now, nano)
 
-    def cause(self, cell: Cell, now: int) -> Cause | None:
+    def cause(self, bucket: PartitionBucket, now: int) -> Cause | None:
         """The first gate that refuses, in the order of the checks."""
         for quota in self.quotas:
             if not quota.ok(now):
                 return Cause.ACCOUNT
         if self.maximum is not None and not self.maximum.ok(now):
             return Cause.MAX_ON_DEMAND
-        if self._bucket is not None and not self._bucket.ok(now):
+        if self._table_bucket is not None and not self._table_bucket.ok(now):
             return Cause.PROVISIONED
-        if not cell.ok(now) or (cell.share is not None and not cell.share.ok(now)):
+        if not bucket.ok(now) or (bucket.share is not None and not bucket.share.ok(now)):
             return Cause.KEY_RANGE
         return None
 
-    def refuse(self, place: bytes, now: int) -> Throttle:
+    def refuse(self, key: bytes, now: int) -> Throttle:
         """Say why a request is refused, and count the event.
 
         Requires: `admit` has just refused it.
         """
-        cell = self.cell_of(place)
-        cause = self.cause(cell, now)
+        bucket = self.bucket_of(key)
+        cause = self.cause(bucket, now)
         assert cause is not None
-        return self.blame(cell, cause)
+        return self.blame(bucket, cause)
 
-    def blame(self, cell: Cell, cause: Cause) -> Throttle:
+    def blame(self, bucket: PartitionBucket, cause: Cause) -> Throttle:
         """Count one throttle event and describe it."""
         self.events[cause] += 1
         identity = None
         if cause is Cause.KEY_RANGE:
-            cell.throttled += 1
-            cell.throttled_total += 1
-            identity = cell.partition.id
+            bucket.throttled += 1
+            bucket.throttled_total += 1
+            identity = bucket.partition.id
         return Throttle(self.arn, self.kind, self.direction, cause, self.on_demand, identity)
 
 
-def _homes(lows: Sequence[bytes], cells: Sequence[Cell]) -> list[Cell | None]:
+def _homes(lows: Sequence[bytes], buckets: Sequence[PartitionBucket]) -> list[PartitionBucket | None]:
     """By the first byte of places, the cell in which all of them are, or None."""
     firsts = [bisect_right(lows, bytes((byte,))) - 1 for byte in range(256)]
-    lasts = [bisect_left(lows, bytes((byte,))) - 1 for byte in range(1, 256)] + [len(cells) - 1]
-    return [cells[first] if first == last else None for first, last in zip(firsts, lasts, strict=True)]
+    lasts = [bisect_left(lows, bytes((byte,))) - 1 for byte in range(1, 256)] + [len(buckets) - 1]
+    return [buckets[first] if first == last else None for first, last in zip(firsts, lasts, strict=True)]
 
 
 def _whole(bucket: Bucket, now: int) -> int:
@@ -328,11 +335,11 @@ def _whole(bucket: Bucket, now: int) -> int:
 class Charge:
     """A cost in one place. `half_units` is set before settling; admission does not look at it."""
 
-    lane: Lane
-    place: bytes
+    limiter: Limiter
+    key: bytes
     half_units: int = 0
     eventual: bool = False
-    cell: Cell | None = None
+    bucket: PartitionBucket | None = None
     """Set by `admit`."""
 
 
@@ -343,13 +350,13 @@ def admit(charges: Iterable[Charge], now: int) -> Throttle | None:
     of units, is four events (V130). Takes nothing.
     """
     first: Throttle | None = None
-    counted: list[Lane] = []
+    counted: list[Limiter] = []
     for charge in charges:
-        lane = charge.lane
-        charge.cell = cell = lane.admit(charge.place, now)
-        if cell is None and lane not in counted:
-            counted.append(lane)
-            refused = lane.refuse(charge.place, now)
+        limiter = charge.limiter
+        charge.bucket = bucket = limiter.admit(charge.key, now)
+        if bucket is None and limiter not in counted:
+            counted.append(limiter)
+            refused = limiter.refuse(charge.key, now)
             first = first or refused
     return first
 
@@ -358,8 +365,8 @@ def settle(charges: Iterable[Charge], now: int) -> None:
     """Take the costs of charges that were admitted. One of 0 (an index merely asked) costs nothing."""
     for charge in charges:
         if charge.half_units:
-            cell = charge.cell or charge.lane.cell_of(charge.place)
-            charge.lane.settle(cell, charge.place, charge.half_units, now, charge.eventual)
+            bucket = charge.bucket or charge.limiter.bucket_of(charge.key)
+            charge.limiter.settle(bucket, charge.key, charge.half_units, now, charge.eventual)
 
 
 def asks_index(

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from faradisc.capacity.config import UNIT, CapacityConfig, Direction
-from faradisc.capacity.partitions import HASH_BYTES, Cell, Partition
+from faradisc.capacity.partitions import HASH_BYTES, Partition, PartitionBucket
 from faradisc.capacity.sketch import Heavy, Sketch
 from faradisc.capacity.topology import after_key, collection_edges
 
@@ -73,14 +73,14 @@ class Watch:
         heavy = {heavy.key[:HASH_BYTES] for heavy in self.keys.top()}
         self.collections = {h: rising for h, rising in self.collections.items() if h in heavy}
 
-    def divide(self, children: Sequence[Cell], parent: Cell) -> None:
+    def divide(self, children: Sequence[PartitionBucket], parent: PartitionBucket) -> None:
         """Give the children of a split the heat their keys had."""
         total = sum(heavy.weight for heavy in self.keys.top())
         if not total:
             return
-        for cell in children:
-            mine = sum(heavy.weight for heavy in self.keys.top() if cell.partition.holds(heavy.key))
-            cell.heat = parent.heat * mine // total
+        for bucket in children:
+            mine = sum(heavy.weight for heavy in self.keys.top() if bucket.partition.holds(heavy.key))
+            bucket.heat = parent.heat * mine // total
 
 
 def step(part: Partition, used: tuple[int, int], config: CapacityConfig) -> bool:
@@ -89,32 +89,32 @@ def step(part: Partition, used: tuple[int, int], config: CapacityConfig) -> bool
     Returns: whether the partition has been hot for long enough to be split.
     """
     hot = False
-    for cell, nano in ((part.reads, used[0]), (part.writes, used[1])):
-        throttled = cell.throttled
-        if not (nano or cell.heat or throttled or cell.watch):
+    for bucket, nano in ((part.reads, used[0]), (part.writes, used[1])):
+        throttled = bucket.throttled
+        if not (nano or bucket.heat or throttled or bucket.watch):
             continue
-        cell.heat = (cell.heat * _KEPT + nano // HEAT_STEP_S * _ADDED) // _OF
+        bucket.heat = (bucket.heat * _KEPT + nano // HEAT_STEP_S * _ADDED) // _OF
         if throttled:
-            cell.throttled = 0
-            cell.minute_throttled += throttled
+            bucket.throttled = 0
+            bucket.minute_throttled += throttled
         if not config.heat_split:
             continue
         # As `utilisation_percent` says, written out: all partitions come here every ten seconds.
-        if throttled or cell.heat * 100 >= config.heat_percent * cell.rate * UNIT:
+        if throttled or bucket.heat * 100 >= config.heat_percent * bucket.rate * UNIT:
             hot = True
-            if cell.watch is None:
-                cell.watch = Watch(config)
+            if bucket.watch is None:
+                bucket.watch = Watch(config)
         elif part.hot_s == 0:
-            cell.watch = None
+            bucket.watch = None
     part.hot_s = part.hot_s + HEAT_STEP_S if hot else 0
     if not hot:
         part.refused = None
     return part.hot_s >= config.hot_for_s
 
 
-def utilisation_percent(cell: Cell) -> int:
+def utilisation_percent(bucket: PartitionBucket) -> int:
     """The average consumption of a cell in percent of its physical limit."""
-    return cell.heat * 100 // (cell.rate * UNIT)
+    return bucket.heat * 100 // (bucket.rate * UNIT)
 
 
 def hotter(part: Partition) -> Direction:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from faradisc.capacity.admission import Lane
+from faradisc.capacity.admission import Limiter
 from faradisc.capacity.config import UNIT
 from faradisc.capacity.heat import utilisation_percent
-from faradisc.capacity.partitions import Cell, Partition
+from faradisc.capacity.partitions import Partition, PartitionBucket
 from faradisc.capacity.resource import Resource
 
 
@@ -25,8 +25,8 @@ def describe(resource: Resource, now: int) -> dict[str, Any]:
         "arn": resource.arn,
         "profile": resource.config.profile,
         "mode": "PAY_PER_REQUEST" if resource.on_demand else "PROVISIONED",
-        "read": _lane(resource.reads, resource.read_units, now),
-        "write": _lane(resource.writes, resource.write_units, now),
+        "read": _limiter(resource.reads, resource.read_units, now),
+        "write": _limiter(resource.writes, resource.write_units, now),
         "capacity": list(resource.capacity(now)) if resource.on_demand else None,
         "warm": resource.warm.describe(),
         "partitions": [
@@ -63,13 +63,13 @@ def warmth(resource: Resource) -> int:
     )
 
 
-def _lane(lane: Lane, rate: int, now: int) -> dict[str, Any]:
-    bank = lane.bucket
+def _limiter(limiter: Limiter, rate: int, now: int) -> dict[str, Any]:
+    bank = limiter.table_bucket
     return {
         "rate": rate,
         "bank": bank.balance(now) / UNIT if bank is not None else None,
         "bank_max": bank.cap / UNIT if bank is not None else None,
-        "maximum": lane.maximum.rate if lane.maximum is not None else None,
+        "maximum": limiter.maximum.rate if limiter.maximum is not None else None,
     }
 
 
@@ -97,22 +97,22 @@ def _partition(part: Partition, size_bytes: int, items: int, now: int) -> dict[s
         "items": items,
         "hot_s": part.hot_s,
         "refused": part.refused,
-        "read": _cell(part.reads, now),
-        "write": _cell(part.writes, now),
+        "read": _bucket(part.reads, now),
+        "write": _bucket(part.writes, now),
     }
 
 
-def _cell(cell: Cell, now: int) -> dict[str, Any]:
-    share = cell.share
+def _bucket(bucket: PartitionBucket, now: int) -> dict[str, Any]:
+    share = bucket.share
     return {
-        "limit": cell.rate,
-        "heat": round(cell.heat / UNIT, 3),
-        **_heat(cell),
-        "balance": cell.balance(now) / UNIT,
+        "limit": bucket.rate,
+        "heat": round(bucket.heat / UNIT, 3),
+        **_heat(bucket),
+        "balance": bucket.balance(now) / UNIT,
         "share": str(share.exact_rate()) if share is not None else None,
         "share_bank": share.balance(now) / UNIT if share is not None else None,
     }
 
 
-def _heat(cell: Cell) -> dict[str, Any]:
-    return {"heat_percent": utilisation_percent(cell), "throttled": cell.throttled_total}
+def _heat(bucket: PartitionBucket) -> dict[str, Any]:
+    return {"heat_percent": utilisation_percent(bucket), "throttled": bucket.throttled_total}

@@ -50,7 +50,7 @@ def initial_partitions(read_units: int, write_units: int, config: CapacityConfig
     return min(max(1, needed), PARTITIONS_BY_UNITS_MAX)
 
 
-class Cell(Bucket):
+class PartitionBucket(Bucket):
     """One direction of one partition. As a bucket it is the partition's physical limit."""
 
     __slots__ = (
@@ -150,8 +150,8 @@ class Partition:
         self.cooldown_until_ns = 0
         self.refused: str | None = None
         """Why this partition was not split for heat when it last was a candidate."""
-        self.reads = Cell(self, config.partition_read_units, config, now)
-        self.writes = Cell(self, config.partition_write_units, config, now)
+        self.reads = PartitionBucket(self, config.partition_read_units, config, now)
+        self.writes = PartitionBucket(self, config.partition_write_units, config, now)
 
     def holds(self, place: bytes) -> bool:
         return self.low <= place and (self.high is None or place < self.high)
@@ -278,8 +278,8 @@ class PartitionMap:
                 share=Fraction(*entry["share"]),
                 parent=entry["parent"],
             )
-            for cell in (part.reads, part.writes):
-                cell.set_balance(now, cell.cap)
+            for bucket in (part.reads, part.writes):
+                bucket.set_balance(now, bucket.cap)
             part.bytes, part.items = entry["bytes"], entry["items"]
             # Rows of earlier versions did not say.
             part.estimated = entry.get("estimated", len(entries) > 1)

@@ -18,13 +18,19 @@ from typing import Any, TypeVar
 
 from faradisc.capacity import estimates, heat, topology
 from faradisc.capacity.adaptive import Adaptive
-from faradisc.capacity.admission import Lane
+from faradisc.capacity.admission import Limiter
 from faradisc.capacity.buckets import Bucket
 from faradisc.capacity.config import HALF_UNIT, MINUTE_NS, SECOND_NS, UNIT, CapacityConfig, Chance
 from faradisc.capacity.events import CapacityGrown, Event, SplitDue, SplitReason, SplitRefused
 from faradisc.capacity.gates import divide_share, set_gates
 from faradisc.capacity.ondemand import Growth, Warm, initial_on_demand
-from faradisc.capacity.partitions import Cell, Contents, Partition, PartitionMap, initial_partitions
+from faradisc.capacity.partitions import (
+    Contents,
+    Partition,
+    PartitionBucket,
+    PartitionMap,
+    initial_partitions,
+)
 from faradisc.capacity.splitting import Splitting
 from faradisc.capacity.throttle import Cause, ResourceKind
 
@@ -87,8 +93,8 @@ class Resource:
         self.account_quotas = account_quotas
         self.on_minute = on_minute
         eventual = HALF_UNIT * config.eventual_read_factor[1] // config.eventual_read_factor[0]
-        self.reads = Lane(arn, kind, "R", eventual)
-        self.writes = Lane(arn, kind, "W", HALF_UNIT)
+        self.reads = Limiter(arn, kind, "R", eventual)
+        self.writes = Limiter(arn, kind, "W", HALF_UNIT)
         self.growth = (
             Growth(0, config.table_read_units, config.growth_s * SECOND_NS),
             Growth(0, config.table_write_units, config.growth_s * SECOND_NS),
@@ -126,7 +132,7 @@ class Resource:
         self.writes.book()
 
     @property
-    def lanes(self) -> tuple[Lane, Lane]:
+    def limiters(self) -> tuple[Limiter, Limiter]:
         return self.reads, self.writes
 
     def _count_at_birth(self) -> int:
@@ -208,8 +214,8 @@ class Resource:
 
     def _attach(self) -> None:
         self.reads.lows = self.writes.lows = self.partitions.lows
-        self.reads.cells[:] = [part.reads for part in self.partitions.partitions]
-        self.writes.cells[:] = [part.writes for part in self.partitions.partitions]
+        self.reads.buckets[:] = [part.reads for part in self.partitions.partitions]
+        self.writes.buckets[:] = [part.writes for part in self.partitions.partitions]
 
     def capacity(self, now: int) -> tuple[int, int]:
         """What an on-demand resource serves per second, reads and writes."""
@@ -280,9 +286,9 @@ class Resource:
         events: list[Event] = []
         for event, parent, children in self.splitting.finish(now):
             events.append(event)
-            for lane, pick in ((self.reads, _reads_of), (self.writes, _writes_of)):
+            for limiter, pick in ((self.reads, _reads_of), (self.writes, _writes_of)):
                 divide_share(pick(parent), [pick(child) for child in children], event.at_ns)
-                lane.cells[:] = [pick(part) for part in self.partitions.partitions]
+                limiter.buckets[:] = [pick(part) for part in self.partitions.partitions]
         return events + self._begin_wanted(events[-1].at_ns) if events else []
 
     def set_partitions(self, count: int, now: int) -> list[Event]:
@@ -385,17 +391,19 @@ class Resource:
             and not any(self._events)
             and not (self.on_demand and any(growth.waiting for growth in self.growth))
             and (self.adaptive is None or self.adaptive.quiet)
-            and not any(cell.heat or cell.minute_nano for lane in self.lanes for cell in lane.cells)
+            and not any(
+                bucket.heat or bucket.minute_nano for limiter in self.limiters for bucket in limiter.buckets
+            )
             and not any(part.hot_s for part in self.partitions.partitions)
         )
 
     def _step(self, at: int) -> list[Event]:
         """One step of ten seconds ends at `at`."""
-        for position, lane in enumerate(self.lanes):
-            _add(lane.tally, self._minutes[position])
-            _add(lane.events, self._events[position])
-            lane.tally.clear()
-            lane.events.clear()
+        for position, limiter in enumerate(self.limiters):
+            _add(limiter.tally, self._minutes[position])
+            _add(limiter.events, self._events[position])
+            limiter.tally.clear()
+            limiter.events.clear()
         events: list[Event] = []
         config, promised = self.config, self._promised
         for part in list(self.partitions.partitions):
@@ -426,40 +434,40 @@ class Resource:
 
     def _end_minute(self, at: int) -> list[Event]:
         events: list[Event] = []
-        for position, lane in enumerate(self.lanes):
+        for position, limiter in enumerate(self.limiters):
             tally, causes = self._minutes[position], self._events[position]
-            usage = MinuteUsage(at - MINUTE_NS, lane.direction, dict(tally), dict(causes))
+            usage = MinuteUsage(at - MINUTE_NS, limiter.direction, dict(tally), dict(causes))
             tally.clear()
             causes.clear()
             if self.on_minute is not None:
                 self.on_minute(usage)
             if self.on_demand:
-                events += self._observe(position, lane, usage, at)
-            self._take_background(lane, at)
+                events += self._observe(position, limiter, usage, at)
+            self._take_background(limiter, at)
         if self.on_demand and any(isinstance(event, CapacityGrown) for event in events):
             events += self._grow("on-demand", self.capacity(at), at)
         if self.adaptive is not None:
             events += map(self.splitting.note, self.adaptive.end_minute(at))
         for part in self.partitions.partitions:
-            for cell in (part.reads, part.writes):
-                cell.minute_nano = cell.minute_count = cell.minute_throttled = 0
+            for bucket in (part.reads, part.writes):
+                bucket.minute_nano = bucket.minute_count = bucket.minute_throttled = 0
         return events
 
-    def _observe(self, position: int, lane: Lane, usage: MinuteUsage, at: int) -> list[Event]:
+    def _observe(self, position: int, limiter: Limiter, usage: MinuteUsage, at: int) -> list[Event]:
         growth = self.growth[position]
         growth.observe(usage.minute_ns, usage.half_units * HALF_UNIT // 60)
         units = growth.capacity(at)
         if units <= (self.warm.read_units, self.warm.write_units)[position]:
             return []
         self.warm.reach(*((units, 0) if position == 0 else (0, units)))
-        return [self.splitting.note(CapacityGrown(at, self.arn, lane.direction, units))]
+        return [self.splitting.note(CapacityGrown(at, self.arn, limiter.direction, units))]
 
-    def _take_background(self, lane: Lane, at: int) -> None:
+    def _take_background(self, limiter: Limiter, at: int) -> None:
         """The service may spend banked units itself, unseen (section 2.5.5)."""
         percent = self.config.background_burst_percent
-        if percent and self.chance is not None and lane.bucket is not None:
-            held = max(lane.bucket.balance(at), 0)
-            lane.bucket.take(at, held * self.chance.randint(0, percent) // 100)
+        if percent and self.chance is not None and limiter.table_bucket is not None:
+            held = max(limiter.table_bucket.balance(at), 0)
+            limiter.table_bucket.take(at, held * self.chance.randint(0, percent) // 100)
 
     # --- Looking in, and surviving ------------------------------------------------------------
 
@@ -472,11 +480,11 @@ class Resource:
     def unpublished(self, minute_ns: int) -> list[MinuteUsage]:
         """What was counted since the last whole minute. It stays counted: for a resource that ends."""
         usages = []
-        for position, lane in enumerate(self.lanes):
+        for position, limiter in enumerate(self.limiters):
             tally, causes = dict(self._minutes[position]), dict(self._events[position])
-            _add(lane.tally, tally)
-            _add(lane.events, causes)
-            usages.append(MinuteUsage(minute_ns, lane.direction, tally, causes))
+            _add(limiter.tally, tally)
+            _add(limiter.events, causes)
+            usages.append(MinuteUsage(minute_ns, limiter.direction, tally, causes))
         return usages
 
     def to_json(self) -> dict[str, Any]:
@@ -513,11 +521,11 @@ class Resource:
             )
 
 
-def _reads_of(part: Partition) -> Cell:
+def _reads_of(part: Partition) -> PartitionBucket:
     return part.reads
 
 
-def _writes_of(part: Partition) -> Cell:
+def _writes_of(part: Partition) -> PartitionBucket:
     return part.writes
 
 
@@ -526,10 +534,10 @@ def _add(counts: Mapping[Counted, int], into: dict[Counted, int]) -> None:
         into[counted] = into.get(counted, 0) + count
 
 
-def _fold(cell: Cell) -> int:
+def _fold(bucket: PartitionBucket) -> int:
     """Take a cell's counts since the last step; returns nano-units."""
-    cell.minute_count += cell.charged
-    nano = cell.spent * HALF_UNIT
-    cell.minute_nano += nano
-    cell.spent = cell.charged = 0
+    bucket.minute_count += bucket.charged
+    nano = bucket.spent * HALF_UNIT
+    bucket.minute_nano += nano
+    bucket.spent = bucket.charged = 0
     return nano

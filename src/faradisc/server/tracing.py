@@ -73,6 +73,6 @@ class TraceFile:
 
 
 def _traced(charge: Charge) -> TraceCharge:
-    lane = charge.lane
-    index = lane.arn.rpartition("/")[2] if lane.kind == "Index" else None
-    return TraceCharge(index, lane.direction, charge.place, charge.half_units, charge.eventual)
+    limiter = charge.limiter
+    index = limiter.arn.rpartition("/")[2] if limiter.kind == "Index" else None
+    return TraceCharge(index, limiter.direction, charge.key, charge.half_units, charge.eventual)

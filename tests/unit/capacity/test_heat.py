@@ -118,14 +118,14 @@ def test_relief_after_about_ten_minutes() -> None:
 def test_no_heat_splits_where_the_profile_has_none() -> None:
     resource = two_hot_keys("pessimistic")
     assert load(resource, [(place("left"), 10), (place("right"), 10)], 400).events == []
-    assert all(cell.watch is None for cell in resource.writes.cells)
+    assert all(bucket.watch is None for bucket in resource.writes.buckets)
 
 
 def test_a_cold_partition_is_not_watched() -> None:
     resource = two_hot_keys()
     load(resource, [(place("left"), 5)], 300)
-    assert resource.writes.cells[0].watch is None
-    assert 40 <= heat.utilisation_percent(resource.writes.cells[0]) < 60
+    assert resource.writes.buckets[0].watch is None
+    assert 40 <= heat.utilisation_percent(resource.writes.buckets[0]) < 60
 
 
 def test_a_collection_that_comes_late_is_still_seen_to_rise() -> None:
@@ -142,20 +142,20 @@ def test_a_collection_that_comes_late_is_still_seen_to_rise() -> None:
 
 
 def test_equal_requests_at_once_are_equal_requests() -> None:
-    """Lane.settle_whole and settle_cells, for the planner, are Lane.settle so many times."""
+    """`settle_whole` and `settle_partitions` together take what as many calls of `settle` do."""
     one, many = (table(read_units=100, write_units=100) for _ in range(2))
     where = place("k")
     for _ in range(50):
-        cell = one.reads.admit(where, START)
-        assert cell is not None
-        one.reads.settle(cell, where, 3, START, eventual=True)
-    cell = many.reads.cell_of(where)
+        bucket = one.reads.admit(where, START)
+        assert bucket is not None
+        one.reads.settle(bucket, where, 3, START, eventual=True)
+    bucket = many.reads.bucket_of(where)
     many.reads.settle_whole(3, 50, START)
     many.reads.settle_whole(3, 0, START)
-    many.reads.settle_cells([(cell, 20), (cell, 0), (cell, 30)], 3, START, eventual=True)
-    assert one.reads.cells[0].balance(START) == many.reads.cells[0].balance(START)
-    assert one.reads.bucket is not None and many.reads.bucket is not None
-    assert one.reads.bucket.balance(START) == many.reads.bucket.balance(START)
+    many.reads.settle_partitions([(bucket, 20), (bucket, 0), (bucket, 30)], 3, START, eventual=True)
+    assert one.reads.buckets[0].balance(START) == many.reads.buckets[0].balance(START)
+    assert one.reads.table_bucket is not None and many.reads.table_bucket is not None
+    assert one.reads.table_bucket.balance(START) == many.reads.table_bucket.balance(START)
     assert one.reads.tally == many.reads.tally
-    first, second = one.reads.cells[0], many.reads.cells[0]
+    first, second = one.reads.buckets[0], many.reads.buckets[0]
     assert (first.spent, first.charged) == (second.spent, second.charged)

@@ -26,9 +26,9 @@ def total(registry: ResourceRegistry, name: str, **dims: str) -> float:
 def exhausted(registry: ResourceRegistry, index: str | None) -> object:
     arn = TABLE if index is None else f"{TABLE}/index/{index}"
     resource = registry.add("T", index, arn, START, read_units=1, write_units=1)
-    for lane in resource.lanes:
-        assert lane.bucket is not None
-        lane.bucket.set_balance(START, 0)
+    for limiter in resource.limiters:
+        assert limiter.table_bucket is not None
+        limiter.table_bucket.set_balance(START, 0)
     return resource
 
 
@@ -52,8 +52,8 @@ def test_v131_a_batch_of_which_a_part_was_throttled() -> None:
     """V131, D: ten keys, four throttled: four events. (No throttled request: tests/throughput.)"""
     registry = world()
     resource = registry.add("T", None, TABLE, START, read_units=6, write_units=1)
-    assert resource.reads.bucket is not None
-    resource.reads.bucket.set_balance(START, 6 * 10**9)
+    assert resource.reads.table_bucket is not None
+    resource.reads.table_bucket.set_balance(START, 6 * 10**9)
     outcomes = [read(resource, place(f"k{n}"), START) for n in range(10)]
     assert sum(outcome is not None for outcome in outcomes) == 4
     registry.advance(START + MINUTE_NS)

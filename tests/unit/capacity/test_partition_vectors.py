@@ -120,7 +120,7 @@ def test_v78_no_request_fails_because_of_a_split() -> None:
         now = START + step * SECOND_NS // 10
         resource.advance(now)
         assert write(resource, where, now) is None
-        assert resource.writes.bucket is not None and resource.writes.bucket.rate == 2000
+        assert resource.writes.table_bucket is not None and resource.writes.table_bucket.rate == 2000
     assert len(resource.partitions) == 8
 
 

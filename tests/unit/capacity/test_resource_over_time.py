@@ -141,7 +141,7 @@ def test_the_service_may_take_banked_units_for_itself() -> None:
     """Section 2.5.5: burst is nothing to depend on."""
     config = replace(profile("aws"), background_burst_percent=50)
     resource = table(config=config, write_units=10, chance=random.Random(3))
-    bank = resource.writes.bucket
+    bank = resource.writes.table_bucket
     assert bank is not None
     assert bank.balance(START) == 3000 * UNIT
     resource.advance(START + MINUTE_NS)

@@ -42,7 +42,7 @@ def test_sixteen_reasons() -> None:
 def test_v90_a_provisioned_table_out_of_units() -> None:
     """V90, S3, M1."""
     resource = table(read_units=5)
-    resource.reads.bucket.set_balance(START, 0)  # type: ignore[union-attr]
+    resource.reads.table_bucket.set_balance(START, 0)  # type: ignore[union-attr]
     assert resource.reads.admit(place("k"), START) is None
     error = resource.reads.refuse(place("k"), START).as_api_error()
     assert error.status == 400
@@ -104,7 +104,7 @@ def test_v108_an_index_at_its_on_demand_maximum() -> None:
 def test_v112_a_batch_goes_as_far_as_the_table_does() -> None:
     """V112, D, M1: 25 puts with balance for a few: a processed prefix, the rest unprocessed."""
     resource = table(read_units=1, write_units=1)
-    resource.writes.bucket.set_balance(START, 3 * UNIT)  # type: ignore[union-attr]
+    resource.writes.table_bucket.set_balance(START, 3 * UNIT)  # type: ignore[union-attr]
     throttles = []
     for item in range(25):
         charges = [Charge(resource.writes, place(f"item{item}"), 2)]
@@ -181,7 +181,7 @@ def test_a_page_over_several_partitions(half_units: int, sizes: list[int], parts
 def test_an_index_asked_at_two_places_is_one_event() -> None:
     """Section 2.9: a changed index key asks the old and the new partition; the event is the item's."""
     resource = table(read_units=1, write_units=1)
-    resource.writes.bucket.set_balance(START, 0)  # type: ignore[union-attr]
+    resource.writes.table_bucket.set_balance(START, 0)  # type: ignore[union-attr]
     assert admit([Charge(resource.writes, place("old"), 2), Charge(resource.writes, place("new"), 2)], START)
     assert dict(resource.writes.events) == {Cause.PROVISIONED: 1}
 
@@ -194,14 +194,14 @@ def test_account_quotas_come_first() -> None:
     causes = []
     for request in range(8):
         now = START + request + 1
-        cell = resource.writes.admit(place("k"), now)
-        if cell is None:
+        bucket = resource.writes.admit(place("k"), now)
+        if bucket is None:
             causes.append(resource.writes.refuse(place("k"), now).cause)
         else:
-            resource.writes.settle(cell, place("k"), 20, now)
+            resource.writes.settle(bucket, place("k"), 20, now)
     assert causes[0] is Cause.ACCOUNT, "ten units leave both the account and the maximum in debt"
     later = START + 3 * SECOND_NS
     assert resource.writes.admit(place("k"), later) is None
     assert resource.writes.refuse(place("k"), later).cause is Cause.MAX_ON_DEMAND
-    body = resource.writes.blame(resource.writes.cells[0], Cause.ACCOUNT).as_api_error().body()
+    body = resource.writes.blame(resource.writes.buckets[0], Cause.ACCOUNT).as_api_error().body()
     assert body["__type"].endswith("#RequestLimitExceeded")

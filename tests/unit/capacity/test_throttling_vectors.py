@@ -51,9 +51,9 @@ def uneven() -> list[tuple[bytes, int]]:
 
 def four_partitions(name: str, **settings: object) -> Resource:
     resource = table(name, write_units=400, partitions=4, **settings)
-    for cell in resource.writes.cells:
-        if cell.share is not None:
-            cell.share.set_balance(START, 30_000 * UNIT)
+    for bucket in resource.writes.buckets:
+        if bucket.share is not None:
+            bucket.share.set_balance(START, 30_000 * UNIT)
     return resource
 
 
@@ -79,7 +79,7 @@ def test_v94_v95_classic_adaptive_capacity() -> None:
 def test_v95_modern_adaptive_capacity_is_instant() -> None:
     """V95, D: 300 of 400 in total and 150 of 1,000 on the hot partition: never throttled."""
     resource = four_partitions("aws")
-    resource.writes.bucket.set_balance(START, 0)  # type: ignore[union-attr]
+    resource.writes.table_bucket.set_balance(START, 0)  # type: ignore[union-attr]
     assert load(resource, uneven(), 300, start_s=1).throttles == 0
 
 
@@ -207,10 +207,10 @@ def test_v102_a_lowered_table_keeps_its_thin_partitions(name: str) -> None:
     resource = table(name, write_units=11_000)
     resource.set_provisioned(0, 200, START)
     where = place("key")
-    cell = resource.writes.cell_of(where)
-    if cell.share is not None:
-        cell.share.set_balance(START, 1 << 80)
-        assert cell.share.balance(START) // UNIT == 5454
+    bucket = resource.writes.bucket_of(where)
+    if bucket.share is not None:
+        bucket.share.set_balance(START, 1 << 80)
+        assert bucket.share.balance(START) // UNIT == 5454
     seen = load(resource, [(where, 100)], 100)
     if name == "aws":
         assert seen.throttles == 0
@@ -299,8 +299,8 @@ def test_v107_configured_maximum() -> None:
 def base_and_index(base_units: int, index_units: int, banked: int) -> tuple[Resource, Resource]:
     base = table(read_units=1, write_units=base_units)
     index = Resource(INDEX, "Index", profile("aws"), START, read_units=1, write_units=index_units)
-    assert index.writes.bucket is not None
-    index.writes.bucket.set_balance(START, banked * UNIT)
+    assert index.writes.table_bucket is not None
+    index.writes.table_bucket.set_balance(START, banked * UNIT)
     return base, index
 
 
@@ -332,9 +332,9 @@ def test_v110_rates_change_when_the_update_settles() -> None:
     resource = table(read_units=5, write_units=5)
     assert write(resource, place("k"), START) is None
     resource.set_provisioned(10, 10, START + SECOND_NS)
-    assert resource.writes.bucket is not None
-    assert resource.writes.bucket.rate == 10
-    assert resource.writes.bucket.balance(START + SECOND_NS) == 1500 * UNIT
+    assert resource.writes.table_bucket is not None
+    assert resource.writes.table_bucket.rate == 10
+    assert resource.writes.table_bucket.balance(START + SECOND_NS) == 1500 * UNIT
 
 
 def test_v111_an_index_without_units_refuses_even_what_it_does_not_project() -> None:
@@ -346,4 +346,4 @@ def test_v111_an_index_without_units_refuses_even_what_it_does_not_project() -> 
     assert (refused.reason, refused.arn) == ("IndexWriteProvisionedThroughputExceeded", INDEX)
     assert admit(charges, START + 1) is None
     settle(charges, START + 1)
-    assert index.writes.bucket is not None and index.writes.bucket.balance(START + 1) == 1
+    assert index.writes.table_bucket is not None and index.writes.table_bucket.balance(START + 1) == 1

@@ -31,13 +31,13 @@ class Shop:
         """GetItem: one admission before the read, one settling after it."""
         if now >= self.registry.due:
             self.registry.advance(now)
-        where, lane = place(key), self.table.reads
-        cell = lane.admit(where, now)
-        if cell is None:
-            raise lane.refuse(where, now).as_api_error()
+        where, limiter = place(key), self.table.reads
+        bucket = limiter.admit(where, now)
+        if bucket is None:
+            raise limiter.refuse(where, now).as_api_error()
         size = self.items.get(key)
         half_units = units.read_half_units(size or 0, consistent=consistent)
-        lane.settle(cell, where, half_units, now, not consistent)
+        limiter.settle(bucket, where, half_units, now, not consistent)
         return size
 
     def put_item(self, key: str, size: int, now: int) -> None:
@@ -122,15 +122,15 @@ def shop() -> Shop:
 
 
 def bank(resource: Resource, direction: str, now: int = START) -> int:
-    lane = resource.reads if direction == "R" else resource.writes
-    assert lane.bucket is not None
-    return lane.bucket.balance(now)
+    limiter = resource.reads if direction == "R" else resource.writes
+    assert limiter.table_bucket is not None
+    return limiter.table_bucket.balance(now)
 
 
 def set_bank(resource: Resource, whole_units: int) -> None:
-    for lane in resource.lanes:
-        assert lane.bucket is not None
-        lane.bucket.set_balance(START, whole_units * UNIT)
+    for limiter in resource.limiters:
+        assert limiter.table_bucket is not None
+        limiter.table_bucket.set_balance(START, whole_units * UNIT)
 
 
 def test_get_item(shop: Shop) -> None:
@@ -165,9 +165,9 @@ def test_batch_write(shop: Shop) -> None:
 def test_transact_write(shop: Shop) -> None:
     assert shop.transact_write({"a": 100, "b": 100}, START) is None
     assert (bank(shop.table, "W"), bank(shop.index, "W")) == (2996 * UNIT, 2998 * UNIT)
-    shop.table.writes.cell_of(place("b")).set_balance(START, 0)
+    shop.table.writes.bucket_of(place("b")).set_balance(START, 0)
     keys = {"a": 100, "b": 100}
-    same = shop.table.writes.cell_of(place("a")) is shop.table.writes.cell_of(place("b"))
+    same = shop.table.writes.bucket_of(place("a")) is shop.table.writes.bucket_of(place("b"))
     code = "ProvisionedThroughputExceeded"
     assert shop.transact_write(keys, START) == [code if same else "None", code]
     shop.table.set_on_demand(START)

@@ -55,20 +55,20 @@ class Seen:
 
 def write(resource: Resource, where: bytes, now: int, units: int = 1) -> str | None:
     """One write; the reason when it was throttled."""
-    cell = resource.writes.admit(where, now)
-    if cell is None:
+    bucket = resource.writes.admit(where, now)
+    if bucket is None:
         return resource.writes.refuse(where, now).reason
-    resource.writes.settle(cell, where, units * 2, now)
+    resource.writes.settle(bucket, where, units * 2, now)
     return None
 
 
 def read(
     resource: Resource, where: bytes, now: int, half_units: int = 2, *, eventual: bool = False
 ) -> str | None:
-    cell = resource.reads.admit(where, now)
-    if cell is None:
+    bucket = resource.reads.admit(where, now)
+    if bucket is None:
         return resource.reads.refuse(where, now).reason
-    resource.reads.settle(cell, where, half_units, now, eventual)
+    resource.reads.settle(bucket, where, half_units, now, eventual)
     return None
 
 

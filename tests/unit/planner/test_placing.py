@@ -104,7 +104,12 @@ def test_numbers_vary_as_those_of_single_requests_do(placed: list[Placed]) -> No
     cell = group.passages[0].cell
     random = Random(1)
     drawn = [
-        sum([stream.notes[0].lane.cell_of(shape.draw(point, 0)[1]) is cell for point in flow.points.take(16)])
+        sum(
+            [
+                stream.notes[0].lane.bucket_of(shape.draw(point, 0)[1]) is cell
+                for point in flow.points.take(16)
+            ]
+        )
         for _ in range(1000)
     ]
     numbers = [second.found.get(group, 0) for second in placed]
@@ -149,4 +154,4 @@ def test_a_point_is_where_its_key_lies(keys: str, sort: str, placed: list[Placed
     random = Random(7)
     points = [0, ONE - 1, *(random.randrange(ONE) for _ in range(2000))]
     cells = [shares[number].cell for number in Spans(shape, shares).owners(points)]
-    assert cells == [record.lane.cell_of(shape.draw(point, ONE // 2)[1]) for point in points]
+    assert cells == [record.lane.bucket_of(shape.draw(point, ONE // 2)[1]) for point in points]

@@ -8,7 +8,8 @@ from collections import Counter
 import pytest
 
 from faradisc.capacity.config import CapacityConfig
-from faradisc.capacity.partitions import Cell, PartitionMap
+from faradisc.capacity.partitions import PartitionBucket as Cell
+from faradisc.capacity.partitions import PartitionMap
 from faradisc.tools.planner.gates import CellGate
 from faradisc.tools.planner.results.outcome import Outcome
 from faradisc.tools.planner.shares import WATCHED_KEYS, Share

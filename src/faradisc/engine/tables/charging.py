@@ -203,16 +203,16 @@ def _own_half_units(outcome: Outcome, *, transaction: bool = False) -> int:
 
 def _index_charges(outcome: Outcome, index: Index, entry: EntryChange | None) -> list[Charge]:
     table = outcome.change.table
-    lane = table.meter.indexes[index.name].writes
+    limiter = table.meter.indexes[index.name].writes
     if entry is None:
         rule = table.meter.config.index_precheck
         item = outcome.new_item if outcome.new_item is not None else outcome.old.item
         held = index.schema.entry(item) if item is not None and rule != "affected" else None
         if not asks_index(rule, before=held is not None, after=held is not None, changed=False):
             return []
-        return [Charge(lane, outcome.change.row_key if held is None else index.placement.row_key(held))]
+        return [Charge(limiter, outcome.change.row_key if held is None else index.placement.row_key(held))]
     places = [place[1] for place in (entry.delete, entry.put) if place is not None] or [b""]
-    return [Charge(lane, place, cost) for place, cost in zip(places, _entry_costs(entry), strict=True)]
+    return [Charge(limiter, place, cost) for place, cost in zip(places, _entry_costs(entry), strict=True)]
 
 
 def _entry_costs(entry: EntryChange) -> tuple[int, ...]:
@@ -228,7 +228,7 @@ def _count(charges: Sequence[Charge]) -> None:
     """Count costs where nothing is enforced."""
     for charge in charges:
         if charge.half_units:
-            charge.lane.counts[charge.half_units] += 1
+            charge.limiter.counts[charge.half_units] += 1
 
 
 def _count_write(outcome: Outcome, *, transaction: bool = False) -> None:

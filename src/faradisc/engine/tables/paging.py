@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from faradisc.capacity import units
 from faradisc.capacity.admission import Charge, settle, spread
-from faradisc.capacity.partitions import HASH_BYTES, Cell
+from faradisc.capacity.partitions import HASH_BYTES, PartitionBucket
 from faradisc.capacity.resource import Resource
 from faradisc.capacity.throttle import Throttled
 from faradisc.engine.tables.noting import record
@@ -32,7 +32,7 @@ class PageMeter:
         "_consistent",
         "_current",
         "_enforced",
-        "_lane",
+        "_limiter",
         "_now",
         "_resource",
         "_table",
@@ -45,12 +45,12 @@ class PageMeter:
         self._table = table
         self._enforced = table.meter.enforced
         self._resource = _payer(table, index)
-        self._lane = self._resource.reads
+        self._limiter = self._resource.reads
         self._consistent = consistent
         self._now = table.meter.now()
-        self._admitted: dict[Cell, tuple[bytes, int]] = {}
+        self._admitted: dict[PartitionBucket, tuple[bytes, int]] = {}
         """(a place in it, bytes read there) by partition, in order of admission."""
-        self._current: Cell | None = None
+        self._current: PartitionBucket | None = None
 
     def pieces(self, stretches: Sequence[Stretch]) -> list[Stretch]:
         """The stretches, cut where partitions begin."""
@@ -68,35 +68,35 @@ class PageMeter:
 
     def admit(self, piece: Stretch, evaluated: int) -> bool:
         """Whether the page goes on into a piece; with nothing evaluated a refusal raises Throttled."""
-        place, _ = _bounds(self._table, piece)
-        cell = self._lane.cell_of(place)
-        if cell not in self._admitted:
-            if self._enforced and self._lane.admit(place, self._now) is None:
-                refused = self._lane.refuse(place, self._now)
+        key, _ = _bounds(self._table, piece)
+        bucket = self._limiter.bucket_of(key)
+        if bucket not in self._admitted:
+            if self._enforced and self._limiter.admit(key, self._now) is None:
+                refused = self._limiter.refuse(key, self._now)
                 if not evaluated or self._resource.config.page_on_throttle == "error":
                     if self._table.meter.recorder is not None:
                         least = units.read_half_units(0, consistent=self._consistent)
-                        charge = Charge(self._lane, place, least, not self._consistent)
+                        charge = Charge(self._limiter, key, least, not self._consistent)
                         record(self._table, self.operation, [charge], None, self._now, refused=refused)
                     raise Throttled(refused)
                 return False
-            self._admitted[cell] = (place, 0)
-        self._current = cell
+            self._admitted[bucket] = (key, 0)
+        self._current = bucket
         return True
 
     def read(self, size_bytes: int) -> None:
         """So much was evaluated in the piece last admitted."""
         assert self._current is not None
-        place, before = self._admitted[self._current]
-        self._admitted[self._current] = (place, before + size_bytes)
+        key, before = self._admitted[self._current]
+        self._admitted[self._current] = (key, before + size_bytes)
 
     def charges(self, half_units: int) -> list[Charge]:
         """The cost of the whole page, by partition."""
         admitted = list(self._admitted.values())
         parts = spread(half_units, [size for _, size in admitted])
         return [
-            Charge(self._lane, place, part, not self._consistent)
-            for (place, _), part in zip(admitted, parts, strict=True)
+            Charge(self._limiter, key, part, not self._consistent)
+            for (key, _), part in zip(admitted, parts, strict=True)
         ]
 
     def settle(self, half_units: int) -> None:
@@ -104,7 +104,7 @@ class PageMeter:
         if self._enforced:
             settle(self.charges(half_units), self._now)
         else:
-            self._lane.counts[half_units] += 1
+            self._limiter.counts[half_units] += 1
         if self._table.meter.recorder is not None:
             record(self._table, self.operation, self.charges(half_units), None, self._now)
 

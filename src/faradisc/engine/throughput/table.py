@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from faradisc.capacity.admission import Lane
+from faradisc.capacity.admission import Limiter
 from faradisc.capacity.config import CapacityConfig
 from faradisc.capacity.insights import Insights, Mode
 from faradisc.capacity.resource import Resource
@@ -135,11 +135,11 @@ class TableMeter:
         what is written."""
         self.registry: ResourceRegistry
         self.resource: Resource
-        self.reads: Lane
-        self.writes: Lane
+        self.reads: Limiter
+        self.writes: Limiter
         self.read_counts: dict[int, int]
         self.write_counts: dict[int, int]
-        """Where costs are counted while nothing is enforced (Lane.counts)."""
+        """Where costs are counted while nothing is enforced (Limiter.counts)."""
 
     def succeeded(self, operation: str, latency_ns: int) -> None:
         """A request was answered."""
@@ -160,13 +160,15 @@ class TableMeter:
         self.only_counts = untold and not self.enforced
         self.only_asks = untold and self.enforced
 
-    def charge(self, lane: Lane, place: bytes, half_units: int, eventual: bool = False) -> Throttle | None:
-        """Admit and take the cost of a single read or write that found no credit (`Lane.spend`): why it was
-        refused, or None."""
+    def charge(
+        self, limiter: Limiter, key: bytes, half_units: int, eventual: bool = False
+    ) -> Throttle | None:
+        """Admit and take the cost of a single read or write that found no credit (`Limiter.spend`): why it
+        was refused, or None."""
         now = self.now()
-        if lane.charge(place, half_units, now, self.registry.due, eventual):
+        if limiter.charge(key, half_units, now, self.registry.due, eventual):
             return None
-        return lane.refuse(place, now)
+        return limiter.refuse(key, now)
 
     def adopt(self, index: str | None, resource: Resource) -> None:
         """Take a resource as the table's own (None) or that of a global index."""

@@ -12,7 +12,7 @@ from typing import Any
 from faradisc.capacity import inspect
 from faradisc.capacity.config import UNIT, CapacityConfig
 from faradisc.capacity.events import to_json
-from faradisc.capacity.partitions import Cell, Partition
+from faradisc.capacity.partitions import Partition, PartitionBucket
 from faradisc.capacity.resource import Resource
 from faradisc.engine.tables.noting import shown_key
 from faradisc.engine.tables.table import Table
@@ -74,8 +74,8 @@ def _resource(resource: Resource, key: KeySchema, now: int) -> dict[str, Any]:
 def _hot_keys(part: Partition, key: KeySchema) -> list[dict[str, Any]]:
     """The heaviest keys of a partition while it is hot; nobody watches cold ones."""
     found: list[dict[str, Any]] = []
-    for direction, cell in (("read", part.reads), ("write", part.writes)):
-        watch = cell.watch
+    for direction, bucket in (("read", part.reads), ("write", part.writes)):
+        watch = bucket.watch
         if watch is None or not watch.keys.total:
             continue
         for heavy in watch.keys.top(HOT_KEYS_SHOWN):
@@ -178,8 +178,8 @@ def _check_banks(resource: Resource, balance: _Pair, config: CapacityConfig) -> 
 
 
 def _set_banks(resource: Resource, balance: _Pair, now: int) -> None:
-    for lane, units in zip(resource.lanes, balance, strict=True):
-        bank = lane.bucket or lane.maximum
+    for limiter, units in zip(resource.limiters, balance, strict=True):
+        bank = limiter.table_bucket or limiter.maximum
         if units is not None and bank is not None:
             bank.set_balance(now, units * UNIT)
 
@@ -195,10 +195,10 @@ def _partition(resource: Resource, wanted: Any) -> tuple[str, _Pair]:
 def _set_partition(resource: Resource, part_id: str, balances: _Pair, now: int) -> None:
     part = resource.partitions.by_id(part_id)
     assert part is not None
-    cells: tuple[Cell, Cell] = (part.reads, part.writes)
-    for cell, units in zip(cells, balances, strict=True):
+    buckets: tuple[PartitionBucket, PartitionBucket] = (part.reads, part.writes)
+    for bucket, units in zip(buckets, balances, strict=True):
         if units is not None:
-            cell.set_balance(now, units * UNIT)
+            bucket.set_balance(now, units * UNIT)
 
 
 def _peak(wanted: Any) -> tuple[int, int]:

@@ -11,10 +11,10 @@ from itertools import chain
 from math import prod
 from random import Random
 
-from faradisc.capacity.admission import Lane
+from faradisc.capacity.admission import Limiter as Lane
 from faradisc.capacity.buckets import Bucket
 from faradisc.capacity.config import HALF_UNIT
-from faradisc.capacity.partitions import Cell
+from faradisc.capacity.partitions import PartitionBucket as Cell
 from faradisc.tools.planner.lots import StreamState
 from faradisc.tools.planner.returns import Returns
 from faradisc.tools.planner.shares import Share, Spans, is_told
@@ -316,7 +316,7 @@ def count_groups(streams: Iterable[Stream]) -> int:
         [
             prod(
                 [
-                    len(record.lane.cells)
+                    len(record.lane.buckets)
                     for record in (stream.record, *(index.record for index in stream.indexes))
                 ]
             )
@@ -329,8 +329,8 @@ def earned_by(lanes: Iterable[Lane]) -> dict[Bucket, float]:
     """All buckets of lanes, and what each earns: units per second."""
     found: list[Bucket | None] = []
     for lane in dict.fromkeys(lanes):
-        cells = lane.cells
-        found += (*lane.quotas, lane.maximum, lane.bucket, *cells, *[cell.share for cell in cells])
+        cells = lane.buckets
+        found += (*lane.quotas, lane.maximum, lane.table_bucket, *cells, *[cell.share for cell in cells])
     return {bucket: bucket.rate / bucket.scale for bucket in found if bucket is not None}
 
 
@@ -364,7 +364,7 @@ def find_doors(groups: Iterable[Group], packet_s: float) -> list[list[Group]]:
         most = group.most * packet_s
         for passage in group.passages:
             lane, cell = passage.lane, passage.cell
-            passage.outer = doors_of(*lane.quotas, lane.maximum, lane.bucket)
+            passage.outer = doors_of(*lane.quotas, lane.maximum, lane.table_bucket)
             passage.inner = doors_of(cell, cell.share)
         tolls: dict[Door, int] = {}
         for door, nano in chain.from_iterable([passage.tolls() for passage in group.passages]):

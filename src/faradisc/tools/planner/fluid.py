@@ -9,7 +9,7 @@ the fraction that its units allow (balance.py), refusals are blamed on the gate 
 the service's order, and refused requests come back in later steps if their clients retry.
 
 Counts are integers, and no division loses any of them.
-Charging is the core's own (`Lane.settle_whole` and `settle_cells`), at the beginning of the step and with
+Charging is the core's own (`settle_whole`, `settle_partitions`), at the beginning of the step and with
 the step's income included, which is what a bucket can serve in it; once for all requests of a stream.
 
 What the engine leaves out, and the engine of events has: the order of requests within a step. Tables on which
@@ -25,9 +25,10 @@ from collections.abc import Iterable
 from itertools import pairwise
 from operator import add
 
-from faradisc.capacity.admission import Lane
+from faradisc.capacity.admission import Limiter as Lane
 from faradisc.capacity.config import HALF_UNIT, SECOND_NS, UNIT
-from faradisc.capacity.partitions import Cell, Partition
+from faradisc.capacity.partitions import Partition
+from faradisc.capacity.partitions import PartitionBucket as Cell
 from faradisc.tools.planner.balance import balance, crowds_of, overdraw
 from faradisc.tools.planner.blame import blame
 from faradisc.tools.planner.demands import Demand, IndexDemand
@@ -493,7 +494,7 @@ def _seconds(lasting_ns: int) -> int:
 
 def _lacks(lane: Lane, nano: int) -> bool:
     """Whether there is a partition that cannot serve so many nano-units a second."""
-    for cell in lane.cells:
+    for cell in lane.buckets:
         share = cell.share
         if nano > UNIT * cell.rate or (share is not None and nano > UNIT * (share.rate / share.scale)):
             return True

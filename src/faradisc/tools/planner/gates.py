@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, NamedTuple
 
 from faradisc.capacity.config import SECOND_NS
-from faradisc.capacity.partitions import Cell
+from faradisc.capacity.partitions import PartitionBucket as Cell
 from faradisc.capacity.throttle import Cause
 from faradisc.capacity.topology import hash_bounds
 from faradisc.tools.planner.turnstile import ANY
@@ -130,15 +130,15 @@ class LaneGate(Gate):
 
     @property
     def cause(self) -> Cause:
-        return Cause.PROVISIONED if self.record.lane.bucket is not None else Cause.MAX_ON_DEMAND
+        return Cause.PROVISIONED if self.record.lane.table_bucket is not None else Cause.MAX_ON_DEMAND
 
     @property
     def bucket(self) -> Bucket | None:
-        return self.record.lane.bucket or self.record.lane.maximum
+        return self.record.lane.table_bucket or self.record.lane.maximum
 
     @property
     def debtor(self) -> Bucket | None:
-        return self.record.lane.bucket
+        return self.record.lane.table_bucket
 
     def _find(self, now: int, lasting_ns: int) -> int:
         bucket = self.bucket

@@ -18,7 +18,7 @@ from faradisc.tools.planner.turnstile import Firsts
 from faradisc.tools.planner.workload.retries import LEAN
 
 if TYPE_CHECKING:
-    from faradisc.capacity.partitions import Cell
+    from faradisc.capacity.partitions import PartitionBucket as Cell
     from faradisc.tools.planner.demands import Demand
     from faradisc.tools.planner.gates import CellGate
     from faradisc.tools.planner.shares import Share

@@ -17,7 +17,7 @@ from operator import sub
 from typing import TYPE_CHECKING
 
 from faradisc.capacity.config import HALF_UNIT
-from faradisc.capacity.partitions import Cell
+from faradisc.capacity.partitions import PartitionBucket as Cell
 from faradisc.tools.planner.shares import Division, Gates, Share, divide
 from faradisc.tools.planner.simulation.recorder import FlowRecord
 from faradisc.tools.planner.together import Lane, Parts, Stretch, lane_of, stretches

@@ -408,7 +408,7 @@ class Openings:
         outer = _shut(passage.outer) / SECOND_NS
         inner = _shut(passage.inner) / SECOND_NS
         # What shuts the only partition shuts the whole at the same moments.
-        beyond = max(inner - outer, 0.0) if len(passage.lane.cells) == 1 else inner * (1.0 - outer)
+        beyond = max(inner - outer, 0.0) if len(passage.lane.buckets) == 1 else inner * (1.0 - outer)
         shut = outer + beyond
         if not shut:
             return

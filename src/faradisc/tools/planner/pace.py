@@ -197,6 +197,6 @@ def _partitions(streams: Iterable[Stream]) -> int:
     """Of each table or index that requests ask first, or of their indexes if these have more."""
     most: dict[DirectionRecord, int] = {}
     for stream in streams:
-        here = max(len(record.lane.cells) for record, _ in stream.charges)
+        here = max(len(record.lane.buckets) for record, _ in stream.charges)
         most[stream.record] = max(most.get(stream.record, 0), here)
     return sum(most.values())

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from random import Random
 
-from faradisc.capacity.partitions import Cell
+from faradisc.capacity.partitions import PartitionBucket as Cell
 from faradisc.tools.planner.doors import Group, GroupedFlow
 from faradisc.tools.planner.shares import Spans, divide
 from faradisc.tools.planner.simulation.recorder import DirectionRecord
@@ -108,7 +108,7 @@ def _draw(flow: GroupedFlow, of_streams: Sequence[int], random: Random, now: int
 
 
 def _cell_of(record: DirectionRecord, place: bytes) -> Cell:
-    return record.lane.cell_of(place)
+    return record.lane.bucket_of(place)
 
 
 def heaviness(group: Group) -> int:

@@ -20,11 +20,11 @@ from dataclasses import dataclass, field
 from math import floor
 from random import Random
 
-from faradisc.capacity.admission import Lane
+from faradisc.capacity.admission import Limiter as Lane
 from faradisc.capacity.buckets import Bucket
 from faradisc.capacity.config import SECOND_NS
 from faradisc.capacity.heat import Watch
-from faradisc.capacity.partitions import Cell
+from faradisc.capacity.partitions import PartitionBucket as Cell
 from faradisc.capacity.throttle import Cause
 from faradisc.tools.planner.doors import Door, Group, GroupedFlow, GroupedStream, Passage
 from faradisc.tools.planner.pace import RATE_PERCENT, STRETCH_S, Pace
@@ -72,7 +72,7 @@ class _CellPart:
         part, lane = self.cell.partition, self.record.lane
         if part.state != "retired":
             return [self]
-        children = [cell for cell in lane.cells if part.holds(cell.partition.low)]
+        children = [cell for cell in lane.buckets if part.holds(cell.partition.low)]
         each = [
             evenly(count, len(children)) for count in (self.half_units, self.charged, self.bytes, self.items)
         ]

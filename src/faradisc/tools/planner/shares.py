@@ -8,10 +8,10 @@ from itertools import accumulate, chain
 from random import Random
 from typing import TYPE_CHECKING
 
-from faradisc.capacity.admission import Lane
+from faradisc.capacity.admission import Limiter as Lane
 from faradisc.capacity.config import HALF_UNIT, SECOND_NS
 from faradisc.capacity.heat import Watch
-from faradisc.capacity.partitions import Cell
+from faradisc.capacity.partitions import PartitionBucket as Cell
 from faradisc.tools.planner.gates import CellGate, Gate, LaneGate
 from faradisc.tools.planner.simulation.recorder import DirectionRecord
 from faradisc.tools.planner.workload.key_distributions import (
@@ -440,9 +440,9 @@ class Division:
                 cells.append((mine.cell, between(count)))
             else:
                 portion = [(mine.cell, between(count))]
-                lane.settle_cells(portion, self._half_units, mine.at_ns, eventual=eventual)
+                lane.settle_partitions(portion, self._half_units, mine.at_ns, eventual=eventual)
         lane.settle_whole(self._half_units, between(self._taken), now if begin else gate.at_ns)
-        lane.settle_cells(cells, self._half_units, now, eventual=eventual)
+        lane.settle_partitions(cells, self._half_units, now, eventual=eventual)
 
     def tell(self, record: DirectionRecord, *, strangers: bool = True) -> None:
         """Tell whoever looks what has been kept back: before time passes in the core, before a sample is
@@ -470,13 +470,13 @@ class Division:
 def _cells_of(shape: Shape, lane: Lane) -> Sequence[Cell]:
     """The partitions that a shape's requests may be for, in order of place."""
     if shape.tail or len(shape.keys) > FEW_KEYS:
-        return lane.cells
+        return lane.buckets
     found: set[int] = set()
     for key in shape.keys:
         first = bisect_right(lane.lows, key.prefix) - 1
         last = bisect_right(lane.lows, key.prefix + BEHIND_ALL)
         found.update(range(first, last))
-    return [lane.cells[position] for position in sorted(found)]
+    return [lane.buckets[position] for position in sorted(found)]
 
 
 class Spans:

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from faradisc.capacity.admission import Lane
+from faradisc.capacity.admission import Limiter as Lane
 from faradisc.capacity.config import HALF_UNIT, UNIT
 from faradisc.tools.planner.pace import Pace, find_pace
 from faradisc.tools.planner.plan_file.plan import Plan, TablePlan
@@ -135,10 +135,10 @@ def _hangs_on_order(streams: Iterable[Stream], table: TablePlan) -> bool:
 def _meets_little(record: DirectionRecord, most: int, least: int, table: TablePlan) -> bool:
     """Whether a lane has a bucket to which a request that costs `most` is a lot."""
     config = table.config
-    parts = min(cell.rate / cell.scale for cell in record.lane.cells)
+    parts = min(cell.rate / cell.scale for cell in record.lane.buckets)
     units = float(min([*_units(record, table), *_changed_units(record, table)], default=1 << 62))
     if config.shares:
-        units /= len(record.lane.cells)
+        units /= len(record.lane.buckets)
     rate = min(parts, units) * UNIT
     bank = min(parts * config.partition_burst_ms / 1000, units * config.burst_s) * UNIT
     forgiven = config.max_debt_s is not None and most > rate * config.max_debt_s / 2

@@ -143,41 +143,41 @@ class DiscreteEventEngine:
 
     def _single(self, part: Part, now: int) -> bool:
         charge, record = part.charge, part.record
-        cell = charge.lane.admit(charge.place, now)
+        cell = charge.limiter.admit(charge.key, now)
         if cell is None:
-            self._blame(part, charge.lane.refuse(charge.place, now))
+            self._blame(part, charge.limiter.refuse(charge.key, now))
             return False
-        charge.lane.settle(cell, charge.place, charge.half_units, now, charge.eventual)
-        charge.cell = cell
+        charge.limiter.settle(cell, charge.key, charge.half_units, now, charge.eventual)
+        charge.bucket = cell
         record.second_consumed += charge.half_units
         record.cell(cell).half_units += charge.half_units
         return True
 
     def _several(self, request: Request, now: int) -> bool:
         charges = [part.charge for part in request.parts]
-        before = [dict(charge.lane.events) for charge in charges]
+        before = [dict(charge.limiter.events) for charge in charges]
         if admit(charges, now) is not None:
             for part, events in zip(request.parts, before, strict=True):
-                lane = part.charge.lane
+                lane = part.charge.limiter
                 for cause, count in lane.events.items():
                     if count > events.get(cause, 0):
-                        cell = lane.cell_of(part.charge.place) if cause is Cause.KEY_RANGE else None
+                        cell = lane.bucket_of(part.charge.key) if cause is Cause.KEY_RANGE else None
                         part.record.refuse(cause, cell=cell)
-                if part.charge.cell is None and part.key is not None:
+                if part.charge.bucket is None and part.key is not None:
                     part.record.keys.throttle(part.key)
             return False
         settle(charges, now)
         for part in request.parts:
             record, charge = part.record, part.charge
-            if charge.half_units and charge.cell is not None:
+            if charge.half_units and charge.bucket is not None:
                 record.second_consumed += charge.half_units
-                record.cell(charge.cell).half_units += charge.half_units
+                record.cell(charge.bucket).half_units += charge.half_units
         return True
 
     @staticmethod
     def _blame(part: Part, throttle: Throttle) -> None:
-        lane = part.charge.lane
-        cell = lane.cell_of(part.charge.place) if throttle.cause is Cause.KEY_RANGE else None
+        lane = part.charge.limiter
+        cell = lane.bucket_of(part.charge.key) if throttle.cause is Cause.KEY_RANGE else None
         part.record.refuse(throttle.cause, cell=cell)
         if part.key is not None:
             part.record.keys.throttle(part.key)
@@ -190,12 +190,12 @@ class DiscreteEventEngine:
         flow.waits[(now - request.first_ns) // MILLI_NS] += 1
         for part in request.parts:
             charge = part.charge
-            if charge.lane.direction == "W":
+            if charge.limiter.direction == "W":
                 flow.write_half += charge.half_units
             else:
                 flow.read_half += charge.half_units
-            if (part.grows or part.items) and charge.cell is not None:
-                held = charge.cell.partition
+            if (part.grows or part.items) and charge.bucket is not None:
+                held = charge.bucket.partition
                 held.bytes = max(held.bytes + part.grows, 0)
                 held.items = max(held.items + part.items, 0)
 

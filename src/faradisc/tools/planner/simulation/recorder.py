@@ -16,10 +16,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from faradisc.capacity.admission import Lane
+from faradisc.capacity.admission import Limiter as Lane
 from faradisc.capacity.config import GIB, SECOND_NS
 from faradisc.capacity.events import Event, Split
-from faradisc.capacity.partitions import Cell, Partition
+from faradisc.capacity.partitions import Partition
+from faradisc.capacity.partitions import PartitionBucket as Cell
 from faradisc.capacity.throttle import Cause
 from faradisc.capacity.topology import HASH_SPACE, hash_bounds
 from faradisc.tools.planner.results.item_collections import Growth
@@ -201,7 +202,9 @@ class DirectionRecord:
             self.provisioned.append(resource.capacity(now)[1 if self.writes else 0])
         else:
             self.provisioned.append(resource.write_units if self.writes else resource.read_units)
-        banks = [lane.bucket] if lane.bucket is not None else [cell.share for cell in lane.cells]
+        banks = (
+            [lane.table_bucket] if lane.table_bucket is not None else [cell.share for cell in lane.buckets]
+        )
         held = [bank for bank in banks if bank is not None]
         self.bank.append(sum(bank.balance(now) for bank in held) if held else None)
         self.bank_max.append(sum(bank.cap // bank.scale for bank in held) if held else None)

@@ -18,7 +18,7 @@ from itertools import groupby
 from random import Random
 
 from faradisc.capacity import topology
-from faradisc.capacity.admission import Lane
+from faradisc.capacity.admission import Limiter as Lane
 from faradisc.capacity.config import SECOND_NS
 from faradisc.capacity.controlplane import DecreaseLog, Durations, ThroughputChange, check_changes
 from faradisc.capacity.events import Event, SplitDue
