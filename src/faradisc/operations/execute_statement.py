@@ -19,7 +19,7 @@ from typing import Any, Final
 from faradisc.capacity import units
 from faradisc.engine.tables.keys import check_key, check_searched_key
 from faradisc.engine.tables.paging import PageMeter
-from faradisc.engine.tables.reads import Page, Stretch, read_charged, read_page, shape_items
+from faradisc.engine.tables.reads import KeyRange, Page, read_charged, read_page, shape_items
 from faradisc.engine.tables.table import Index, Table
 from faradisc.engine.tables.writes import ConditionFailed
 from faradisc.errors import ValidationException
@@ -35,7 +35,7 @@ from faradisc.model.codec.keyspace import Placement
 from faradisc.model.values.attribute import AttributeValue, Item, compare
 from faradisc.model.values.schema import KeySchema
 from faradisc.operations.call import Backend, Call
-from faradisc.operations.query import key_stretch
+from faradisc.operations.query import key_range_of
 from faradisc.operations.search import Search, answer_page, needs_items
 from faradisc.operations.statements import Prepared, apply_write, prepare, refuse_exists, write_of
 
@@ -160,65 +160,65 @@ class _Reading:
         several = plan.conditions is not None and len(plan.conditions) > 1
         self.merged = several and first is not None and first in key.range
         by_hash = orders.get(key.hash[0])
-        self.stretches = self._stretches(None if self.merged else by_hash)
+        self.key_ranges = self._key_ranges(None if self.merged else by_hash)
 
-    def _stretches(self, by_hash: Order | None) -> list[Stretch]:
+    def _key_ranges(self, by_hash: Order | None) -> list[KeyRange]:
         """In the order they are read."""
         placement = self.placement
         if self.plan.conditions is None:
-            return [Stretch(*bounds) for bounds in placement.hash_ranges(0, 1)]
+            return [KeyRange(*bounds) for bounds in placement.hash_ranges(0, 1)]
         conditions = list(self.plan.conditions)
         if by_hash is not None:
             conditions = _sorted_by_hash(conditions, descending=by_hash.descending)
-        return [key_stretch(placement, condition) for condition in conditions]
+        return [key_range_of(placement, condition) for condition in conditions]
 
-    def behind(self, position: bytes) -> list[Stretch]:
+    def behind(self, position: bytes) -> list[KeyRange]:
         """What is left behind a row. Raises StatementError for a row that is not among those read."""
-        at = self._stretch_at(position)
+        at = self._key_range_at(position)
         if self.merged:
             return self._merged_behind(at, position)
-        rest = self.stretches[at].starting_after(position, reverse=self.reverse)
-        return [rest, *self.stretches[at + 1 :]]
+        rest = self.key_ranges[at].starting_after(position, reverse=self.reverse)
+        return [rest, *self.key_ranges[at + 1 :]]
 
-    def _stretch_at(self, position: bytes) -> int:
-        at = self._find(self.stretches, position)
+    def _key_range_at(self, position: bytes) -> int:
+        at = self._find(self.key_ranges, position)
         if at is None:
             raise faults.StatementError(faults.TOKEN_INVALID)
         return at
 
-    def _find(self, stretches: Sequence[Stretch], row_key: bytes) -> int | None:
-        """Which of the stretches holds a row."""
+    def _find(self, key_ranges: Sequence[KeyRange], row_key: bytes) -> int | None:
+        """Which of the key ranges holds a row."""
         part = self.placement.part_of(row_key) if row_key else None
-        for at, stretch in enumerate(stretches):
-            above = stretch.low is None or row_key >= stretch.low
-            if stretch.part == part and above and (stretch.high is None or row_key < stretch.high):
+        for at, key_range in enumerate(key_ranges):
+            above = key_range.low is None or row_key >= key_range.low
+            if key_range.part == part and above and (key_range.high is None or row_key < key_range.high):
                 return at
         return None
 
-    def _merged_behind(self, at: int, position: bytes) -> list[Stretch]:
+    def _merged_behind(self, at: int, position: bytes) -> list[KeyRange]:
         """Behind a row in the order of sort keys, and of partitions where those are equal."""
         tail = position[len(self._prefix(at)) :]
         rest = []
-        for i, stretch in enumerate(self.stretches):
+        for i, key_range in enumerate(self.key_ranges):
             row_key = self._prefix(i) + tail
             # Of a partition that comes later the row with an equal sort key is still to be read.
             if i <= at:
                 bound = row_key if self.reverse else row_key + b"\x00"
             else:
                 bound = row_key + b"\x00" if self.reverse else row_key
-            rest.append(_narrowed(stretch, bound, reverse=self.reverse))
+            rest.append(_narrowed(key_range, bound, reverse=self.reverse))
         return rest
 
     def _prefix(self, at: int) -> bytes:
         assert self.plan.conditions is not None
         return self.placement.collection(self.plan.conditions[at].hash_values)
 
-    def half_units(self, stretches: Sequence[Stretch], page: Page, *, consistent: bool) -> int:
+    def half_units(self, key_ranges: Sequence[KeyRange], page: Page, *, consistent: bool) -> int:
         """What a page of several partitions costs: each is a Query of its own, rounded by itself."""
-        sizes = [0] * len(stretches)
-        visited = len(stretches)
+        sizes = [0] * len(key_ranges)
+        visited = len(key_ranges)
         for payload in page.records:
-            at = self._find(stretches, self.placement.row_key(record.decode(payload)))
+            at = self._find(key_ranges, self.placement.row_key(record.decode(payload)))
             assert at is not None, "a row lies where it was read"
             sizes[at] += record.size_of(payload)
             if page.ended_by_bound and not self.merged:
@@ -228,17 +228,17 @@ class _Reading:
     async def read(
         self,
         backend: Backend,
-        stretches: list[Stretch],
+        key_ranges: list[KeyRange],
         limit: int | None,
         meter: PageMeter | None = None,
     ) -> Page:
         if self.merged:
-            return await self._read_merged(backend, stretches, limit, meter)
-        in_order = stretches[::-1] if self.reverse else stretches
+            return await self._read_merged(backend, key_ranges, limit, meter)
+        in_order = key_ranges[::-1] if self.reverse else key_ranges
         return await read_page(backend.store, in_order, limit=limit, reverse=self.reverse, meter=meter)
 
     async def _read_merged(
-        self, backend: Backend, stretches: list[Stretch], limit: int | None, meter: PageMeter | None
+        self, backend: Backend, key_ranges: list[KeyRange], limit: int | None, meter: PageMeter | None
     ) -> Page:
         """Rows of all partitions in the order of their sort keys.
 
@@ -246,8 +246,10 @@ class _Reading:
         Cost: `limit` rows of every partition.
         """
         found: list[tuple[bytes, int, bytes, bool]] = []
-        for at, stretch in enumerate(stretches):
-            page = await read_page(backend.store, (stretch,), limit=limit, reverse=self.reverse, meter=meter)
+        for at, key_range in enumerate(key_ranges):
+            page = await read_page(
+                backend.store, (key_range,), limit=limit, reverse=self.reverse, meter=meter
+            )
             for payload in page.records:
                 row_key = self.placement.row_key(record.decode(payload))
                 ends = page.ended_by_bound and payload is page.records[-1]
@@ -263,13 +265,13 @@ class _Reading:
         return merged
 
 
-def _narrowed(stretch: Stretch, bound: bytes, *, reverse: bool) -> Stretch:
-    """The part of a stretch from a bound on, in reading direction."""
+def _narrowed(key_range: KeyRange, bound: bytes, *, reverse: bool) -> KeyRange:
+    """The part of a key range from a bound on, in reading direction."""
     if reverse:
-        high = bound if stretch.high is None else min(bound, stretch.high)
-        return replace(stretch, high=max(high, stretch.low or b""))
-    low = bound if stretch.low is None else max(bound, stretch.low)
-    return replace(stretch, low=low if stretch.high is None else min(low, stretch.high))
+        high = bound if key_range.high is None else min(bound, key_range.high)
+        return replace(key_range, high=max(high, key_range.low or b""))
+    low = bound if key_range.low is None else max(bound, key_range.low)
+    return replace(key_range, low=low if key_range.high is None else min(low, key_range.high))
 
 
 def _sorted_by_hash(conditions: list[KeyCondition], *, descending: bool) -> list[KeyCondition]:
@@ -300,7 +302,7 @@ async def _search(
     search = Search(
         table=reading.table,
         index=reading.index,
-        stretches=reading.stretches if position is None else reading.behind(position),
+        key_ranges=reading.key_ranges if position is None else reading.behind(position),
         condition=condition,
         projection=prepared.columns,
         consistent=consistent,
@@ -310,9 +312,9 @@ async def _search(
         fetches_items=fetches_items,
         scans=not keyed,
     )
-    page = await reading.read(backend, list(search.stretches), search.limit, search.meter)
+    page = await reading.read(backend, list(search.key_ranges), search.limit, search.meter)
     if plan.conditions is not None and len(plan.conditions) > 1:
-        search.minimum_half_units = reading.half_units(search.stretches, page, consistent=consistent)
+        search.minimum_half_units = reading.half_units(search.key_ranges, page, consistent=consistent)
     last: bytes | None = None
     if page.ended_by_bound:
         last = reading.placement.row_key(record.decode(page.records[-1]))

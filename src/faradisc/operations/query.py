@@ -11,7 +11,7 @@ from typing import Any
 from faradisc.capacity.throttle import Throttled
 from faradisc.engine.tables.keys import check_paths_into_keys, check_searched_key
 from faradisc.engine.tables.noting import note_query
-from faradisc.engine.tables.reads import Stretch
+from faradisc.engine.tables.reads import KeyRange
 from faradisc.errors import ValidationException
 from faradisc.language.expressions import KeyCondition, check_mixed
 from faradisc.model.codec.keyspace import Placement
@@ -64,7 +64,7 @@ async def query(backend: Backend, call: Call) -> dict[str, Any]:
                 )
     check_paths_into_keys(table.schema, condition, projection)
     placement = index.placement if index is not None else table.placement
-    stretch = key_stretch(placement, key_condition)
+    key_range = key_range_of(placement, key_condition)
     reverse = not request.get("ScanIndexForward", True)
     fetches_items = needs_items(request, index, projection, condition)
     one_row = index is None and not table.key.range
@@ -73,13 +73,13 @@ async def query(backend: Backend, call: Call) -> dict[str, Any]:
         start = start_position(call, placement, names, start_key_types(table, index))
         if one_row:
             raise ValidationException("The query can return at most one row and cannot be restarted")
-        _check_start(placement, key_condition, stretch, request["ExclusiveStartKey"], start)
-        stretch = stretch.starting_after(start, reverse=reverse)
+        _check_start(placement, key_condition, key_range, request["ExclusiveStartKey"], start)
+        key_range = key_range.starting_after(start, reverse=reverse)
     consistent = request.get("ConsistentRead", False)
     search = Search(
         table=table,
         index=index,
-        stretches=(stretch,),
+        key_ranges=(key_range,),
         condition=condition,
         projection=projection,
         consistent=consistent,
@@ -107,7 +107,7 @@ async def _run_noted(backend: Backend, call: Call, search: Search, hash_key: Ite
     return answer
 
 
-def key_stretch(placement: Placement, condition: KeyCondition) -> Stretch:
+def key_range_of(placement: Placement, condition: KeyCondition) -> KeyRange:
     """The rows a key condition selects."""
     prefix = placement.collection(condition.hash_values)
     part = placement.part_of(prefix)
@@ -115,28 +115,28 @@ def key_stretch(placement: Placement, condition: KeyCondition) -> Stretch:
         prefix += encode_component(value)
     operator, operands = condition.operator, condition.operands
     if operator is None:
-        return Stretch(part, prefix, after_prefix(prefix))
+        return KeyRange(part, prefix, after_prefix(prefix))
     if operator == "begins_with":
         low = prefix + encode_prefix(operands[0])
-        return Stretch(part, low, after_prefix(low))
+        return KeyRange(part, low, after_prefix(low))
     first = prefix + encode_component(operands[0])
     match operator:
         case "=":
-            return Stretch(part, first, after_prefix(first))
+            return KeyRange(part, first, after_prefix(first))
         case "<":
-            return Stretch(part, prefix, first)
+            return KeyRange(part, prefix, first)
         case "<=":
-            return Stretch(part, prefix, after_prefix(first))
+            return KeyRange(part, prefix, after_prefix(first))
         case ">":
-            return Stretch(part, after_prefix(first), after_prefix(prefix))
+            return KeyRange(part, after_prefix(first), after_prefix(prefix))
         case ">=":
-            return Stretch(part, first, after_prefix(prefix))
+            return KeyRange(part, first, after_prefix(prefix))
         case _:
-            return Stretch(part, first, after_prefix(prefix + encode_component(operands[1])))
+            return KeyRange(part, first, after_prefix(prefix + encode_component(operands[1])))
 
 
 def _check_start(
-    placement: Placement, condition: KeyCondition, stretch: Stretch, start: Item, row_key: bytes
+    placement: Placement, condition: KeyCondition, key_range: KeyRange, start: Item, row_key: bytes
 ) -> None:
     """An ExclusiveStartKey must lie where the query reads. Raises ValidationException."""
     values = tuple(start[name] for name in placement.key.hash)
@@ -144,7 +144,7 @@ def _check_start(
         raise ValidationException(
             "The provided starting key is outside query boundaries based on provided conditions"
         )
-    if (stretch.low is not None and row_key < stretch.low) or (
-        stretch.high is not None and row_key >= stretch.high
+    if (key_range.low is not None and row_key < key_range.low) or (
+        key_range.high is not None and row_key >= key_range.high
     ):
         raise ValidationException("The provided starting key does not match the range key predicate")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from faradisc.engine.tables.keys import check_paths_into_keys
-from faradisc.engine.tables.reads import Stretch
+from faradisc.engine.tables.reads import KeyRange
 from faradisc.errors import ValidationException
 from faradisc.language.expressions import check_mixed
 from faradisc.operations.call import Backend, Call
@@ -45,17 +45,17 @@ async def scan(backend: Backend, call: Call) -> dict[str, Any]:
     index = find_index(table, request, call.operation)
     check_paths_into_keys(table.schema, condition, projection)
     placement = index.placement if index is not None else table.placement
-    stretches = [Stretch(*bounds) for bounds in placement.hash_ranges(segment, total)]
+    key_ranges = [KeyRange(*bounds) for bounds in placement.hash_ranges(segment, total)]
     fetches_items = needs_items(request, index, projection, condition)
     if "ExclusiveStartKey" in request:
         names = start_key_names(table, index)
         start = start_position(call, placement, names, start_key_types(table, index))
-        stretches = _behind(stretches, placement.part_of(start), start, segment, total)
+        key_ranges = _behind(key_ranges, placement.part_of(start), start, segment, total)
     consistent = request.get("ConsistentRead", False)
     search = Search(
         table=table,
         index=index,
-        stretches=stretches,
+        key_ranges=key_ranges,
         condition=condition,
         projection=projection,
         consistent=consistent,
@@ -91,14 +91,16 @@ def _segment(request: dict[str, Any]) -> tuple[int, int]:
     return segment, total
 
 
-def _behind(stretches: list[Stretch], part: bytes, row_key: bytes, segment: int, total: int) -> list[Stretch]:
+def _behind(
+    key_ranges: list[KeyRange], part: bytes, row_key: bytes, segment: int, total: int
+) -> list[KeyRange]:
     """What is left of a segment behind a start key. Raises ValidationException."""
-    for position, stretch in enumerate(stretches):
-        inside = (stretch.low is None or row_key >= stretch.low) and (
-            stretch.high is None or row_key < stretch.high
+    for position, key_range in enumerate(key_ranges):
+        inside = (key_range.low is None or row_key >= key_range.low) and (
+            key_range.high is None or row_key < key_range.high
         )
-        if stretch.part == part and inside:
-            return [stretch.starting_after(row_key, reverse=False), *stretches[position + 1 :]]
+        if key_range.part == part and inside:
+            return [key_range.starting_after(row_key, reverse=False), *key_ranges[position + 1 :]]
     raise ValidationException(
         f"{INVALID_START}: Invalid ExclusiveStartKey. Please use ExclusiveStartKey with correct Segment. "
         f"TotalSegments: {total} Segment: {segment}"

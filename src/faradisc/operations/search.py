@@ -16,7 +16,7 @@ from faradisc.capacity import units
 from faradisc.engine.tables.definition import invalid
 from faradisc.engine.tables.keys import KEY_MISMATCH
 from faradisc.engine.tables.paging import PageMeter, charge_page, page_meter, scan_minimum
-from faradisc.engine.tables.reads import Page, Stretch, read_page, read_records, shape_items
+from faradisc.engine.tables.reads import KeyRange, Page, read_page, read_records, shape_items
 from faradisc.engine.tables.table import Index, Table
 from faradisc.errors import ValidationException
 from faradisc.language.expressions import Condition
@@ -44,7 +44,7 @@ class Search:
 
     table: Table
     index: Index | None
-    stretches: Sequence[Stretch]
+    key_ranges: Sequence[KeyRange]
     condition: Condition | None
     projection: Shows | None
     consistent: bool
@@ -175,7 +175,7 @@ def start_key_types(table: Table, index: Index | None) -> dict[str, Any]:
 async def run(backend: Backend, call: Call, search: Search) -> dict[str, Any]:
     """Read one page and answer it."""
     page = await read_page(
-        backend.store, search.stretches, limit=search.limit, reverse=search.reverse, meter=search.meter
+        backend.store, search.key_ranges, limit=search.limit, reverse=search.reverse, meter=search.meter
     )
     return await answer_page(backend, call, search, page, call.request["TableName"])
 
@@ -225,7 +225,9 @@ def _consumed(table_name: str, search: Search, page: Page, fetched: list[int]) -
     least = search.minimum_half_units
     if search.scans:
         last = search.placement.row_key(record.decode(page.records[-1])) if page.ended_by_bound else None
-        least = scan_minimum(search.table, search.index, search.stretches, last, consistent=search.consistent)
+        least = scan_minimum(
+            search.table, search.index, search.key_ranges, last, consistent=search.consistent
+        )
     half_units = max(units.read_half_units(page.size_bytes, consistent=search.consistent), least)
     if search.index is None:
         consumed.table = half_units

@@ -1,4 +1,4 @@
-"""The page loop: by count, by bytes, over several stretches, in both directions.
+"""The page loop: by count, by bytes, over several key ranges, in both directions.
 
 What it proves: whatever the bounds, the pages put together are all rows, once, in order. Why with a small
 page: every boundary is crossed with a handful of rows. Source: limits.md section 4.
@@ -11,7 +11,7 @@ from itertools import product
 import pytest
 
 from faradisc.engine.tables import reads
-from faradisc.engine.tables.reads import Stretch, read_page
+from faradisc.engine.tables.reads import KeyRange, read_page
 from faradisc.model.codec import record
 from faradisc.storage.api import Batch
 from faradisc.storage.immediate import run
@@ -34,7 +34,7 @@ def store() -> MemoryStore:
     return store
 
 
-STRETCHES = [Stretch(part, None, None) for part in PARTS]
+KEY_RANGES = [KeyRange(part, None, None) for part in PARTS]
 ALL = [(part, n) for part, count in ((b"a", 10), (b"c", 5)) for n in range(count)]
 
 
@@ -43,12 +43,12 @@ def names(page: reads.Page) -> list[tuple[bytes, int]]:
     return [(name[0].encode(), int(name[1:])) for name in found]
 
 
-def rest_of(page: reads.Page, reverse: bool) -> list[Stretch]:
-    """The stretches behind the last row of a page, in the order they are given to read_page."""
+def rest_of(page: reads.Page, reverse: bool) -> list[KeyRange]:
+    """The key ranges behind the last row of a page, in the order they are given to read_page."""
     part, number = names(page)[-1]
     at = PARTS.index(part)
-    behind = STRETCHES[at].starting_after(b"%02d" % number, reverse=reverse)
-    return [*STRETCHES[:at], behind] if reverse else [behind, *STRETCHES[at + 1 :]]
+    behind = KEY_RANGES[at].starting_after(b"%02d" % number, reverse=reverse)
+    return [*KEY_RANGES[:at], behind] if reverse else [behind, *KEY_RANGES[at + 1 :]]
 
 
 @pytest.mark.parametrize("reverse", [False, True])
@@ -64,9 +64,9 @@ def test_pages_put_together_are_everything(
     page_bytes, rows_per_read = bounds
     monkeypatch.setattr(reads, "PAGE_BYTES_MAX", page_bytes)
     monkeypatch.setattr(reads, "ROWS_PER_READ_MAX", rows_per_read)
-    stretches, found = STRETCHES, []
+    key_ranges, found = KEY_RANGES, []
     for _ in range(len(ALL) + 1):
-        page = run(read_page(store, stretches, limit=limit, reverse=reverse))
+        page = run(read_page(store, key_ranges, limit=limit, reverse=reverse))
         found += names(page)
         sizes = [record.size_of(stored) for stored in page.records]
         assert page.size_bytes == sum(sizes)
@@ -76,16 +76,16 @@ def test_pages_put_together_are_everything(
         if not page.ended_by_bound:
             break
         assert sum(sizes) >= page_bytes or len(sizes) == limit
-        stretches = rest_of(page, reverse)
+        key_ranges = rest_of(page, reverse)
     assert found == (ALL[::-1] if reverse else ALL)
 
 
-def test_bounds_of_a_stretch(store: MemoryStore) -> None:
-    page = run(read_page(store, [Stretch(b"a", b"03", b"06")], limit=None))
+def test_bounds_of_a_key_range(store: MemoryStore) -> None:
+    page = run(read_page(store, [KeyRange(b"a", b"03", b"06")], limit=None))
     assert names(page) == [(b"a", 3), (b"a", 4), (b"a", 5)]
     assert not page.ended_by_bound
 
 
 def test_nothing_to_read(store: MemoryStore) -> None:
-    page = run(read_page(store, [Stretch(b"b", None, None)], limit=1))
+    page = run(read_page(store, [KeyRange(b"b", None, None)], limit=1))
     assert (page.records, page.size_bytes, page.ended_by_bound) == ([], 0, False)

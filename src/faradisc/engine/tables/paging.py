@@ -21,7 +21,7 @@ from faradisc.engine.tables.table import Index, Table
 from faradisc.model.codec.keyspace import slot_low
 
 if TYPE_CHECKING:
-    from faradisc.engine.tables.reads import Stretch
+    from faradisc.engine.tables.reads import KeyRange
 
 
 class PageMeter:
@@ -52,21 +52,21 @@ class PageMeter:
         """(a place in it, bytes read there) by partition, in order of admission."""
         self._current: PartitionBucket | None = None
 
-    def pieces(self, stretches: Sequence[Stretch]) -> list[Stretch]:
-        """The stretches, cut where partitions begin."""
-        cut: list[Stretch] = []
-        if any(stretch.low is None or len(stretch.low) <= HASH_BYTES for stretch in stretches):
+    def pieces(self, key_ranges: Sequence[KeyRange]) -> list[KeyRange]:
+        """The key ranges, cut where partitions begin."""
+        cut: list[KeyRange] = []
+        if any(key_range.low is None or len(key_range.low) <= HASH_BYTES for key_range in key_ranges):
             self.operation = "Scan"
-        for stretch in stretches:
-            low, high = _bounds(self._table, stretch)
-            rest = stretch
+        for key_range in key_ranges:
+            low, high = _bounds(self._table, key_range)
+            rest = key_range
             for part in self._resource.partitions.between(low, high)[1:]:
                 cut.append(type(rest)(rest.part, rest.low, part.low))
                 rest = type(rest)(rest.part, part.low, rest.high)
             cut.append(rest)
         return cut
 
-    def admit(self, piece: Stretch, evaluated: int) -> bool:
+    def admit(self, piece: KeyRange, evaluated: int) -> bool:
         """Whether the page goes on into a piece; with nothing evaluated a refusal raises Throttled."""
         key, _ = _bounds(self._table, piece)
         bucket = self._limiter.bucket_of(key)
@@ -125,18 +125,18 @@ def charge_page(table: Table, index: Index | None, page: PageMeter | None, half_
 
 
 def scan_minimum(
-    table: Table, index: Index | None, stretches: Sequence[Stretch], last: bytes | None, *, consistent: bool
+    table: Table, index: Index | None, key_ranges: Sequence[KeyRange], last: bytes | None, *, consistent: bool
 ) -> int:
     """Half units that a page of a Scan costs at least: a minimal read per partition it has reached.
 
-    last: row key of the last row read; None: all stretches were read to their end.
+    last: row key of the last row read; None: all key ranges were read to their end.
     """
     resource = _payer(table, index)
     least = units.read_half_units(0, consistent=consistent)
     if not resource.config.scan_minimum_per_partition or len(resource.partitions) == 1:
         return least
-    low, _ = _bounds(table, stretches[0])
-    _, high = _bounds(table, stretches[-1])
+    low, _ = _bounds(table, key_ranges[0])
+    _, high = _bounds(table, key_ranges[-1])
     return least * len(resource.partitions.between(low, high if last is None else last + b"\0"))
 
 
@@ -146,11 +146,11 @@ def _payer(table: Table, index: Index | None) -> Resource:
     return table.meter.resource_of(index.name if index is not None and of_index else None)
 
 
-def _bounds(table: Table, stretch: Stretch) -> tuple[bytes, bytes | None]:
-    """A stretch in the key space of all slots."""
-    slot, slots = stretch.part[-1], table.state.slots
-    low = slot_low(slot, slots) if stretch.low is None else stretch.low
-    high = stretch.high
+def _bounds(table: Table, key_range: KeyRange) -> tuple[bytes, bytes | None]:
+    """A key range in the key space of all slots."""
+    slot, slots = key_range.part[-1], table.state.slots
+    low = slot_low(slot, slots) if key_range.low is None else key_range.low
+    high = key_range.high
     if high is None and slot + 1 < slots:
         high = slot_low(slot + 1, slots)
     return low or b"", high

@@ -1,6 +1,6 @@
 """Reading items: single records, and the page loop that Query and Scan share.
 
-A page walks *stretches* of rows in order. It ends when `limit` items were evaluated, when the sizes of
+A page walks *key ranges* of rows in order. It ends when `limit` items were evaluated, when the sizes of
 the evaluated items reach 1 MB, or when the rows do. Evaluated means read: both bounds hold before the
 filter and the projection. A page that ended by a bound names its last evaluated item, even if nothing
 follows it.
@@ -28,18 +28,18 @@ ROWS_PER_READ_MAX = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class KeyRange:
     """Rows of one part from `low` (inclusive) to `high` (exclusive); None is the end of the part."""
 
     part: bytes
     low: bytes | None
     high: bytes | None
 
-    def starting_after(self, row_key: bytes, *, reverse: bool) -> Stretch:
-        """What is left of the stretch behind a row, in reading direction."""
+    def starting_after(self, row_key: bytes, *, reverse: bool) -> KeyRange:
+        """What is left of the key range behind a row, in reading direction."""
         if reverse:
-            return Stretch(self.part, self.low, row_key)
-        return Stretch(self.part, row_key + b"\x00", self.high)
+            return KeyRange(self.part, self.low, row_key)
+        return KeyRange(self.part, row_key + b"\x00", self.high)
 
 
 @dataclass(slots=True)
@@ -55,7 +55,7 @@ class Page:
 
 async def read_page(
     store: ReadOnlyStore,
-    stretches: Sequence[Stretch],
+    key_ranges: Sequence[KeyRange],
     *,
     limit: int | None,
     reverse: bool = False,
@@ -63,19 +63,19 @@ async def read_page(
 ) -> Page:
     """Evaluate rows until a bound is reached, or a partition that has no units left.
 
-    Cost: O(log n) per stretch plus the rows read. Raises Throttled when nothing could be read.
+    Cost: O(log n) per key range plus the rows read. Raises Throttled when nothing could be read.
     """
     page = Page()
     records = page.records
     total = 0
     if meter is not None:
-        stretches = meter.pieces(stretches)
-    for stretch in reversed(stretches) if reverse else stretches:
-        if meter is not None and not meter.admit(stretch, len(records)):
+        key_ranges = meter.pieces(key_ranges)
+    for key_range in reversed(key_ranges) if reverse else key_ranges:
+        if meter is not None and not meter.admit(key_range, len(records)):
             page.ended_by_bound = True
             break
         before = total
-        rest: Stretch | None = stretch
+        rest: KeyRange | None = key_range
         while rest is not None:
             wanted = ROWS_PER_READ_MAX if limit is None else min(limit - len(records), ROWS_PER_READ_MAX)
             # A record is never smaller than its item's counted size, so this reads too little at worst.

@@ -144,19 +144,19 @@ class Placement:
         return prefix
 
     def hash_ranges(self, segment: int, total: int) -> list[tuple[bytes, bytes, bytes | None]]:
-        """The (part, from, to) stretches of one of `total` equal segments of the hash space, in order.
+        """The (part, from, to) key ranges of one of `total` equal segments of the hash space, in order.
 
         `to` is exclusive; None means the end of the part.
         """
         low = (segment << 128) // total
         high = ((segment + 1) << 128) // total
         width = (1 << 128) // self.slots
-        stretches: list[tuple[bytes, bytes, bytes | None]] = []
+        key_ranges: list[tuple[bytes, bytes, bytes | None]] = []
         for slot, part in enumerate(self.parts):
             start, end = slot * width, (slot + 1) * width
             if high <= start or low >= end:
                 continue
             first = max(low, start).to_bytes(HASH_BYTES, "big")
             last = high.to_bytes(HASH_BYTES, "big") if high < end else None
-            stretches.append((part, first, last))
-        return stretches
+            key_ranges.append((part, first, last))
+        return key_ranges
