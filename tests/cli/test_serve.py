@@ -153,3 +153,22 @@ def test_help_names_every_setting_and_its_environment_variable(command: Any) -> 
 
 def test_ready_is_a_json_page(start_server: Any) -> None:
     assert json.loads(get(start_server("--memory").port, "/health/ready")[1]) == {"status": "ready"}
+
+
+def test_data_is_readable_by_its_owner_only(start_server: Any, tmp_path: Path) -> None:
+    data = tmp_path / "private"
+    server = start_server("--data-dir", str(data))
+    client_at(server.port).create_table(TableName="things", **schema("pk:S"))
+    modes = {path: path.stat().st_mode & 0o777 for path in (data, *data.rglob("*"))}
+    assert {mode for path, mode in modes.items() if path.is_dir()} == {0o700}
+    assert {mode for path, mode in modes.items() if path.is_file()} == {0o600}
+    server.stop()
+
+
+def test_directory_of_an_earlier_release_is_closed_to_other_users(start_server: Any, tmp_path: Path) -> None:
+    data = tmp_path / "earlier"
+    start_server("--data-dir", str(data)).stop()
+    (data / "rocks").chmod(0o755)
+    server = start_server("--data-dir", str(data))
+    assert (data / "rocks").stat().st_mode & 0o777 == 0o700
+    server.stop()

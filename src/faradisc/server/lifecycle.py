@@ -80,6 +80,7 @@ def serve(settings: ServerSettings, *, out: TextIO = sys.stdout) -> None:
     sockets = bind(settings.host, addresses, settings.port)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     _raise_open_files_limit()
+    os.umask(0o077)  # data, traces and exported files are readable by this user only
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         listener = Listener(site.handle, clock, load)
         runner.run(_run(settings, site, listener, sockets, clock=clock, out=out))

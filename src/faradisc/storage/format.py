@@ -75,9 +75,10 @@ def _known(directory: Path, version: int) -> int:
 
 
 def _create(directory: Path) -> None:
-    """Make `directory` and its parents where missing, all of them on disk."""
+    """Makes `directory` and its parents where missing, all of them on disk. Only this user may enter it."""
     missing = [each for each in (directory, *directory.parents) if not each.exists()]
-    directory.mkdir(parents=True, exist_ok=True)
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    directory.mkdir(mode=0o700, exist_ok=True)
     for each in missing:
         sync_directory(each.parent)
 

@@ -75,8 +75,10 @@ def open_files(directory: Path) -> Rdict:
     version = data_format.prepare(directory, data=files / "CURRENT")
     try:
         if not files.exists():
-            files.mkdir()
+            files.mkdir(mode=0o700)
             data_format.sync_directory(directory)
+        elif files.stat().st_mode & 0o077:  # made by an earlier release, which let everybody read it
+            files.chmod(0o700)
         if lost := unrecoverable(directory):
             raise damaged_log(directory, lost)
         db = Rdict(str(files), options())
