@@ -120,7 +120,7 @@ _ENFORCING = {"growing", "grow_partitions"}
 _CODES: dict[str, dict[Callable[..., Any], CodeType]] = {
     "bare": {
         Database.execute: edited(
-            Database.execute, {"_observer", "read_clock", "began", "elapsed", "first_table", "beyond"}
+            Database.execute, {"_request_counter", "read_clock", "began", "elapsed", "first_table", "stats"}
         ),
         Backend.table_for_data: edited(Backend.table_for_data, {"first_table"}),
         get_item: edited(get_item, instead={"half_units": _UNITS}),

@@ -21,9 +21,9 @@ from faradisc.engine.kinesis.delivery import KinesisDelivery
 from faradisc.engine.kinesis.sender import Sender
 from faradisc.engine.tables.backfill import backfill_step
 from faradisc.engine.tables.catalog import Catalog
-from faradisc.engine.throughput.observing import Observer
-from faradisc.engine.throughput.recording import Recorder
+from faradisc.engine.throughput.request_counter import RequestCounter
 from faradisc.engine.throughput.settings import parse_throughput
+from faradisc.engine.throughput.trace_recorder import TraceRecorder
 from faradisc.engine.transactions.conflicts import ConflictInjector
 from faradisc.engine.transactions.tokens import Tokens
 from faradisc.engine.ttl.filling import fill_step
@@ -88,7 +88,7 @@ class Database:
         store, catalog = backend.store, backend.catalog
         self._read_clock = quick_reading(backend.clock)
         self._moment = catalog.meter.moment
-        self._observer = Observer(catalog.registry_of)
+        self._request_counter = RequestCounter(catalog.registry_of)
         self.other_services = OtherServices(
             store,
             catalog,
@@ -206,7 +206,7 @@ class Database:
         """Throughput and metrics by namespace of the catalog."""
         return self.backend.catalog.meter.registries()
 
-    async def record(self, recorder: Recorder | None) -> None:
+    async def record(self, recorder: TraceRecorder | None) -> None:
         """Tell a recorder of every charge; None: nobody any more."""
         await self.backend.catalog.meter.record(recorder)
 
@@ -234,19 +234,19 @@ class Database:
         try:
             result = await operation.handler(self.backend, call)
         except RequestRuleError as refusal:
-            self._observer.refused(call, refusal)
+            self._request_counter.rejected(call, refusal)
             if operation.enveloped:
                 raise refusal.enveloped() from None
             raise
         except ApiError as refusal:
-            self._observer.refused(call, refusal)
+            self._request_counter.rejected(call, refusal)
             raise
         except Throttled as throttled:
             error = throttled.throttle.as_api_error()
-            self._observer.refused(call, error)
+            self._request_counter.rejected(call, error)
             raise error from None
         except StorageError:
-            self._observer.failed(call)
+            self._request_counter.failed(call)
             raise
         elapsed = read_clock() - began
         if call.first_table is not None:
@@ -259,8 +259,8 @@ class Database:
             recent.append(elapsed)
             if len(recent) == RECENT_MAX:
                 call.first_table.meter.count_latencies(call.operation)
-        if call.beyond is not None:
-            self._observer.succeeded(call, call.beyond, elapsed)
+        if call.stats is not None:
+            self._request_counter.succeeded(call, call.stats, elapsed)
         return result
 
     async def reset(self) -> None:

@@ -15,7 +15,7 @@ from faradisc.capacity.inspect import describe
 from faradisc.capacity.metrics import dimensions
 from faradisc.capacity.resource import Resource
 from faradisc.capacity.resource_registry import ResourceRegistry
-from faradisc.capacity.topology import EvenSurvey
+from faradisc.capacity.topology import EvenSizes
 from unit.capacity.worlds import INDEX, START, TABLE, place, table
 
 KEYS = [place(f"k{n}", f"s{n % 3}") for n in range(12)]
@@ -137,7 +137,7 @@ def test_i3_partitions_tile_the_key_space(steps: list[tuple[str, int, int]]) -> 
             if type(event).__name__ == "SplitDue":
                 full = resource.partitions.by_id(event.partition)  # type: ignore[union-attr]
                 if full is not None:
-                    resource.split_by_size(full.id, EvenSurvey(full), now)
+                    resource.split_by_size(full.id, EvenSizes(full), now)
         parts = resource.partitions.partitions
         assert parts[0].low == b"" and parts[-1].high is None
         assert all(left.high == right.low for left, right in pairwise(parts))

@@ -9,7 +9,7 @@ import pytest
 
 from faradisc.capacity.config import CapacityConfig
 from faradisc.capacity.resource_registry import ResourceRegistry
-from faradisc.engine.throughput.observing import Observer
+from faradisc.engine.throughput.request_counter import RequestCounter
 from faradisc.errors import ThrottlingException
 
 WRITINGS = (
@@ -24,7 +24,7 @@ WRITINGS = (
 def throttled(operation: str, request: dict[str, Any], registry: ResourceRegistry) -> None:
     table = SimpleNamespace(name="T", meter=SimpleNamespace(registry=registry))
     call: Any = SimpleNamespace(operation=operation, request=request, tables=[table])
-    Observer(lambda region, number: registry).refused(call, ThrottlingException("slower"))
+    RequestCounter(lambda region, number: registry).rejected(call, ThrottlingException("slower"))
 
 
 def test_every_way_to_write_a_select_is_one_series() -> None:

@@ -261,15 +261,15 @@ class Resource:
         """Whether splits are waited for that are to be done at a time which was told: no other begins."""
         return "raise" in self._wanted or "warm" in self._wanted
 
-    def split_by_size(self, identity: str, survey: topology.Survey, now: int) -> list[Event]:
+    def split_by_size(self, identity: str, sizes: topology.SizeMeasurement, now: int) -> list[Event]:
         """Answer a SplitDue: cut the partition at its byte median, or say why that cannot be. Nothing, if the
-        survey finds that it is not full."""
+        sizes finds that it is not full."""
         part = self.partitions.by_id(identity)
         if part is None or part.state != "active" or self._promised:
             return []
         plan = topology.plan_size_split(
             part,
-            survey,
+            sizes,
             full_bytes=self.config.partition_bytes_max,
             inside_collections=not self.local_indexes,
         )

@@ -129,7 +129,7 @@ def count_for(reason: SplitReason, count: int, units: tuple[int, int], config: C
 # --- Cuts by size ---------------------------------------------------------------------------------
 
 
-class Survey(Protocol):
+class SizeMeasurement(Protocol):
     """What the caller knows of the stored rows. Capacity reads none itself."""
 
     def median(self, low: bytes, high: bytes | None) -> bytes | None:
@@ -140,7 +140,7 @@ class Survey(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class EvenSurvey:
+class EvenSizes:
     """For callers without rows (planner): a partition's contents lie evenly over its hash range."""
 
     part: Partition
@@ -173,25 +173,25 @@ _GOOD_EDGE_PERCENT = 40
 
 
 def plan_size_split(
-    part: Partition, survey: Survey, *, full_bytes: int, inside_collections: bool
+    part: Partition, sizes: SizeMeasurement, *, full_bytes: int, inside_collections: bool
 ) -> SizeCut | str | None:
-    """Where a full partition is cut, or why it cannot be (V86); None when the survey finds no more than
+    """Where a full partition is cut, or why it cannot be (V86); None when the sizes finds no more than
     `full_bytes` in it.
 
     `inside_collections` is false for tables with a local secondary index: those are cut at the nearest
     edge of the collection that holds the median.
     """
-    median = survey.median(part.low, part.high)
+    median = sizes.median(part.low, part.high)
     if median is None:
         return NO_SIZE_CUT_ITEM
-    total = survey.measure(part.low, part.high)
+    total = sizes.measure(part.low, part.high)
     if total.bytes <= full_bytes:
         return None
 
     def at(place: bytes | None) -> SizeCut | None:
         if place is None or not part.can_cut(place):
             return None
-        left = survey.measure(part.low, place)
+        left = sizes.measure(part.low, place)
         right = Contents(total.bytes - left.bytes, total.items - left.items)
         return SizeCut(place, (left, right)) if left.items and right.items else None
 

@@ -14,7 +14,7 @@ from faradisc.database import Database, Settings
 from faradisc.engine.backups.storage import BACKUPS_DIRECTORY, DirectoryBackupStorage
 from faradisc.engine.exchange.locations import directories
 from faradisc.engine.kinesis.sender import InlineSender
-from faradisc.engine.throughput.recording import Recorder
+from faradisc.engine.throughput.trace_recorder import TraceRecorder
 from faradisc.local import sessions
 from faradisc.local.interrupts import run_whole
 from faradisc.local.transport import attach
@@ -189,7 +189,7 @@ class LocalDatabase:
             database = self._worked()
             return run_whole(database.desk.change_capacity, table, self.region, database.account, wanted)
 
-    def record(self, recorder: Recorder | None) -> None:
+    def record(self, recorder: TraceRecorder | None) -> None:
         """Tell a recorder of every charge from now on; None: nobody any more."""
         with self._alone():
             run_whole(self.database.record, recorder)

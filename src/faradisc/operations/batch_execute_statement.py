@@ -111,7 +111,7 @@ async def batch_execute_statement(backend: Backend, call: Call) -> dict[str, Any
             member.refuse(refusal.throttle)
             throttled += 1
     if throttled == len(members):
-        call.is_throttled()
+        call.mark_throttled()
     result: dict[str, Any] = {"Responses": [member.response for member in members]}
     detail = call.request.get("ReturnConsumedCapacity", "NONE")
     if detail != "NONE" and any("Error" not in (member.response or {}) for member in members):

@@ -35,15 +35,15 @@ class StreamRead:
 
 
 @dataclass(slots=True)
-class Beyond:
-    """What is counted of a request beyond its first table's answer; for the metrics."""
+class RequestStats:
+    """Metrics of a request that most requests do not need."""
 
     tables: tuple[Table, ...] = ()
-    """Other tables whose data it asked for, so far."""
-    gives: int | StreamRead | None = None
-    """How many items a Query, a Scan or a SELECT gives, or what a GetRecords does."""
+    """Tables it has read or written besides the first one."""
+    returned: int | StreamRead | None = None
+    """Items that a Query, a Scan or a SELECT returned, or the page that a GetRecords returned."""
     all_throttled: bool = False
-    """Whether each statement of a batch was throttled."""
+    """Whether every statement of a batch was throttled."""
 
 
 @dataclass(slots=True)
@@ -65,8 +65,8 @@ class Call:
     """How the service words refusals of values in this operation; set from the registry."""
     first_table: Table | None = None
     """The first whose data it asked for; for the metrics."""
-    beyond: Beyond | None = None
-    """What most requests have not: one attribute, since every request is asked for it."""
+    stats: RequestStats | None = None
+    """None for most requests, so that counting one costs a single test."""
     body_bytes: int | None = None
     """Length of the JSON text it came as, where it did."""
     item_sizes: dict[int, int] = field(default_factory=dict)
@@ -75,25 +75,25 @@ class Call:
 
     @property
     def tables(self) -> tuple[Table, ...]:
-        """All whose data it asked for, so far."""
-        further = () if self.beyond is None else self.beyond.tables
+        """Returns the tables that the request has read or written so far."""
+        further = () if self.stats is None else self.stats.tables
         return further if self.first_table is None else (self.first_table, *further)
 
-    def asks_too(self, table: Table) -> None:
-        """It asks for the data of one more table than the first."""
-        beyond = self.beyond = self.beyond or Beyond()
-        if table not in beyond.tables:
-            beyond.tables = (*beyond.tables, table)
+    def add_table(self, table: Table) -> None:
+        """Records that the request uses a table besides its first one."""
+        stats = self.stats = self.stats or RequestStats()
+        if table not in stats.tables:
+            stats.tables = (*stats.tables, table)
 
-    def gives(self, what: int | StreamRead) -> None:
-        """It gives so many items, or a page of a stream."""
-        beyond = self.beyond = self.beyond or Beyond()
-        beyond.gives = what
+    def record_returned(self, returned: int | StreamRead) -> None:
+        """Records how many items, or which page of a stream, the request returns."""
+        stats = self.stats = self.stats or RequestStats()
+        stats.returned = returned
 
-    def is_throttled(self) -> None:
-        """It is answered, and all that it asked for was refused for want of capacity."""
-        beyond = self.beyond = self.beyond or Beyond()
-        beyond.all_throttled = True
+    def mark_throttled(self) -> None:
+        """Records that the request succeeds although all that it asked for was throttled."""
+        stats = self.stats = self.stats or RequestStats()
+        stats.all_throttled = True
 
     def may_exceed(self, size_bytes: int) -> bool:
         """Whether its values may have more bytes than these: they never have more than the text."""
@@ -144,7 +144,7 @@ class Backend:
             call.first_table = table
             return table
         if table is not call.first_table:
-            call.asks_too(table)
+            call.add_table(table)
         return table
 
     def table_for_control(self, call: Call) -> Table:

@@ -132,7 +132,7 @@ async def _get(
     found, half_units = await read_charged(backend.store, table, key, consistent=consistent, insightful=False)
     records = [found] if found is not None else []
     result: dict[str, Any] = {"Items": shape_items(records, rest, prepared.columns)}
-    call.gives(len(result["Items"]))
+    call.record_returned(len(result["Items"]))
     detail = call.request.get("ReturnConsumedCapacity", "NONE")
     if detail != "NONE":
         result["ConsumedCapacity"] = units.Consumed(prepared.table_name, half_units).describe(detail)

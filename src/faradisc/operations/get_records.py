@@ -27,7 +27,7 @@ async def get_records(backend: Backend, call: Call) -> dict[str, Any]:
         page = await read_records(
             streams, stream, shard, iterator.after, request.get("Limit", STREAM_RECORDS_PAGE_MAX)
         )
-    call.gives(StreamRead(stream.state, len(page.records), page.size_bytes))
+    call.record_returned(StreamRead(stream.state, len(page.records), page.size_bytes))
     result: dict[str, Any] = {"Records": page.records}
     if not page.at_end:
         further = iterators.Iterator(shard.id, page.after)

@@ -194,7 +194,7 @@ async def answer_page(
     else:
         items = shape_items(shown_records, search.condition, search.projection)
         count = len(items)
-    call.gives(count)
+    call.record_returned(count)
     result: dict[str, Any] = {"Count": count, "ScannedCount": len(page.records)}
     if not search.count_only:
         result["Items"] = items

@@ -10,7 +10,7 @@ import pytest
 from faradisc.capacity.config import GIB, SECOND_NS, UNIT, profile
 from faradisc.capacity.events import Split, SplitDue, SplitStarted
 from faradisc.capacity.resource import Resource
-from faradisc.capacity.topology import EvenSurvey, hash_bounds, plan_for
+from faradisc.capacity.topology import EvenSizes, hash_bounds, plan_for
 from unit.capacity.worlds import START, table
 
 MINUTE = 60 * SECOND_NS
@@ -65,7 +65,7 @@ def test_what_is_in_the_way_ends_first() -> None:
     resource = table(read_units=5000, write_units=2000)
     full = resource.partitions.partitions[0]
     full.bytes, full.items = 11 * GIB, 1000
-    resource.split_by_size(full.id, EvenSurvey(full), START)
+    resource.split_by_size(full.id, EvenSizes(full), START)
     asked = START + 33 * SECOND_NS
     resource.advance(asked)
     assert resource.ready_for(*SLOW, asked) == START + 2 * MINUTE
@@ -82,7 +82,7 @@ def test_a_split_in_the_way_may_be_all_that_is_needed() -> None:
     resource = table(write_units=4000)
     full = resource.partitions.partitions[0]
     full.bytes, full.items = 11 * GIB, 1000
-    resource.split_by_size(full.id, EvenSurvey(full), START)
+    resource.split_by_size(full.id, EvenSizes(full), START)
     assert resource.ready_for(1, 4500, START) == START + MINUTE
     assert resource.prepare(1, 4500, START) == []
     resource.advance(START + MINUTE)
@@ -103,7 +103,7 @@ def test_nothing_new_gets_in_the_way() -> None:
     hot.hot_s, hot.reads.heat = 600, 3000 * UNIT
     full.bytes, full.items = 45 * GIB, 1000
     measured.bytes, measured.items = 45 * GIB, 1000
-    assert resource.split_by_size(measured.id, EvenSurvey(measured), START) == []
+    assert resource.split_by_size(measured.id, EvenSizes(measured), START) == []
     assert not [event for event in resource.advance(START + MINUTE) if isinstance(event, SplitDue)]
     resource.advance(ready)
     assert reasons(resource) == ["heat"] + ["raise"] * 5

@@ -12,7 +12,7 @@ from faradisc.capacity.config import SECOND_NS, CapacityConfig, profile
 from faradisc.capacity.events import Event
 from faradisc.capacity.partitions import Partition
 from faradisc.capacity.resource import Resource
-from faradisc.capacity.topology import EvenSurvey
+from faradisc.capacity.topology import EvenSizes
 
 TABLE = "arn:aws:dynamodb:us-east-1:000000000000:table/T"
 INDEX = f"{TABLE}/index/g1"
@@ -35,7 +35,7 @@ def table(name: str = "aws", *, config: CapacityConfig | None = None, **settings
 
 
 @dataclass
-class Seen:
+class CountedCall:
     """What a load has met."""
 
     passed: Counter[Any] = field(default_factory=Counter)
@@ -82,9 +82,9 @@ def load(
     *,
     start_s: float = 0,
     request: Request = write,
-) -> Seen:
+) -> CountedCall:
     """Evenly timed requests: each stream is a place and its requests per second."""
-    seen = Seen()
+    seen = CountedCall()
     begin = START + int(start_s * SECOND_NS)
     streams = list(streams)
     for second in range(seconds):
@@ -114,5 +114,5 @@ def settle_splits(resource: Resource, now: int) -> list[Event]:
         if type(event).__name__ == "SplitDue":
             part = resource.partitions.by_id(event.partition)  # type: ignore[union-attr]
             assert part is not None
-            events += resource.split_by_size(part.id, EvenSurvey(part), now)
+            events += resource.split_by_size(part.id, EvenSizes(part), now)
     return events + resource.advance(now + 3600 * SECOND_NS)

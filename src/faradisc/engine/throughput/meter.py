@@ -28,10 +28,10 @@ from faradisc.capacity.resource import Resource
 from faradisc.capacity.resource_registry import ResourceRegistry
 from faradisc.capacity.topology import needed_partitions, on_demand_partitions
 from faradisc.clock import Clock, Entropy, MovableClock
-from faradisc.engine.throughput.recording import Recorder
 from faradisc.engine.throughput.settings import ThroughputSettings, parse_config
 from faradisc.engine.throughput.surveyor import Surveyor
 from faradisc.engine.throughput.table import InsightsSetting, Moment, Provision, TableMeter
+from faradisc.engine.throughput.trace_recorder import TraceRecorder
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
 from faradisc.model.codec.keyspace import METER_PART
 from faradisc.storage.api import Batch, Conflict, Store
@@ -94,7 +94,7 @@ class Meter:
         self._stored: dict[str, Stored] = {}
         """Rows read at the start, until their table asks for them."""
         self._gone: list[str] = []
-        self._recorder: Recorder | None = None
+        self._recorder: TraceRecorder | None = None
         self._to_save: deque[str] = deque()
         self._to_measure: deque[str] = deque()
         self._surveyor = Surveyor(store)
@@ -177,7 +177,7 @@ class Meter:
         meter.override = text
         meter.config = self.settings.of(meter.name) if text is None else parse_config(text)
         meter.enforced = meter.config.enforce
-        meter.heed_change()
+        meter.refresh_flags()
 
     def _provide(
         self,
@@ -204,7 +204,7 @@ class Meter:
             del meter.indexes[index]
             meter.insights.pop(index, None)
             meter.insights_settings.pop(index, None)
-        meter.heed_change()
+        meter.refresh_flags()
         meter.provisions = dict(provisions)
         if self._recorder is not None:
             self._introduce(meter)
@@ -337,7 +337,7 @@ class Meter:
 
     # --- Recording ---
 
-    async def record(self, recorder: Recorder | None) -> None:
+    async def record(self, recorder: TraceRecorder | None) -> None:
         """Tell a recorder of every charge from now on; None: nobody any more."""
         self._recorder = recorder
         for meter in self.tables():
@@ -347,7 +347,7 @@ class Meter:
 
     def _introduce(self, meter: TableMeter) -> None:
         meter.recorder = self._recorder
-        meter.heed_change()
+        meter.refresh_flags()
         if self._recorder is None:
             return
         own = meter.provisions[None]
@@ -386,7 +386,7 @@ class Meter:
             meter.registry.insights.pop((meter.name, index), None)
         else:
             meter.insights[index] = meter.registry.insights[(meter.name, index)] = insights
-        meter.heed_change()
+        meter.refresh_flags()
 
     # --- Time and disk ---
 

@@ -16,8 +16,8 @@ from faradisc.capacity.insights import Insights, Mode
 from faradisc.capacity.resource import Resource
 from faradisc.capacity.resource_registry import ResourceRegistry
 from faradisc.capacity.throttle import Throttle
-from faradisc.engine.throughput.recording import Recorder
 from faradisc.engine.throughput.survey import Walk
+from faradisc.engine.throughput.trace_recorder import TraceRecorder
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,11 +120,11 @@ class TableMeter:
         self.insights_settings: dict[str | None, InsightsSetting] = {}
         self.latencies: dict[str, list[int]] = {}
         """Of requests, by operation that was seen: the latest ones (OperationMeter.recent)."""
-        self.recorder: Recorder | None = None
+        self.recorder: TraceRecorder | None = None
         """Told of every charge, where traffic is recorded."""
         self.only_counts = not config.enforce
         """Whether a charge is one number to add: nothing is enforced, and nobody is told of it. Every request
-        asks, so it is kept; `heed_change` brings it up to date."""
+        asks, so it is kept; `refresh_flags` brings it up to date."""
         self.only_asks = config.enforce
         """Whether throughput is enforced and nobody is told of charges; kept likewise."""
         self.saved = b""
@@ -154,7 +154,7 @@ class TableMeter:
         """To be called when there are RECENT_MAX of an operation."""
         self.registry.requests.meter(self.name, operation).count()
 
-    def heed_change(self) -> None:
+    def refresh_flags(self) -> None:
         """To be called after `enforced`, `recorder` or `insights` has changed."""
         untold = self.recorder is None and not self.insights
         self.only_counts = untold and not self.enforced

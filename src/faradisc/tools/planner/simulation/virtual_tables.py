@@ -176,7 +176,7 @@ class VirtualTables:
             return
         part = member.resource.partitions.by_id(event.partition)
         if part is not None:
-            survey = topology.EvenSurvey(part)
+            survey = topology.EvenSizes(part)
             for answer in member.resource.split_by_size(part.id, survey, event.at_ns):
                 self.on_event(member, answer)
 

@@ -11,7 +11,7 @@ from typing import Protocol
 from faradisc.capacity.admission import Charge
 
 
-class Recorder(Protocol):
+class TraceRecorder(Protocol):
     def describe(
         self,
         table: str,

@@ -45,16 +45,16 @@ class StreamRead(Protocol):
     def size_bytes(self) -> int: ...
 
 
-class SeenBeyond(Protocol):
+class CountedStats(Protocol):
     tables: tuple[Any, ...]
 
     @property
-    def gives(self) -> int | StreamRead | None: ...
+    def returned(self) -> int | StreamRead | None: ...
     @property
     def all_throttled(self) -> bool: ...
 
 
-class Seen(Protocol):
+class CountedCall(Protocol):
     """A call, as far as it is needed here."""
 
     operation: str
@@ -66,7 +66,7 @@ class Seen(Protocol):
     def tables(self) -> tuple[Any, ...]: ...
 
 
-class Observer:
+class RequestCounter:
     """Counts requests in the metrics of the account they belong to."""
 
     __slots__ = ("_registry_of",)
@@ -74,19 +74,19 @@ class Observer:
     def __init__(self, registry_of: Callable[[str, str], ResourceRegistry]) -> None:
         self._registry_of = registry_of
 
-    def succeeded(self, call: Seen, beyond: SeenBeyond, elapsed: int) -> None:
+    def succeeded(self, call: CountedCall, stats: CountedStats, elapsed: int) -> None:
         """A request was answered that asked for several tables' data, or gave items or records. That its
         first table answered is counted where it was carried out (Database.execute)."""
-        for table in beyond.tables:
+        for table in stats.tables:
             table.meter.succeeded(call.operation, elapsed)
-        if beyond.all_throttled:
+        if stats.all_throttled:
             _throttled(call, call.tables)
-        if isinstance(beyond.gives, int):
+        if isinstance(stats.returned, int):
             for table in call.tables:
                 requests = table.meter.registry.requests
-                requests.meter(table.name, call.operation).returned[beyond.gives] += 1
-        elif beyond.gives is not None:
-            self._read_stream(call.operation, beyond.gives, elapsed)
+                requests.meter(table.name, call.operation).returned[stats.returned] += 1
+        elif stats.returned is not None:
+            self._read_stream(call.operation, stats.returned, elapsed)
 
     def _read_stream(self, operation: str, read: StreamRead, elapsed: int) -> None:
         """A page of a stream; it is counted with the stream's label, and with nothing else."""
@@ -97,11 +97,11 @@ class Observer:
         meter.records[read.records] += 1
         meter.record_bytes[read.size_bytes] += 1
 
-    def refused(self, call: Seen, error: ApiError) -> None:
+    def rejected(self, call: CountedCall, error: ApiError) -> None:
         """A request was refused with this error."""
         tables = call.tables
         if isinstance(error, THROTTLES):
-            _throttled(call, _refused_by(call, error) if call.operation in _TRANSACTIONS else tables)
+            _throttled(call, _rejected_by(call, error) if call.operation in _TRANSACTIONS else tables)
             return
         if isinstance(error, ConditionalCheckFailedException):
             for table in tables:
@@ -118,12 +118,12 @@ class Observer:
             return
         self._registry_of(call.region, call.account).requests.user_errors += 1
 
-    def failed(self, call: Seen) -> None:
+    def failed(self, call: CountedCall) -> None:
         """The database itself could not answer."""
         for table in call.tables:
             table.meter.registry.requests.meter(table.name, call.operation).system_errors += 1
 
-    def _conflicts(self, call: Seen, error: ApiError) -> None:
+    def _conflicts(self, call: CountedCall, error: ApiError) -> None:
         reasons = error.extra.get("CancellationReasons", [{"Code": "TransactionConflict"}])
         items = sum(reason["Code"] == "TransactionConflict" for reason in reasons)
         if items:
@@ -131,21 +131,21 @@ class Observer:
                 table.meter.registry.requests.conflicts[table.name].append(items)
 
 
-def _throttled(call: Seen, tables: Iterable[Any]) -> None:
+def _throttled(call: CountedCall, tables: Iterable[Any]) -> None:
     """One request was throttled, by these tables or indexes of theirs."""
     for table in tables:
         requests = table.meter.registry.requests
         requests.meter(table.name, call.operation, _extra(call)).throttled += 1
 
 
-def _refused_by(call: Seen, error: ApiError) -> list[Any]:
+def _rejected_by(call: CountedCall, error: ApiError) -> list[Any]:
     """The tables that refused a transaction as a whole."""
     reasons = [*error.extra.get("ThrottlingReasons", ()), *error.extra.get("throttlingReasons", ())]
     names = {reason["resource"].split("/")[1] for reason in reasons}
     return [table for table in call.tables if table.name in names] or list(call.tables)
 
 
-def _short_of_capacity(call: Seen, error: ApiError) -> list[Any]:
+def _short_of_capacity(call: CountedCall, error: ApiError) -> list[Any]:
     """The tables for want of whose capacity a transaction was cancelled; of statements, all that it asks."""
     reasons = error.extra.get("CancellationReasons", ())
     short = [position for position, reason in enumerate(reasons) if reason["Code"] in _THROTTLE_CODES]
@@ -157,7 +157,7 @@ def _short_of_capacity(call: Seen, error: ApiError) -> list[Any]:
     return [table for table in call.tables if table.name in names]
 
 
-def _extra(call: Seen) -> Dimensions:
+def _extra(call: CountedCall) -> Dimensions:
     """The further dimensions of throttled PartiQL requests (measured)."""
     if call.operation == "ExecuteStatement":
         return dimensions(Verb=f"PartiQL{_verb(call.request['Statement']).capitalize()}")
