@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from faradisc.engine.exchange import buckets
+from faradisc.engine.exchange import object_storage
 from faradisc.engine.exchange.object_storage import BucketFailed, DirectoryStorage, Draft
 from faradisc.storage.immediate import run
 
@@ -23,7 +23,7 @@ class Disk:
         self.sizes: list[int] = []
         self._known: dict[int, int] = {}
         monkeypatch.setattr(os, "fsync", self._sync)
-        monkeypatch.setattr(buckets, "_sync_content", self._sync)
+        monkeypatch.setattr(object_storage, "sync_content", self._sync)
 
     def _sync(self, descriptor: int) -> None:
         found = os.fstat(descriptor)
@@ -45,7 +45,7 @@ def test_every_directory_that_was_made_is_on_disk(bucket: Path, monkeypatch: pyt
     disk = Disk(monkeypatch)
     run(DirectoryStorage(bucket.parent).put("bucket", "a/b/c/key", b"content"))
     draft, *directories = (str(Path(path).relative_to(bucket)) for path in disk.synced)
-    assert draft.startswith(buckets.DRAFT_PREFIX)
+    assert draft.startswith(object_storage.DRAFT_PREFIX)
     assert directories == [".", "a", "a/b", "a/b/c"]  # that which holds a name, after the name is made
     disk.synced.clear()
     run(DirectoryStorage(bucket.parent).put("bucket", "a/b/other", b"content"))
@@ -65,10 +65,10 @@ def test_a_large_draft_goes_to_the_disk_and_through_the_hash_while_it_is_written
     for _ in range(40):
         draft.write(content)
     before = len(disk.sizes)
-    assert before == 40 // -(-buckets.SYNC_BYTES // PIECE)
-    assert max(disk.sizes) < buckets.SYNC_BYTES + PIECE
+    assert before == 40 // -(-object_storage.SYNC_BYTES // PIECE)
+    assert max(disk.sizes) < object_storage.SYNC_BYTES + PIECE
     etag = run(stored.store("bucket", "key", draft))
-    assert disk.sizes[before] < buckets.SYNC_BYTES
+    assert disk.sizes[before] < object_storage.SYNC_BYTES
     assert etag == draft.etag == md5(content * 40).hexdigest()
     assert (bucket / "key").read_bytes() == content * 40
     assert os.listdir(bucket) == ["key"]
@@ -94,6 +94,6 @@ def test_a_draft_that_need_not_last_is_not_synced(tmp_path: Path, monkeypatch: p
     disk = Disk(monkeypatch)
     with (tmp_path / "file").open("wb") as file:
         draft = Draft(file, durable=False)
-        draft.write(bytes(2 * buckets.SYNC_BYTES))
+        draft.write(bytes(2 * object_storage.SYNC_BYTES))
         draft.finish()
     assert not disk.synced

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from faradisc.engine.exchange import buckets as buckets_module
+from faradisc.engine.exchange import object_storage
 from faradisc.engine.exchange.object_storage import DRAFT_PREFIX, DirectoryStorage, NoSuchBucket, Object
 from faradisc.storage.immediate import run
 from fixtures.exchanging import BUCKET, Exchanging, lines, listed, some_items
@@ -21,7 +21,7 @@ NAMES = 7
 
 @pytest.fixture(autouse=True)
 def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(buckets_module, "LISTED_NAMES", NAMES)
+    monkeypatch.setattr(object_storage, "LISTED_NAMES", NAMES)
 
 
 def test_a_directory_is_listed_page_by_page(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_an_import_whose_listing_fails_once_lists_anew(
     items = some_items(40)
     for number, each in enumerate(items):
         exchanging.object(f"in/{number}", lines([each]))
-    before, errors = buckets_module.Object, iter([None] * 20 + [RuntimeError("a bug")])
+    before, errors = object_storage.Object, iter([None] * 20 + [RuntimeError("a bug")])
 
     def broken(*args: object) -> Object:
         error = next(errors, None)
@@ -85,6 +85,6 @@ def test_an_import_whose_listing_fails_once_lists_anew(
             raise error
         return before(*args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(buckets_module, "Object", broken)
+    monkeypatch.setattr(object_storage, "Object", broken)
     assert exchanging.import_all("in/")["ImportedItemCount"] == 40
     assert next(errors, "all raised") == "all raised"

@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 import pytest
 
-from faradisc.engine.exchange import bulk_putting, desk, exporting, importing, intake
+from faradisc.engine.exchange import bulk_putting, exporting, importing, intake, service
 from faradisc.storage.api import IOFailed
 from fixtures.exchanging import BUCKET, Exchanging, lines, some_items
 from fixtures.schemas import item, schema
@@ -181,7 +181,7 @@ def test_an_error_that_stays_fails_the_task(
     assert shown["FailureMessage"] == "An internal error ended it: RuntimeError: a bug"
     assert "EndTime" in shown
     tracebacks = [each for each in caplog.records if each.exc_info]
-    assert len(tracebacks) == desk.TRIES
+    assert len(tracebacks) == service.TRIES
     assert all(task.arn in each.getMessage() for each in tracebacks)
     assert not list((exchanging.root / BUCKET).rglob(".draft-*"))
     exchanging.clock.advance(1)

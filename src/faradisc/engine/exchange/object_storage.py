@@ -18,18 +18,18 @@ from pathlib import Path
 from typing import BinaryIO, ClassVar, Protocol
 
 DRAFT_PREFIX = ".draft-"
-"""Begins the names of files that are no objects yet."""
+"""Prefix of the names of files that are not objects yet."""
 SYNC_BYTES = 4 * 1024 * 1024
-"""Of a draft, after which they are brought to the disk: some ten milliseconds, whatever a file grows to."""
+"""Bytes of a draft between two syncs, which take about ten milliseconds each."""
 LISTED_NAMES = 1000
-"""Of a directory, looked at in one step: some ten milliseconds. S3 tells as many in one answer."""
-_sync_content = getattr(os, "fdatasync", os.fsync)
+"""Names of a directory read in one step of about ten milliseconds. An answer of S3 lists as many."""
+sync_content = getattr(os, "fdatasync", os.fsync)
 
 
 class BucketError(Exception):
-    """A bucket or an object cannot be used. Code and text are what FailureCode and FailureMessage say.
+    """A bucket or an object cannot be used. Code and text become FailureCode and FailureMessage.
 
-    Source of the codes: those of Amazon S3, with the `S3` that the service puts before them.
+    Source of the codes: those of Amazon S3 with the service's prefix `S3`.
     """
 
     code: ClassVar[str] = "S3Error"
@@ -44,7 +44,7 @@ class NoSuchKey(BucketError):
 
 
 class InvalidKey(BucketError):
-    """A key that no directory can hold: a segment that is empty or climbs, or a name that is too long."""
+    """A key that is no path below a directory: a segment is empty, `.` or `..`, or a name is too long."""
 
     code = "S3InvalidKey"
 
@@ -54,7 +54,7 @@ class AccessDenied(BucketError):
 
 
 class BucketFailed(BucketError):
-    """Anything else: a full disk, an endpoint that does not answer."""
+    """Any other error: a full disk, an endpoint that does not answer."""
 
     code = "S3Error"
 
@@ -68,12 +68,12 @@ class Object:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What a request says of a bucket beside its name."""
+    """The parameters of a request for access to a bucket."""
 
     owner: str | None = None
     """Account that the bucket must belong to."""
     sse_algorithm: str | None = None
-    """AES256 or KMS, of objects that are written."""
+    """AES256 or KMS, for objects that are written."""
     sse_key: str | None = None
 
 
@@ -82,8 +82,8 @@ def access_of(asked: Mapping[str, str]) -> Access:
 
 
 class Draft:
-    """A local file that becomes an object. It is hashed while it is written, and where that matters brought
-    to the disk bit by bit: done when it is stored, either would keep everybody waiting."""
+    """A local file that becomes an object. It is hashed and, if durable, synced while it is written: at the
+    end of a large file either would block the server."""
 
     def __init__(self, file: BinaryIO, *, durable: bool) -> None:
         self.file = file
@@ -98,31 +98,31 @@ class Draft:
         self._unsynced += len(content)
         if self._durable and self._unsynced >= SYNC_BYTES:
             self.file.flush()
-            _sync_content(self.file.fileno())
+            sync_content(self.file.fileno())
             self._unsynced = 0
 
     def finish(self) -> None:
-        """All of it is in the file, and if it is durable on disk. Raises: OSError."""
+        """Flushes the file, and syncs it if it is durable. Raises OSError."""
         self.file.flush()
         if self._durable:
             os.fsync(self.file.fileno())
 
     @property
     def etag(self) -> str:
-        """MD5 of what was written, in hex digits."""
+        """MD5 of the content in hex digits."""
         return self._digest.hexdigest()
 
     @property
     def md5(self) -> str:
-        """The same in base64."""
+        """MD5 of the content in base64."""
         return b64encode(self._digest.digest()).decode()
 
 
 class Listing(Protocol):
-    """What a prefix holds, told bit by bit, since nobody knows beforehand how much it is."""
+    """The objects of a prefix, page by page."""
 
     async def page(self) -> list[Object] | None:
-        """Some more objects, perhaps none, in no order; None when all were told. Raises: BucketError."""
+        """Returns more objects, perhaps none, unordered; None at the end. Raises BucketError."""
         ...
 
 
@@ -178,7 +178,7 @@ class DirectoryStorage:
 
     def objects(self, bucket: str, prefix: str) -> Listing:
         directory = self._bucket(bucket)
-        # Only the deepest directory that the prefix names can hold anything.
+        # Only the deepest directory that the prefix names can contain such objects.
         start = directory
         for segment in prefix.split("/")[:-1]:
             start = start / _checked(segment, prefix)
@@ -193,7 +193,7 @@ class DirectoryStorage:
                 raise NoSuchKey(f"The specified key does not exist: {key}") from None
 
     def draft(self, bucket: str, name: str) -> Draft:
-        """In the bucket's own directory, so that it only has to be renamed."""
+        """Creates the draft in the bucket's directory, so that `store` only renames it."""
         with _translated(bucket):
             return Draft((self._bucket(bucket) / (DRAFT_PREFIX + name)).open("wb"), durable=True)
 
@@ -241,7 +241,7 @@ class DirectoryStorage:
 
 
 def _checked(segment: str, key: str) -> str:
-    """One step of a path below the root. Raises InvalidKey."""
+    """Returns one segment of a path below the root. Raises InvalidKey."""
     if segment in ("", ".", "..") or "\\" in segment or "\x00" in segment or len(segment.encode()) > 255:
         raise InvalidKey(f"A directory cannot hold the key {key!r}")
     if segment.startswith(DRAFT_PREFIX):
@@ -261,7 +261,7 @@ class _DirectoryListing:
 
 
 def _walk(bucket: Path, directory: Path, prefix: str) -> Iterator[Object | None]:
-    """What each name in a directory and in those below it stands for; None: for no object that is meant."""
+    """Yields for each name below a directory its object, or None when it is no object of the prefix."""
     if not directory.is_dir():
         return
     waiting = [directory]
@@ -279,7 +279,8 @@ def _walk(bucket: Path, directory: Path, prefix: str) -> Iterator[Object | None]
 
 
 def _make_directory(directory: Path) -> None:
-    """With those above it that are missing. A name is on disk when the directory that holds it is."""
+    """Makes a directory and its missing parents, and syncs the directory of each: only then its name is on
+    disk."""
     missing: list[Path] = []
     while not directory.exists():
         missing.append(directory)
@@ -299,7 +300,7 @@ def _sync_directory(directory: Path) -> None:
 
 @contextlib.contextmanager
 def _translated(key: str) -> Iterator[None]:
-    """The operating system's refusals as those of a bucket."""
+    """Raises errors of the operating system as BucketError."""
     try:
         yield
     except PermissionError as error:

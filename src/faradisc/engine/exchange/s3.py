@@ -44,49 +44,52 @@ _CODES: dict[str, type[BucketError]] = {
 
 
 def endpoint(url: str, logs: Path | None) -> Locations:
-    """url: of the endpoint, or `aws`. Without a place for logs they lie in a directory of their own."""
+    """Returns locations with the buckets of an endpoint; logs: a new temporary directory if not given.
+
+    url: of the endpoint, or `aws`.
+    """
     return Locations(S3Storage(url), logs or Path(tempfile.mkdtemp(prefix="faradisc-logs-")))
 
 
 class _Connection:
-    """A client, made when first needed, and shared by all uses of an endpoint."""
+    """A client, created at its first use and shared by all users of an endpoint."""
 
     def __init__(self, url: str | None, options: dict[str, Any]) -> None:
         self._url = url
         self._options = options
-        self._made: Any = None
+        self._client: Any = None
 
     @property
     def client(self) -> Any:
-        """Raises: BucketFailed when boto3 is not installed."""
-        if self._made is None:
+        """Raises BucketFailed when boto3 is not installed."""
+        if self._client is None:
             try:
                 import boto3  # noqa: PLC0415 - an extra, and slow to import
             except ImportError:
                 raise BucketFailed("S3 needs a library: pip install 'faradisc[exchange]'") from None
             from botocore.config import Config  # noqa: PLC0415
 
-            # Checksums in trailers, which newer clients send unasked, are not understood by every S3.
+            # Newer clients send checksums in trailers by default, which not every S3 server understands.
             config = Config(
                 request_checksum_calculation="when_required",
                 response_checksum_validation="when_required",
                 s3={"addressing_style": "path"} if self._url is not None else {},
             )
-            self._made = boto3.client("s3", endpoint_url=self._url, config=config, **self._options)
-        return self._made
+            self._client = boto3.client("s3", endpoint_url=self._url, config=config, **self._options)
+        return self._client
 
 
 class _S3Listing:
-    def __init__(self, connection: _Connection, asked: dict[str, str]) -> None:
+    def __init__(self, connection: _Connection, request: dict[str, str]) -> None:
         self._connection = connection
-        self._asked = asked
+        self._request = request
         self._answers: Iterator[dict[str, Any]] | None = None
 
     async def page(self) -> list[Object] | None:
         def listed() -> list[Object] | None:
             if self._answers is None:
                 paginator = self._connection.client.get_paginator("list_objects_v2")
-                self._answers = iter(paginator.paginate(**self._asked))
+                self._answers = iter(paginator.paginate(**self._request))
             answer = next(self._answers, None)
             if answer is None:
                 return None
@@ -99,12 +102,12 @@ class S3Storage:
     encrypts = True
 
     def __init__(self, url: str, *, options: dict[str, Any] | None = None) -> None:
-        """url: of the endpoint, or `aws`; options: further ones of boto3's client."""
+        """url: of the endpoint, or `aws`; options: more options of boto3's client."""
         self._connection = _Connection(None if url == AWS else url, options or {})
         self._reading: dict[str, str] = {}
         """Parameters of every request."""
         self._writing: dict[str, str] = {}
-        """Further ones of requests that write objects."""
+        """More parameters of requests that write objects."""
 
     def opened(self, access: Access) -> ObjectStorage:
         opened = S3Storage("")
@@ -148,7 +151,7 @@ class S3Storage:
             with draft.file as file:
                 draft.finish()
                 file.seek(0)
-                # `upload_fileobj` closes what it is given, and sends large files in parts.
+                # `upload_fileobj` closes the file, and sends large files in parts.
                 self._client.upload_fileobj(file, bucket, key, ExtraArgs={**self._reading, **self._writing})
             tag: str = self._client.head_object(Bucket=bucket, Key=key, **self._reading)["ETag"]
             return tag.strip('"')
@@ -172,7 +175,7 @@ def _temporary() -> BinaryIO:
 
 
 async def _in_thread(call: Callable[[], T]) -> T:
-    """The outcome of a call that may wait for the network. Raises: BucketError."""
+    """Runs a call that may wait for the network. Raises BucketError."""
     return await asyncio.to_thread(_translated, call)
 
 
@@ -182,8 +185,8 @@ def _translated(call: Callable[[], T]) -> T:
     try:
         return call()
     except ClientError as error:
-        told = error.response.get("Error", {})
-        kind = _CODES.get(told.get("Code", ""), BucketFailed)
-        raise kind(told.get("Message") or str(error)) from error
+        answer = error.response.get("Error", {})
+        kind = _CODES.get(answer.get("Code", ""), BucketFailed)
+        raise kind(answer.get("Message") or str(error)) from error
     except (BotoCoreError, OSError) as error:
         raise BucketFailed(str(error)) from error

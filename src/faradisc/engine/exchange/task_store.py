@@ -1,10 +1,10 @@
-"""The exports, imports and bulk operations there are and were.
+"""The exports, imports and bulk operations of a database, running and ended.
 
-A row per task in a part of the system's own, key: its kind's letter and its id, value: JSON. All rows are
-held in memory too, for 90 days after their start. A job that moves data commits how far it has come in the
-task's row together with the data, so after a crash it goes on where it was.
+Each task is a row in a part of its own; key: first letter of its kind and its id, value: JSON. All rows are
+also in memory, until 90 days after their start. A job that moves data commits its progress in the task's row
+together with the data, so it continues there after a crash.
 
-A task that was begun with a client token is found by it for eight hours after its end.
+The client token of a task is valid until eight hours after its end.
 
 Source: limits.md section 8 (tokens); the model's ListExports, ListImports, ListBulkOperations (90 days).
 """
@@ -24,37 +24,37 @@ from faradisc.storage.api import Batch, Store
 
 EXPORT, IMPORT, BULK = "export", "import", "bulk"
 FAILED = "InternalServerError"
-"""The FailureCode of what neither the request nor a bucket is to blame for. Assumed."""
+"""The FailureCode when neither the request nor a bucket is the cause. Assumed."""
 TOKEN_WINDOW_NS = 8 * 3600 * 1_000_000_000
-KEPT_NS = 90 * 86_400 * 1_000_000_000
-FORGOTTEN_PER_STEP = 100
-LOOK_EVERY_NS = 3600 * 1_000_000_000
+RETAINED_NS = 90 * 86_400 * 1_000_000_000
+DELETED_PER_STEP = 100
+CLEAN_EVERY_NS = 3600 * 1_000_000_000
 _RUNNING = ("IN_PROGRESS", "CANCELLING")
 
 
 class TokenMismatch(Exception):
-    """A client token was used before, with other parameters."""
+    """Raised when a client token was used before with other parameters."""
 
 
 @dataclass(slots=True)
 class Task:
-    """One export, import or bulk operation; plain data, JSON in the store."""
+    """One export, import or bulk operation, stored as JSON."""
 
     kind: str
     id: str
     arn: str
     table_arn: str
     home: str
-    """Account and region that began it."""
+    """Account and region that started it."""
     started_ns: int
     shown: dict[str, Any]
-    """Members of its description beside status and times; counts are kept up here."""
+    """Members of its description except status and times; includes the counts."""
     token: str | None = None
     fingerprint: str = ""
     status: str = "IN_PROGRESS"
     ended_ns: int | None = None
     progress: dict[str, Any] = field(default_factory=dict)
-    """What the job needs to go on; of no interest to clients."""
+    """State of the job that clients do not see."""
 
     @property
     def running(self) -> bool:
@@ -67,7 +67,7 @@ class Task:
         return times
 
     def batch(self) -> Batch:
-        """What to commit so that the task is stored as it is now."""
+        """Returns the write that stores the task as it is now."""
         key = self.kind[:1].encode() + self.id.encode()
         return Batch(EXCHANGE_PART, puts=[(key, orjson.dumps(asdict(self)))])
 
@@ -82,8 +82,8 @@ class TaskStore:
         self._tasks: dict[str, Task] = {}
         """By ARN, oldest first."""
         self._last_id_ms = 0
-        self._looked_ns = 0
-        """When old tasks were last looked for."""
+        self._cleaned_ns = 0
+        """When a search for old tasks last found none."""
 
     async def load(self) -> None:
         low: bytes | None = b""
@@ -95,13 +95,16 @@ class TaskStore:
         self._tasks = {task.arn: task for task in sorted(found, key=lambda task: (task.id, task.kind))}
 
     def new_id(self) -> str:
-        """An id as the service makes them: milliseconds in 14 digits, 8 hex digits. Rising."""
+        """Returns an id in the service's form: milliseconds in 14 digits, 8 hex digits. Ids increase."""
         now_ms = max(self._clock.now_ns() // 1_000_000, self._last_id_ms + 1)
         self._last_id_ms = now_ms
         return f"{now_ms:014d}-{self._entropy.token_bytes(4).hex()}"
 
     def begun_with(self, kind: str, home: str, token: str, fingerprint: str) -> Task | None:
-        """The task that this token began before, if its window has not ended. Raises TokenMismatch."""
+        """Returns the task that was started with this token if the token is still valid, otherwise None.
+
+        Raises TokenMismatch.
+        """
         now = self._clock.now_ns()
         for task in reversed(self._tasks.values()):
             if task.token != token or task.kind != kind or task.home != home:
@@ -114,16 +117,16 @@ class TaskStore:
         return None
 
     def add(self, task: Task) -> None:
-        """Hold a new task; whoever adds it commits `task.batch()`."""
+        """Adds a new task in memory; the caller commits `task.batch()`."""
         self._tasks[task.arn] = task
 
     async def save(self, task: Task) -> None:
         await self._store.commit([task.batch()])
 
     async def reload(self, task: Task) -> None:
-        """Put a task back to what was last committed of it, after a step that has counted on and then failed.
+        """Resets a task to its last commit, after a failed step that may have changed its counts.
 
-        Its status stays: a client may be changing it.
+        Its status stays, because a client may be changing it.
         """
         (put,) = task.batch().puts
         (row,) = await self._store.get(EXCHANGE_PART, (put[0],))
@@ -143,35 +146,35 @@ class TaskStore:
         return task if task is not None and task.kind == kind else None
 
     def listed(self, kind: str, home: str) -> Iterator[Task]:
-        """The tasks of the last 90 days, newest first."""
-        since_ns = self._clock.now_ns() - KEPT_NS
+        """Yields the tasks of the last 90 days, newest first."""
+        since_ns = self._clock.now_ns() - RETAINED_NS
         for task in sorted(self._tasks.values(), key=lambda each: each.id, reverse=True):
             if task.kind == kind and task.home == home and task.started_ns >= since_ns:
                 yield task
 
     def running(self, kind: str) -> Iterator[Task]:
-        """Those that have not ended, oldest first."""
+        """Returns the tasks that have not ended, oldest first."""
         return (task for task in self._tasks.values() if task.kind == kind and task.running)
 
     async def forget_old(self) -> bool:
-        """Remove some tasks that are listed no more. False when there is none."""
+        """Deletes some tasks older than 90 days. Returns False when there is none."""
         now = self._clock.now_ns()
-        if now < self._looked_ns + LOOK_EVERY_NS:
+        if now < self._cleaned_ns + CLEAN_EVERY_NS:
             return False
-        since_ns = now - KEPT_NS
+        since_ns = now - RETAINED_NS
         old = [task for task in self._tasks.values() if task.started_ns < since_ns and not task.running]
         if not old:
-            self._looked_ns = now
+            self._cleaned_ns = now
             return False
         batch = Batch(EXCHANGE_PART)
-        for task in old[:FORGOTTEN_PER_STEP]:
+        for task in old[:DELETED_PER_STEP]:
             batch.deletes.append(task.batch().puts[0][0])
             self._tasks.pop(task.arn)
         await self._store.commit([batch])
         return True
 
     async def drop_all(self) -> None:
-        """Forget everything, running or not."""
+        """Deletes all tasks, running or not."""
         batch = Batch(EXCHANGE_PART, deletes=[task.batch().puts[0][0] for task in self._tasks.values()])
         self._tasks.clear()
         if batch.deletes:
@@ -179,6 +182,6 @@ class TaskStore:
 
 
 def fingerprint(request: dict[str, Any]) -> str:
-    """Of the parameters that must be the same when a token is used again."""
+    """Returns a hash of the parameters that must be the same when a token is used again."""
     rest = {name: value for name, value in request.items() if name != "ClientToken"}
     return sha256(orjson.dumps(rest, option=orjson.OPT_SORT_KEYS)).hexdigest()
