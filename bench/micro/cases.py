@@ -13,7 +13,7 @@ from faradisc.language.expressions.binder import Placeholders
 from faradisc.language.expressions.condition import bind_condition
 from faradisc.language.expressions.key_condition import bind_key_condition
 from faradisc.language.expressions.update import bind_update
-from faradisc.model.codec import record, sortkey
+from faradisc.model.codec import item_record, sortkey
 from faradisc.model.codec.keyspace import EMBEDDED_SLOTS, Placement
 from faradisc.model.values import number
 from faradisc.model.values.checks import canonicalise
@@ -34,11 +34,11 @@ def cases() -> Iterator[Case]:
     yield "values: number.encode_ordered", lambda: number.encode_ordered("-12345.678")
     yield "values: number.add", lambda: number.add("12345", "0.1")
 
-    stored = record.encode(item, item_size(item))
+    stored = item_record.encode(item, item_size(item))
     yield "json: loads an item (floor)", lambda: orjson.loads(wire)
-    yield "codec: record.encode", lambda: record.encode(item, 400)
-    yield "codec: record.decode", lambda: record.decode(stored)
-    yield "codec: splice a record into an answer", lambda: orjson.dumps({"Item": record.json_of(stored)})
+    yield "codec: item_record.encode", lambda: item_record.encode(item, 400)
+    yield "codec: item_record.decode", lambda: item_record.decode(stored)
+    yield "codec: splice a record into an answer", lambda: orjson.dumps({"Item": item_record.json_of(stored)})
     yield "codec: sortkey.encode_component, S", lambda: sortkey.encode_component(item["sk"])
     yield "codec: sortkey.encode_component, N", lambda: sortkey.encode_component(item["score"])
     placement = _placement()

@@ -16,7 +16,7 @@ from faradisc.engine.check import Check, Report
 from faradisc.engine.check.repair import Repair
 from faradisc.engine.streams.stream import StreamState
 from faradisc.engine.tables.table import Index, Table
-from faradisc.model.codec import record
+from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import (
     CATALOG_PART,
     JOBS_PART,
@@ -168,14 +168,14 @@ def extra_entry(process: InProcess) -> None:
     placement = index(process, "by.genre").placement
     entry = {"genre": {"S": "none"}, "price": {"N": "7"}, "artist": {"S": "nobody"}, "year": {"N": "1"}}
     key = placement.row_key(entry)
-    change(process, placement.part_of(key), key, record.encode(entry, 30))
+    change(process, placement.part_of(key), key, item_record.encode(entry, 30))
 
 
 def stale_entry(process: InProcess) -> None:
     part, key, payload = first_row(process, index(process, "by.title").placement.parts)
-    entry = record.decode(payload)
+    entry = item_record.decode(payload)
     entry["price"] = {"N": "123456"}
-    change(process, part, key, record.encode(entry, record.size_of(payload)))
+    change(process, part, key, item_record.encode(entry, item_record.size_of(payload)))
 
 
 def misplaced_entry(process: InProcess) -> None:
@@ -183,7 +183,7 @@ def misplaced_entry(process: InProcess) -> None:
     placement = index(process, "by.price").placement
     part, key, payload = first_row(process, placement.parts)
     change(process, part, key, None)
-    entry = record.decode(payload)
+    entry = item_record.decode(payload)
     entry["price"] = {"N": "99999"}
     wrong = placement.row_key(entry)
     change(process, placement.part_of(wrong), wrong, payload)

@@ -9,7 +9,7 @@ from pathlib import Path
 from faradisc.clock import ManualClock
 from faradisc.engine.backups.files import HEAD_BYTES, block_of, records_of
 from faradisc.engine.tables.history import History, Moments, split_change_key
-from faradisc.model.codec import record
+from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import Placement
 from faradisc.model.values.schema import KeySchema
 from faradisc.model.values.size import item_size
@@ -25,7 +25,7 @@ def _example(label: str) -> bytes:
 
 
 def test_the_block_of_the_page() -> None:
-    records = [record.encode(item, item_size(item)) for item in ITEMS]
+    records = [item_record.encode(item, item_size(item)) for item in ITEMS]
     head, raw = _example("head"), _example("raw")
     block = block_of(records)
     assert block[4:12] == head[4:12]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from faradisc.engine.vectors.schema import VectorSchema
-from faradisc.model.codec import record
+from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import Placement
 from faradisc.model.codec.sortkey import encode_component
 from faradisc.model.values.schema import KeySchema, Projection
@@ -62,7 +62,9 @@ def test_the_record_of_the_page_is_what_the_code_writes() -> None:
     item = {name: ITEM[name] for name in ("pk", "sk", "x")}
     entry = _vector_index().entry({"pk": {"S": "a"}, "e": {"L": [{"N": "1"}, {"N": "-2.5"}]}})
     assert entry is not None
-    assert bytes.fromhex("".join(lines)) == record.encode(item, 8) + record.encode(entry, item_size(entry))
+    assert bytes.fromhex("".join(lines)) == item_record.encode(item, 8) + item_record.encode(
+        entry, item_size(entry)
+    )
 
 
 def _vector_index() -> VectorSchema:

@@ -8,7 +8,7 @@ from pathlib import Path
 from faradisc.clock import ManualClock
 from faradisc.engine.streams.records import Recorder, shard_end
 from faradisc.engine.streams.shards import sequence_number
-from faradisc.model.codec import record
+from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import Placement, parts_of
 from faradisc.model.values.schema import KeySchema
 
@@ -24,7 +24,7 @@ def _example(label: str) -> bytes:
 
 def test_the_entries_of_the_page_are_what_the_code_writes() -> None:
     clock = ManualClock()
-    stored = record.encode(ITEM, 8)
+    stored = item_record.encode(ITEM, 8)
     row_key = Placement(7, 4, KEY).row_key(ITEM)
     recorder = Recorder(parts_of(9, 4), "NEW_AND_OLD_IMAGES", clock)
     part = bytes.fromhex("0000000903")

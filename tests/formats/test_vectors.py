@@ -14,7 +14,7 @@ import pytest
 
 from faradisc.engine.streams.records import take_apart
 from faradisc.engine.tables.history import split_change_key
-from faradisc.model.codec import record
+from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import key_of_row
 from faradisc.model.codec.sortkey import decode_component
 from faradisc.storage.format import FORMAT_VERSION
@@ -60,7 +60,7 @@ def test_components_sort_as_their_values_do() -> None:
 
 def test_rows_are_read_back() -> None:
     data = stored(1)
-    assert record.decode(data["record"]) == vectors.ITEM
+    assert item_record.decode(data["record"]) == vectors.ITEM
     assert key_of_row(data["row key in the table"], vectors.KEY) == {"pk": {"S": "a"}, "sk": {"N": "12"}}
     row_key, at_ns = split_change_key(stored(2)["history key"])
     assert (row_key, at_ns) == (data["row key in the table"], 1_700_000_000_123_456_789)
@@ -71,8 +71,8 @@ def test_log_entries_are_read_back() -> None:
     entry = take_apart(data["stream entry NEW_AND_OLD_IMAGES"][5:])
     assert (entry.name, entry.by_service, entry.at) == ("MODIFY", False, 1_700_000_000_123)
     assert entry.row_key == data["row key in the table"]
-    assert record.decode(entry.new) == {"pk": {"S": "a"}}
-    assert record.decode(entry.old) == {"pk": {"S": "b"}}
+    assert item_record.decode(entry.new) == {"pk": {"S": "a"}}
+    assert item_record.decode(entry.old) == {"pk": {"S": "b"}}
     assert take_apart(data["stream entry REMOVE by the service"]).by_service
     assert take_apart(data["end of a shard"]).is_shard_end
     captured = take_apart(data["captured entry"][5:])

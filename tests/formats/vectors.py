@@ -18,7 +18,7 @@ from faradisc.engine.tables.expiry import index_key
 from faradisc.engine.tables.history import change_key
 from faradisc.engine.transactions.tokens import Token
 from faradisc.engine.vectors.schema import VectorSchema
-from faradisc.model.codec import record
+from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import Placement, job_key, parts_of
 from faradisc.model.codec.sortkey import encode_component
 from faradisc.model.values.number import parse
@@ -85,11 +85,11 @@ def format_1() -> Iterator[tuple[str, bytes]]:
         yield f"row key in the {name}", row_key
         yield f"part in the {name}", placement.part_of(row_key)
     yield "collection key", TABLE.collection((ITEM["pk"],))
-    yield "record", record.encode(ITEM, item_size(ITEM))
+    yield "record", item_record.encode(ITEM, item_size(ITEM))
     vector = VectorSchema("v", True, KEY, Projection("KEYS_ONLY"), KEY, "e", 2, "COSINE", None, ())
     entry = vector.entry(ITEM)
     assert entry is not None
-    yield "vector entry", record.encode(entry, item_size(entry))
+    yield "vector entry", item_record.encode(entry, item_size(entry))
     yield "expiry key", index_key(1_700_000_001, TABLE.row_key(ITEM))
     token = Token.of("000000000000", "token", {"b": 1, "a": [2]})
     yield "token key", token.key
@@ -103,8 +103,8 @@ def format_1() -> Iterator[tuple[str, bytes]]:
 def _logs() -> Iterator[tuple[str, bytes]]:
     clock = ManualClock(NOW_S)
     row_key = TABLE.row_key(ITEM)
-    new = record.encode({"pk": {"S": "a"}}, 3)
-    old = record.encode({"pk": {"S": "b"}}, 3)
+    new = item_record.encode({"pk": {"S": "a"}}, 3)
+    old = item_record.encode({"pk": {"S": "b"}}, 3)
     for view in ("KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES"):
         recorder = Recorder(parts_of(5, 4), view, clock)
         part, entry = recorder.entry(row_key, old, new, by_service=False)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from faradisc.errors import ValidationException
-from faradisc.model.codec import record
+from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import Placement
 from faradisc.model.codec.sortkey import after_prefix, encode_component, encode_prefix
 from faradisc.model.values import attribute, number
@@ -111,15 +111,15 @@ def test_both_walks_refuse_the_same_values(raw: Value) -> None:
 @given(items)
 def test_records_read_back(item: dict[str, Value]) -> None:
     size = item_size(item)
-    stored = record.encode(item, size)
-    assert record.decode(stored) == item
-    assert record.size_of(stored) == size
+    stored = item_record.encode(item, size)
+    assert item_record.decode(stored) == item
+    assert item_record.size_of(stored) == size
     assert len(stored) >= size
 
 
 @given(items, items)
 def test_records_are_equal_exactly_when_items_are(left: dict[str, Value], right: dict[str, Value]) -> None:
-    assert (record.encode(left, 0) == record.encode(right, 0)) == (left == right)
+    assert (item_record.encode(left, 0) == item_record.encode(right, 0)) == (left == right)
 
 
 @given(items)

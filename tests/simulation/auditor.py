@@ -16,7 +16,7 @@ import orjson
 
 from faradisc.clock import ManualClock
 from faradisc.engine.tables.table import Table, TableState
-from faradisc.model.codec import record
+from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import CATALOG_PART, SCALING_PART, key_of_row
 from faradisc.storage.api import Batch, ReadOnlyStore
 from faradisc.testing.faulty_store import FaultyDisk
@@ -88,7 +88,7 @@ class Auditor:
             if table is None:
                 continue
             for _, payload in batch.puts:
-                item = record.decode(payload)
+                item = item_record.decode(payload)
                 found[table.name, key_of(item)] = item
             for row_key in batch.deletes:
                 found[table.name, key_of(key_of_row(row_key, table.key))] = None

@@ -21,7 +21,7 @@ from faradisc.engine.throughput import survey
 from faradisc.engine.throughput.survey import Measured, Walk
 from faradisc.errors import StorageError
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
-from faradisc.model.codec import record
+from faradisc.model.codec import item_record
 from faradisc.storage.api import Batch, Corruption
 from faradisc.storage.immediate import run
 from faradisc.storage.memory import MemoryStore
@@ -45,7 +45,7 @@ def said_and_there(database: Any) -> tuple[list[tuple[int, int]], list[tuple[int
                 items = size = 0
                 for name in (*provision.parts, *provision.local_parts):
                     rows = run(_all_rows(database.store, name, part.low, part.high))
-                    size += sum(map(record.size_of, rows))
+                    size += sum(map(item_record.size_of, rows))
                     items += len(rows) if name in provision.parts else 0
                 there.append((items, size))
     return said, there
@@ -220,7 +220,7 @@ class Rows:
             run(self.store.commit([Batch(part, deletes=[place])]))
             return
         self.sizes[part, place] = after
-        payload = record.encode({"v": {"S": "x"}}, after)
+        payload = item_record.encode({"v": {"S": "x"}}, after)
         run(self.store.commit([Batch(part, puts=[(place, payload)])]))
 
     def held(self, low: bytes, high: bytes) -> Contents:
@@ -258,7 +258,7 @@ def test_a_walk_counts_what_is_written_meanwhile(rows_per_read: int, monkeypatch
 
 def test_a_step_of_a_walk_reads_a_bounded_number_of_bytes() -> None:
     store = MemoryStore()
-    payload = record.encode({"v": {"S": "x" * 200_000}}, 200_001)
+    payload = item_record.encode({"v": {"S": "x" * 200_000}}, 200_001)
     run(store.commit([Batch(b"part", puts=[(bytes([number]), payload) for number in range(20)])]))
     walk, found, steps = Walk([b"part", b"empty"], [], b"", None), None, 0
     while found is None:

@@ -14,7 +14,7 @@ import pytest
 from faradisc.capacity.partitions import Contents
 from faradisc.engine.throughput import survey
 from faradisc.engine.throughput.survey import Measured, Walk
-from faradisc.model.codec import record
+from faradisc.model.codec import item_record
 from faradisc.storage.api import Batch
 from faradisc.storage.immediate import run
 from faradisc.storage.memory import MemoryStore
@@ -26,7 +26,9 @@ A_FEW_LARGE = [9000 if number % 1000 == 7 else 10 for number in range(5000)]
 
 def measured(sizes: Sequence[int]) -> Measured:
     store = MemoryStore()
-    rows = [(b"%04d" % number, record.encode({"v": {"S": "x"}}, size)) for number, size in enumerate(sizes)]
+    rows = [
+        (b"%04d" % number, item_record.encode({"v": {"S": "x"}}, size)) for number, size in enumerate(sizes)
+    ]
     run(store.commit([Batch(b"part", puts=rows)]))
     walk, found = Walk([b"part"], [], b"", None), None
     while found is None:

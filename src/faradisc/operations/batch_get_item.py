@@ -17,7 +17,7 @@ from faradisc.engine.tables.keys import check_key, check_paths_into_keys
 from faradisc.engine.tables.reads import read_records
 from faradisc.errors import ValidationException
 from faradisc.limits import BATCH_GET_BYTES_MAX, BATCH_GET_KEYS_MAX
-from faradisc.model.codec import record
+from faradisc.model.codec import item_record
 from faradisc.model.values.attribute import Item
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.clauses import bind_read_projection
@@ -53,8 +53,8 @@ async def batch_get_item(backend: Backend, call: Call) -> dict[str, Any]:
         shown = responses[name] = []
         table, refused = tables[name], []
         found = await read_records(backend.store, table, keys, consistent=consistent)
-        for position, item_record in enumerate(found):
-            size = record.size_of(item_record) if item_record is not None else 0
+        for position, record in enumerate(found):
+            size = item_record.size_of(record) if record is not None else 0
             if size > room:
                 refused += keys[position:]
                 room = 0
@@ -69,11 +69,11 @@ async def batch_get_item(backend: Backend, call: Call) -> dict[str, Any]:
                 continue
             room -= size
             charge.table += half_units
-            if item_record is not None:
+            if record is not None:
                 shown.append(
-                    record.json_of(item_record)
+                    item_record.json_of(record)
                     if projection is None
-                    else projection.apply(record.decode(item_record))
+                    else projection.apply(item_record.decode(record))
                 )
         if refused:
             unprocessed[name] = {**part, "Keys": refused}

@@ -9,7 +9,7 @@ from typing import Any
 
 from faradisc.engine.tables.keys import check_key, check_paths_into_keys
 from faradisc.engine.tables.writes import Change
-from faradisc.model.codec import record
+from faradisc.model.codec import item_record
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.clauses import bind_write_condition, check_return_values
 from faradisc.operations.item_writes import add_report, write_item
@@ -27,6 +27,6 @@ async def delete_item(backend: Backend, call: Call) -> dict[str, Any]:
     outcome = await write_item(backend, call, Change(table, key, lambda _: None, condition))
     result: dict[str, Any] = {}
     if request.get("ReturnValues") == "ALL_OLD" and outcome.old.record is not None:
-        result["Attributes"] = record.json_of(outcome.old.record)
+        result["Attributes"] = item_record.json_of(outcome.old.record)
     add_report(result, call, outcome)
     return result

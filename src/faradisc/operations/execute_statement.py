@@ -30,7 +30,7 @@ from faradisc.language.partiql.planner import Plan, check_key_types, plan_of
 from faradisc.language.partiql.syntax import Order, Select
 from faradisc.language.partiql.token import decode_token, encode_token
 from faradisc.limits import PAGE_BYTES_MAX
-from faradisc.model.codec import record
+from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import Placement
 from faradisc.model.values.attribute import AttributeValue, Item, compare
 from faradisc.model.values.schema import KeySchema
@@ -218,9 +218,9 @@ class _Reading:
         sizes = [0] * len(key_ranges)
         visited = len(key_ranges)
         for payload in page.records:
-            at = self._find(key_ranges, self.placement.row_key(record.decode(payload)))
+            at = self._find(key_ranges, self.placement.row_key(item_record.decode(payload)))
             assert at is not None, "a row lies where it was read"
-            sizes[at] += record.size_of(payload)
+            sizes[at] += item_record.size_of(payload)
             if page.ended_by_bound and not self.merged:
                 visited = at + 1
         return sum(units.read_half_units(size, consistent=consistent) for size in sizes[:visited])
@@ -251,14 +251,14 @@ class _Reading:
                 backend.store, (key_range,), limit=limit, reverse=self.reverse, meter=meter
             )
             for payload in page.records:
-                row_key = self.placement.row_key(record.decode(payload))
+                row_key = self.placement.row_key(item_record.decode(payload))
                 ends = page.ended_by_bound and payload is page.records[-1]
                 found.append((row_key[len(self._prefix(at)) :], at, payload, ends))
         found.sort(key=lambda row: row[0], reverse=self.reverse)  # stable: equal sort keys stay in order
         merged = Page()
         for _, _, payload, ends in found:
             merged.records.append(payload)
-            merged.size_bytes += record.size_of(payload)
+            merged.size_bytes += item_record.size_of(payload)
             if ends or len(merged.records) == limit or merged.size_bytes >= PAGE_BYTES_MAX:
                 merged.ended_by_bound = True
                 break
@@ -317,7 +317,7 @@ async def _search(
         search.minimum_half_units = reading.half_units(search.key_ranges, page, consistent=consistent)
     last: bytes | None = None
     if page.ended_by_bound:
-        last = reading.placement.row_key(record.decode(page.records[-1]))
+        last = reading.placement.row_key(item_record.decode(page.records[-1]))
         if own_limit and not (await reading.read(backend, reading.behind(last), 1)).records:
             # Nobody asked for this bound, so it shows only where something is left.
             page.ended_by_bound, last = False, None

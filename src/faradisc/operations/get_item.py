@@ -10,7 +10,7 @@ from typing import Any
 from faradisc.capacity import units
 from faradisc.engine.tables.keys import check_key, check_paths_into_keys
 from faradisc.engine.tables.reads import read_charged
-from faradisc.model.codec import record
+from faradisc.model.codec import item_record
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.clauses import bind_read_projection
 
@@ -27,7 +27,9 @@ async def get_item(backend: Backend, call: Call) -> dict[str, Any]:
     found, half_units = await read_charged(backend.store, table, key, consistent=consistent)
     result: dict[str, Any] = {}
     if found is not None:
-        shown = record.json_of(found) if projection is None else projection.apply(record.decode(found))
+        shown = (
+            item_record.json_of(found) if projection is None else projection.apply(item_record.decode(found))
+        )
         result["Item"] = shown
     detail = request.get("ReturnConsumedCapacity", "NONE")
     if detail != "NONE":

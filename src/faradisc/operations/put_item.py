@@ -12,7 +12,7 @@ from faradisc.engine.tables.keys import check_index_keys, check_item_keys, check
 from faradisc.engine.tables.table import Table
 from faradisc.engine.tables.writes import PUT_TOO_LARGE, Change, is_too_large
 from faradisc.errors import ValidationException
-from faradisc.model.codec import record
+from faradisc.model.codec import item_record
 from faradisc.model.values.attribute import Item
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.clauses import bind_write_condition, check_return_values
@@ -35,7 +35,7 @@ async def put_item(backend: Backend, call: Call) -> dict[str, Any]:
     outcome = await write_item(backend, call, change)
     result: dict[str, Any] = {}
     if request.get("ReturnValues") == "ALL_OLD" and outcome.old.record is not None:
-        result["Attributes"] = record.json_of(outcome.old.record)
+        result["Attributes"] = item_record.json_of(outcome.old.record)
     add_report(result, call, outcome)
     return result
 

@@ -20,7 +20,7 @@ from faradisc.engine.tables.reads import KeyRange, Page, read_page, read_records
 from faradisc.engine.tables.table import Index, Table
 from faradisc.errors import ValidationException
 from faradisc.language.expressions import Condition
-from faradisc.model.codec import record
+from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import Placement
 from faradisc.model.values.attribute import Item
 from faradisc.model.values.schema import KeySchema
@@ -190,7 +190,7 @@ async def answer_page(
         shown_records, fetched = await _complete(backend, search, page)
     items: Any
     if search.condition is None and search.projection is None:
-        count, items = len(shown_records), record.json_list(shown_records)
+        count, items = len(shown_records), item_record.json_list(shown_records)
     else:
         items = shape_items(shown_records, search.condition, search.projection)
         count = len(items)
@@ -199,7 +199,7 @@ async def answer_page(
     if not search.count_only:
         result["Items"] = items
     if page.ended_by_bound:
-        last = record.decode(page.records[-1])
+        last = item_record.decode(page.records[-1])
         result["LastEvaluatedKey"] = {
             name: last[name] for name in start_key_names(search.table, search.index)
         }
@@ -214,17 +214,17 @@ async def answer_page(
 
 async def _complete(backend: Backend, search: Search, page: Page) -> tuple[list[bytes], list[int]]:
     """The table's records behind the entries of a local index, and their sizes."""
-    keys = [search.table.key.key_of(record.decode(entry)) for entry in page.records]
+    keys = [search.table.key.key_of(item_record.decode(entry)) for entry in page.records]
     found = await read_records(backend.store, search.table, keys, consistent=search.consistent)
     records = [item for item in found if item is not None]
-    return records, [record.size_of(item) for item in records]
+    return records, [item_record.size_of(item) for item in records]
 
 
 def _consumed(table_name: str, search: Search, page: Page, fetched: list[int]) -> units.Consumed:
     consumed = units.Consumed(table_name)
     least = search.minimum_half_units
     if search.scans:
-        last = search.placement.row_key(record.decode(page.records[-1])) if page.ended_by_bound else None
+        last = search.placement.row_key(item_record.decode(page.records[-1])) if page.ended_by_bound else None
         least = scan_minimum(
             search.table, search.index, search.key_ranges, last, consistent=search.consistent
         )

@@ -44,7 +44,7 @@ from faradisc.language.partiql.columns import Columns
 from faradisc.language.partiql.parser import parse_statement
 from faradisc.language.partiql.planner import complete_key
 from faradisc.language.partiql.syntax import Delete, Exists, Insert, Returning, Select, Statement, Update
-from faradisc.model.codec import record
+from faradisc.model.codec import item_record
 from faradisc.model.values.attribute import AttributeValue, Item
 from faradisc.model.values.checks import check_value
 from faradisc.operations.call import Backend, Call
@@ -181,7 +181,7 @@ class Write:
             return None
         if returning.whole:
             shown = outcome.new_record if returning.new else old.record
-            return record.json_of(shown) if shown is not None else None
+            return item_record.json_of(shown) if shown is not None else None
         assert self.step is not None and self.step.result is not None
         result = self.step.result
         if returning.new:

@@ -11,7 +11,7 @@ from typing import Any
 
 from faradisc.capacity import units
 from faradisc.engine.transactions.reading import read_items
-from faradisc.model.codec import record
+from faradisc.model.codec import item_record
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.clauses import bind_read_projection
 
@@ -26,13 +26,13 @@ async def transact_get_items(backend: Backend, call: Call) -> dict[str, Any]:
     targets = [(table, get["Key"]) for table, get in zip(tables, gets, strict=True)]
     found = await read_items(backend.store, targets, backend.conflicts, projections, insightful=True)
     responses: list[dict[str, Any]] = []
-    for projection, (item_record, _) in zip(projections, found, strict=True):
-        if item_record is None:
+    for projection, (record, _) in zip(projections, found, strict=True):
+        if record is None:
             responses.append({})
         elif projection is None:
-            responses.append({"Item": record.json_of(item_record)})
+            responses.append({"Item": item_record.json_of(record)})
         else:
-            shown = projection.apply(record.decode(item_record))
+            shown = projection.apply(item_record.decode(record))
             responses.append({"Item": shown} if shown else {})
     costs = [cost for _, cost in found]
     return {"Responses": responses, **report_reads(call, [get["TableName"] for get in gets], costs)}

@@ -14,7 +14,7 @@ from faradisc.engine.tables.table import Table
 from faradisc.engine.tables.writes import UPDATE_TOO_LARGE, Change, Image, Outcome
 from faradisc.language.expressions import Update, UpdateOutcome
 from faradisc.limits import EXPRESSION_BYTES_MAX, EXPRESSION_OPERATORS_MAX, ITEM_SIZE_BYTES_MAX
-from faradisc.model.codec import record
+from faradisc.model.codec import item_record
 from faradisc.model.values.attribute import Item
 from faradisc.model.values.size import item_size
 from faradisc.operations.call import Backend, Call
@@ -86,9 +86,9 @@ def _returned(mode: str, step: UpdateStep, outcome: Outcome) -> Any:
     """The Attributes member for a ReturnValues mode; None when there is nothing to show."""
     old, new_record = outcome.old, outcome.new_record
     if mode == "ALL_OLD":
-        return record.json_of(old.record) if old.record is not None else None
+        return item_record.json_of(old.record) if old.record is not None else None
     if mode == "ALL_NEW":
-        return record.json_of(new_record) if new_record is not None else None
+        return item_record.json_of(new_record) if new_record is not None else None
     if step.result is None:
         return None
     if mode == "UPDATED_OLD":

@@ -20,7 +20,7 @@ from faradisc.engine.tables.definition import table_definition
 from faradisc.engine.tables.history import DAY_NS
 from faradisc.engine.tables.table import Table, TableState
 from faradisc.engine.tables.writes import Change, apply_changes
-from faradisc.model.codec import record
+from faradisc.model.codec import item_record
 from faradisc.model.values.attribute import Item
 from faradisc.storage.immediate import run
 from faradisc.storage.memory import MemoryStore
@@ -88,7 +88,7 @@ class Scene:
         cursor: Cursor | None = Cursor()
         while cursor is not None:
             page, cursor = await page_at(self.store, self.table, at_ns, cursor)
-            found += [record.decode(each.record) for each in page]
+            found += [item_record.decode(each.record) for each in page]
         return keyed(found)
 
     def read_between(self, from_ns: int, to_ns: int) -> list[ItemChange]:
@@ -108,7 +108,7 @@ class Scene:
         found: dict[bytes, Any] = {}
         for change in changes:
             assert change.row_key not in found
-            images = [None if each is None else record.decode(each) for each in (change.old, change.new)]
+            images = [None if each is None else item_record.decode(each) for each in (change.old, change.new)]
             found[change.row_key] = (*images, change.written_ns)
         row_key = self.table.placement.row_key
         assert found == {
@@ -186,7 +186,7 @@ def test_writes_between_the_pages_change_nothing_of_the_past(
     if between:
         scene.check_changes(pages, from_ns, to_ns)
     else:
-        assert keyed([record.decode(each.record) for each in pages]) == scene.state_at(to_ns)
+        assert keyed([item_record.decode(each.record) for each in pages]) == scene.state_at(to_ns)
 
 
 def test_a_moment_divides_no_commit() -> None:

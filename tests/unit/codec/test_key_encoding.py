@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from faradisc.model.codec import record
+from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import Placement, hash_of
 from faradisc.model.codec.sortkey import after_prefix, encode_component, encode_prefix
 from faradisc.model.values.number import parse
@@ -149,16 +149,16 @@ ITEM: dict[str, Any] = {
 
 def test_a_record_is_its_size_and_its_item() -> None:
     size = item_size(ITEM)
-    stored = record.encode(ITEM, size)
+    stored = item_record.encode(ITEM, size)
     assert stored[0] == 1
-    assert record.size_of(stored) == size
-    assert record.decode(stored) == ITEM
+    assert item_record.size_of(stored) == size
+    assert item_record.decode(stored) == ITEM
 
 
 def test_records_are_equal_when_their_items_are() -> None:
     turned = dict(reversed(ITEM.items()))
-    assert record.encode(turned, 1) == record.encode(ITEM, 1)
-    assert record.encode({**ITEM, "n": {"N": "2"}}, 1) != record.encode(ITEM, 1)
+    assert item_record.encode(turned, 1) == item_record.encode(ITEM, 1)
+    assert item_record.encode({**ITEM, "n": {"N": "2"}}, 1) != item_record.encode(ITEM, 1)
 
 
 def test_a_record_is_at_least_as_long_as_the_size_it_states() -> None:
@@ -171,4 +171,4 @@ def test_a_record_is_at_least_as_long_as_the_size_it_states() -> None:
         {"p": {"B": "AAAA" * 100}},
     ]
     for item in smallest:
-        assert len(record.encode(item, 0)) >= item_size(item)
+        assert len(item_record.encode(item, 0)) >= item_size(item)

@@ -9,7 +9,7 @@ import orjson
 
 from faradisc.clock import ManualClock
 from faradisc.engine.streams.capture import Capture, read_entry
-from faradisc.model.codec import record
+from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import Placement
 from faradisc.model.values.schema import KeySchema
 from faradisc.model.values.size import item_size
@@ -29,7 +29,7 @@ def test_the_examples() -> None:
     capture = Capture(7, 4, clock)
     placement = Placement(1, 4, KEY)
     row_key = placement.row_key(ITEM)
-    stored = record.encode(ITEM, item_size(ITEM))
+    stored = item_record.encode(ITEM, item_size(ITEM))
     part, entry = capture.entry(row_key, None, stored, by_service=False)
     assert part == capture.parts[placement.parts.index(placement.part_of(row_key))]
     assert entry == _example("insert")
@@ -41,6 +41,6 @@ def test_an_entry_is_read_back() -> None:
     assert (insert.name, insert.by_service, insert.at_us) == ("INSERT", False, 1_700_000_000_000_001)
     assert (expire.name, expire.by_service, expire.key) == ("REMOVE", True, ITEM)
     assert insert.new is not None
-    assert orjson.loads(orjson.dumps(record.json_of(insert.new))) == ITEM
+    assert orjson.loads(orjson.dumps(item_record.json_of(insert.new))) == ITEM
     assert (insert.old, expire.new) == (None, None)
     assert expire.old == insert.new

@@ -11,7 +11,7 @@ import pytest
 
 from faradisc.engine.tables.indexes import STORAGE_OVERHEAD_BYTES, entry_change
 from faradisc.engine.tables.table import Index
-from faradisc.model.codec import record
+from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import Placement
 from faradisc.model.values.schema import IndexSchema, KeySchema, Projection
 from faradisc.model.values.size import item_size
@@ -77,7 +77,7 @@ def test_what_a_change_does_and_costs(old: Item | None, new: Item | None, units:
     else:
         assert change.delete is None
     if after is not None and new_key is not None:
-        stored = record.encode(after, item_size(after))
+        stored = item_record.encode(after, item_size(after))
         assert change.put == (placement.part_of(new_key), new_key, stored)
         assert change.new_bytes == item_size(after) + STORAGE_OVERHEAD_BYTES
     else:
@@ -89,4 +89,4 @@ def test_an_entry_holds_keys_and_projected_attributes_only() -> None:
     change = entry_change(INDEX, None, item(y="unprojected"))
     assert change is not None
     assert change.put is not None
-    assert set(record.decode(change.put[2])) == {"p", "g", "s", "x"}
+    assert set(item_record.decode(change.put[2])) == {"p", "g", "s", "x"}

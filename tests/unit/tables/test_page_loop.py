@@ -12,7 +12,7 @@ import pytest
 
 from faradisc.engine.tables import reads
 from faradisc.engine.tables.reads import KeyRange, read_page
-from faradisc.model.codec import record
+from faradisc.model.codec import item_record
 from faradisc.storage.api import Batch
 from faradisc.storage.immediate import run
 from faradisc.storage.memory import MemoryStore
@@ -21,7 +21,7 @@ PARTS = (b"a", b"b", b"c")
 
 
 def row(part: bytes, number: int, size: int) -> bytes:
-    return record.encode({"p": {"S": f"{part.decode()}{number:02}"}, "v": {"S": "x" * size}}, size)
+    return item_record.encode({"p": {"S": f"{part.decode()}{number:02}"}, "v": {"S": "x" * size}}, size)
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ ALL = [(part, n) for part, count in ((b"a", 10), (b"c", 5)) for n in range(count
 
 
 def names(page: reads.Page) -> list[tuple[bytes, int]]:
-    found = [record.decode(stored)["p"]["S"] for stored in page.records]
+    found = [item_record.decode(stored)["p"]["S"] for stored in page.records]
     return [(name[0].encode(), int(name[1:])) for name in found]
 
 
@@ -68,7 +68,7 @@ def test_pages_put_together_are_everything(
     for _ in range(len(ALL) + 1):
         page = run(read_page(store, key_ranges, limit=limit, reverse=reverse))
         found += names(page)
-        sizes = [record.size_of(stored) for stored in page.records]
+        sizes = [item_record.size_of(stored) for stored in page.records]
         assert page.size_bytes == sum(sizes)
         # The item that reaches the page's size is the last one of the page.
         assert sum(sizes[:-1]) < page_bytes

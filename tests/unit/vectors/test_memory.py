@@ -20,7 +20,7 @@ from faradisc.engine.vectors import numbers, searching
 from faradisc.engine.vectors.memory import CHANGED_ROWS_MAX, WHOLE, VectorMemory
 from faradisc.engine.vectors.schema import VectorSchema
 from faradisc.engine.vectors.searching import Searched, Wanted
-from faradisc.model.codec import record
+from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import Placement
 from faradisc.model.values.schema import KeySchema, Projection
 from faradisc.model.values.size import item_size
@@ -57,7 +57,7 @@ class World:
             packed = numbers.packed([{"N": str(element)} for element in elements])
             assert packed is not None
             entry["e"] = {"B": b64encode(packed).decode()}
-            batch.puts.append((row_key, record.encode(entry, item_size(entry))))
+            batch.puts.append((row_key, item_record.encode(entry, item_size(entry))))
         run(self.store.commit([batch]))
         if tell:
             self.memory.of(RESOURCE).written(row_key)

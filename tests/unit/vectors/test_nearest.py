@@ -16,7 +16,7 @@ from faradisc.engine.vectors import block, numbers
 from faradisc.engine.vectors.block import Block
 from faradisc.engine.vectors.schema import Distance, VectorSchema
 from faradisc.engine.vectors.searching import score
-from faradisc.model.codec import record
+from faradisc.model.codec import item_record
 from faradisc.model.values.schema import KeySchema, Projection
 from faradisc.model.values.size import item_size
 
@@ -47,7 +47,7 @@ def filled(distance: Distance, vectors: list[Vector]) -> tuple[Block, dict[bytes
         entry: dict[str, Any] = {"p": {"S": str(number)}, "e": {"B": b64encode(packed).decode()}}
         key = b"%05d" % number
         held[key] = numbers.unpacked(packed)
-        rows.append((key, record.encode(entry, item_size(entry))))
+        rows.append((key, item_record.encode(entry, item_size(entry))))
     made.put(rows)
     return made, held
 

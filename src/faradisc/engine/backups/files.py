@@ -22,7 +22,7 @@ from typing import Any
 
 import orjson
 
-from faradisc.model.codec.record import Record
+from faradisc.model.codec.item_record import Record
 
 MAGIC = b"FDBACKUP\x00\x01"
 FORMAT = 1

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from faradisc.engine.tables.history import after_moment, split_change_key
 from faradisc.engine.tables.table import Table
-from faradisc.model.codec.record import Record
+from faradisc.model.codec.item_record import Record
 from faradisc.storage.api import Part, ReadOnlyStore, Row
 
 PAGE_ROWS = 200

@@ -49,9 +49,9 @@ from faradisc.errors import (
     ValidationException,
 )
 from faradisc.limits import RESTORES_AT_ONCE_MAX
-from faradisc.model.codec import record
+from faradisc.model.codec import item_record
+from faradisc.model.codec.item_record import Record
 from faradisc.model.codec.keyspace import JOBS_PART, job_key
-from faradisc.model.codec.record import Record
 from faradisc.storage.api import Batch, Store
 
 log = logging.getLogger("faradisc.engine.backups")
@@ -312,7 +312,7 @@ async def write_new(store: Store, table: Table, records: Sequence[Record], *, al
     """
     outcomes = []
     for payload in records:
-        item = record.decode(payload)
+        item = item_record.decode(payload)
         change = Change(table, table.key.key_of(item), lambda _, item=item: item)  # type: ignore[misc]
         outcomes.append(evaluate(change, Image(None)))
     return await commit_outcomes(store, outcomes, also=also)

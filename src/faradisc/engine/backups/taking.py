@@ -13,7 +13,7 @@ from faradisc.engine.backups.backup import Backup
 from faradisc.engine.backups.files import MAGIC, block_of, manifest_bytes
 from faradisc.engine.backups.storage import BackupStorage, aside
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
-from faradisc.model.codec.record import Record, size_of
+from faradisc.model.codec.item_record import Record, size_of
 from faradisc.storage.api import ReadOnlyStore
 
 BLOCK_RECORDS = 512

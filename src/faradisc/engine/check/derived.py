@@ -25,7 +25,7 @@ from faradisc.engine.check.reading import Pairs, pages
 from faradisc.engine.tables.expiry import expires_s, index_key, split_index_key
 from faradisc.engine.tables.table import Index, Table
 from faradisc.limits import STORAGE_OVERHEAD_BYTES, TTL_PAST_S_MAX
-from faradisc.model.codec import record
+from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import HASH_BYTES, parts_of, slot_shift
 from faradisc.model.values.attribute import Item
 from faradisc.model.values.size import item_size
@@ -115,7 +115,7 @@ class IndexEntries(Derived):
         if entry is None:
             return None
         key = self._placement.row_key(entry)
-        payload = stored if entry is item else record.encode(entry, item_size(entry))
+        payload = stored if entry is item else item_record.encode(entry, item_size(entry))
         return DerivedRow(self._placement.part_of(key), key, payload)
 
     def source_of(self, row: DerivedRow) -> bytes | None:
@@ -136,7 +136,7 @@ class IndexEntries(Derived):
         return shortened(orjson.dumps(named).decode())
 
     def usage_of(self, payload: bytes) -> tuple[int, int]:
-        return 1, record.size_of(payload) + STORAGE_OVERHEAD_BYTES
+        return 1, item_record.size_of(payload) + STORAGE_OVERHEAD_BYTES
 
 
 class ExpiryRows(Derived):
@@ -268,7 +268,7 @@ async def _judged(
         item = read_item(present[1])
         if item is None:
             continue  # the item's own fault; until it is restored, its rows may be all that is left of it
-        expected = derived.row_of(item, source, record.encode(item, item_size(item)))
+        expected = derived.row_of(item, source, item_record.encode(item, item_size(item)))
         if expected is None or expected[:2] != row[:2]:
             yield derived.fault("does not follow from its item", row), row, False
         elif expected.payload != row.payload:
@@ -284,7 +284,7 @@ async def _missing(
         item = read_item(payload)
         row = None
         if item is not None:
-            row = derived.row_of(item, row_key, record.encode(item, item_size(item)))
+            row = derived.row_of(item, row_key, item_record.encode(item, item_size(item)))
         if row is not None and row.part in parts and not derived.is_optional(row.key):
             wanted.append(row)
     found = await store.read_many([(row.part, row.key) for row in wanted])

@@ -18,8 +18,8 @@ from faradisc.engine.streams.records import take_apart
 from faradisc.engine.tables.history import DAY_NS, STAMP_BYTES
 from faradisc.engine.tables.table import Table
 from faradisc.model.codec import keyspace
+from faradisc.model.codec.item_record import HEADER_BYTES
 from faradisc.model.codec.keyspace import HASH_BYTES
-from faradisc.model.codec.record import HEADER_BYTES
 from faradisc.model.codec.sortkey import decode_component
 from faradisc.model.values.schema import KeySchema
 from faradisc.storage.api import Part

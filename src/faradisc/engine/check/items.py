@@ -9,7 +9,7 @@ import orjson
 
 from faradisc.engine.check.faults import LOST
 from faradisc.engine.tables.table import Table
-from faradisc.model.codec import record
+from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import key_of_row
 from faradisc.model.values.attribute import Item
 from faradisc.model.values.checks import canonicalise
@@ -40,7 +40,7 @@ def read_item(payload: bytes) -> Item | None:
     if payload[:1] != b"\x01":
         return None
     try:
-        item: Any = orjson.loads(payload[record.HEADER_BYTES :])
+        item: Any = orjson.loads(payload[item_record.HEADER_BYTES :])
     except ValueError:
         return None
     return item if isinstance(item, dict) and all(map(canonicalise, item.values())) else None
@@ -49,16 +49,16 @@ def read_item(payload: bytes) -> Item | None:
 def judge(table: Table, part: Part, row_key: bytes, payload: bytes) -> Judged:
     item = read_item(payload)
     if item is None:
-        return Judged(None, record.size_of(payload), "an item cannot be read", LOST)
+        return Judged(None, item_record.size_of(payload), "an item cannot be read", LOST)
     size = item_size(item)
     if not _has_key(table.key, item):
         return Judged(None, size, "an item lacks its key", LOST)
     if table.placement.row_key(item) != row_key or table.placement.part_of(row_key) != part:
         return Judged(None, size, "an item lies under a key that is not its own", LOST)
-    canonical = record.encode(item, size)
+    canonical = item_record.encode(item, size)
     if canonical == payload:
         return Judged(item, size)
-    if record.size_of(payload) != size:
+    if item_record.size_of(payload) != size:
         what = "an item's record states a wrong size"
     else:
         what = "an item's record is not in its canonical form"

@@ -25,7 +25,7 @@ from faradisc.engine.check.rows import Collection, CollectionMerge, CollectionSu
 from faradisc.engine.check.system import expires_of, expiry_key
 from faradisc.engine.tables.table import Table
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
-from faradisc.model.codec import record
+from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import CATALOG_PART, JOBS_PART, STREAMS_PART, TOKENS_PART
 from faradisc.storage.api import Batch, Conflict, Part, Store
 
@@ -149,7 +149,7 @@ class Repair:
             async for rows in pages(self._store, part):
                 count += len(rows)
                 for key, payload in rows:
-                    kept = record.size_of(payload) + STORAGE_OVERHEAD_BYTES
+                    kept = item_record.size_of(payload) + STORAGE_OVERHEAD_BYTES
                     size += len(key) + len(payload) if is_history else kept
         items, bytes_ = await self._store.usage(part)
         if (items, bytes_) != (count, size):

@@ -48,7 +48,7 @@ from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.history import DAY_NS
 from faradisc.engine.tables.table import Table
 from faradisc.errors import ResourceNotFoundException
-from faradisc.model.codec import record
+from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import key_of_row
 from faradisc.storage.api import Store
 
@@ -135,13 +135,13 @@ class _Run:
         file = self._file or self._open()
         if self.shown["ExportType"] == "FULL_EXPORT":
             items, following = await page_at(store, table, self.progress["to_ns"], cursor)
-            self._bytes += sum(record.size_of(each.record) for each in items)
+            self._bytes += sum(item_record.size_of(each.record) for each in items)
             lines = self._lines(items, self._filter)
         else:
             # From is part of the window and to is not; in the history it is the other way round.
             window = self.progress["from_ns"] - 1, self.progress["to_ns"] - 1
             changes, following = await page_between(store, table, *window, cursor)
-            self._bytes += sum(record.size_of(image) for each in changes for image in each[1:3] if image)
+            self._bytes += sum(item_record.size_of(image) for each in changes for image in each[1:3] if image)
             view = self.shown["IncrementalExportSpecification"]["ExportViewType"]
             ion = self.shown["ExportFormat"] == "ION"
             lines = _change_lines(changes, table, self._filter, with_old=view != "NEW_IMAGE", ion=ion)
@@ -239,13 +239,13 @@ def _iso(moment_ns: int) -> str:
 
 def _json_lines(items: list[ItemAt], wanted: ItemFilter | None) -> list[bytes]:
     if wanted is None:
-        return [item_line(each.record[record.HEADER_BYTES :]) for each in items]
-    found = [item for each in items if wanted.wants(item := record.decode(each.record))]
+        return [item_line(each.record[item_record.HEADER_BYTES :]) for each in items]
+    found = [item for each in items if wanted.wants(item := item_record.decode(each.record))]
     return [item_line(orjson.dumps(wanted.shown(item), option=orjson.OPT_SORT_KEYS)) for item in found]
 
 
 def _ion_lines(items: list[ItemAt], wanted: ItemFilter | None) -> list[bytes]:
-    found = [record.decode(each.record) for each in items]
+    found = [item_record.decode(each.record) for each in items]
     if wanted is not None:
         found = [wanted.shown(item) for item in found if wanted.wants(item)]
     return [ion_text.item_line(item) for item in found]
@@ -259,11 +259,11 @@ def _change_lines(
         if change.old is None and change.new is None:
             continue
         images = {"NewImage": change.new, "OldImage": change.old if with_old else None}
-        items = {name: record.decode(image) for name, image in images.items() if image is not None}
+        items = {name: item_record.decode(image) for name, image in images.items() if image is not None}
         if wanted is not None:
             # Whoever asks for items of a kind wants to hear that one of them has gone.
             judged = change.new if change.new is not None else change.old
-            if judged is not None and not wanted.wants(record.decode(judged)):
+            if judged is not None and not wanted.wants(item_record.decode(judged)):
                 continue
             items = {name: wanted.shown(item) for name, item in items.items()}
         keys = key_of_row(change.row_key, table.key)

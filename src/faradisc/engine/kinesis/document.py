@@ -15,7 +15,7 @@ import orjson
 
 from faradisc.clock import Entropy
 from faradisc.engine.streams.capture import Captured
-from faradisc.model.codec import record
+from faradisc.model.codec import item_record
 from faradisc.model.values.size import item_size
 
 SERVICE_IDENTITY = {"type": "Service", "principalId": "dynamodb.amazonaws.com"}
@@ -32,8 +32,8 @@ def document(captured: Captured, *, table: str, region: str, precision: str, ent
     size_bytes = item_size(captured.key)
     for name, image in (("NewImage", captured.new), ("OldImage", captured.old)):
         if image is not None:
-            change[name] = record.json_of(image)
-            size_bytes += record.size_of(image)
+            change[name] = item_record.json_of(image)
+            size_bytes += item_record.size_of(image)
     change["SizeBytes"] = size_bytes
     return orjson.dumps(
         {

@@ -9,7 +9,7 @@ log of the slot's part of the destination's resource:
     bytes 2-9    when, in microseconds since the epoch, big-endian
     bytes 10-11  length of the row key, big-endian
     bytes 12-15  length of the new record, big-endian; 0 without one
-    then         row key, new record, old record; the records as model/codec/record.py has them
+    then         row key, new record, old record; the records as model/codec/item_record.py has them
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from struct import Struct
 from typing import Any, NamedTuple
 
 from faradisc.clock import Clock
-from faradisc.model.codec import record
+from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import HASH_BYTES, key_of_row, parts_of, slot_shift
 from faradisc.model.values.attribute import Item
 from faradisc.model.values.schema import KeySchema
@@ -63,8 +63,8 @@ class Captured(NamedTuple):
     hash: bytes
     """Of the partition key."""
     key: Item
-    new: record.Record | None
-    old: record.Record | None
+    new: item_record.Record | None
+    old: item_record.Record | None
 
 
 def read_entry(entry: bytes, key: KeySchema) -> Captured:

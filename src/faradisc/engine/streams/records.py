@@ -10,7 +10,7 @@ log of a stream's part (docs/formats/streams.md):
     bytes 2-9    when, in milliseconds since the epoch, big-endian
     bytes 10-11  length of the row key, big-endian
     bytes 12-15  length of the new record, big-endian; 0 without one
-    then         row key, new record, old record; the records as model/codec/record.py has them
+    then         row key, new record, old record; the records as model/codec/item_record.py has them
 
 Which records an entry holds depends on the stream's view type. Source of what clients see: streams.md
 section 5.
@@ -23,7 +23,7 @@ from struct import Struct
 from typing import Any, NamedTuple
 
 from faradisc.clock import Clock
-from faradisc.model.codec import record
+from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import key_of_row, slot_shift
 from faradisc.model.values.schema import KeySchema
 from faradisc.model.values.size import item_size
@@ -82,8 +82,8 @@ class Entry(NamedTuple):
     at: int
     """Milliseconds since the epoch in a stream, microseconds in a captured log."""
     row_key: bytes
-    new: record.Record
-    old: record.Record
+    new: item_record.Record
+    old: item_record.Record
     """Both images, empty where there is none."""
 
     @property
@@ -136,11 +136,11 @@ def show(
     size_bytes = item_size(keys)
     change: dict[str, Any] = {"ApproximateCreationDateTime": at_ms // 1000, "Keys": keys}
     if new_length:
-        change["NewImage"] = record.json_of(entry[new_at:old_at])
-        size_bytes += record.size_of(entry[new_at:old_at])
+        change["NewImage"] = item_record.json_of(entry[new_at:old_at])
+        size_bytes += item_record.size_of(entry[new_at:old_at])
     if old_at < len(entry):
-        change["OldImage"] = record.json_of(entry[old_at:])
-        size_bytes += record.size_of(entry[old_at:])
+        change["OldImage"] = item_record.json_of(entry[old_at:])
+        size_bytes += item_record.size_of(entry[old_at:])
     change["SequenceNumber"] = sequence_number
     change["SizeBytes"] = size_bytes
     change["StreamViewType"] = view_type

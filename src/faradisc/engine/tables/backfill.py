@@ -30,7 +30,7 @@ from faradisc.engine.tables.charging import grow_index
 from faradisc.engine.tables.table import Index, Table, TableState
 from faradisc.errors import ResourceNotFoundException
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
-from faradisc.model.codec import record
+from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import JOBS_PART, job_key
 from faradisc.model.values.size import item_size
 from faradisc.storage.api import Batch, Conflict, Row, Store
@@ -163,13 +163,13 @@ async def _add_missing(
     placement = index.placement
     entries: list[tuple[bytes, bytes, bytes, int]] = []
     for payload in payloads:
-        item = record.decode(payload)
+        item = item_record.decode(payload)
         entry = index.schema.entry(item)
         if entry is None:
             continue
         size = item_size(entry)
         row_key = placement.row_key(entry)
-        entries.append((placement.part_of(row_key), row_key, record.encode(entry, size), size))
+        entries.append((placement.part_of(row_key), row_key, item_record.encode(entry, size), size))
     for part, row_key, payload, size in entries:
         (row,) = await _read(store, part, [row_key])
         if row is not None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from faradisc.capacity import units
 from faradisc.engine.tables.table import Index
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
-from faradisc.model.codec import record
+from faradisc.model.codec import item_record
 from faradisc.model.values.attribute import Item
 from faradisc.model.values.size import item_size
 from faradisc.storage.api import Batch
@@ -78,5 +78,5 @@ def entry_change(index: Index, old: Item | None, new: Item | None) -> EntryChang
         if old_key != new_key:
             change.delete = change.old_place
     if new_key is not None and new_entry is not None and new_size is not None:
-        change.put = (placement.part_of(new_key), new_key, record.encode(new_entry, new_size))
+        change.put = (placement.part_of(new_key), new_key, item_record.encode(new_entry, new_size))
     return change

@@ -22,7 +22,7 @@ from itertools import compress
 from faradisc.engine.tables.indexes import entry_change
 from faradisc.engine.tables.table import Index, Table
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
-from faradisc.model.codec import record
+from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import slot_shift
 from faradisc.model.values.attribute import Item
 from faradisc.model.values.size import item_size
@@ -39,7 +39,7 @@ LoadedRow = tuple[bytes, bytes, int, Sequence[Entry]]
 
 def row_of(table: Table, item: Item, size: int) -> LoadedRow:
     """What is stored of a checked item of that size."""
-    stored = record.encode(item, size)
+    stored = item_record.encode(item, size)
     entries = [_entry(index, number, item, stored, size) for number, index in enumerate(table.indexes)]
     return (table.placement.row_key(item), stored, size, [entry for entry in entries if entry is not None])
 
@@ -52,7 +52,7 @@ def _entry(index: Index, number: int, item: Item, stored: bytes, size: int) -> E
     if entry is item:
         return number, row_key, stored, size
     entry_size = item_size(entry)
-    return number, row_key, record.encode(entry, entry_size), entry_size
+    return number, row_key, item_record.encode(entry, entry_size), entry_size
 
 
 class Novelty:
@@ -148,8 +148,8 @@ def _replace(
         if old is None:
             new.append(row)
             continue
-        batch.bytes_delta += size - record.size_of(old[1])
-        _replace_entries(page, table, record.decode(old[1]), record.decode(stored))
+        batch.bytes_delta += size - item_record.size_of(old[1])
+        _replace_entries(page, table, item_record.decode(old[1]), item_record.decode(stored))
     return new
 
 

@@ -20,7 +20,7 @@ from faradisc.engine.tables.charging import try_charge_read
 from faradisc.engine.tables.paging import PageMeter
 from faradisc.engine.tables.table import Table
 from faradisc.limits import PAGE_BYTES_MAX, READ_UNIT_BYTES
-from faradisc.model.codec import record
+from faradisc.model.codec import item_record
 from faradisc.model.values.attribute import Item
 from faradisc.storage.api import ReadOnlyStore
 
@@ -117,19 +117,19 @@ class Projects(Protocol):
 def shape_items(records: Sequence[bytes], condition: Filter | None, projection: Projects | None) -> list[Any]:
     """The items a client gets: filtered, projected; spliced as JSON where nothing has to be looked at."""
     if condition is None and projection is None:
-        return [record.json_of(payload) for payload in records]
+        return [item_record.json_of(payload) for payload in records]
     shown: list[Any] = []
     for payload in records:
-        item = record.decode(payload)
+        item = item_record.decode(payload)
         if condition is not None and not condition.matches(item):
             continue
-        shown.append(record.json_of(payload) if projection is None else projection.apply(item))
+        shown.append(item_record.json_of(payload) if projection is None else projection.apply(item))
     return shown
 
 
 async def read_charged(
     store: ReadOnlyStore, table: Table, key: Item, *, consistent: bool, insightful: bool = True
-) -> tuple[record.Record | None, int]:
+) -> tuple[item_record.Record | None, int]:
     """The record of one item, or None, and the half units its read has cost. Raises Throttled.
 
     insightful: counted by Contributor Insights; PartiQL is not.
@@ -141,7 +141,7 @@ async def read_charged(
         # A record is never smaller than its item, so this is one unit, and its header need not be read.
         half_units = 2 if consistent else 1
     else:
-        half_units = units.read_half_units(record.size_of(found), consistent=consistent)
+        half_units = units.read_half_units(item_record.size_of(found), consistent=consistent)
     meter = table.meter
     if meter.only_counts:
         meter.read_counts[half_units] += 1
@@ -163,14 +163,14 @@ async def read_charged(
 
 async def read_records(
     store: ReadOnlyStore, table: Table, keys: Sequence[Item], *, consistent: bool
-) -> list[record.Record | None]:
+) -> list[item_record.Record | None]:
     """The records of several items of one table, in the order of the keys."""
     placement = table.placement
     row_keys = [placement.row_key(key) for key in keys]
     by_part: dict[bytes, list[int]] = {}
     for position, row_key in enumerate(row_keys):
         by_part.setdefault(placement.part_of(row_key), []).append(position)
-    found: list[record.Record | None] = [None] * len(row_keys)
+    found: list[item_record.Record | None] = [None] * len(row_keys)
     for part, positions in by_part.items():
         rows = await store.get(part, [row_keys[i] for i in positions], stale_ok=not consistent)
         for position, row in zip(positions, rows, strict=True):

@@ -44,7 +44,7 @@ from faradisc.limits import (
     ITEM_SIZE_BYTES_MAX,
     STORAGE_OVERHEAD_BYTES,
 )
-from faradisc.model.codec import record
+from faradisc.model.codec import item_record
 from faradisc.model.values.attribute import Item
 from faradisc.model.values.size import changed_item_size, item_size
 from faradisc.storage.api import Batch, Conflict, Row, Store
@@ -70,18 +70,18 @@ class Image:
     def __init__(self, row: Row | None) -> None:
         self._item: Item | None = None
         self.version = 0
-        self.record: record.Record | None = None
+        self.record: item_record.Record | None = None
         self.size_bytes = 0
         """Size of the item; 0 when absent."""
         self.exists = row is not None
         if row is not None:
             self.version, self.record = row
-            self.size_bytes = record.size_of(self.record)
+            self.size_bytes = item_record.size_of(self.record)
 
     @property
     def item(self) -> Item | None:
         if self._item is None and self.record is not None:
-            self._item = record.decode(self.record)
+            self._item = item_record.decode(self.record)
         return self._item
 
 
@@ -210,7 +210,7 @@ def evaluate(change: Change, old: Image) -> Outcome:
             _check_names(new)
         outcome.new_item = new
         outcome.new_size = size
-        outcome.new_record = record.encode(new, size)
+        outcome.new_record = item_record.encode(new, size)
     if change.table.indexes and outcome.new_record != old.record:
         for index in change.table.indexes:
             entry = entry_change(index, old.item, new)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from faradisc.capacity.partitions import Contents
-from faradisc.model.codec import record
+from faradisc.model.codec import item_record
 from faradisc.storage.api import ReadOnlyStore
 
 MARKS_MAX = 4096
@@ -118,7 +118,7 @@ class Walk:
         rows = await store.range(
             part, self._position, self._high, limit=ROWS_PER_READ, max_bytes=BYTES_PER_READ
         )
-        found: dict[bytes, int | None] = {place: record.size_of(payload) for place, (_, payload) in rows}
+        found: dict[bytes, int | None] = {place: item_record.size_of(payload) for place, (_, payload) in rows}
         is_last = len(rows) < ROWS_PER_READ and sum(len(row[1]) for _, row in rows) <= BYTES_PER_READ
         behind = None if is_last else rows[-1][0] + b"\x00"
         for place, size in self._meanwhile.items():

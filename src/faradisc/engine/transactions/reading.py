@@ -23,7 +23,7 @@ from faradisc.engine.transactions.writing import (
 )
 from faradisc.errors import ValidationException
 from faradisc.limits import TRANSACTION_BYTES_MAX
-from faradisc.model.codec import record
+from faradisc.model.codec import item_record
 from faradisc.model.values.attribute import Item
 from faradisc.storage.api import ReadOnlyStore
 
@@ -35,7 +35,7 @@ async def read_items(
     projections: Sequence[Reaching | None],
     *,
     insightful: bool,
-) -> list[tuple[record.Record | None, int]]:
+) -> list[tuple[item_record.Record | None, int]]:
     """The record of each item, or None, and the half units its read has cost, in order.
 
     projections: of each item, checked for paths into keys. insightful: counted by Contributor Insights.
@@ -50,7 +50,7 @@ async def read_items(
         conflicts.check_transaction(len(targets))
     rows = await store.read_many(places)
     records = [row[1] if row is not None else None for row in rows]
-    sizes = [record.size_of(found) if found is not None else 0 for found in records]
+    sizes = [item_record.size_of(found) if found is not None else 0 for found in records]
     if sum(sizes) > TRANSACTION_BYTES_MAX:
         raise ValidationException(TOO_LARGE)
     costs = [2 * units.read_half_units(size, consistent=True) for size in sizes]

@@ -16,7 +16,7 @@ from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.expiry import Expiry
 from faradisc.engine.tables.table import Table, TableState
 from faradisc.errors import ResourceNotFoundException
-from faradisc.model.codec import record
+from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import JOBS_PART, job_key
 from faradisc.storage.api import Batch, Store
 
@@ -50,7 +50,7 @@ async def _fill(store: Store, catalog: Catalog, table: Table, expiry: Expiry) ->
             continue
         version, payload = present
         items.checks.append((row_key, version))
-        place = expiry.place_of(record.decode(payload), row_key)
+        place = expiry.place_of(item_record.decode(payload), row_key)
         if place is not None:
             batch.puts.append((place[1], b""))
     moved = cursor.moved(rows[-1][0] if len(rows) == ROWS_PER_STEP else None, len(rows))

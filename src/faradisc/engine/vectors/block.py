@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from faradisc.engine.vectors import numbers
 from faradisc.engine.vectors.schema import VectorSchema
-from faradisc.model.codec import record
+from faradisc.model.codec import item_record
 from faradisc.model.values.attribute import AttributeValue
 
 Floats: TypeAlias = NDArray[np.float32] | NDArray[np.float64]
@@ -99,11 +99,11 @@ class Block:
 
     # --- Change ---
 
-    def put(self, rows: Sequence[tuple[bytes, record.Record]]) -> None:
+    def put(self, rows: Sequence[tuple[bytes, item_record.Record]]) -> None:
         """Take in entries, new ones or present ones that have changed."""
         if not rows:
             return
-        entries = [record.decode(payload) for _, payload in rows]
+        entries = [item_record.decode(payload) for _, payload in rows]
         packed = b"".join(numbers.packed_of(entry[self._schema.vector]) for entry in entries)
         vectors = np.frombuffer(packed, "<f4").reshape(len(rows), self._schema.dimensions)
         if self._schema.distance == "COSINE":

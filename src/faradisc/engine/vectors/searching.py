@@ -18,7 +18,7 @@ from faradisc.engine.vectors import numbers
 from faradisc.engine.vectors.block import Block, Ranked
 from faradisc.engine.vectors.memory import WHOLE, IndexVectors, Slot, VectorMemory
 from faradisc.engine.vectors.schema import Distance, VectorSchema
-from faradisc.model.codec import record
+from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import HASH_BYTES, Placement
 from faradisc.model.codec.sortkey import after_prefix
 from faradisc.model.values.attribute import AttributeValue, Item
@@ -146,12 +146,12 @@ class Searched:
         rows = await self._read([key for _, key in ranked])
         found: list[Found] = []
         for key, payload in rows.items():
-            entry = record.decode(payload)
+            entry = item_record.decode(payload)
             if any(entry.get(name) != value for name, value in wanted.filters):
                 continue  # written since it was ranked
             vector = numbers.unpacked(numbers.packed_of(entry[self.schema.vector]))
             exact = score(self.schema.distance, wanted.query, vector)
-            found.append(Found(exact, entry, record.size_of(payload), key))
+            found.append(Found(exact, entry, item_record.size_of(payload), key))
         return found
 
 
