@@ -79,9 +79,9 @@ def test_a_table_is_shown_and_its_levers_work(site: Site) -> None:
     assert (listed["table"], listed["enforced"], listed["partitions"]) == ("Orders", True, 1)
     changed = site.post("/_faradisc/capacity/Orders", {"balance": {"write": 3}, "partitions": 2})
     resource = changed["resources"][""]
-    assert resource["write"]["bank"] == 3
+    assert resource["write"]["burst"] == 3
     assert [part["low"] for part in resource["partitions"]] == ["", "80" + "00" * 15]
-    assert site.get("/_faradisc/capacity/Orders")["resources"][""]["write"]["bank"] == 3
+    assert site.get("/_faradisc/capacity/Orders")["resources"][""]["write"]["burst"] == 3
     assert {event["event"] for event in site.get("/_faradisc/events")} == {"SplitStarted", "Split"}
 
 
@@ -194,7 +194,7 @@ def test_what_does_not_exist(site: Site) -> None:
         ({"index": ["by-g"]}, "['by-g']"),
         ({"index": {}}, "{}"),
         ({"profile": 5}, "no capacity profile '5'"),
-        ({"profile": "classic-2017", "balance": {"write": 1}}, "no bank"),
+        ({"profile": "classic-2017", "balance": {"write": 1}}, "no burst balance"),
     ],
 )
 def test_levers_that_cannot_be_pulled(site: Site, document: Any, words: str) -> None:

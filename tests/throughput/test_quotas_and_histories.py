@@ -148,7 +148,7 @@ def test_an_update_that_nobody_looked_at_holds_since_it_ended() -> None:
         clock.advance(101)
         write = database.capacity("Orders")["resources"][""]["write"]
         # Three seconds at 5 until the update has ended, a hundred at 50 since.
-        assert write["bank"] == 3 * 5 + 100 * 50
+        assert write["burst"] == 3 * 5 + 100 * 50
 
 
 def test_a_switch_of_mode_serves_at_the_old_rates_until_it_has_ended() -> None:
@@ -211,7 +211,7 @@ def test_a_year_passes_at_once(world: World, monkeypatch: pytest.MonkeyPatch) ->
     world.clock.advance(YEAR_S)
     world.client.describe_table(TableName="Orders")
     assert 0 < taken < 3_000
-    balances = [world.see(name)["write"]["bank"] for name in ("Orders", "Events")]
+    balances = [world.see(name)["write"]["burst"] for name in ("Orders", "Events")]
     assert balances == [3_000, 3_000]
     assert accepts(world) and accepts(world, table="Events")
 
@@ -239,7 +239,7 @@ def test_a_table_of_the_same_name_is_another_table(world: World) -> None:
     world.clock.advance(1)
     world.create(units=(2, 2))
     seen = world.see()
-    assert (len(seen["partitions"]), seen["write"]["bank"], seen["splits"]) == (1, 600, [])
+    assert (len(seen["partitions"]), seen["write"]["burst"], seen["splits"]) == (1, 600, [])
     assert accepts(world)
     # The metrics of the first one stay, those of the second join them.
     assert world.metric("WriteThrottleEvents", TableName="Orders")[0] == 1
@@ -266,7 +266,7 @@ def test_an_index_of_the_same_name_is_another_index(world: World) -> None:
         GlobalSecondaryIndexUpdates=[{"Create": index}],
     )
     world.clock.advance(1)
-    assert world.see(index="by-g")["write"]["bank"] == 900
+    assert world.see(index="by-g")["write"]["burst"] == 900
     put(world, "b", g={"S": "x"})
 
 

@@ -78,7 +78,7 @@ def test_a_table_that_waits_for_partitions_serves_at_its_old_units(small: World,
             small.client.get_item(TableName="Orders", Key={"p": {"S": "a"}}, ConsistentRead=True)
         over = refused(small.client.put_item, TableName="Orders", Item={"p": {"S": "a"}})
         assert over["Code"] == "ProvisionedThroughputExceededException"
-    assert small.see()["read"]["bank"] == 20
+    assert small.see()["read"]["burst"] == 20
     assert seen(small)[0] == "UPDATING"
 
 

@@ -374,12 +374,12 @@ def test_a_merged_page_needs_units_of_every_partition(world: World, refused: Ref
             world.client.put_item(TableName="Orders", Item={"p": {"S": key}, "r": {"S": r}})
     statement = f"SELECT p, r FROM Orders WHERE p IN ['{low}', '{high}']"
     last = world.see()["partitions"][-1]["id"]
-    before = world.see()["read"]["bank"]
+    before = world.see()["read"]["burst"]
     world.set(partition={"id": last, "read": 0})
     answer = refused(world.client.execute_statement, Statement=statement + " ORDER BY r")
     assert answer["Code"] == "ProvisionedThroughputExceededException"
     assert reasons(answer) == [("TableReadKeyRangeThroughputExceeded", TABLE)]
-    assert world.see()["read"]["bank"] == before, "nothing was read, as far as anyone is told"
+    assert world.see()["read"]["burst"] == before, "nothing was read, as far as anyone is told"
     page = world.client.execute_statement(Statement=statement)
     assert [found["p"]["S"] for found in page["Items"]] == [low, low] and "NextToken" in page
     world.clock.advance(1)

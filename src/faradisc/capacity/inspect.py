@@ -64,11 +64,11 @@ def warmth(resource: Resource) -> int:
 
 
 def _limiter(limiter: Limiter, rate: int, now: int) -> dict[str, Any]:
-    bank = limiter.table_bucket
+    burst = limiter.table_bucket
     return {
         "rate": rate,
-        "bank": bank.balance(now) / UNIT if bank is not None else None,
-        "bank_max": bank.cap / UNIT if bank is not None else None,
+        "burst": burst.balance(now) / UNIT if burst is not None else None,
+        "burst_max": burst.cap / UNIT if burst is not None else None,
         "maximum": limiter.maximum.rate if limiter.maximum is not None else None,
     }
 
@@ -110,7 +110,7 @@ def _bucket(bucket: PartitionBucket, now: int) -> dict[str, Any]:
         **_heat(bucket),
         "balance": bucket.balance(now) / UNIT,
         "share": str(share.exact_rate()) if share is not None else None,
-        "share_bank": share.balance(now) / UNIT if share is not None else None,
+        "share_burst": share.balance(now) / UNIT if share is not None else None,
     }
 
 

@@ -20,12 +20,12 @@ Described = Mapping[str, Any]
 
 
 def lanes(resource: Described) -> Markup:
-    """Rates and banks of both directions."""
+    """Returns rates and burst balances of reads and writes."""
     rows = []
     for name, title in (("read", "reads"), ("write", "writes")):
         lane = resource[name]
         rate = sum(part[name]["heat"] for part in resource["partitions"])
-        bank, full = lane["bank"], lane["bank_max"]
+        burst, full = lane["burst"], lane["burst_max"]
         capacity = resource["capacity"]
         limit = capacity[0 if name == "read" else 1] if capacity else lane["rate"]
         rows.append(
@@ -33,19 +33,19 @@ def lanes(resource: Described) -> Markup:
                 title,
                 [units(rate), bar(rate / limit if limit else 0, width=80)],
                 units(limit) if limit else "",
-                "" if bank is None else [units(bank), bar(bank / full if full else 0, width=80)],
+                "" if burst is None else [units(burst), bar(burst / full if full else 0, width=80)],
                 "" if full is None else units(full),
                 "" if lane["maximum"] is None else units(lane["maximum"]),
                 count(sum(part[name]["throttled"] for part in resource["partitions"])),
             )
         )
     return table(
-        "Rates and banks",
+        "Rates and burst balances",
         (
             Column("direction", words=True),
             Column("now", "units/s, one-minute average"),
             Column("can serve" if resource["capacity"] else "provisioned", "units/s"),
-            Column("banked", "units"),
+            Column("burst balance", "units"),
             Column("of at most", "units"),
             Column("configured maximum", "units/s"),
             Column("refused", "by partitions"),

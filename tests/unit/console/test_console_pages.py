@@ -70,7 +70,7 @@ def test_a_table_under_load() -> None:
         table_page(described(resource, step + 2), history)
     page = parsed(table_page(described(resource, 60), history))
     assert [words(heading) for heading in page.iter("h2")] == ["Table Orders"]
-    reads, writes = rows(page, "Rates and banks")
+    reads, writes = rows(page, "Rates and burst balances")
     assert reads[:3] == ["reads", "0", "60"]
     assert writes[2:5] == ["20", "6,000", "6,000"]
     refused = sum(part.writes.throttled_total for part in resource.partitions.partitions)
@@ -110,10 +110,10 @@ def test_keys_that_make_a_partition_hot_and_contributor_insights() -> None:
     assert rows(page, "Contributor Insights: partition keys, by units") == [["a, b", "180,000"]]
 
 
-def test_an_on_demand_table_has_no_bank() -> None:
+def test_an_on_demand_table_has_no_burst_balance() -> None:
     resource = table(on_demand=True)
     page = parsed(table_page(described(resource, 1, enforced=False), HeatHistory()))
-    assert rows(page, "Rates and banks")[0] == ["reads", "0", "12,000", "", "", "", "0"]
+    assert rows(page, "Rates and burst balances")[0] == ["reads", "0", "12,000", "", "", "", "0"]
     assert "metered only: nothing is refused" in words(page.find(".//dl"))
 
 

@@ -172,9 +172,9 @@ def _check_banks(resource: Resource, balance: _Pair, config: CapacityConfig) -> 
         if units is None:
             continue
         if resource.on_demand and maximum is None:
-            raise AdminError("There is no bank: the table is on demand and has no maximum.")
+            raise AdminError("There is no burst balance: the table is on demand and has no maximum.")
         if not resource.on_demand and not config.table_bucket:
-            raise AdminError(f"There is no bank: {config.profile} gives each partition its own.")
+            raise AdminError(f"There is no burst balance: {config.profile} gives each partition its own.")
 
 
 def _set_banks(resource: Resource, balance: _Pair, now: int) -> None:
