@@ -64,7 +64,6 @@ _SKEW_S: Final = SKEW_MINUTES * 60
 PRESIGNED_S_MAX: Final = 604_800
 """Longest life of a presigned request: seven days, AWS's general bound."""
 
-UNSIGNED_PAYLOAD: Final = "UNSIGNED-PAYLOAD"
 
 MISMATCH: Final = (
     "The request signature we calculated does not match the signature you provided. "
@@ -82,8 +81,6 @@ class _Moment:
     """What the signed headers' values stand for: those of one second and one kind of request."""
 
     signed_s: int
-    payload: bytes | None
-    """What stands for the payload's hash; None when it is to be computed."""
     canonical: Any
     """SHA-256 of the canonical request, up to the payload's hash."""
     text: Any
@@ -167,7 +164,7 @@ class StrictAuthenticator:
             request.target,
             headers,
             parts.credential.signed_headers,
-            _payload_hash(parts, request),
+            sha256(request.body).hexdigest(),
         )
         expected = signature_of(made, string_to_sign(timestamp, "/".join(parts.scope), canonical))
         if not hmac.compare_digest(expected.encode(), parts.signature.encode()):
@@ -216,7 +213,7 @@ def _verify_known(signer: _Signer, request: SignedRequest, given: bytes, now_s: 
     ):
         return None
     canonical = moment.canonical.copy()
-    canonical.update(moment.payload or sha256(request.body).hexdigest().encode())
+    canonical.update(sha256(request.body).hexdigest().encode())
     expected = signer.signing.finish(moment.text, canonical.hexdigest().encode())
     if not hmac.compare_digest(expected.encode(), given):
         return False
@@ -238,10 +235,8 @@ def _moment(signer: _Signer, headers: dict[bytes, bytes], values: tuple[bytes, .
     # Values are signed without spaces around them and with single ones inside; few hold any at all.
     if _ODD_SPACES.search(canonical):
         return None
-    said = headers.get(b"x-amz-content-sha256")
     return _Moment(
         signed_s=signed_s,
-        payload=said if said == UNSIGNED_PAYLOAD.encode() else None,
         canonical=sha256(canonical),
         text=signer.signing.begin(ALGORITHM.encode() + b"\n" + timestamp + signer.scope),
     )
@@ -360,16 +355,6 @@ def _check_token(key: AccessKey, token: str | None, now_s: int) -> None:
         raise UnrecognizedClientException
     if key.expires_s is not None and now_s >= key.expires_s:
         raise ExpiredTokenException(TOKEN_EXPIRED)
-
-
-def _payload_hash(parts: Parts, request: SignedRequest) -> str:
-    """What the signer must have put for the body. Another hash than the body's cannot be claimed."""
-    said = request.headers.get(b"x-amz-content-sha256")
-    if said == UNSIGNED_PAYLOAD.encode():
-        return UNSIGNED_PAYLOAD
-    if parts.query is not None and parts.query.get("X-Amz-Content-Sha256") == UNSIGNED_PAYLOAD:
-        return UNSIGNED_PAYLOAD
-    return sha256(request.body).hexdigest()
 
 
 # --- Times -----------------------------------------------------------------------------------------

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from faradisc.engine.tables.table import Table
 from faradisc.errors import (
     ContinuousBackupsUnavailableException,
+    ResourceNotFoundException,
     TableNotFoundException,
     ValidationException,
 )
@@ -20,22 +22,30 @@ from faradisc.operations.call import Backend, Call
 
 async def update_continuous_backups(backend: Backend, call: Call) -> dict[str, Any]:
     name = call.request["TableName"]
-    specification = call.request["PointInTimeRecoverySpecification"]
     table = backend.table_for_backup(call, name)
+    try:
+        table = await _update(backend, table, call.request["PointInTimeRecoverySpecification"])
+    except ResourceNotFoundException:  # deleted while this waited for another change of the table
+        raise TableNotFoundException(f"Table not found: {name}") from None
+    return {"ContinuousBackupsDescription": backend.periods.description(table)}
+
+
+async def _update(backend: Backend, table: Table, specification: dict[str, Any]) -> Table:
+    """Returns the table as changed."""
     if table.state.status == "CREATING":
         raise ContinuousBackupsUnavailableException(
             f"Backups are being enabled for the table: {table.name}. Please retry later"
         )
     if table.state.status == "DELETING":
-        raise TableNotFoundException(f"Table not found: {name}")
+        raise TableNotFoundException(f"Table not found: {table.name}")
     if specification["PointInTimeRecoveryEnabled"]:
         days = specification.get("RecoveryPeriodInDays", RECOVERY_PERIOD_DAYS_DEFAULT)
-        table = await backend.periods.enable(table, days)
-    elif "RecoveryPeriodInDays" in specification:
+        return await backend.periods.enable(table, days)
+    if "RecoveryPeriodInDays" in specification:
         raise ValidationException(
             "RecoveryPeriodInDays can only be specified when PointInTimeRecoveryEnabled is true"
         )
-    elif table.history is not None:
+    if table.history is not None:
 
         def check() -> None:
             if backend.restores.reads_past_of(table):
@@ -43,5 +53,5 @@ async def update_continuous_backups(backend: Backend, call: Call) -> dict[str, A
                     f"Another table is being restored from the table: {table.name}. Please retry later"
                 )
 
-        table = await backend.periods.disable(table, check)
-    return {"ContinuousBackupsDescription": backend.periods.description(table)}
+        return await backend.periods.disable(table, check)
+    return table

@@ -131,12 +131,11 @@ def test_a_right_signature_passes(
         assert credential.region == "eu-west-1"
 
 
-def test_an_unsigned_payload_passes_with_any_body(
+def test_signed_unsigned_payload_is_refused(
     strict: StrictAuthenticator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     request = signed(monkeypatch, headers={"X-Amz-Content-SHA256": "UNSIGNED-PAYLOAD"})
-    strict(request)
-    strict(HttpRequest("POST", request.target, request.headers, b"{}"))
+    refuse(strict, request, InvalidSignatureException, MISMATCH)
 
 
 def test_claiming_an_unsigned_payload_does_not_help(

@@ -22,6 +22,8 @@ from faradisc.storage.api import Store
 log = logging.getLogger("faradisc.engine.backups")
 
 _SECOND_NS = 1_000_000_000
+_SECONDS_MAX = 2**40
+"""Later than any clock; a larger number would overflow."""
 _MILLISECOND_NS = 1_000_000
 Needs = Callable[[Table], int | None]
 """The oldest moment of a table that somebody is reading, in nanoseconds; None: nobody is."""
@@ -106,7 +108,7 @@ class Periods:
         Raises: PointInTimeRecoveryUnavailableException, InvalidRestoreTimeException.
         """
         history = self._history(table)
-        at_ns = round(seconds * 1000) * _MILLISECOND_NS
+        at_ns = round(min(max(seconds, 0), _SECONDS_MAX) * 1000) * _MILLISECOND_NS
         if not self._earliest_ns(history) <= at_ns <= self._latest_ns(history):
             raise InvalidRestoreTimeException(
                 "An invalid restore time was specified. RestoreDateTime must be between "
