@@ -12,7 +12,13 @@ from pathlib import Path
 import pytest
 
 from faradisc.engine.exchange import object_storage
-from faradisc.engine.exchange.object_storage import DRAFT_PREFIX, DirectoryStorage, NoSuchBucket, Object
+from faradisc.engine.exchange.object_storage import (
+    DRAFT_PREFIX,
+    AccessDenied,
+    DirectoryStorage,
+    NoSuchBucket,
+    Object,
+)
 from faradisc.storage.immediate import run
 from fixtures.exchanging import BUCKET, Exchanging, lines, listed, some_items
 
@@ -88,3 +94,28 @@ def test_an_import_whose_listing_fails_once_lists_anew(
     monkeypatch.setattr(object_storage, "Object", broken)
     assert exchanging.import_all("in/")["ImportedItemCount"] == 40
     assert next(errors, "all raised") == "all raised"
+
+
+def test_symbolic_links_that_lead_out_of_the_root_are_not_followed(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    (outside / "in").mkdir(parents=True)
+    (outside / "in" / "secret").write_bytes(b"xy")
+    root = tmp_path / "root"
+    (root / BUCKET).mkdir(parents=True)
+    (root / "linked").symlink_to(outside)
+    (root / BUCKET / "in").symlink_to(outside / "in")
+    (root / BUCKET / "file").symlink_to(outside / "in" / "secret")
+    buckets = DirectoryStorage(root)
+    with pytest.raises(NoSuchBucket):
+        run(listed(buckets, "linked", ""))
+    assert run(listed(buckets, BUCKET, "")) == []
+    with pytest.raises(AccessDenied):
+        run(listed(buckets, BUCKET, "in/"))
+    for key in ("in/secret", "file"):
+        with pytest.raises(AccessDenied):
+            run(buckets.fetch(BUCKET, key))
+        with pytest.raises(AccessDenied):
+            run(buckets.put(BUCKET, key, b"overwritten"))
+        with pytest.raises(AccessDenied):
+            run(buckets.remove(BUCKET, key))
+    assert (outside / "in" / "secret").read_bytes() == b"xy"

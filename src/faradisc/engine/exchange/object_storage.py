@@ -182,6 +182,7 @@ class DirectoryStorage:
         start = directory
         for segment in prefix.split("/")[:-1]:
             start = start / _checked(segment, prefix)
+        self._require_inside(start, prefix)
         return _DirectoryListing(_walk(directory, start, prefix), prefix)
 
     async def fetch(self, bucket: str, key: str) -> BinaryIO:
@@ -229,7 +230,7 @@ class DirectoryStorage:
 
     def _bucket(self, bucket: str) -> Path:
         directory = self.root / _checked(bucket, bucket)
-        if not directory.is_dir():
+        if not directory.is_dir() or not self._is_inside(directory):
             raise NoSuchBucket(f"The specified bucket does not exist: {bucket}")
         return directory
 
@@ -237,7 +238,17 @@ class DirectoryStorage:
         path = self._bucket(bucket)
         for segment in key.split("/"):
             path = path / _checked(segment, key)
+        self._require_inside(path, key)
         return path
+
+    def _require_inside(self, path: Path, key: str) -> None:
+        """Raises AccessDenied."""
+        if not self._is_inside(path):
+            raise AccessDenied(f"Access Denied: {key}: a symbolic link leads out of the root")
+
+    def _is_inside(self, path: Path) -> bool:
+        """Whether a path is in the root after all symbolic links are followed."""
+        return path.resolve().is_relative_to(self.root.resolve())
 
 
 def _checked(segment: str, key: str) -> str:
@@ -272,7 +283,7 @@ def _walk(bucket: Path, directory: Path, prefix: str) -> Iterator[Object | None]
                 if entry.is_dir():
                     if not entry.is_symlink():
                         waiting.append(Path(entry))
-                elif not entry.name.startswith(DRAFT_PREFIX):
+                elif not entry.is_symlink() and not entry.name.startswith(DRAFT_PREFIX):
                     key = Path(entry).relative_to(bucket).as_posix()
                     found = Object(key, entry.stat().st_size) if key.startswith(prefix) else None
                 yield found

@@ -36,7 +36,7 @@ def read_seed(directory: Path, parameters: Mapping[str, str] | None = None) -> S
         seed.faults.append(Fault(Place(str(directory), 1), "there is no such directory."))
         return seed
     configuration = terraform.Configuration(parameters or {})
-    for path in sorted(directory.iterdir()):
+    for path in _entries(seed, directory, directory):
         if path.is_file():
             _Definitions(seed, configuration, parameters or {}).read(path)
     tables, items, faults = configuration.read()
@@ -136,11 +136,23 @@ def _line_of_value(text: str, value: Any) -> int:
     return text.count("\n", 0, found.start()) + 1 if found is not None else 1
 
 
+def _entries(seed: Seed, folder: Path, root: Path) -> list[Path]:
+    """Returns what is in a folder, sorted. A symbolic link that leads out of the root is reported."""
+    entries = []
+    for path in sorted(folder.iterdir()):
+        if path.resolve().is_relative_to(root.resolve()):
+            entries.append(path)
+        else:
+            text = f"the symbolic link leads out of {root}; put the file itself here."
+            seed.faults.append(Fault(Place(path.relative_to(root).as_posix(), 1), text))
+    return entries
+
+
 def _find_items(seed: Seed, directory: Path) -> None:
     folder = directory / ITEMS_DIRECTORY
     if not folder.is_dir():
         return
-    for path in sorted(folder.iterdir()):
+    for path in _entries(seed, folder, directory):
         name = f"{ITEMS_DIRECTORY}/{path.name}"
         if path.suffix in ITEM_SUFFIXES:
             seed.files.append(ItemFile(path, name, path.name.removesuffix(path.suffix)))
