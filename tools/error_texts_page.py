@@ -206,22 +206,18 @@ def _expressions() -> Iterator[str]:
 
 
 def _texts() -> Iterator[str]:
-    yield "## All other texts, by package\n"
+    yield "## All other texts\n"
     kinds = {kind.__name__: kind.wire_name() for kind in (errors.ApiError, *_below(errors.ApiError))}
     kinds.update(MAKERS)
     constants = _constants()
-    found: dict[str, set[tuple[str, str]]] = {}
+    found: set[tuple[str, str]] = set()
     for package in _PACKAGES:
         for path in (SOURCE / package).rglob("*.py"):
-            folder = str(path.parent.relative_to(SOURCE))
-            found.setdefault(folder, set()).update(_raised_in(path, kinds, constants))
-    for folder in sorted(found):
-        if found[folder]:
-            yield f"### {folder}\n"
-            yield from _table("Exception", "Text")
-            for name, text in sorted(found[folder]):
-                yield _row(name, _code(text))
-            yield ""
+            found.update(_raised_in(path, kinds, constants))
+    yield from _table("Exception", "Text")
+    for name, text in sorted(found):
+        yield _row(name, _code(text))
+    yield ""
 
 
 def _raised_in(

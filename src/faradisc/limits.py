@@ -1,6 +1,6 @@
 """Every limit in one place: value, unit, inclusive or not, and its source.
 
-"limits.md" and "capacity.md" are the checked facts this project was built from (docs/sources.md).
+"limits.md" and "capacity.md" are the checked facts this project was built from (docs/reference/sources.md).
 1 KB is 1,024 bytes throughout.
 """
 

@@ -2,7 +2,7 @@
 
 What it proves: nothing is lost between a read and the commit that rests on it, however requests are mixed;
 of several that exclude each other exactly one wins, the others get the service's own errors. Why not
-through HTTP: here all of them are certain to be under way at once. Source: users.md section 4, class 4
+through HTTP: here all of them are certain to be under way at once. Source: engine-requirements.md, class 4
 and the stress scenarios; issue 2, "Two creators racing".
 """
 

@@ -1,6 +1,6 @@
 """Global secondary indexes with keys of one and of several attributes.
 
-Sources: new-features.md section 10 (multi-attribute keys); users.md section 4, class 2; errors.md 6.5.
+Sources: new-features.md section 10 (multi-attribute keys); engine-requirements.md, class 2; errors.md 6.5.
 """
 
 from __future__ import annotations
@@ -367,7 +367,7 @@ def test_one_to_four_hash_and_up_to_four_range_attributes(
 
 
 def test_values_of_several_attributes_do_not_run_together(dynamodb: Any, create: Callable[..., str]) -> None:
-    """Collision-free encoding (users.md section 4, class 1)."""
+    """Collision-free encoding (engine-requirements.md, class 1)."""
     name = create("p:S", gsi={"two": ("a:S b:S", "c:S d:S", "ALL")})
     quartets = [
         ("x", "yz", "1", "2"),

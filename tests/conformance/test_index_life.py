@@ -1,6 +1,6 @@
 """Global indexes that come and go on a live table: states, one operation at a time, what gets in.
 
-Sources: INVENTORY.md section 4; errors.md section 6.1; limits.md sections 2 and 5. Background steps run
+Sources: service.md section 2; errors.md section 6.1; limits.md sections 2 and 5. Background steps run
 one by one where a test looks at the states in between; elsewhere they are all done before a request.
 """
 

@@ -86,7 +86,7 @@ def test_a_missing_item_answers_without_the_member(dynamodb: Any, table: str) ->
 
 
 def test_reads_see_writes_at_once(dynamodb: Any, table: str) -> None:
-    """Class 4 of users.md section 4: read your writes."""
+    """Class 4 of engine-requirements.md: read your writes."""
     for number in range(5):
         dynamodb.put_item(TableName=table, Item=item(p="1", n=number))
         for consistent in (True, False):

@@ -212,7 +212,7 @@ def test_key_attributes_have_no_inside(dynamodb: Any, table: str, path: str) -> 
 def test_keys_of_different_types_with_the_same_bytes_are_different_items(
     dynamodb: Any, create: Callable[..., str]
 ) -> None:
-    """Collision-free key encoding (users.md section 4, class 1)."""
+    """Collision-free key encoding (engine-requirements.md, class 1)."""
     table = create("p:B", "r:B")
     keys = [
         item(p=p, r=r)

@@ -189,7 +189,7 @@ CHANGES: dict[str, tuple[Callable[[Any, str], Any], list[int]]] = {
 def test_every_write_path_keeps_the_index(
     dynamodb: Any, table: str, change: Callable[[Any, str], Any], order: list[int], index: str
 ) -> None:
-    """Old entries are removed on every write path (users.md section 4, class 2)."""
+    """Old entries are removed on every write path (engine-requirements.md, class 2)."""
     change(dynamodb, table)
     assert numbers(dynamodb.query(**query(table, index))["Items"]) == order
 

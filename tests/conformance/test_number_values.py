@@ -147,7 +147,7 @@ def test_sums_that_no_number_can_hold_are_refused(
 
 
 def test_no_add_is_lost(dynamodb: Any, table: str) -> None:
-    """Class 4 of users.md section 4."""
+    """Class 4 of engine-requirements.md."""
     for _ in range(100):
         dynamodb.update_item(
             TableName=table,

@@ -1,6 +1,6 @@
 """Query: key operators, order by type, both directions, limits and pages.
 
-Sources: expressions.md section 3; limits.md section 4; users.md section 4, classes 1, 2 and 7.
+Sources: expressions.md section 3; limits.md section 4; engine-requirements.md, classes 1, 2 and 7.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ def test_a_page_ended_by_its_limit_names_the_last_item_even_at_the_end(
 
 
 def test_the_limit_counts_before_the_filter(dynamodb: Any, ten: dict[str, Any]) -> None:
-    """Class 7 of users.md section 4."""
+    """Class 7 of engine-requirements.md."""
     values = {**ten["ExpressionAttributeValues"], ":yes": {"BOOL": True}}
     page = dynamodb.query(
         **{**ten, "ExpressionAttributeValues": values}, FilterExpression="odd = :yes", Limit=4
@@ -217,7 +217,7 @@ def test_a_start_key_need_not_exist(dynamodb: Any, ten: dict[str, Any]) -> None:
 
 
 def test_a_later_page_keeps_both_bounds_of_between(dynamodb: Any, ten: dict[str, Any]) -> None:
-    """Class 2 of users.md section 4: page 2 keeps the upper bound of BETWEEN; three pages and more."""
+    """Class 2 of engine-requirements.md: page 2 keeps the upper bound of BETWEEN; three pages and more."""
     parameters = {
         "TableName": ten["TableName"],
         "KeyConditionExpression": "p = :p AND r BETWEEN :a AND :b",

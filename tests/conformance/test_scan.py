@@ -1,6 +1,6 @@
 """Scan: every item once, in pages and in parallel segments, in hash order.
 
-Sources: limits.md section 4; design.md section 4 ("One hash, two divisions").
+Sources: limits.md section 4; docs/formats/keys.md.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def test_the_largest_number_of_segments(dynamodb: Any, table: str) -> None:
 
 
 def test_a_scan_goes_in_hash_order_then_by_sort_key(dynamodb: Any, table: str) -> None:
-    """MD5 over `Outliers` and the key, as the real service is seen to scan (design.md section 4)."""
+    """MD5 over `Outliers` and the key, as the real service is seen to scan (docs/formats/keys.md)."""
 
     def place(found: dict[str, Any]) -> tuple[bytes, Any]:
         values = plain(found)

@@ -1,6 +1,6 @@
 """Tables named by name or by ARN, in one namespace or in one per account and region.
 
-Sources: limits.md section 1 (`TableName` on data-plane calls), new-features.md section 4, design.md 6.
+Sources: limits.md section 1 (`TableName` on data-plane calls), new-features.md section 4.
 """
 
 from __future__ import annotations

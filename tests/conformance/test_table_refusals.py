@@ -260,7 +260,7 @@ def test_projected_attributes_are_limited_to_100_in_all(dynamodb: Any) -> None:
 def test_settings_without_behaviour_are_refused_rather_than_ignored(
     dynamodb: Any, in_process_only: None
 ) -> None:
-    """Decision of the project: no silent degradation (users.md section 4, class 9)."""
+    """Decision of the project: no silent degradation (engine-requirements.md, class 9)."""
     for settings in (
         {"ResourcePolicy": "{}"},
         {"SSESpecification": {"Enabled": True}},

@@ -152,7 +152,7 @@ def test_a_deleted_table_is_gone_with_its_items(
 def test_a_table_created_again_inherits_nothing(
     dynamodb: Any, create: Callable[..., str], in_process_only: None
 ) -> None:
-    """users.md section 4, class 8: a re-created table inherits nothing."""
+    """engine-requirements.md, class 8: a re-created table inherits nothing."""
     name = create("p:S", gsi={"by-g": ("g:S", "", "ALL")}, Tags=[{"Key": "a", "Value": "b"}])
     before = describe(dynamodb, name)
     dynamodb.put_item(TableName=name, Item=item(p="1", g="x"))

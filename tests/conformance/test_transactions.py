@@ -1,6 +1,6 @@
 """TransactWriteItems and TransactGetItems: what they do, and the reasons when they do not.
 
-Sources: errors.md sections 4 and 6.8; INVENTORY.md section 6; limits.md section 4.
+Sources: errors.md sections 4 and 6.8; service.md section 4; limits.md section 4.
 """
 
 from __future__ import annotations

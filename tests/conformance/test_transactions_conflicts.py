@@ -1,6 +1,6 @@
 """The conflict dial: refusals as if an ongoing transaction had been met, to test retries with.
 
-Sources: INVENTORY.md section 6; errors.md section 6.8.
+Sources: service.md section 4; errors.md section 6.8.
 """
 
 from __future__ import annotations

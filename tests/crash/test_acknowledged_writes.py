@@ -2,7 +2,7 @@
 
 What it proves: nothing that was acknowledged is lost, nothing that was refused is there, no batch is torn,
 every index agrees with its table, and the next process serves the data at once. Why a process: nothing of
-ours runs after SIGKILL. Source: issue 2, "Tests"; users.md section 4, class 4.
+ours runs after SIGKILL. Source: issue 2, "Tests"; engine-requirements.md, class 4.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import Placement, parts_of
 from faradisc.model.values.schema import KeySchema
 
-PAGE = (Path(__file__).parents[2] / "docs" / "formats" / "streams.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "formats" / "stream-records.md").read_text()
 KEY = KeySchema(("pk",), ("sk",), {"pk": "S", "sk": "N"})
 ITEM = {"pk": {"S": "a"}, "sk": {"N": "12"}, "x": {"BOOL": True}}
 

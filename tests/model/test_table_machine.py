@@ -2,7 +2,7 @@
 
 What it proves: after any sequence of writes every index equals the one that brute force makes, counters and
 sizes agree, and Query and Scan give exactly the model's items, in order, through pages of any size. Why a
-machine: the interesting states are those nobody thinks of. Source of the rules: users.md section 4.
+machine: the interesting states are those nobody thinks of. Source of the rules: engine-requirements.md.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ RAISE_UNEXPECTED = False
 """Tests set this: an exception that is no ApiError then leaves `answer` instead of becoming a 500."""
 
 GZIP_ANSWER_BYTES_MIN: Final = 4096
-"""Answers longer than this are compressed for clients that ask for it (INVENTORY.md section 2)."""
+"""Answers longer than this are compressed for clients that ask for it (service.md section 1)."""
 
 _CONTENT_TYPES: Final = {
     b"application/x-amz-json-1.0": b"application/x-amz-json-1.0",

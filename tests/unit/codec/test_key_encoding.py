@@ -1,6 +1,6 @@
 """Keys as bytes: self-delimiting, in order, and in the right part.
 
-Source: design.md section 4; docs/formats/keys.md (whose vectors tests/docs holds).
+Source: docs/formats/keys.md (whose vectors tests/docs holds).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 An entry is written on the hot path, so it holds what is at hand as bytes: the row key and the stored
 records. Nothing is encoded for it; what a reader wants beyond that is worked out when it is read. In the
-log of a stream's part (docs/formats/streams.md):
+log of a stream's part (docs/formats/stream-records.md):
 
     byte 0       format, 01
     byte 1       what happened: 0 nothing (a shard ends here), 1 INSERT, 2 MODIFY, 3 REMOVE,

@@ -1,6 +1,6 @@
 """TableDescription, as CreateTable, DescribeTable, UpdateTable and DeleteTable answer it.
 
-Source: INVENTORY.md section 5. Counts and sizes are exact and current here; the service refreshes its
+Source: service.md section 3. Counts and sizes are exact and current here; the service refreshes its
 own about every six hours (docs/differences.md).
 """
 

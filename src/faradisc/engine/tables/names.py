@@ -1,7 +1,7 @@
 """What tables are called: names, ARNs, and the namespaces that names live in.
 
 By default there is one namespace, whatever region or access key a request is signed with; apart by region,
-each account and region has its own (design.md section 6).
+each account and region has its own.
 """
 
 from __future__ import annotations

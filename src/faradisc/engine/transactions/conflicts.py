@@ -5,7 +5,7 @@ such writes wait for each other, so a program under test would hardly ever see o
 rate above zero, that share of single writes and of transactions is refused in the service's words
 before it has read or written anything. The same seed gives the same sequence of decisions.
 
-Source: INVENTORY.md section 6 (who conflicts with whom); errors.md section 6.8. BatchWriteItem, plain
+Source: service.md section 4 (who conflicts with whom); errors.md section 6.8. BatchWriteItem, plain
 reads and replays of a transaction never conflict here.
 """
 

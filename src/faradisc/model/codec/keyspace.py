@@ -9,7 +9,7 @@ storage engine knows.
               and, in an index, the components of the table's key
 
 The hash is MD5 over `Outliers` and the partition key's bytes: the order in which the real service is
-seen to scan (design.md section 4). The key itself follows the hash, so two keys of one hash stay apart.
+seen to scan (docs/formats/keys.md). The key itself follows the hash, so two keys of one hash stay apart.
 A global index with several HASH attributes hashes their components one after another.
 
 Resource 0 is the system's own: the catalog (engine/tables/catalog.py), the idempotency tokens
