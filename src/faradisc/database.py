@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from faradisc.capacity.metrics import RECENT_MAX
 from faradisc.capacity.resource_registry import ResourceRegistry
@@ -33,14 +33,12 @@ from faradisc.errors import ApiError, RequestRuleError, StorageError
 from faradisc.limits import ITEM_COLLECTION_BYTES_MAX, SHARD_LIFETIME_S, TTL_CHANGE_INTERVAL_S
 from faradisc.operations.call import Backend, Call, no_yield
 from faradisc.operations.registry import OPERATIONS
+from faradisc.protocol.executor import OperationExecutor
 from faradisc.protocol.http import RequestIds
 from faradisc.services.administration.checking import OnlineCheck
 from faradisc.services.administration.desk import Desk
 from faradisc.services.other_services import OtherServices
 from faradisc.storage.api import Store
-
-if TYPE_CHECKING:
-    from faradisc.protocol.other_services.answering import OtherService
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +215,7 @@ class Database:
     def knows(self, operation: str) -> bool:
         return operation in OPERATIONS
 
-    def other_service(self, service: str) -> OtherService:
+    def other_service(self, service: str) -> OperationExecutor:
         return self.other_services.of(service)
 
     async def execute(self, call: Call) -> dict[str, Any]:

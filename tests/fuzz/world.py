@@ -1,6 +1,6 @@
 """The database that hostile requests meet, and what every one of its answers must be.
 
-1. No exception of ours: `front.RAISE_UNEXPECTED` lets one out with its traceback.
+1. No exception of ours: `failures.RAISE_UNEXPECTED` lets one out with its traceback.
 2. A status of the service's: 200, 400, 404 or 413, never 5xx.
 3. A body that the service model allows: the operation's output, or an error it knows.
 4. A checksum of exactly that body.
@@ -23,7 +23,7 @@ from zlib import crc32
 
 import orjson
 
-from faradisc.protocol import front
+from faradisc.protocol import failures
 from faradisc.protocol.http import HttpRequest, HttpResponse
 from faradisc.protocol.service_model import operations_by_target
 from faradisc.testing.shape_check import check_error, check_output
@@ -132,12 +132,12 @@ def document_of(answer: HttpResponse) -> Any:
 
 @contextmanager
 def _bugs_surface() -> Iterator[None]:
-    before = front.RAISE_UNEXPECTED
-    front.RAISE_UNEXPECTED = True
+    before = failures.RAISE_UNEXPECTED
+    failures.RAISE_UNEXPECTED = True
     try:
         yield
     finally:
-        front.RAISE_UNEXPECTED = before
+        failures.RAISE_UNEXPECTED = before
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from faradisc.protocol import front
+from faradisc.protocol import failures
 from fixtures.in_process import InProcess, Refused
 from model.reference import Item, Model, Source, Value, sort_key
 
@@ -418,7 +418,7 @@ class DiskMachine(TableMachine):
 
 @pytest.fixture(autouse=True)
 def _surface(bugs_surface: None) -> None:
-    assert front.RAISE_UNEXPECTED
+    assert failures.RAISE_UNEXPECTED
 
 
 def run(examples: int) -> settings:

@@ -30,7 +30,7 @@ from faradisc.errors import ValidationException
 from faradisc.language.partiql.cursor import Cursor
 from faradisc.language.partiql.lexer import Token, tokens_of
 from faradisc.language.partiql.parser import _parse
-from faradisc.protocol import front
+from faradisc.protocol import failures
 from fixtures.in_process import InProcess, Refused
 from fixtures.schemas import item, schema
 
@@ -132,7 +132,7 @@ def test_the_deepest_statement_that_is_allowed_can_be_run(world: InProcess) -> N
 def world() -> Iterator[InProcess]:
     """One database for the module: what statements leave behind is what later ones meet."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(front, "RAISE_UNEXPECTED", True)
+        patch.setattr(failures, "RAISE_UNEXPECTED", True)
         process = InProcess()
         process.call(
             "CreateTable",

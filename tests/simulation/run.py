@@ -29,7 +29,7 @@ from faradisc.engine.check import Check
 from faradisc.engine.exchange import intake
 from faradisc.engine.exchange.locations import Locations
 from faradisc.errors import StorageError
-from faradisc.protocol import front
+from faradisc.protocol import failures, front
 from faradisc.protocol.http import HttpRequest
 from faradisc.testing.faulty_store import Faults, FaultyDisk, FaultyStore
 from faradisc.testing.seeded_loop import SeededLoop, Strand, running
@@ -161,13 +161,13 @@ def play(seed: int, disk_of: DiskOf = FaultyDisk, **shape: Any) -> Outcome:
 def _a_smaller_world() -> Iterator[None]:
     """Mistakes are raised; there is a profile of the simulation's own; and what comes in from a bucket is
     stored in steps of few records, so that crashes come between them."""
-    before = front.RAISE_UNEXPECTED, intake.STEP_RECORDS
-    front.RAISE_UNEXPECTED, intake.STEP_RECORDS = True, 2
+    before = failures.RAISE_UNEXPECTED, intake.STEP_RECORDS
+    failures.RAISE_UNEXPECTED, intake.STEP_RECORDS = True, 2
     PROFILES[HASTY.profile] = HASTY
     try:
         yield
     finally:
-        front.RAISE_UNEXPECTED, intake.STEP_RECORDS = before
+        failures.RAISE_UNEXPECTED, intake.STEP_RECORDS = before
         del PROFILES[HASTY.profile]
 
 

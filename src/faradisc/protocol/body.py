@@ -1,12 +1,12 @@
-"""A request body: unpacked, bounded, and read as JSON.
+"""Reads a request body: decompresses it within limits and parses its JSON.
 
-Bounds: the body as sent and as unpacked (16 MiB each, 413 beyond), and the depth of the JSON (orjson
-refuses more than 1,024 levels). Whatever cannot be read is a SerializationException without text
+Limits: the body as sent and decompressed (16 MiB each, 413 beyond), and the depth of the JSON (orjson
+rejects more than 1,024 levels). A body that cannot be read is a SerializationException without text
 (errors.md section 5).
 
-Known limits of the reader, all harmless: of two members with one name the last stands; an integer
-beyond 64 bits arrives as a float; a lone surrogate escape, a number beyond the range of a double, NaN and
-Infinity are refused.
+Known limits of the parser, all harmless: of two members with one name the last one counts; an integer
+beyond 64 bits becomes a float; a lone surrogate escape, a number beyond the range of a double, NaN and
+Infinity are rejected.
 """
 
 from __future__ import annotations
@@ -18,23 +18,30 @@ import orjson
 
 from faradisc.errors import SerializationException
 from faradisc.limits import REQUEST_BODY_BYTES_MAX
+from faradisc.protocol.http import HttpRequest
 
 _GZIP_WINDOW = 31
-"""zlib's way to say: 32 KB window, gzip header and trailer."""
+"""In zlib: a window of 32 KB, gzip header and trailer."""
 
 _GZIP_MEMBERS_MAX = 8
-"""Gzip members in one body. Every client sends one; a body of a million empty ones would cost minutes."""
+"""Most gzip members in one body. Clients send one; a body of a million empty ones would take minutes."""
 
 
 class BodyTooLarge(Exception):
-    """The body is over the limit, as sent or unpacked. Answered with an empty 413."""
+    """Raised for a body over the limit, as sent or decompressed; answered with an empty 413."""
+
+
+def unpacked_body(request: HttpRequest) -> bytes:
+    """Returns the body, decompressed. Raises BodyTooLarge, SerializationException."""
+    body = request.body
+    if len(body) > REQUEST_BODY_BYTES_MAX:
+        raise BodyTooLarge
+    encoding = request.headers.get(b"content-encoding")
+    return body if encoding is None else unpack(body, encoding)
 
 
 def read_object(body: bytes) -> dict[str, Any]:
-    """The JSON object in the body.
-
-    Raises: SerializationException, without text, for anything that is not one.
-    """
+    """Returns the JSON object in the body. Raises SerializationException, without text, for anything else."""
     try:
         document = orjson.loads(body)
     except orjson.JSONDecodeError:
@@ -45,10 +52,10 @@ def read_object(body: bytes) -> dict[str, Any]:
 
 
 def unpack(body: bytes, content_encoding: bytes) -> bytes:
-    """The body behind `Content-Encoding`. Never holds more than the limit plus one byte of output.
+    """Returns the decompressed body; holds at most one byte more than the limit.
 
-    Raises: BodyTooLarge; SerializationException, without text, for broken or cut-off gzip. Encodings other
-    than gzip are passed through, and fail as JSON.
+    A body of another encoding than gzip is returned as it is, and fails as JSON. Raises BodyTooLarge;
+    SerializationException, without text, for damaged or truncated gzip.
     """
     if content_encoding.strip().lower() not in (b"gzip", b"x-gzip"):
         return body

@@ -1,7 +1,7 @@
 """One HTTP request and one HTTP answer as values, and the identifiers of answers.
 
-The rim (`server/`, `local/`) makes a `HttpRequest` from whatever it reads and turns the `HttpResponse` into
-bytes with `response.encode`. Nothing in between knows of sockets.
+`server/` and `local/` make an `HttpRequest` of what they read; `response.encode` turns an `HttpResponse`
+into bytes. Nothing between them uses a socket.
 """
 
 from __future__ import annotations
@@ -11,13 +11,15 @@ from dataclasses import dataclass
 
 from faradisc.clock import Entropy
 
+Headers = tuple[tuple[bytes, bytes], ...]
+
 
 @dataclass(slots=True)
 class HttpRequest:
-    """A whole request, body read and de-chunked but not decompressed.
+    """A whole request; the body is not decompressed.
 
     `target` is the request target as sent, path and query (`b"/"`, `b"/?X-Amz-Algorithm=..."`).
-    `headers` has lower-case names; of a repeated header the last value stands.
+    `headers` has lower-case names; of a repeated header it holds the last value.
     """
 
     method: str
@@ -28,9 +30,9 @@ class HttpRequest:
 
 @dataclass(slots=True)
 class HttpResponse:
-    """An answer before framing: what `response.encode` needs and no more.
+    """An answer before `response.encode`.
 
-    `body` is what goes over the wire (already compressed where `extra` says so); `crc32` covers exactly it.
+    `body` is as sent (compressed where `extra` says so); `crc32` is its checksum.
     """
 
     status: int
@@ -38,14 +40,14 @@ class HttpResponse:
     content_type: bytes | None
     request_id: bytes | None
     crc32: int | None
-    extra: tuple[tuple[bytes, bytes], ...] = ()
+    extra: Headers = ()
 
 
 class RequestIds:
-    """Unpredictable identifiers of answers: 52 characters of `0-9A-V`, 5 random bits each.
+    """Makes unpredictable identifiers of answers: 52 characters of `0-9A-V`, 5 random bits each.
 
-    Entropy is drawn for many identifiers at once, which makes one cost about 0.1 us. Each base64 character of
-    the drawn bytes (6 bits) is folded onto the 32 letters, two onto one, so all letters are equally likely.
+    Random bytes are read for many identifiers at once, which makes one cost about 0.1 us. Two base64
+    characters each (6 bits) map to one of the 32 letters, so all letters are equally likely.
     """
 
     __slots__ = ("_entropy", "_ready")

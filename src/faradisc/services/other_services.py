@@ -1,7 +1,7 @@
-"""The other services on DynamoDB's port, over one database: Application Auto Scaling and CloudWatch.
+"""The other AWS services over one database: Application Auto Scaling and CloudWatch.
 
-Few databases have a visitor for them, so they are imported and set up when the first one comes, or at the
-start of a database in which one has left something: it costs a start that has neither nothing.
+Most databases use neither, so both are imported and created at the first request for one, or when a database
+opens that has stored alarms or scalable targets.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.workers import Job
 from faradisc.model.codec.keyspace import ALARMS_PART, SCALING_PART
 from faradisc.operations.call import Call
+from faradisc.protocol.executor import OperationExecutor
 from faradisc.protocol.other_services.services import CLOUDWATCH, SCALING
 from faradisc.storage.api import Store
 
 if TYPE_CHECKING:
-    from faradisc.protocol.other_services.answering import OtherService
     from faradisc.services.autoscaling.service import Scaling
     from faradisc.services.cloudwatch.service import Monitoring
 
@@ -37,7 +37,7 @@ class OtherServices:
         metrics_of: Callable[[str], MetricStore],
         execute: Execute,
     ) -> None:
-        """`metrics_of` gives the metrics of a namespace's tables, `execute` runs an operation of DynamoDB."""
+        """metrics_of: returns the metrics of a namespace's tables. execute: runs an operation of DynamoDB."""
         self._store = store
         self._catalog = catalog
         self._clock = clock
@@ -47,10 +47,10 @@ class OtherServices:
         self._monitoring: Monitoring | None = None
         self._scaling: Scaling | None = None
         self.jobs = (Job("auto scaling", self._scale), Job("alarms", self._evaluate))
-        """To run after the job that lets time pass for the metrics."""
+        """Run after the job that advances the metrics."""
 
     def _services(self) -> tuple[Monitoring, Scaling]:
-        """Both, set up if they are not."""
+        """Returns both, created if they are not."""
         if self._monitoring is None or self._scaling is None:
             from faradisc.services.autoscaling.service import Scaling  # noqa: PLC0415
             from faradisc.services.cloudwatch.service import Monitoring  # noqa: PLC0415 - see the top
@@ -67,10 +67,10 @@ class OtherServices:
             )
         return self._monitoring, self._scaling
 
-    def of(self, service: str) -> OtherService:
-        """Who answers for a service, by botocore's name of it."""
+    def of(self, service: str) -> OperationExecutor:
+        """Returns the executor of a service, by botocore's name of it."""
         monitoring, scaling = self._services()
-        by_service: dict[str, OtherService] = {CLOUDWATCH.name: monitoring, SCALING.name: scaling}
+        by_service: dict[str, OperationExecutor] = {CLOUDWATCH.name: monitoring, SCALING.name: scaling}
         return by_service[service]
 
     async def _scale(self) -> bool:
@@ -80,7 +80,7 @@ class OtherServices:
         return False if self._monitoring is None else await self._monitoring.evaluator.step()
 
     async def load(self) -> None:
-        """Read what a restart has left."""
+        """Loads stored alarms and scalable targets."""
         left = [await self._store.range(part, None, None, limit=1) for part in (ALARMS_PART, SCALING_PART)]
         if any(left):
             monitoring, scaling = self._services()
@@ -88,7 +88,7 @@ class OtherServices:
             await scaling.targets.load()
 
     async def drop_all(self) -> None:
-        """Forget every alarm, metric, target and activity."""
+        """Deletes every alarm, metric, target and activity."""
         if self._scaling is not None and self._monitoring is not None:
             await self._scaling.targets.drop_all()
             await self._monitoring.drop_all()

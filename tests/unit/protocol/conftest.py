@@ -12,6 +12,7 @@ import pytest
 from faradisc.clock import SeededEntropy
 from faradisc.operations.call import Call
 from faradisc.protocol import front
+from faradisc.protocol.executor import Executor
 from faradisc.protocol.http import HttpRequest, HttpResponse, RequestIds
 from faradisc.protocol.service_model import operation_named
 from faradisc.protocol.shapes import CheckedShape
@@ -41,7 +42,7 @@ class RecordingExecutor:
         return self.outcome
 
 
-def _drive(executor: front.Executor, request: HttpRequest) -> HttpResponse:
+def _drive(executor: Executor, request: HttpRequest) -> HttpResponse:
     """Run the front end as the in-process client does: one `send(None)`."""
     coroutine = front.answer(executor, request)
     try:
@@ -52,7 +53,7 @@ def _drive(executor: front.Executor, request: HttpRequest) -> HttpResponse:
 
 
 @pytest.fixture(scope="session")
-def drive_front() -> Callable[[front.Executor, HttpRequest], HttpResponse]:
+def drive_front() -> Callable[[Executor, HttpRequest], HttpResponse]:
     return _drive
 
 

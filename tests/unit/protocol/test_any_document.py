@@ -20,7 +20,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from faradisc.errors import SerializationException, ValidationException
-from faradisc.protocol import front
+from faradisc.protocol import failures
+from faradisc.protocol.executor import Executor
 from faradisc.protocol.http import HttpRequest, HttpResponse
 from faradisc.protocol.plan import ATTRIBUTE, Node
 from faradisc.protocol.service_model import operations_by_target
@@ -145,15 +146,13 @@ def test_every_request_is_answered(
 
 
 @pytest.fixture(scope="module")
-def executor_for_any(
-    drive_front: Callable[..., HttpResponse], make_executor: Callable[[], front.Executor]
-) -> Any:
+def executor_for_any(drive_front: Callable[..., HttpResponse], make_executor: Callable[[], Executor]) -> Any:
     return make_executor(), drive_front
 
 
 @pytest.fixture(autouse=True)
 def bugs_come_through(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(front, "RAISE_UNEXPECTED", True)
+    monkeypatch.setattr(failures, "RAISE_UNEXPECTED", True)
 
 
 @pytest.mark.parametrize("levels", [31, 32, 33, 500, 511, 100_000])

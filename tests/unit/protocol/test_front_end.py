@@ -17,7 +17,7 @@ from botocore.retryhandler import ChecksumError, CRC32Checker
 
 from faradisc.errors import ConditionalCheckFailedException, ResourceNotFoundException, StorageError
 from faradisc.limits import REQUEST_BODY_BYTES_MAX
-from faradisc.protocol import front
+from faradisc.protocol import failures
 from faradisc.protocol.http import HttpResponse
 
 Send = Callable[..., HttpResponse]
@@ -233,7 +233,7 @@ def test_anything_else_is_logged_and_answered_without_detail(
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(front, "RAISE_UNEXPECTED", False)
+    monkeypatch.setattr(failures, "RAISE_UNEXPECTED", False)
     executor.outcome = bug
     with caplog.at_level(logging.ERROR, logger="faradisc.protocol"):
         response = send("GetItem", KEY)
@@ -264,13 +264,13 @@ def test_a_failing_disk_is_a_500_that_clients_retry_and_a_line_in_the_log(
 def test_an_answer_that_is_no_json_is_our_bug(
     send: Send, executor: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(front, "RAISE_UNEXPECTED", False)
+    monkeypatch.setattr(failures, "RAISE_UNEXPECTED", False)
     executor.outcome = {"Count": object()}
     assert send("GetItem", KEY).status == 500
 
 
 def test_tests_can_let_bugs_through(send: Send, executor: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(front, "RAISE_UNEXPECTED", True)
+    monkeypatch.setattr(failures, "RAISE_UNEXPECTED", True)
     executor.outcome = ZeroDivisionError()
     with pytest.raises(ZeroDivisionError):
         send("GetItem", KEY)

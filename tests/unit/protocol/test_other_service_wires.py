@@ -138,7 +138,7 @@ def _json(target: bytes, version: bytes = b"1.0") -> dict[bytes, bytes]:
 )
 def test_whose_a_request_is(request_: HttpRequest, found: tuple[str, str, str] | None) -> None:
     asked = service_request_of(request_)
-    assert (None if asked is None else (asked.service.name, asked.operation, asked.way)) == found
+    assert (None if asked is None else (asked.service.name, asked.operation, asked.wire)) == found
 
 
 # --- CBOR -----------------------------------------------------------------------------------------
@@ -286,7 +286,7 @@ def test_xml_answers() -> None:
 
 
 def test_xml_refusals() -> None:
-    root = ElementTree.fromstring(QUERY.refuse(ValidationException("no <such> thing"), "id-2"))
+    root = ElementTree.fromstring(QUERY.write_error(ValidationException("no <such> thing"), "id-2"))
     error = root.find("{urn:n}Error")
     assert error is not None
     assert [child.text for child in error] == ["Sender", "ValidationError", "no <such> thing"]

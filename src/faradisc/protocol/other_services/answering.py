@@ -2,91 +2,63 @@
 
 from __future__ import annotations
 
-import logging
 from functools import cache
-from typing import Any, Protocol
+from typing import Any
 
 from faradisc.auth.sigv4 import Authenticator
-from faradisc.errors import (
-    ApiError,
-    InternalServerError,
-    SerializationException,
-    StorageError,
-    UnknownOperationException,
-    UnsupportedOperation,
-)
-from faradisc.limits import REQUEST_BODY_BYTES_MAX
+from faradisc.errors import ApiError, SerializationException, UnknownOperationException
 from faradisc.operations.call import Call
-from faradisc.protocol import front
-from faradisc.protocol.body import BodyTooLarge, unpack
-from faradisc.protocol.http import HttpRequest, HttpResponse
+from faradisc.protocol.body import BodyTooLarge, unpacked_body
+from faradisc.protocol.executor import Executor
+from faradisc.protocol.failures import as_api_error, not_offered
+from faradisc.protocol.http import Headers, HttpRequest, HttpResponse
 from faradisc.protocol.other_services.json_wire import JsonWire
 from faradisc.protocol.other_services.recognise import ServiceRequest
 from faradisc.protocol.other_services.services import Service
-from faradisc.protocol.other_services.wire import Headers, Wire, query_code, query_fault
+from faradisc.protocol.other_services.wire import Wire, query_code, query_error_type
 from faradisc.protocol.service_model import Operation, load
 from faradisc.protocol.shapes import CheckedShape
 
-log = logging.getLogger("faradisc.protocol")
-
-
-class OtherService(Protocol):
-    """What stands behind one service."""
-
-    def knows(self, operation: str) -> bool:
-        """Whether `execute` takes calls of this operation of the service model."""
-
-    async def execute(self, call: Call) -> dict[str, Any]:
-        """The answer's members, as JSON holds them. Raises: ApiError."""
-
 
 async def answer_other_service(
-    executor: front.Executor,
+    executor: Executor,
     request: HttpRequest,
     authenticate: Authenticator,
     target: ServiceRequest,
     extra: Headers,
 ) -> HttpResponse:
-    """Answer one request to another AWS service. Raises nothing that comes of the request."""
+    """Answers one request. Raises nothing that the request causes, except under `RAISE_UNEXPECTED`."""
     request_id = executor.request_ids.next()
     service, wire = target.service, _wire_of(target)
     status = 200
     try:
-        body = _body_of(request)
+        body = unpacked_body(request)
         operation, document = _read(target, wire, body)
         credential = authenticate(request, service.signing_name)
         other = executor.other_service(service.name)
         if not other.knows(operation.name):
-            raise UnsupportedOperation(f"{operation.name} is not offered by this version of Faradisc.")
+            raise not_offered(operation.name)
         _check(operation, document, len(body))
         region = credential.region or executor.region
         members = await other.execute(Call(operation.name, document, True, region, executor.account))
         written = wire.write(operation, members, request_id.decode())
-    except ApiError as error:
-        status, written = error.status, wire.refuse(error, request_id.decode())
-        extra = (*extra, *_query_error(service, request, error))
     except BodyTooLarge:
         return HttpResponse(413, b"", None, request_id, None, extra)
-    except StorageError as error:
-        log.error("request %s failed: %s: %s", request_id.decode(), type(error).__name__, error)
-        failure = InternalServerError()
-        status, written = failure.status, wire.refuse(failure, request_id.decode())
-    except Exception:
-        if front.RAISE_UNEXPECTED:
-            raise
-        log.exception("request %s failed", request_id.decode())
-        failure = InternalServerError()
-        status, written = failure.status, wire.refuse(failure, request_id.decode())
+    except Exception as error:
+        rejection = as_api_error(error, request_id)
+        status, written = rejection.status, wire.write_error(rejection, request_id.decode())
+        if isinstance(error, ApiError):
+            extra = (*extra, *_query_error(service, request, error))
     return HttpResponse(status, written, wire.content_type, request_id, None, (*extra, *wire.headers))
 
 
 def _wire_of(target: ServiceRequest) -> Wire:
-    """Imported when needed: most servers never see CBOR or forms."""
-    if target.way == "cbor":
+    """Returns the reader and writer of a wire format; most servers never import CBOR or XML."""
+    if target.wire == "cbor":
         from faradisc.protocol.other_services.cbor_wire import CborWire  # noqa: PLC0415
 
         return CborWire()
-    if target.way == "query":
+    if target.wire == "query":
         from faradisc.protocol.other_services.query_wire import QueryWire  # noqa: PLC0415
 
         assert target.service.xml_namespace is not None
@@ -94,16 +66,11 @@ def _wire_of(target: ServiceRequest) -> Wire:
     return JsonWire(target.content_type)
 
 
-def _body_of(request: HttpRequest) -> bytes:
-    """Raises: BodyTooLarge, SerializationException."""
-    if len(request.body) > REQUEST_BODY_BYTES_MAX:
-        raise BodyTooLarge
-    encoding = request.headers.get(b"content-encoding")
-    return request.body if encoding is None else unpack(request.body, encoding)
-
-
 def _read(target: ServiceRequest, wire: Wire, body: bytes) -> tuple[Operation, dict[str, Any]]:
-    """The operation and its members, unchecked. Raises: UnknownOperationException, SerializationException."""
+    """Returns the operation and its unchecked members.
+
+    Raises UnknownOperationException, SerializationException.
+    """
     name = target.operation or wire.operation_in(body)
     operation = load(target.service.name).operations.get(name)
     if operation is None:
@@ -113,11 +80,11 @@ def _read(target: ServiceRequest, wire: Wire, body: bytes) -> tuple[Operation, d
 
 
 def _check(operation: Operation, document: dict[str, Any], size: int) -> None:
-    """Raises: SerializationException, ValidationException."""
+    """Raises SerializationException, ValidationException."""
     try:
         _checked_shape(operation).check_request(document, size)
     except SerializationException as error:
-        # The words name DynamoDB's Java package, which is not where these types live.
+        # The text names DynamoDB's Java package, which does not hold these types.
         text = None if error.message is None else error.message.replace(_JAVA_PACKAGE, "")
         raise SerializationException(text) from None
 
@@ -127,12 +94,12 @@ _JAVA_PACKAGE = "com.amazonaws.dynamodb.v20120810."
 
 @cache
 def _checked_shape(operation: Operation) -> CheckedShape:
-    """Bounded by the model: there are only its operations."""
+    """Returns the shape of an operation; the model bounds the cache."""
     return CheckedShape(operation)
 
 
 def _query_error(service: Service, request: HttpRequest, error: ApiError) -> Headers:
-    """The error's name of the query protocol, for clients that ask for it."""
+    """Returns a header with the error's name in the query protocol, where the client asks for it."""
     if not service.has_query_codes or request.headers.get(b"x-amzn-query-mode", b"").lower() != b"true":
         return ()
-    return ((b"x-amzn-query-error", f"{query_code(error)};{query_fault(error)}".encode()),)
+    return ((b"x-amzn-query-error", f"{query_code(error)};{query_error_type(error)}".encode()),)

@@ -1,8 +1,7 @@
 """Smithy RPC v2 with CBOR bodies (RFC 8949).
 
-Known to JSON is everything but timestamps (tag 1) and byte strings; both become what JSON would hold. All
-other tags are refused: none has a meaning here, and some (shared references) let a small body unfold
-without end.
+Timestamps (tag 1) and byte strings, which JSON lacks, become their JSON forms. All other tags are rejected:
+no member uses them, and with some (shared references) a small body decodes to an endless one.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import Any, Final, NoReturn
 import cbor2
 
 from faradisc.errors import ApiError, SerializationException
-from faradisc.protocol.other_services.wire import Headers
+from faradisc.protocol.http import Headers
 from faradisc.protocol.service_model import Operation, Shape
 
 _DEPTH_MAX: Final = 64
@@ -23,12 +22,12 @@ _BUILT_IN_TAGS: Final = (0, *range(2, 6), 25, *range(28, 31), 35, 36, 37, *range
 _BUILT_IN_TAGS_MORE: Final = (261, 1004, 43000, 55799)
 
 
-def _refuse(*_: Any) -> NoReturn:
+def _reject(*_: Any) -> NoReturn:
     raise SerializationException
 
 
 _DECODERS: Final[dict[int, Any]] = {
-    **dict.fromkeys((*_BUILT_IN_TAGS, *_BUILT_IN_TAGS_MORE), _refuse),
+    **dict.fromkeys((*_BUILT_IN_TAGS, *_BUILT_IN_TAGS_MORE), _reject),
     _EPOCH_TAG: lambda seconds, _: seconds,
 }
 
@@ -44,7 +43,7 @@ class CborWire:
         if not body:
             return {}
         try:
-            document = cbor2.loads(body, tag_hook=_refuse, semantic_decoders=_DECODERS, max_depth=_DEPTH_MAX)
+            document = cbor2.loads(body, tag_hook=_reject, semantic_decoders=_DECODERS, max_depth=_DEPTH_MAX)
         except (cbor2.CBORError, UnicodeDecodeError, SerializationException):
             raise SerializationException from None
         if type(document) is not dict:
@@ -55,12 +54,12 @@ class CborWire:
     def write(self, operation: Operation, members: dict[str, Any], request_id: str) -> bytes:
         return cbor2.dumps(_typed(operation.output, members))
 
-    def refuse(self, error: ApiError, request_id: str) -> bytes:
+    def write_error(self, error: ApiError, request_id: str) -> bytes:
         return cbor2.dumps(error.body())
 
 
 def _plain(value: Any) -> Any:
-    """A decoded value with nothing in it that JSON does not have. Raises SerializationException."""
+    """Returns the JSON form of a decoded value. Raises SerializationException."""
     kind = type(value)
     if kind is dict:
         if not all(type(name) is str for name in value):
@@ -80,7 +79,7 @@ def _plain(value: Any) -> Any:
 
 
 def _typed(shape: Shape, value: Any) -> Any:
-    """A value of an answer with the types that CBOR tells apart and JSON does not."""
+    """Returns an answer's value with CBOR's own types for timestamps and floating-point numbers."""
     match shape.type:
         case "structure":
             return {name: _typed(shape.members[name], member) for name, member in value.items()}

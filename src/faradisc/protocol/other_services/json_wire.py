@@ -1,4 +1,4 @@
-"""AWS JSON 1.0 and 1.1: what DynamoDB speaks too."""
+"""AWS JSON 1.0 and 1.1, DynamoDB's wire format too."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import orjson
 
 from faradisc.errors import ApiError
 from faradisc.protocol.body import read_object
-from faradisc.protocol.other_services.wire import Headers
+from faradisc.protocol.http import Headers
 from faradisc.protocol.service_model import Operation, Shape
 
 
@@ -17,7 +17,7 @@ class JsonWire:
 
     def __init__(self, content_type: bytes) -> None:
         self.content_type = content_type
-        """Answers come in the version that was asked in."""
+        """Of the request; the answer has the same."""
 
     def operation_in(self, body: bytes) -> str:
         return ""
@@ -28,5 +28,5 @@ class JsonWire:
     def write(self, operation: Operation, members: dict[str, Any], request_id: str) -> bytes:
         return orjson.dumps(members)
 
-    def refuse(self, error: ApiError, request_id: str) -> bytes:
+    def write_error(self, error: ApiError, request_id: str) -> bytes:
         return orjson.dumps(error.body())

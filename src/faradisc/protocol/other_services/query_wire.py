@@ -1,9 +1,9 @@
-"""The query protocol: requests are forms, answers XML.
+"""The query protocol: requests are forms, answers are XML.
 
     Dimensions.member.1.Name=TableName&Dimensions.member.1.Value=T
 
-Source: botocore's QuerySerializer and QueryParser. CloudWatch's model has neither flattened lists nor names
-that differ from the members', so there is nothing here for them.
+Source: botocore's QuerySerializer and QueryParser. Flattened lists and names that differ from the members'
+are not supported, because CloudWatch's model has none.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from urllib.parse import parse_qsl
 from xml.etree import ElementTree as xml
 
 from faradisc.errors import ApiError, SerializationException
-from faradisc.protocol.other_services.wire import Headers, query_code, query_fault
+from faradisc.protocol.http import Headers
+from faradisc.protocol.other_services.wire import query_code, query_error_type
 from faradisc.protocol.service_model import Operation, Shape
 
 _FIELDS_MAX: Final = 100_000
@@ -24,11 +25,11 @@ _INDEX_DIGITS_MAX: Final = 6
 
 Fields = dict[str, str]
 Tree = dict[str, Any]
-"""Parts of names; leaves are texts."""
+"""Fields by the parts of their names; leaves are strings."""
 
 
 def _fields_of(body: bytes) -> Fields:
-    """The form's fields; of a repeated one the last stands. Raises: SerializationException."""
+    """Returns the form's fields, of a repeated one the last. Raises SerializationException."""
     try:
         pairs = parse_qsl(body.decode("utf-8"), keep_blank_values=True, max_num_fields=_FIELDS_MAX)
     except ValueError:
@@ -52,7 +53,7 @@ class QueryWire:
         tree: Tree = {}
         for name, text in _fields_of(body).items():
             if name not in ("Action", "Version"):
-                _hang(tree, name, text)
+                _insert(tree, name, text)
         return _structure(shape, tree)
 
     def write(self, operation: Operation, members: dict[str, Any], request_id: str) -> bytes:
@@ -63,13 +64,13 @@ class QueryWire:
         xml.SubElement(metadata, "RequestId").text = request_id
         return _bytes_of(root)
 
-    def refuse(self, error: ApiError, request_id: str) -> bytes:
+    def write_error(self, error: ApiError, request_id: str) -> bytes:
         root = xml.Element("ErrorResponse", xmlns=self._namespace)
-        told = xml.SubElement(root, "Error")
-        xml.SubElement(told, "Type").text = query_fault(error)
-        xml.SubElement(told, "Code").text = query_code(error)
+        detail = xml.SubElement(root, "Error")
+        xml.SubElement(detail, "Type").text = query_error_type(error)
+        xml.SubElement(detail, "Code").text = query_code(error)
         if error.message is not None:
-            xml.SubElement(told, "Message").text = _printable(error.message)
+            xml.SubElement(detail, "Message").text = _printable(error.message)
         xml.SubElement(root, "RequestId").text = request_id
         return _bytes_of(root)
 
@@ -77,13 +78,13 @@ class QueryWire:
 # --- Requests ------------------------------------------------------------------------------------
 
 
-def _hang(tree: Tree, name: str, text: str) -> None:
-    """Put a field into the tree. Raises: SerializationException for a name that cannot be placed."""
+def _insert(tree: Tree, name: str, text: str) -> None:
+    """Adds a field to the tree. Raises SerializationException for a name that contradicts another."""
     *parts, last = name.split(".")
     if len(parts) >= _PARTS_MAX:
         raise SerializationException
     for part in parts:
-        # An empty list is written as an empty field; with elements beside it, they count.
+        # An empty field stands for an empty list; elements of the same name replace it.
         below = tree.get(part)
         if below is None or below == "":
             below = tree[part] = {}
@@ -136,7 +137,7 @@ def _map(shape: Shape, node: Any) -> dict[str, Any]:
 
 
 def _in_order(numbered: Any) -> list[Any]:
-    """Elements by their numbers; gaps do not matter."""
+    """Returns elements ordered by their numbers; gaps are allowed."""
     if type(numbered) is not dict:
         raise SerializationException
     for number in numbered:
@@ -178,7 +179,7 @@ def _finite(text: str) -> float:
 
 
 def _moment(text: str) -> float:
-    """Epoch seconds of an ISO 8601 time, UTC where it names no zone; or a number of seconds."""
+    """Returns the epoch seconds of an ISO 8601 time (UTC without a zone) or of a number of seconds."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
@@ -231,5 +232,5 @@ _UNPRINTABLE: Final = {code: "\ufffd" for code in (*range(0x20), 0xFFFE, 0xFFFF)
 
 
 def _printable(text: str) -> str:
-    """XML 1.0 has no way to write most control characters, nor half a surrogate pair."""
+    """Replaces what XML 1.0 cannot hold: most control characters, and half a surrogate pair."""
     return text.translate(_UNPRINTABLE).encode("utf-8", "replace").decode()

@@ -1,4 +1,4 @@
-"""Whether a request is for another AWS service, which operation it names, and how it is written.
+"""Recognises requests to other AWS services: the service, the operation and the wire format.
 
     JSON     X-Amz-Target: <prefix>.<Operation>              boto3, AWS CLI, most SDKs
     CBOR     POST /service/<prefix>/operation/<Operation>    SDKs for Go, Java, JavaScript, Rust
@@ -16,7 +16,7 @@ from typing import Final, Literal
 from faradisc.protocol.http import HttpRequest
 from faradisc.protocol.other_services.services import BY_PREFIX, CLOUDWATCH, Service
 
-Way = Literal["json", "cbor", "query"]
+WireFormat = Literal["json", "cbor", "query"]
 
 _JSON_TYPES: Final = (b"application/x-amz-json-1.0", b"application/x-amz-json-1.1", b"application/json")
 _CBOR_PATH: Final = re.compile(rb"/service/([A-Za-z0-9]+)/operation/([A-Za-z0-9]+)", re.ASCII)
@@ -30,14 +30,14 @@ class ServiceRequest:
 
     service: Service
     operation: str
-    """As named; perhaps not one of the service's. "" where the form itself names it."""
-    way: Way
+    """As the request names it, unchecked; "" where the form names it."""
+    wire: WireFormat
     content_type: bytes
     """Without parameters."""
 
 
 def service_request_of(request: HttpRequest) -> ServiceRequest | None:
-    """None for a request that is nobody's, or DynamoDB's."""
+    """Returns None for a request to DynamoDB, and for one to no service."""
     if request.method != "POST":
         return None
     headers = request.headers
@@ -49,7 +49,7 @@ def service_request_of(request: HttpRequest) -> ServiceRequest | None:
         return None if service is None else ServiceRequest(service, operation, "json", content_type)
     if match := _CBOR_PATH.fullmatch(path):
         service = BY_PREFIX.get(match[1].decode())
-        # A request without members may come without a body, and then without a content type.
+        # A request without members may lack a body, and then the content type too.
         if service is not None and content_type in (b"application/cbor", b""):
             return ServiceRequest(service, match[2].decode(), "cbor", content_type)
     elif content_type == _FORM and path == b"/" and _may_name_version(request):
@@ -58,5 +58,5 @@ def service_request_of(request: HttpRequest) -> ServiceRequest | None:
 
 
 def _may_name_version(request: HttpRequest) -> bool:
-    """Whether a form can be CloudWatch's. A compressed one has to be unpacked to say."""
+    """Whether a form can be CloudWatch's. A compressed form can be, until it is decompressed."""
     return _VERSION in request.body or b"content-encoding" in request.headers

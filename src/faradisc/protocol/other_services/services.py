@@ -1,4 +1,4 @@
-"""The other AWS services as data.
+"""Names and versions of the other AWS services.
 
 Source: the metadata of botocore's models (`application-autoscaling` 2016-02-06, `cloudwatch` 2010-08-01);
 a test holds this table against them.
@@ -13,18 +13,18 @@ from typing import Final
 @dataclass(frozen=True, slots=True)
 class Service:
     name: str
-    """As botocore calls it."""
+    """In botocore."""
     api_version: str
     target_prefix: str
-    """Of X-Amz-Target, and in the path of a CBOR request."""
+    """In X-Amz-Target, and in the path of a CBOR request."""
     signing_name: str
-    """In the scope of a signature."""
+    """In a signature's credential scope."""
     xml_namespace: str | None = None
-    """Of services that take requests written as forms."""
+    """Of services that accept the query protocol."""
 
     @property
     def has_query_codes(self) -> bool:
-        """Whether errors have a second name, from the days of the query protocol."""
+        """Whether errors have a second name in the query protocol."""
         return self.xml_namespace is not None
 
 
@@ -41,4 +41,4 @@ CLOUDWATCH: Final = Service(
 
 SERVICES: Final = (SCALING, CLOUDWATCH)
 BY_PREFIX: Final = {service.target_prefix: service for service in SERVICES}
-"""Query requests name no prefix, only a version; CloudWatch alone takes them."""
+"""Query requests name no prefix, only a version; only CloudWatch accepts them."""

@@ -1,36 +1,36 @@
-"""What every way to write requests and answers has to offer, and the names of errors."""
+"""What every wire format offers, and the names of errors in the query protocol."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar, Final, Protocol
 
 from faradisc.errors import ApiError
+from faradisc.protocol.http import Headers
 from faradisc.protocol.service_model import Operation, Shape
-
-Headers = tuple[tuple[bytes, bytes], ...]
 
 
 class Wire(Protocol):
     content_type: bytes
     headers: Headers
-    """Of every answer, beside the usual ones."""
+    """Headers of every answer, besides the usual ones."""
 
     def operation_in(self, body: bytes) -> str:
-        """The operation that the body names; "" where it is named outside, or not at all.
+        """Returns the operation that the body names; "" where the body names none.
 
-        Raises: SerializationException.
+        Raises SerializationException.
         """
 
     def read(self, body: bytes, shape: Shape) -> dict[str, Any]:
-        """The members of a request as JSON would hold them (numbers for timestamps).
+        """Returns the members of a request in their JSON form (numbers for timestamps).
 
-        Raises: SerializationException.
+        Raises SerializationException.
         """
 
     def write(self, operation: Operation, members: dict[str, Any], request_id: str) -> bytes:
-        """A successful answer. `members` are as JSON would hold them; handlers know no other form."""
+        """Returns the body of a successful answer; `members` are in their JSON form."""
 
-    def refuse(self, error: ApiError, request_id: str) -> bytes: ...
+    def write_error(self, error: ApiError, request_id: str) -> bytes:
+        """Returns the body of an error answer."""
 
 
 class ServiceError(ApiError):
@@ -53,15 +53,16 @@ QUERY_CODES: Final = {
     "AccessDeniedException": "AccessDenied",
     "InternalServerError": "InternalFailure",
 }
-"""Errors of the front end as the query protocol calls them (the service's list of common errors)."""
+"""The front end's errors in the query protocol (the service's list of common errors)."""
 
 
 def query_code(error: ApiError) -> str:
+    """Returns an error's name in the query protocol."""
     if isinstance(error, ServiceError) and error.query_code is not None:
         return error.query_code
     return QUERY_CODES.get(error.wire_name(), error.wire_name())
 
 
-def query_fault(error: ApiError) -> str:
-    """Whose fault it is, in the query protocol's words."""
+def query_error_type(error: ApiError) -> str:
+    """Returns the query protocol's word for the side that caused an error."""
     return "Sender" if error.status < 500 else "Receiver"

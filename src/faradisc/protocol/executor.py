@@ -1,0 +1,36 @@
+"""What the front end needs of a database; `database.Database` is one."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from faradisc.operations.call import Call
+from faradisc.protocol.http import RequestIds
+
+
+class OperationExecutor(Protocol):
+    """Executes the operations of one AWS service."""
+
+    def knows(self, operation: str) -> bool:
+        """Whether `execute` takes calls of this operation of the service model."""
+
+    async def execute(self, call: Call) -> dict[str, Any]:
+        """Returns the answer's members; may hold `orjson.Fragment`. Raises ApiError."""
+
+
+class Executor(OperationExecutor, Protocol):
+    """Executes DynamoDB's operations, and knows the other AWS services of the same port."""
+
+    @property
+    def region(self) -> str:
+        """The region in ARNs when a request's credential scope names none."""
+
+    @property
+    def account(self) -> str:
+        """Twelve digits."""
+
+    @property
+    def request_ids(self) -> RequestIds: ...
+
+    def other_service(self, service: str) -> OperationExecutor:
+        """Returns the executor of another service, by botocore's name of it."""
