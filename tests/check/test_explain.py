@@ -9,7 +9,8 @@ import pytest
 from faradisc.engine.check.explain import Explainer, Fields, joined, part_name
 from faradisc.engine.check.faults import Report
 from faradisc.engine.check.inventory import take_inventory
-from faradisc.engine.tables.table import Table, TableState
+from faradisc.engine.tables.state import TableState
+from faradisc.engine.tables.table import TableLayout
 from faradisc.storage.immediate import run
 from fixtures.check_world import all_rows, world
 from fixtures.in_process import InProcess
@@ -102,8 +103,13 @@ def test_rows_in_words(process: InProcess, explainer: Explainer) -> None:
 
 def test_the_changes_of_point_in_time_recovery(process: InProcess) -> None:
     inventory = run(take_inventory(process.store, Report()))
-    state = TableState.from_json({**inventory.tables[0].state.to_json(), "pitr": {"resource": 90}})
-    inventory.tables[0] = Table(state, 0)
+    state = TableState.from_json(
+        {
+            **inventory.tables[0].state.to_json(),
+            "pitr": {"resource": 90, "enabled_ns": 0, "period_days": 35, "first_day": 0},
+        }
+    )
+    inventory.tables[0] = TableLayout(state)
     part = bytes.fromhex("0000005a03") + (20_000).to_bytes(4, "big")
     key = inventory.tables[0].placement.row_key({"artist": {"S": "a"}, "year": {"N": "1"}})
     key += (20_000 * 86_400 * 10**9 + 5).to_bytes(8, "big") + (7).to_bytes(4, "big")

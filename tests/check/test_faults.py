@@ -202,7 +202,7 @@ def lost_vector(process: InProcess) -> None:
 def lost_expiry(process: InProcess) -> None:
     ttl = music(process).state.ttl
     assert ttl is not None
-    resource = ttl["resource"].to_bytes(4, "big")
+    resource = ttl.resource.to_bytes(4, "big")
     part, key, _ = next(row for row in all_rows(process.store) if row[0][:4] == resource)
     change(process, part, key, None)
 
@@ -212,7 +212,7 @@ def extra_expiry(process: InProcess) -> None:
     assert ttl is not None
     part, key, _ = first_row(process, music(process).placement.parts)
     moment = (START_S + 5).to_bytes(8, "big")
-    change(process, ttl["resource"].to_bytes(4, "big") + part[4:], moment + key, b"")
+    change(process, ttl.resource.to_bytes(4, "big") + part[4:], moment + key, b"")
 
 
 def ancient_expiry(process: InProcess) -> None:
@@ -220,7 +220,7 @@ def ancient_expiry(process: InProcess) -> None:
     ttl = music(process).state.ttl
     assert ttl is not None
     part, key, _ = first_row(process, music(process).placement.parts)
-    change(process, ttl["resource"].to_bytes(4, "big") + part[4:], (1).to_bytes(8, "big") + key, b"")
+    change(process, ttl.resource.to_bytes(4, "big") + part[4:], (1).to_bytes(8, "big") + key, b"")
 
 
 def wrong_counter(process: InProcess) -> None:
@@ -303,7 +303,9 @@ def stream_without_table(process: InProcess) -> None:
 
 
 def table_without_stream(process: InProcess) -> None:
-    resource = (music(process).state.stream or {})["resource"]
+    stream = music(process).state.stream
+    assert stream is not None
+    resource = stream.resource
     for slot in range(4):
         run(process.store.clear(resource.to_bytes(4, "big") + bytes([slot])))
     change(process, STREAMS_PART, resource.to_bytes(4, "big"), None)

@@ -9,6 +9,7 @@ from pathlib import Path
 from faradisc.clock import ManualClock
 from faradisc.engine.backups.files import HEAD_BYTES, block_of, records_of
 from faradisc.engine.tables.history import History, Moments, split_change_key
+from faradisc.engine.tables.state import PitrState
 from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import Placement
 from faradisc.model.values.schema import KeySchema
@@ -39,7 +40,7 @@ def test_the_change_of_the_page() -> None:
     at_ns = 1_700_000_000 * 10**9 + 1
     row_key = Placement(7, 4, KEY).row_key(ITEMS[0])
     stored = {"resource": 9, "enabled_ns": 0, "period_days": 1, "first_day": 0}
-    history = History(stored, 4, Moments(ManualClock()))
+    history = History(PitrState(**stored), 4, Moments(ManualClock()))
     part, key = history.place(row_key, at_ns, 7)
     assert part == _example("part")
     assert key == _example("key")

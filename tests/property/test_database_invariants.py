@@ -312,7 +312,7 @@ def test_i4_a_refused_request_changes_nothing(life: list[Step]) -> None:
     def everything() -> Any:
         parts = it.table.parts()
         rows = [run(it.store.range(part, b"", None, limit=10_000)) for part in parts]
-        stream = it.catalog.streams.stream(it.table.state.stream["resource"])
+        stream = it.catalog.streams.stream(it.table.state.stream.resource)
         logs = [run(it.store.log(part, 0, 10_000)) for part in stream.parts]
         return rows, logs, consumed(it)
 

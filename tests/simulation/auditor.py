@@ -15,7 +15,8 @@ from typing import Any
 import orjson
 
 from faradisc.clock import ManualClock
-from faradisc.engine.tables.table import Table, TableState
+from faradisc.engine.tables.state import TableState
+from faradisc.engine.tables.table import TableLayout
 from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import CATALOG_PART, SCALING_PART, key_of_row
 from faradisc.storage.api import Batch, ReadOnlyStore
@@ -52,7 +53,7 @@ class Auditor:
         """The same of what is captured for Kinesis, by table and resource."""
         self.bulk = BulkBook()
         self.throughput = ThroughputAudit(self.fault)
-        self._tables: dict[int, Table] = {}
+        self._tables: dict[int, TableLayout] = {}
         """By resource."""
         self._acknowledged = 0
         self._times_ns: list[tuple[int, int]] = []
@@ -165,12 +166,12 @@ class Auditor:
     def _learn_tables(self) -> None:
         states = [TableState.from_json(state) for state in self.model.tables.values()]
         self._tables = {
-            state.resource: Table(state, 0)
+            state.resource: TableLayout(state)
             for state in states
             if state.status != "DELETING" and not state.name.startswith(FILLED)
         }
 
-    def table(self, name: str) -> Table:
+    def table(self, name: str) -> TableLayout:
         """Raises: StopIteration for one that is not there."""
         return next(table for table in self._tables.values() if table.name == name)
 

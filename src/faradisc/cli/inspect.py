@@ -16,7 +16,7 @@ from faradisc.server.settings import ENVIRONMENT_PREFIX
 if TYPE_CHECKING:
     from faradisc.engine.check.explain import Explainer, Fields
     from faradisc.engine.check.inventory import Inventory
-    from faradisc.engine.tables.table import Table
+    from faradisc.engine.tables.table import TableLayout
     from faradisc.storage.api import Part, ReadOnlyStore
 
 LIMIT = 20
@@ -98,7 +98,7 @@ class _Look:
 
     # --- What is asked for ---
 
-    def table(self, name: str) -> Table:
+    def table(self, name: str) -> TableLayout:
         for table in self._inventory.tables:
             if table.name == name:
                 return table
@@ -114,7 +114,7 @@ class _Look:
             details = ", ".join(filter(None, (counted, logged)))
             yield f"{part.hex():18} {self._explainer.layout(part).what}{f' ({details})' if details else ''}"
 
-    def whole_table(self, table: Table) -> Iterator[str]:
+    def whole_table(self, table: TableLayout) -> Iterator[str]:
         """The catalog's row of a table, and some rows of each of its parts."""
         from faradisc.model.codec.keyspace import CATALOG_PART  # noqa: PLC0415
 
@@ -140,7 +140,7 @@ class _Look:
         if len(entries) > self._limit:
             yield f"  more log entries follow; --limit shows more than {self._limit}"
 
-    def item(self, table: Table, key_text: str) -> Iterator[str]:
+    def item(self, table: TableLayout, key_text: str) -> Iterator[str]:
         """Everything that is stored of one item."""
         from faradisc.engine.check.derived import derived_of  # noqa: PLC0415
         from faradisc.engine.check.items import read_item  # noqa: PLC0415
@@ -193,13 +193,13 @@ class _Look:
         yield f"  {title}"
         yield from lines(fields, raw=self._raw)
 
-    def _history_parts(self, table: Table, slot: int) -> list[Part]:
+    def _history_parts(self, table: TableLayout, slot: int) -> list[Part]:
         if table.state.pitr is None:
             return []
-        prefix = table.state.pitr["resource"].to_bytes(4, "big") + bytes([slot])
+        prefix = table.state.pitr.resource.to_bytes(4, "big") + bytes([slot])
         return [part for part in self._inventory.parts if part[:5] == prefix and len(part) > len(prefix)]
 
-    def _records(self, table: Table, row_key: bytes, slot: int) -> Iterator[str]:
+    def _records(self, table: TableLayout, row_key: bytes, slot: int) -> Iterator[str]:
         """The records of one item in the streams of its table."""
         from faradisc.engine.check.reading import log_pages  # noqa: PLC0415
         from faradisc.engine.streams.records import take_apart  # noqa: PLC0415
@@ -231,7 +231,7 @@ def _is_about(entry: bytes, row_key: bytes, take_apart: Any) -> bool:
         return False
 
 
-def _resources(table: Table) -> Iterator[tuple[str, int]]:
+def _resources(table: TableLayout) -> Iterator[tuple[str, int]]:
     from faradisc.engine.check.inventory import resources_in  # noqa: PLC0415
 
     return resources_in(table.state.to_json())
@@ -247,7 +247,7 @@ def _part(text: str) -> bytes:
     return part
 
 
-def _key(table: Table, text: str) -> dict[str, Any]:
+def _key(table: TableLayout, text: str) -> dict[str, Any]:
     """A key of the table, from plain or DynamoDB JSON."""
     from faradisc.model.values.checks import canonicalise  # noqa: PLC0415
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from faradisc.engine.tables.definition import checked_tags, refuse_unsupported, table_definition
 from faradisc.engine.tables.description import describe_table
+from faradisc.engine.tables.state import StreamSetting
 from faradisc.engine.tables.vector_definition import add_vector_indexes
 from faradisc.operations.call import Backend, Call
 
@@ -27,7 +28,7 @@ async def create_table(backend: Backend, call: Call) -> dict[str, Any]:
         "table_class": request.get("TableClass"),
     }
     if definition.stream_view_type is not None:
-        settings["stream"] = {"view_type": definition.stream_view_type}
+        settings["stream"] = StreamSetting(definition.stream_view_type)
     if "Tags" in request:
         settings["tags"] = checked_tags(request["Tags"], {})
     table = await backend.catalog.create(name, call.region, call.account, definition, settings)

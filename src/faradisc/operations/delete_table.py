@@ -10,14 +10,15 @@ from functools import partial
 from typing import Any
 
 from faradisc.engine.tables.description import describe_table
-from faradisc.engine.tables.table import Table, check_not_in_use
+from faradisc.engine.tables.table import Table
+from faradisc.engine.tables.table_lifecycle import check_not_in_use
 from faradisc.errors import ResourceInUseException, ValidationException
 from faradisc.operations.call import Backend, Call
 
 
 async def delete_table(backend: Backend, call: Call) -> dict[str, Any]:
     table = backend.table_for_control(call)
-    check_not_in_use(table)
+    check_not_in_use(table.state)
     if table.state.deletion_protection:
         raise ValidationException(
             "Resource cannot be deleted as it is currently protected against deletion. "

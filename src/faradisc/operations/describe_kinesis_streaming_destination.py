@@ -14,11 +14,11 @@ async def describe_kinesis_streaming_destination(backend: Backend, call: Call) -
     described: list[dict[str, Any]] = []
     for destination in table.state.kinesis:
         shown = {
-            "StreamArn": destination["arn"],
+            "StreamArn": destination.arn,
             "DestinationStatus": status(destination, now_ns, backend.catalog.transition_ns),
-            "ApproximateCreationDateTimePrecision": destination["precision"],
+            "ApproximateCreationDateTimePrecision": destination.precision,
         }
-        trouble = backend.kinesis.trouble(destination["resource"], table.state.slots)
+        trouble = backend.kinesis.trouble(destination.resource, table.state.slots)
         if trouble:
             shown["DestinationStatusDescription"] = trouble
         described.append(shown)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from faradisc.engine.kinesis.destinations import parse_arn, status
-from faradisc.engine.tables.table import TableState
+from faradisc.engine.tables.state import KinesisDestination, TableState
 from faradisc.errors import ResourceNotFoundException, ValidationException
 from faradisc.operations.call import Backend, Call
 
@@ -25,7 +25,7 @@ async def disable_kinesis_streaming_destination(backend: Backend, call: Call) ->
         destination = active_destination(
             state, arn, "DISABLE", now_ns=now_ns, transition_ns=backend.catalog.transition_ns
         )
-        destination.update(enabled=False, changed_ns=now_ns, updating=False)
+        destination.enabled, destination.changed_ns, destination.updating = False, now_ns, False
         return False
 
     await backend.catalog.update(table, change)
@@ -34,10 +34,10 @@ async def disable_kinesis_streaming_destination(backend: Backend, call: Call) ->
 
 def active_destination(
     state: TableState, arn: str, operation: str, *, now_ns: int, transition_ns: int
-) -> dict[str, Any]:
+) -> KinesisDestination:
     """The destination of that ARN. Raises: ResourceNotFoundException; ValidationException unless ACTIVE."""
     for destination in state.kinesis:
-        if destination["arn"] == arn:
+        if destination.arn == arn:
             if status(destination, now_ns, transition_ns) != "ACTIVE":
                 raise ValidationException(
                     f"Table is not in a valid state to {operation.lower()} Kinesis Streaming Destination: "

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from faradisc.engine.kinesis.destinations import new_destination, parse_arn
-from faradisc.engine.tables.table import TableState
+from faradisc.engine.kinesis.destinations import parse_arn
+from faradisc.engine.tables.state import UNASSIGNED, KinesisDestination, TableState
 from faradisc.errors import ValidationException
 from faradisc.operations.call import Backend, Call
 
@@ -28,13 +28,14 @@ async def enable_kinesis_streaming_destination(backend: Backend, call: Call) -> 
     now_ns = backend.clock.now_ns()
 
     def change(state: TableState) -> bool:
-        if any(each["enabled"] or each["resource"] is not None for each in state.kinesis):
+        if any(each.enabled or each.resource is not None for each in state.kinesis):
             raise ValidationException(
                 "Table is not in a valid state to enable Kinesis Streaming Destination: "
                 "KinesisStreamingDestination must be DISABLED or ENABLE_FAILED to perform ENABLE operation."
             )
-        others = [each for each in state.kinesis if each["arn"] != arn]
-        state.kinesis = [*others, new_destination(arn, precision, now_ns)]
+        destination = KinesisDestination(arn, precision, True, UNASSIGNED, now_ns)
+        others = [each for each in state.kinesis if each.arn != arn]
+        state.kinesis = [*others, destination]
         return False
 
     await backend.catalog.update(table, change)

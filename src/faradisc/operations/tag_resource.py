@@ -10,7 +10,8 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from typing import Any
 
 from faradisc.engine.tables.definition import checked_tags
-from faradisc.engine.tables.table import Table, TableState
+from faradisc.engine.tables.state import TableState
+from faradisc.engine.tables.table import Table
 from faradisc.errors import ResourceNotFoundException, ValidationException
 from faradisc.limits import TAGS_PAGE_MAX
 from faradisc.operations.call import Backend, Call

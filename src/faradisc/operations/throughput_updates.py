@@ -21,7 +21,8 @@ from faradisc.capacity.controlplane import (
     is_decrease,
 )
 from faradisc.engine.tables.definition import checked_change, invalid
-from faradisc.engine.tables.table import Table, TableState, Throughput
+from faradisc.engine.tables.state import TableState, Throughput
+from faradisc.engine.tables.table import Table
 from faradisc.engine.tables.throughput import NO_MAXIMUM, checked_maximum, checked_warm
 from faradisc.engine.tables.vector_definition import ON_DEMAND_ONLY
 from faradisc.errors import LimitExceededException, ValidationException
@@ -78,7 +79,7 @@ class ThroughputUpdate:
         return self._change_maximum(state) or changed
 
     def _check_indexes(self, state: TableState) -> None:
-        names = {index["name"] for index in state.global_indexes}
+        names = {index.name for index in state.global_indexes}
         for name in self.indexes:
             if name not in names:
                 raise ValidationException(f"The table does not have the specified index: {name}")
@@ -104,10 +105,10 @@ class ThroughputUpdate:
         if "ProvisionedThroughput" not in request:
             raise invalid("ProvisionedThroughput must be specified when BillingMode is PROVISIONED")
         for index in state.global_indexes:
-            if index["name"] not in self.index_units:
-                raise invalid(f"ProvisionedThroughput must be specified for index: {index['name']}")
+            if index.name not in self.index_units:
+                raise invalid(f"ProvisionedThroughput must be specified for index: {index.name}")
         state.pending["on_demand_maximum"] = NO_MAXIMUM
-        state.pending["index_maximum"] = {index["name"]: NO_MAXIMUM for index in state.global_indexes}
+        state.pending["index_maximum"] = {index.name: NO_MAXIMUM for index in state.global_indexes}
         return True
 
     def _leave_provisioned(self, state: TableState) -> None:
@@ -120,7 +121,7 @@ class ThroughputUpdate:
         # The counts of decreases outlive the mode. For an index the switch is one more, even when none is
         # left (M1).
         state.pending["throughput"] = asdict(replace(state.throughput, read_units=0, write_units=0))
-        indexes = {i["name"]: Throughput(**i["throughput"]) for i in state.global_indexes}
+        indexes = {index.name: index.throughput for index in state.global_indexes}
         changes = [_change_of(f"index {name}", present, (0, 0)) for name, present in indexes.items()]
         check_changes(changes, self.now_ns, leaves_provisioned=True)
         state.pending["index_throughput"] = {
@@ -149,7 +150,7 @@ class ThroughputUpdate:
                 _check_differs("table", state.throughput, wanted)
             changes.append(_change_of("table", state.throughput, wanted))
         for name, units in self.index_units.items():
-            present = by_name[name] = Throughput(**state.index(name)["throughput"])
+            present = by_name[name] = state.index(name).throughput
             wanted = _filled(units, present)
             if "billing_mode" not in state.pending:
                 _check_differs(f"index {name}", present, wanted)
@@ -179,7 +180,6 @@ class ThroughputUpdate:
         if name is None:
             state.pending["throughput"] = asdict(after)
         else:
-            state.index(name)["throughput"] = asdict(present)
             state.pending.setdefault("index_throughput", {})[name] = asdict(after)
 
     # --- On-demand maximum ---
@@ -194,7 +194,7 @@ class ThroughputUpdate:
             changed = True
         for name, update in self.indexes.items():
             if update.maximum is not None:
-                present = state.index(name).get("on_demand_maximum", NO_MAXIMUM)
+                present = state.index(name).on_demand_maximum
                 maximum = checked_maximum(update.maximum, mode, present, name)
                 state.pending.setdefault("index_maximum", {})[name] = maximum
                 changed = True

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from faradisc.engine.kinesis.destinations import parse_arn
-from faradisc.engine.tables.table import DAY_NS, TableState
+from faradisc.engine.tables.state import DAY_NS, TableState
 from faradisc.errors import LimitExceededException, ValidationException
 from faradisc.limits import KINESIS_PRECISION_CHANGES_PER_DAY_MAX
 from faradisc.operations.call import Backend, Call
@@ -31,20 +31,19 @@ async def update_kinesis_streaming_destination(backend: Backend, call: Call) -> 
         destination = active_destination(
             state, arn, "UPDATE", now_ns=now_ns, transition_ns=backend.catalog.transition_ns
         )
-        if destination["precision"] == precision:
+        if destination.precision == precision:
             raise ValidationException(
                 "Invalid Request: Precision is already set to the desired value of "
                 f"{precision} for tableId: {state.table_id}"
             )
-        recent = [at for at in destination["changes_ns"] if at > now_ns - DAY_NS]
+        recent = [at for at in destination.changes_ns if at > now_ns - DAY_NS]
         if len(recent) >= KINESIS_PRECISION_CHANGES_PER_DAY_MAX:
             raise LimitExceededException(
                 "Subscriber limit exceeded: The precision of a Kinesis Streaming Destination can be changed "
                 f"{KINESIS_PRECISION_CHANGES_PER_DAY_MAX} times in 24 hours"
             )
-        destination.update(
-            precision=precision, changed_ns=now_ns, updating=True, changes_ns=[*recent, now_ns]
-        )
+        destination.precision, destination.changed_ns = precision, now_ns
+        destination.updating, destination.changes_ns = True, [*recent, now_ns]
         return False
 
     await backend.catalog.update(table, change)

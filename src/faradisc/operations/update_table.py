@@ -18,10 +18,9 @@ from faradisc.engine.tables.definition import (
     invalid,
     refuse_unsupported,
     required_view_type,
-    stored_index,
 )
 from faradisc.engine.tables.description import describe_table
-from faradisc.engine.tables.table import DAY_NS, TableState, used_definitions
+from faradisc.engine.tables.state import DAY_NS, StreamSetting, TableState
 from faradisc.engine.tables.vector_definition import (
     change_vector_indexes,
     check_deletable,
@@ -132,12 +131,12 @@ def _change_indexes(
     ResourceNotFoundException."""
     if not created and not deleted:
         return False
-    names = {index["name"] for index in state.local_indexes + state.online_indexes()}
+    names = {index.name for index in (*state.local_indexes, *state.online_indexes())}
     for action in created:
         if action["IndexName"] in names:
             raise ValidationException("Attempting to create an index which already exists")
     for name in deleted:
-        if name not in {index["name"] for index in state.global_indexes}:
+        if name not in {index.name for index in state.global_indexes}:
             raise ResourceNotFoundException
     check_one_operation(state, len(created), deleted)
     billing_mode = state.pending.get("billing_mode", state.billing_mode)
@@ -146,15 +145,15 @@ def _change_indexes(
     types = {**given, **{name: kind for name, kind in state.definitions if name in given}}
     for action in created:
         definition = global_index(action, types, names, billing_mode)
-        state.global_indexes.append({**stored_index(definition, None), "status": "CREATING"})
+        state.global_indexes.append(definition.state(status="CREATING"))
         if len(state.global_indexes) > GSI_PER_TABLE_MAX:
             raise invalid(f"GlobalSecondaryIndex count exceeds the per-table limit of {GSI_PER_TABLE_MAX}")
         defined = dict(state.definitions)
         state.definitions += [(name, kind) for name, kind in types.items() if name not in defined]
-        state.definitions = used_definitions(state)
+        state.definitions = state.used_definitions()
     for index in state.global_indexes:
-        if index["name"] in deleted:
-            index["status"] = "DELETING"
+        if index.name in deleted:
+            index.status = "DELETING"
     return True
 
 
@@ -170,7 +169,7 @@ def _change_stream(state: TableState, request: Mapping[str, Any]) -> bool:
         view_type = required_view_type(specification)
         if state.stream is not None:
             raise ValidationException(f"Table already has an enabled stream: TableName: {state.name}")
-        state.stream = {"view_type": view_type}
+        state.stream = StreamSetting(view_type)
     else:
         if state.stream is None:
             raise ValidationException(f"Table has no stream to disable: TableName: {state.name}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from faradisc.engine.tables.table import TableState
+from faradisc.engine.tables.state import UNASSIGNED, TableState, TtlState
 from faradisc.errors import ValidationException
 from faradisc.operations.call import Backend, Call
 
@@ -23,16 +23,16 @@ async def update_time_to_live(backend: Backend, call: Call) -> dict[str, Any]:
 
     def change(state: TableState) -> bool:
         _check(state, specification["Enabled"], specification["AttributeName"])
-        if state.ttl is not None and now_ns < state.ttl["changed_ns"] + interval_ns:
+        if state.ttl is not None and now_ns < state.ttl.changed_ns + interval_ns:
             raise ValidationException("Time to live has been modified multiple times within a fixed interval")
-        state.ttl = {
-            "attribute": specification["AttributeName"],
-            "enabled": specification["Enabled"],
-            "changed_ns": now_ns,
-            "resource": None,
-            "filled": False,
-            "left": state.ttl["resource"] if state.ttl is not None else None,
-        }
+        state.ttl = TtlState(
+            attribute=specification["AttributeName"],
+            enabled=specification["Enabled"],
+            changed_ns=now_ns,
+            resource=UNASSIGNED if specification["Enabled"] else None,
+            filled=False,
+            previous_resource=state.ttl.resource if state.ttl is not None else None,
+        )
         return False
 
     await backend.catalog.update(table, change)
@@ -40,7 +40,7 @@ async def update_time_to_live(backend: Backend, call: Call) -> dict[str, Any]:
 
 
 def _check(state: TableState, enable: bool, attribute: str) -> None:
-    present = state.ttl["attribute"] if state.ttl is not None and state.ttl["enabled"] else None
+    present = state.ttl.attribute if state.ttl is not None and state.ttl.enabled else None
     if present is None:
         if not enable:
             raise ValidationException("TimeToLive is already disabled")

@@ -17,8 +17,8 @@ from faradisc.engine.backups import history as reading
 from faradisc.engine.backups.history import Cursor, ItemChange, page_at, page_between
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.definition import table_definition
-from faradisc.engine.tables.history import DAY_NS
-from faradisc.engine.tables.table import Table, TableState
+from faradisc.engine.tables.state import DAY_NS, PitrState, TableState
+from faradisc.engine.tables.table import Table
 from faradisc.engine.tables.writes import Change, apply_changes
 from faradisc.model.codec import item_record
 from faradisc.model.values.attribute import Item
@@ -46,12 +46,7 @@ class Scene:
         self.writes: list[tuple[int, str]] = []
 
         def enable(state: TableState) -> bool:
-            state.pitr = {
-                "resource": None,
-                "enabled_ns": now_ns,
-                "period_days": 35,
-                "first_day": now_ns // DAY_NS,
-            }
+            state.pitr = PitrState(now_ns, 35, now_ns // DAY_NS)
             return False
 
         run(self.catalog.update(table, enable, while_in_use=True))

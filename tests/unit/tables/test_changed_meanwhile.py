@@ -69,7 +69,7 @@ def test_a_write_is_in_a_stream_that_came_after_its_request(raw: InProcess) -> N
     run(apply_change(raw.store, change))
     stream = held(raw).state.stream
     assert stream is not None
-    logs = [sum(last for part, last in run(raw.store.parts()) if part[:4] == stream["resource"].to_bytes(4))]
+    logs = [sum(last for part, last in run(raw.store.parts()) if part[:4] == stream.resource.to_bytes(4))]
     assert logs == [1]
 
 

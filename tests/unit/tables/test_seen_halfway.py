@@ -139,7 +139,7 @@ async def while_a_change_waits(
     loop: SeededLoop, database: Database, change: Any, then: Callable[[], Awaitable[Any]]
 ) -> None:
     """Do something while a change waits for another one to end, and then see it through."""
-    changing = database.backend.catalog._changing
+    changing = database.backend.catalog.change_lock
     await changing.acquire()
     strand = loop.start("change", change)
     for _ in range(20):
@@ -383,12 +383,12 @@ def test_a_restore_that_a_crash_overtakes_reads_no_history_that_began_later() ->
             switch(database, True),
             ask(database, "RestoreTableToPointInTime", TargetTableName="target", **past),
         )
-        loop.run("hold", catalog._changing.acquire())
+        loop.run("hold", catalog.change_lock.acquire())
         for number, change in enumerate(waiting):
             loop.start(f"waiting {number}", change)
             for _ in range(20):
                 loop.step()
-        catalog._changing.release()
+        catalog.change_lock.release()
         while list(catalog.background_index.recoverable()):
             loop.step()
         loop.start("put", ask(database, "PutItem", TableName="table", Item=item(p="a", n=2)))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from faradisc.clock import ManualClock, SeededEntropy
-from faradisc.engine.tables.catalog import Catalog, check_not_in_use
+from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.definition import table_definition
+from faradisc.engine.tables.table_lifecycle import check_not_in_use
 from faradisc.errors import ResourceInUseException, ResourceNotFoundException
 from faradisc.storage.immediate import run
 from faradisc.storage.memory import MemoryStore
@@ -43,7 +44,7 @@ def test_it_stays_creating(scene: Scene) -> None:
     shown = scene.catalog.for_control(*PLACE, describing=True)
     assert shown.state.status == "CREATING"
     with pytest.raises(ResourceInUseException):
-        check_not_in_use(shown)
+        check_not_in_use(shown.state)
     assert [each.name for each in scene.catalog.owned_by("import")] == ["table"]
     assert scene.catalog.owned_by("restore") == []
 

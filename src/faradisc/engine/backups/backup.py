@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from faradisc.clock import epoch_seconds
-from faradisc.engine.tables.table import TableState
-from faradisc.engine.tables.throughput import NO_MAXIMUM, Maximum, describe_maximum
+from faradisc.engine.tables.state import IndexState, TableState, VectorIndexState
+from faradisc.engine.tables.throughput import Maximum, describe_maximum
 from faradisc.errors import ValidationException
 from faradisc.model.codec.keyspace import parts_of
 from faradisc.storage.api import Part
@@ -186,21 +186,21 @@ def _features(state: TableState) -> dict[str, Any]:
             {
                 **_index(each),
                 "ProvisionedThroughput": {
-                    "ReadCapacityUnits": each["throughput"]["read_units"],
-                    "WriteCapacityUnits": each["throughput"]["write_units"],
+                    "ReadCapacityUnits": each.throughput.read_units,
+                    "WriteCapacityUnits": each.throughput.write_units,
                 },
-                **_maximum(each.get("on_demand_maximum", NO_MAXIMUM)),
+                **_maximum(each.on_demand_maximum),
             }
             for each in state.global_indexes
         ]
     if state.vector_indexes:
         features["VectorIndexes"] = [_vector_index(each) for each in state.vector_indexes]
     if state.stream is not None:
-        features["StreamDescription"] = {"StreamEnabled": True, "StreamViewType": state.stream["view_type"]}
-    if state.ttl is not None and state.ttl["enabled"]:
+        features["StreamDescription"] = {"StreamEnabled": True, "StreamViewType": state.stream.view_type}
+    if state.ttl is not None and state.ttl.enabled:
         features["TimeToLiveDescription"] = {
             "TimeToLiveStatus": "ENABLED",
-            "AttributeName": state.ttl["attribute"],
+            "AttributeName": state.ttl.attribute,
         }
     return features
 
@@ -209,31 +209,31 @@ def _key_schema(elements: list[tuple[str, str]]) -> list[dict[str, str]]:
     return [{"AttributeName": name, "KeyType": kind} for name, kind in elements]
 
 
-def _index(stored: Mapping[str, Any]) -> dict[str, Any]:
+def _index(stored: IndexState) -> dict[str, Any]:
     return {
-        "IndexName": stored["name"],
-        "KeySchema": _key_schema(stored["key_schema"]),
+        "IndexName": stored.name,
+        "KeySchema": _key_schema(stored.key_schema),
         "Projection": _projection(stored),
     }
 
 
-def _projection(stored: Mapping[str, Any]) -> dict[str, Any]:
-    projection: dict[str, Any] = {"ProjectionType": stored["projection"]}
-    if stored["projection"] == "INCLUDE":
-        projection["NonKeyAttributes"] = list(stored["non_key_attributes"])
+def _projection(stored: IndexState | VectorIndexState) -> dict[str, Any]:
+    projection: dict[str, Any] = {"ProjectionType": stored.projection}
+    if stored.projection == "INCLUDE":
+        projection["NonKeyAttributes"] = list(stored.non_key_attributes)
     return projection
 
 
-def _vector_index(stored: Mapping[str, Any]) -> dict[str, Any]:
+def _vector_index(stored: VectorIndexState) -> dict[str, Any]:
     described: dict[str, Any] = {
-        "IndexName": stored["name"],
-        "VectorAttribute": {"AttributeName": stored["vector_attribute"]},
+        "IndexName": stored.name,
+        "VectorAttribute": {"AttributeName": stored.vector_attribute},
         "Projection": _projection(stored),
-        "Dimensions": stored["dimensions"],
-        "DistanceFunction": stored["distance_function"],
+        "Dimensions": stored.dimensions,
+        "DistanceFunction": stored.distance_function,
     }
-    if stored["search_schema"]:
+    if stored.search_schema:
         described["SearchSchema"] = [
-            {"AttributeName": name, "SearchSchemaElementType": kind} for name, kind in stored["search_schema"]
+            {"AttributeName": name, "SearchSchemaElementType": kind} for name, kind in stored.search_schema
         ]
     return described

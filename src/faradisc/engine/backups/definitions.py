@@ -9,10 +9,9 @@ Assumed: the texts of refusals.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from faradisc.engine.tables.definition import (
-    Elements,
     IndexDefinition,
     TableDefinition,
     VectorDefinition,
@@ -21,9 +20,11 @@ from faradisc.engine.tables.definition import (
     invalid,
     refuse_unsupported,
 )
-from faradisc.engine.tables.table import TableState, used_definitions
-from faradisc.engine.tables.throughput import NO_MAXIMUM, Maximum, checked_maximum
+from faradisc.engine.tables.state import Elements, IndexState, TableState, VectorIndexState
+from faradisc.engine.tables.throughput import Maximum, checked_maximum
 from faradisc.engine.tables.vector_definition import ON_DEMAND_ONLY
+
+AnyIndex = TypeVar("AnyIndex", IndexState, VectorIndexState)
 
 
 def restored_definition(source: TableState, request: Mapping[str, Any]) -> TableDefinition:
@@ -52,11 +53,11 @@ def _used(source: TableState, definition: TableDefinition) -> list[tuple[str, st
     """The attribute definitions that are left when some indexes are not restored."""
     kept = {each.name for each in definition.local_indexes + definition.global_indexes}
     kept_vectors = {each.name for each in definition.vector_indexes}
-    state = TableState.from_json(source.to_json())
-    state.local_indexes = [each for each in state.local_indexes if each["name"] in kept]
-    state.global_indexes = [each for each in state.global_indexes if each["name"] in kept]
-    state.vector_indexes = [each for each in state.vector_indexes if each["name"] in kept_vectors]
-    return used_definitions(state)
+    state = source.copy()
+    state.local_indexes = [each for each in state.local_indexes if each.name in kept]
+    state.global_indexes = [each for each in state.global_indexes if each.name in kept]
+    state.vector_indexes = [each for each in state.vector_indexes if each.name in kept_vectors]
+    return state.used_definitions()
 
 
 def _units(source: TableState, throughput: Mapping[str, int] | None, billing_mode: str) -> tuple[int, int]:
@@ -73,7 +74,7 @@ def _units(source: TableState, throughput: Mapping[str, int] | None, billing_mod
         raise invalid(
             "ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED"
         )
-    return (source.throughput.read_units, source.throughput.write_units)
+    return source.throughput.units
 
 
 def _maximum(
@@ -88,33 +89,30 @@ def _maximum(
 # --- Indexes -------------------------------------------------------------------------------------
 
 
-def _present(indexes: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def _present(indexes: Sequence[AnyIndex]) -> list[AnyIndex]:
     """The indexes that are restored: one that is being filled is complete in the new table, and one that
     is being deleted is not there."""
-    return [each for each in indexes if each.get("status") != "DELETING"]
+    return [each for each in indexes if each.status != "DELETING"]
 
 
 def _elements(key_schema: Sequence[Mapping[str, str]]) -> Elements:
     return [(element["AttributeName"], element["KeyType"]) for element in key_schema]
 
 
-def _definition(stored: Mapping[str, Any], units: tuple[int, int] = (0, 0)) -> IndexDefinition:
-    key_schema = [(name, kind) for name, kind in stored["key_schema"]]
-    attributes = list(stored["non_key_attributes"])
-    return IndexDefinition(stored["name"], key_schema, stored["projection"], attributes, units)
+def _definition(stored: IndexState, units: tuple[int, int] = (0, 0)) -> IndexDefinition:
+    attributes = list(stored.non_key_attributes)
+    return IndexDefinition(stored.name, list(stored.key_schema), stored.projection, attributes, units)
 
 
-def _matching(
-    wanted: Mapping[str, Any], indexes: Sequence[Mapping[str, Any]], member: str
-) -> Mapping[str, Any]:
+def _matching(wanted: Mapping[str, Any], indexes: Sequence[AnyIndex], member: str) -> AnyIndex:
     """The index of the source that a member of an override names, and describes rightly."""
     name = wanted["IndexName"]
     kind, attributes = checked_projection(wanted["Projection"])
     wanted_key = _elements(wanted.get("KeySchema", ()))
     for stored in indexes:
-        key = [(attribute, role) for attribute, role in stored.get("key_schema", ())]
-        same_attributes = set(stored["non_key_attributes"]) == set(attributes)
-        if stored["name"] == name and key == wanted_key and stored["projection"] == kind and same_attributes:
+        key: Elements = stored.key_schema if isinstance(stored, IndexState) else []
+        same_attributes = set(stored.non_key_attributes) == set(attributes)
+        if stored.name == name and key == wanted_key and stored.projection == kind and same_attributes:
             return stored
     raise invalid(f"{member}: the source has no index like this one: {name}")
 
@@ -142,12 +140,11 @@ def _global_indexes(
     if override is None:
         definitions = []
         for stored in present:
-            throughput = stored["throughput"]
-            units = (throughput["read_units"], throughput["write_units"]) if provisioned else (0, 0)
+            units = stored.throughput.units if provisioned else (0, 0)
             if provisioned and not all(units):
-                raise invalid(f"ProvisionedThroughput must be specified for index: {stored['name']}")
+                raise invalid(f"ProvisionedThroughput must be specified for index: {stored.name}")
             definitions.append(_definition(stored, units))
-            definitions[-1].maximum = _maximum(None, _stored_maximum(stored), billing_mode)
+            definitions[-1].maximum = _maximum(None, stored.on_demand_maximum, billing_mode)
         return definitions
     _check_distinct(override)
     definitions = []
@@ -156,23 +153,18 @@ def _global_indexes(
         throughput = wanted.get("ProvisionedThroughput")
         if not provisioned and throughput is not None:
             raise invalid(
-                f"ProvisionedThroughput should not be specified for index: {stored['name']} "
+                f"ProvisionedThroughput should not be specified for index: {stored.name} "
                 "when BillingMode is PAY_PER_REQUEST"
             )
         if provisioned and throughput is None:
-            raise invalid(f"ProvisionedThroughput must be specified for index: {stored['name']}")
-        units = checked_units(throughput, stored["name"]) if throughput is not None else (0, 0)
+            raise invalid(f"ProvisionedThroughput must be specified for index: {stored.name}")
+        units = checked_units(throughput, stored.name) if throughput is not None else (0, 0)
         definitions.append(_definition(stored, units))
         wanted_maximum = wanted.get("OnDemandThroughput")
         definitions[-1].maximum = _maximum(
-            wanted_maximum, _stored_maximum(stored), billing_mode, stored["name"]
+            wanted_maximum, stored.on_demand_maximum, billing_mode, stored.name
         )
     return definitions
-
-
-def _stored_maximum(stored: Mapping[str, Any]) -> Maximum:
-    maximum: Maximum = stored.get("on_demand_maximum", NO_MAXIMUM)
-    return maximum
 
 
 def _vector_indexes(
@@ -207,13 +199,13 @@ def _vector_indexes(
     return definitions
 
 
-def _vector_definition(stored: Mapping[str, Any]) -> VectorDefinition:
+def _vector_definition(stored: VectorIndexState) -> VectorDefinition:
     return VectorDefinition(
-        stored["name"],
-        stored["vector_attribute"],
-        stored["dimensions"],
-        stored["distance_function"],
-        [(name, kind) for name, kind in stored["search_schema"]],
-        stored["projection"],
-        list(stored["non_key_attributes"]),
+        stored.name,
+        stored.vector_attribute,
+        stored.dimensions,
+        stored.distance_function,
+        list(stored.search_schema),
+        stored.projection,
+        list(stored.non_key_attributes),
     )

@@ -14,8 +14,9 @@ from typing import Any
 
 from faradisc.clock import epoch_seconds
 from faradisc.engine.tables.catalog import Catalog
-from faradisc.engine.tables.history import DAY_NS, History
-from faradisc.engine.tables.table import Table, TableState
+from faradisc.engine.tables.history import History
+from faradisc.engine.tables.state import DAY_NS, DroppedHistory, PitrState, TableState
+from faradisc.engine.tables.table import Table
 from faradisc.errors import InvalidRestoreTimeException, PointInTimeRecoveryUnavailableException
 from faradisc.storage.api import Store
 
@@ -57,8 +58,8 @@ class Periods:
             if state.pitr is None:
                 # Asked here: what was written while this waited for another change has left no history.
                 now_ns = self._catalog.moments.now_ns()
-                state.pitr = {"resource": None, "enabled_ns": now_ns, "first_day": now_ns // DAY_NS}
-            state.pitr["period_days"] = period_days
+                state.pitr = PitrState(now_ns, period_days, now_ns // DAY_NS)
+            state.pitr.period_days = period_days
             return False
 
         return await self._catalog.update(table, change, while_in_use=True)
@@ -74,10 +75,8 @@ class Periods:
 
         def change(state: TableState) -> bool:
             check()
-            left = state.pitr
-            if left is not None:
-                days = {"first_day": left["first_day"], "end_day": end_day}
-                state.left_history = {"resource": left["resource"], **days}
+            if state.pitr is not None:
+                state.dropped_history = DroppedHistory(state.pitr.resource, state.pitr.first_day, end_day)
             state.pitr = None
             return False
 
@@ -157,8 +156,8 @@ class Periods:
             await self._store.clear(part)
 
         def forget(state: TableState) -> bool:
-            if state.pitr is not None and state.pitr["resource"] == history.resource:
-                state.pitr["first_day"] = day + 1
+            if state.pitr is not None and state.pitr.resource == history.resource:
+                state.pitr.first_day = day + 1
             return False
 
         updated = await self._catalog.update(table, forget, while_in_use=True)

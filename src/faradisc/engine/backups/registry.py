@@ -26,8 +26,10 @@ from faradisc.engine.backups.backup import SYSTEM_SUFFIX, Backup, backup_id, id_
 from faradisc.engine.backups.files import Damaged, read_manifest
 from faradisc.engine.backups.storage import BackupStorage, BackupStorageError, aside
 from faradisc.engine.backups.taking import Taking
-from faradisc.engine.tables.catalog import HURRIED_TRANSITION_MS_MAX, Catalog
-from faradisc.engine.tables.table import Table, TableState
+from faradisc.engine.tables.catalog import Catalog
+from faradisc.engine.tables.state import TableState
+from faradisc.engine.tables.table import Table
+from faradisc.engine.tables.table_lifecycle import SHORT_TRANSITION_MS_MAX
 from faradisc.errors import (
     BackupInUseException,
     BackupNotFoundException,
@@ -139,7 +141,7 @@ class Backups:
     def status(self, backup: Backup) -> str:
         """The status now. Short transitions are over when somebody looks, as in the catalog."""
         transition_ns = self._catalog.transition_ns
-        hurried = transition_ns <= HURRIED_TRANSITION_MS_MAX * 1_000_000
+        hurried = transition_ns <= SHORT_TRANSITION_MS_MAX * 1_000_000
         if not hurried and self._clock.now_ns() < backup.created_ns + transition_ns:
             return "CREATING"
         return backup.status

@@ -23,7 +23,7 @@ from faradisc.engine.check.inventory import name_of
 from faradisc.engine.check.items import key_words, read_item, shortened
 from faradisc.engine.check.reading import Pairs, pages
 from faradisc.engine.tables.expiry import expires_s, index_key, split_index_key
-from faradisc.engine.tables.table import Index, Table
+from faradisc.engine.tables.table import Index, TableLayout
 from faradisc.limits import STORAGE_OVERHEAD_BYTES, TTL_PAST_S_MAX
 from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import HASH_BYTES, parts_of, slot_shift
@@ -67,7 +67,7 @@ class Derived(ABC):
     noun: str
     remedy: str
 
-    def __init__(self, table: Table, where: str, resource: int, parts: Sequence[Part]) -> None:
+    def __init__(self, table: TableLayout, where: str, resource: int, parts: Sequence[Part]) -> None:
         self.table = table
         self.where = where
         self.resource = resource
@@ -102,7 +102,7 @@ class IndexEntries(Derived):
     noun = "an entry"
     remedy = "rewrites the entries that are wrong, from the table"
 
-    def __init__(self, table: Table, index: Index) -> None:
+    def __init__(self, table: TableLayout, index: Index) -> None:
         where = f"{name_of(table)}, index {index.name}"
         super().__init__(table, where, index.placement.resource, index.placement.parts)
         self.kind = "vector index" if index in table.vector_indexes else "index"
@@ -144,7 +144,9 @@ class ExpiryRows(Derived):
     noun = "the expiry row of an item"
     remedy = "rewrites the expiry rows that are wrong, from the table"
 
-    def __init__(self, table: Table, attribute: str, resource: int, *, filled: bool, now_ns: int) -> None:
+    def __init__(
+        self, table: TableLayout, attribute: str, resource: int, *, filled: bool, now_ns: int
+    ) -> None:
         parts = parts_of(resource, table.state.slots)
         super().__init__(table, f"{name_of(table)}, time to live", resource, parts)
         self._attribute = attribute
@@ -171,15 +173,13 @@ class ExpiryRows(Derived):
         return f"{key_words(self.table.key, row_key)} expiring at {seconds}"
 
 
-def derived_of(table: Table, now_ns: int) -> list[Derived]:
+def derived_of(table: TableLayout, now_ns: int) -> list[Derived]:
     """All that follows from the items of a table. An index that is on its way out is left alone."""
     indexes = table.local_indexes + table.global_indexes + table.vector_indexes
     found: list[Derived] = [IndexEntries(table, each) for each in indexes if each.status != "DELETING"]
     ttl = table.state.ttl
-    if ttl is not None and ttl["resource"] is not None:
-        found.append(
-            ExpiryRows(table, ttl["attribute"], ttl["resource"], filled=ttl["filled"], now_ns=now_ns)
-        )
+    if ttl is not None and ttl.resource is not None:
+        found.append(ExpiryRows(table, ttl.attribute, ttl.resource, filled=ttl.filled, now_ns=now_ns))
     return found
 
 

@@ -15,8 +15,9 @@ import orjson
 from faradisc.engine.check.inventory import Inventory, name_of, stream_name
 from faradisc.engine.check.past import PART_BYTES as HISTORY_PART_BYTES
 from faradisc.engine.streams.records import take_apart
-from faradisc.engine.tables.history import DAY_NS, STAMP_BYTES
-from faradisc.engine.tables.table import Table
+from faradisc.engine.tables.history import STAMP_BYTES
+from faradisc.engine.tables.state import DAY_NS
+from faradisc.engine.tables.table import TableLayout
 from faradisc.model.codec import keyspace
 from faradisc.model.codec.item_record import HEADER_BYTES
 from faradisc.model.codec.keyspace import HASH_BYTES
@@ -61,16 +62,12 @@ class Explainer:
         for table in inventory.tables:
             self._add_table(table)
         for stream in inventory.streams.values():
-            key = KeySchema(
-                tuple(name for name, kind in stream.key_schema if kind == "HASH"),
-                tuple(name for name, kind in stream.key_schema if kind == "RANGE"),
-                stream.types,
-            )
+            key = KeySchema.of_elements(stream.key_schema, stream.types)
             entry = _entry_of(key, "ms")
             self._layouts[stream.resource] = Layout(stream_name(stream), _opaque, _opaque, entry)
         self._owners = inventory.owners
 
-    def _add_table(self, table: Table) -> None:
+    def _add_table(self, table: TableLayout) -> None:
         name, state = name_of(table), table.state
         layouts = self._layouts
         layouts[state.resource] = Layout(f"items of {name}", _row_key_of(table.key), record, _opaque)
@@ -86,17 +83,17 @@ class Explainer:
             layouts[table.collections.resource] = Layout(
                 f"{name}, sizes of item collections", _row_key_of(table.collections.key), _size, _opaque
             )
-        if state.ttl is not None and state.ttl["resource"] is not None:
-            layouts[state.ttl["resource"]] = Layout(
+        if state.ttl is not None and state.ttl.resource is not None:
+            layouts[state.ttl.resource] = Layout(
                 f"{name}, time to live", _expiry_key_of(table.key), _opaque, _opaque
             )
         if state.pitr is not None:
-            layouts[state.pitr["resource"]] = Layout(
+            layouts[state.pitr.resource] = Layout(
                 f"{name}, point-in-time recovery", _change_key_of(table.key), _image, _opaque
             )
         for destination in state.kinesis:
-            if destination["resource"] is not None:
-                layouts[destination["resource"]] = Layout(
+            if destination.resource is not None:
+                layouts[destination.resource] = Layout(
                     f"{name}, changes captured for Kinesis", _opaque, _opaque, _entry_of(table.key, "us")
                 )
 

@@ -15,7 +15,8 @@ import orjson
 from faradisc.engine.check.faults import LOST, Fault, Mend, Report
 from faradisc.engine.check.reading import pages
 from faradisc.engine.streams.stream import StreamState
-from faradisc.engine.tables.table import Table, TableState
+from faradisc.engine.tables.state import TableState
+from faradisc.engine.tables.table import TableLayout
 from faradisc.model.codec.keyspace import CATALOG_PART, JOBS_PART, STREAMS_PART, TOKENS_PART
 from faradisc.storage.api import Corruption, IOFailed, Part, ReadOnlyStore
 
@@ -29,7 +30,7 @@ State = TypeVar("State", TableState, StreamState)
 
 @dataclass(slots=True)
 class Inventory:
-    tables: list[Table] = field(default_factory=list)
+    tables: list[TableLayout] = field(default_factory=list)
     """By name."""
     streams: dict[int, StreamState] = field(default_factory=dict)
     """By resource number."""
@@ -62,7 +63,7 @@ class Inventory:
         return resource == SYSTEM_RESOURCE or part[4] < slots
 
 
-def name_of(table: Table) -> str:
+def name_of(table: TableLayout) -> str:
     """`table music`, with its account and region where those are kept apart."""
     space = f" ({table.state.namespace})" if table.state.namespace else ""
     return f"table {table.name}{space}"
@@ -113,7 +114,7 @@ def _add_table(inventory: Inventory, key: bytes, payload: bytes, report: Report)
         return
     if (state.namespace.encode(), state.name.encode()) != (namespace, name):
         report.add(Fault("catalog", "the row of a table stands under another name", LOST, where))
-    table = Table(state, 0)
+    table = TableLayout(state)
     inventory.tables.append(table)
     _own(inventory, name_of(table), state.to_json(), state.slots, report)
 
@@ -207,7 +208,7 @@ def _check_links(inventory: Inventory, report: Report) -> None:
     for table in inventory.tables:
         if table.state.stream is None:
             continue
-        resource = table.state.stream["resource"]
+        resource = table.state.stream.resource
         stream = inventory.streams.get(resource)
         linked.add(resource)
         if stream is None or stream.ended_ns is not None:

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from faradisc.engine.check.faults import LOST
-from faradisc.engine.tables.table import Table
+from faradisc.engine.tables.table import TableLayout
 from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import key_of_row
 from faradisc.model.values.attribute import Item
@@ -46,7 +46,7 @@ def read_item(payload: bytes) -> Item | None:
     return item if isinstance(item, dict) and all(map(canonicalise, item.values())) else None
 
 
-def judge(table: Table, part: Part, row_key: bytes, payload: bytes) -> Judged:
+def judge(table: TableLayout, part: Part, row_key: bytes, payload: bytes) -> Judged:
     item = read_item(payload)
     if item is None:
         return Judged(None, item_record.size_of(payload), "an item cannot be read", LOST)

@@ -15,7 +15,7 @@ from faradisc.engine.check.items import key_words, read_item
 from faradisc.engine.check.reading import log_pages
 from faradisc.engine.streams.records import Entry, take_apart
 from faradisc.engine.streams.stream import StreamState
-from faradisc.engine.tables.table import Table
+from faradisc.engine.tables.table import TableLayout
 from faradisc.model.codec.keyspace import HASH_BYTES, parts_of, slot_shift
 from faradisc.model.values.schema import KeySchema
 from faradisc.storage.api import Part, ReadOnlyStore
@@ -83,11 +83,7 @@ async def verify_stream(
 ) -> AsyncIterator[None]:
     where = stream_name(state)
     tally = report.tally(where, "stream")
-    key = KeySchema(
-        tuple(name for name, kind in state.key_schema if kind == "HASH"),
-        tuple(name for name, kind in state.key_schema if kind == "RANGE"),
-        state.types,
-    )
+    key = KeySchema.of_elements(state.key_schema, state.types)
     report.add_all(_lineage_faults(where, state, inventory))
     for slot, part in enumerate(parts_of(state.resource, state.slots)):
         walk = LogWalk(where, slot, state.slots, key)
@@ -108,7 +104,7 @@ async def verify_stream(
 
 
 async def verify_captured(
-    store: ReadOnlyStore, table: Table, resource: int, inventory: Inventory, report: Report
+    store: ReadOnlyStore, table: TableLayout, resource: int, inventory: Inventory, report: Report
 ) -> AsyncIterator[None]:
     where = f"{name_of(table)}, changes captured for Kinesis"
     tally = report.tally(where, "capture")

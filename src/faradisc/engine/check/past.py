@@ -12,8 +12,9 @@ from faradisc.engine.check.faults import LOST, Fault, Report
 from faradisc.engine.check.inventory import Inventory, name_of
 from faradisc.engine.check.items import key_words, read_item
 from faradisc.engine.check.reading import pages
-from faradisc.engine.tables.history import DAY_NS, STAMP_BYTES, split_change_key
-from faradisc.engine.tables.table import Table
+from faradisc.engine.tables.history import STAMP_BYTES, split_change_key
+from faradisc.engine.tables.state import DAY_NS
+from faradisc.engine.tables.table import TableLayout
 from faradisc.model.codec.keyspace import HASH_BYTES, slot_shift
 from faradisc.storage.api import Part, ReadOnlyStore
 
@@ -22,13 +23,13 @@ PART_BYTES = 9
 
 
 async def verify_history(
-    store: ReadOnlyStore, table: Table, inventory: Inventory, report: Report
+    store: ReadOnlyStore, table: TableLayout, inventory: Inventory, report: Report
 ) -> AsyncIterator[None]:
     """Requires: the table has point-in-time recovery."""
     assert table.state.pitr is not None
     where = f"{name_of(table)}, point-in-time recovery"
     tally = report.tally(where, "history")
-    resource = table.state.pitr["resource"].to_bytes(4, "big")
+    resource = table.state.pitr.resource.to_bytes(4, "big")
     if not inventory.lists_parts:
         report.notes.append(f"{where} was not looked at: which days it has cannot be told")
     for part in inventory.parts:
@@ -51,7 +52,7 @@ async def verify_history(
         report.add_all(usage_faults(where, part, (count, size), await store.usage(part)))
 
 
-def _reason(table: Table, part: Part, key: bytes, payload: bytes) -> str:
+def _reason(table: TableLayout, part: Part, key: bytes, payload: bytes) -> str:
     """Why a change cannot be right; empty when it can."""
     row_key, at_ns = split_change_key(key)
     if len(row_key) <= HASH_BYTES or key_words(table.key, row_key).startswith("row key"):

@@ -23,7 +23,7 @@ from faradisc.engine.check.past import PART_BYTES
 from faradisc.engine.check.reading import pages
 from faradisc.engine.check.rows import Collection, CollectionMerge, CollectionSums
 from faradisc.engine.check.system import expires_of, expiry_key
-from faradisc.engine.tables.table import Table
+from faradisc.engine.tables.table import TableLayout
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
 from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import CATALOG_PART, JOBS_PART, STREAMS_PART, TOKENS_PART
@@ -86,7 +86,7 @@ class Repair:
 
     # --- Items and what follows from them ---
 
-    async def _rewrite_records(self, table: Table) -> None:
+    async def _rewrite_records(self, table: TableLayout) -> None:
         for part in table.placement.parts:
             async for rows in pages(self._store, part):
                 puts = [
@@ -115,7 +115,7 @@ class Repair:
         for part in derived.parts:
             await self._count_again(part, inventory)
 
-    async def _rewrite_collections(self, table: Table) -> None:
+    async def _rewrite_collections(self, table: TableLayout) -> None:
         placement = table.collections
         assert placement is not None, "the fault was about a table with local indexes"
         for slot, part in enumerate(table.placement.parts):
@@ -171,7 +171,7 @@ class Repair:
             ]
             await self._commit(Batch(TOKENS_PART, deletes=lonely))
 
-    async def _unlink(self, table: Table) -> None:
+    async def _unlink(self, table: TableLayout) -> None:
         state = table.state
         state.stream = None
         key = state.namespace.encode() + b"\x00" + state.name.encode()

@@ -14,7 +14,7 @@ from faradisc.engine.check.faults import Fault, Mend, Report
 from faradisc.engine.check.inventory import name_of
 from faradisc.engine.check.items import Judged, judge, key_words
 from faradisc.engine.check.reading import pages
-from faradisc.engine.tables.table import Table
+from faradisc.engine.tables.table import TableLayout
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
 from faradisc.model.values.attribute import Item
 from faradisc.model.values.size import item_size
@@ -35,7 +35,7 @@ class CollectionSums:
 
     __slots__ = ("_is_known", "_row_key", "_size_bytes", "_table")
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: TableLayout) -> None:
         self._table = table
         self._row_key = b""
         self._size_bytes = 0
@@ -68,7 +68,7 @@ class CollectionSums:
 
 
 async def walk_items(
-    store: ReadOnlyStore, table: Table, derived: Sequence[Derived], sums: Sums, *, report: Report
+    store: ReadOnlyStore, table: TableLayout, derived: Sequence[Derived], sums: Sums, *, report: Report
 ) -> AsyncIterator[None]:
     """Judge every item, compare counters and collections, and add to `sums` what follows from the items.
 
@@ -110,7 +110,7 @@ def _add_expected(
             sums.add(row)
 
 
-def _fault_of(table: Table, where: str, row_key: bytes, judged: Judged) -> Fault:
+def _fault_of(table: TableLayout, where: str, row_key: bytes, judged: Judged) -> Fault:
     mend = Mend("records", resource=table.state.resource) if judged.canonical is not None else None
     return Fault(where, judged.what, judged.remedy, key_words(table.key, row_key), mend)
 
@@ -118,7 +118,7 @@ def _fault_of(table: Table, where: str, row_key: bytes, judged: Judged) -> Fault
 class CollectionMerge:
     """The stored sizes of one slot's collections beside the sums of its items, both in order."""
 
-    def __init__(self, store: ReadOnlyStore, table: Table, slot: int) -> None:
+    def __init__(self, store: ReadOnlyStore, table: TableLayout, slot: int) -> None:
         self._store = store
         self._table = table
         self._part: Part | None = None

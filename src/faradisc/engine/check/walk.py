@@ -21,7 +21,7 @@ from faradisc.engine.check.logs import verify_captured, verify_stream
 from faradisc.engine.check.past import verify_history
 from faradisc.engine.check.rows import walk_items
 from faradisc.engine.check.system import verify_jobs, verify_tokens
-from faradisc.engine.tables.table import Table
+from faradisc.engine.tables.table import TableLayout
 from faradisc.storage.api import Corruption, IOFailed, ReadOnlyStore, Store
 
 
@@ -78,8 +78,8 @@ class Check:
             async for _ in self._looked_at(name_of(table), self._table(store, table, inventory)):
                 yield
             for destination in table.state.kinesis:
-                if destination["resource"] is not None:
-                    captured = verify_captured(store, table, destination["resource"], inventory, report)
+                if destination.resource is not None:
+                    captured = verify_captured(store, table, destination.resource, inventory, report)
                     async for _ in self._looked_at(name_of(table), captured):
                         yield
         for stream in inventory.streams.values():
@@ -102,7 +102,9 @@ class Check:
         except (Corruption, IOFailed) as error:
             self.report.add(Fault(where, "what is stored cannot be read to its end", LOST, str(error)))
 
-    async def _table(self, store: ReadOnlyStore, table: Table, inventory: Inventory) -> AsyncIterator[None]:
+    async def _table(
+        self, store: ReadOnlyStore, table: TableLayout, inventory: Inventory
+    ) -> AsyncIterator[None]:
         report = self.report
         where = name_of(table)
         if table.state.status == "DELETING":

@@ -45,7 +45,7 @@ from faradisc.engine.exchange.manifests import (
 from faradisc.engine.exchange.object_storage import BucketError, Draft, ObjectStorage, access_of
 from faradisc.engine.exchange.task_store import EXPORT, FAILED, Task, TaskStore
 from faradisc.engine.tables.catalog import Catalog
-from faradisc.engine.tables.history import DAY_NS
+from faradisc.engine.tables.state import DAY_NS
 from faradisc.engine.tables.table import Table
 from faradisc.errors import ResourceNotFoundException
 from faradisc.model.codec import item_record

@@ -15,7 +15,6 @@ import logging
 from collections.abc import Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any
 
 from faradisc.clock import Clock, Entropy
 from faradisc.engine.kinesis.destinations import parse_arn
@@ -23,7 +22,8 @@ from faradisc.engine.kinesis.document import document, partition_key
 from faradisc.engine.kinesis.sender import Outgoing, Refused, Sender
 from faradisc.engine.streams.capture import read_entry
 from faradisc.engine.tables.catalog import Catalog
-from faradisc.engine.tables.table import Table, TableState
+from faradisc.engine.tables.state import KinesisDestination, TableState
+from faradisc.engine.tables.table import Table
 from faradisc.errors import ApiError
 from faradisc.limits import STREAM_RETENTION_S
 from faradisc.model.codec.keyspace import parts_of
@@ -70,8 +70,8 @@ class KinesisDelivery:
         """Collect what was sent, and send what is due. False when there was nothing to do."""
         busy = False
         known: set[Part] = set()
-        for table, destination in list(self._destinations()):
-            parts = parts_of(destination["resource"], table.state.slots)
+        for table, destination, resource in list(self._destinations()):
+            parts = parts_of(resource, table.state.slots)
             known.update(parts)
             empty = True
             for part in parts:
@@ -79,9 +79,9 @@ class KinesisDelivery:
                 did, has_more = await self._flow_step(table, destination, flow)
                 busy = did or busy
                 empty = empty and not has_more
-            ended_ns = destination["changed_ns"] + self._catalog.transition_ns
-            if empty and not destination["enabled"] and self._clock.now_ns() >= ended_ns:
-                busy = await self._finish(table, destination) or busy
+            ended_ns = destination.changed_ns + self._catalog.transition_ns
+            if empty and not destination.enabled and self._clock.now_ns() >= ended_ns:
+                busy = await self._finish(table, resource) or busy
         for part in self._flows.keys() - known:
             del self._flows[part]
         return busy
@@ -101,13 +101,15 @@ class KinesisDelivery:
         if self._sender is not None:
             self._sender.close()
 
-    def _destinations(self) -> Iterator[tuple[Table, dict[str, Any]]]:
+    def _destinations(self) -> Iterator[tuple[Table, KinesisDestination, int]]:
         for table in self._catalog.background_index.captured():
             for destination in table.state.kinesis:
-                if destination["resource"] is not None:
-                    yield table, destination
+                if destination.resource is not None:
+                    yield table, destination, destination.resource
 
-    async def _flow_step(self, table: Table, destination: dict[str, Any], flow: _Flow) -> tuple[bool, bool]:
+    async def _flow_step(
+        self, table: Table, destination: KinesisDestination, flow: _Flow
+    ) -> tuple[bool, bool]:
         """(whether anything was done, whether something is still to be delivered)."""
         collected = False
         if flow.sent is not None:
@@ -122,7 +124,7 @@ class KinesisDelivery:
         if not entries:
             return collected, False
         oldest_us = (now_ns // 1_000_000_000 - STREAM_RETENTION_S) * 1_000_000
-        region, stream = parse_arn(destination["arn"])
+        region, stream = parse_arn(destination.arn)
         records: list[Outgoing] = []
         sequences: list[int] = []
         size = 0
@@ -136,7 +138,7 @@ class KinesisDelivery:
                 captured,
                 table=table.name,
                 region=table.state.region,
-                precision=destination["precision"],
+                precision=destination.precision,
                 entropy=self._entropy,
             )
             size += len(data)
@@ -192,19 +194,18 @@ class KinesisDelivery:
             flow.due_ns = self._clock.now_ns() + int(pause_s * 1e9)
             flow.failures += 1
 
-    async def _finish(self, table: Table, destination: dict[str, Any]) -> bool:
+    async def _finish(self, table: Table, resource: int) -> bool:
         """A destination that was switched off has got everything: forget its log.
 
         The log first: nothing is captured any more, and a crash in between leaves nothing unowned behind.
         """
-        resource = destination["resource"]
         for part in parts_of(resource, table.state.slots):
             await self._store.clear(part)
 
         def change(state: TableState) -> bool:
             for each in state.kinesis:
-                if each["resource"] == resource and not each["enabled"]:
-                    each["resource"] = None
+                if each.resource == resource and not each.enabled:
+                    each.resource = None
             return False
 
         try:

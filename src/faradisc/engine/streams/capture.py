@@ -14,9 +14,8 @@ log of the slot's part of the destination's resource:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from struct import Struct
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from faradisc.clock import Clock
 from faradisc.model.codec import item_record
@@ -81,11 +80,3 @@ def read_entry(entry: bytes, key: KeySchema) -> Captured:
         new=entry[new_at:old_at] or None,
         old=entry[old_at:] or None,
     )
-
-
-def capture_of(destinations: Iterable[Mapping[str, Any]], slots: int, clock: Clock) -> Capture | None:
-    """What captures a table's changes, if one of its destinations is on."""
-    for destination in destinations:
-        if destination["enabled"]:
-            return Capture(destination["resource"], slots, clock)
-    return None

@@ -62,11 +62,7 @@ class Stream:
         self.state = state
         self.arn = stream_arn(state.region, state.account, state.table_name, state.label)
         self.parts = parts_of(state.resource, state.slots)
-        self.key = KeySchema(
-            hash=tuple(name for name, kind in state.key_schema if kind == "HASH"),
-            range=tuple(name for name, kind in state.key_schema if kind == "RANGE"),
-            types=state.types,
-        )
+        self.key = KeySchema.of_elements(state.key_schema, state.types)
         self.rolling = asyncio.Lock()
         """Held while the stream rolls, and by whoever reads and must not see half of it."""
         self.trim_due_ns = 0

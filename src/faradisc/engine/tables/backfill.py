@@ -27,7 +27,8 @@ from faradisc.capacity import units
 from faradisc.capacity.metrics import dimensions
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.charging import grow_index
-from faradisc.engine.tables.table import Index, Table, TableState
+from faradisc.engine.tables.state import TableState
+from faradisc.engine.tables.table import Index, Table
 from faradisc.errors import ResourceNotFoundException
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
 from faradisc.model.codec import item_record
@@ -190,8 +191,8 @@ async def _finish(store: Store, catalog: Catalog, table: Table, index: Index, cu
     def activate(state: TableState) -> bool:
         nonlocal found
         for stored in state.online_indexes():
-            if stored["resource"] == index.placement.resource and stored["status"] == "CREATING":
-                stored["status"] = "ACTIVE"
+            if stored.resource == index.placement.resource and stored.status == "CREATING":
+                stored.status = "ACTIVE"
                 found = True
         return False
 

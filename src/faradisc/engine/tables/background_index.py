@@ -1,82 +1,93 @@
-"""The tables that background jobs visit: whose items expire, whose changes are captured, whose past is kept.
+"""An index of the tables that background jobs visit, so that a step costs by these and not by all tables.
 
-The catalog notes every table as it comes to be what it is; jobs ask for those that concern them, so a step
-costs by these and not by all tables there are. What has gone meanwhile is forgotten when somebody asks.
+The catalog notes every table in its present state. Entries of tables that no longer exist are dropped by the
+next job that finds them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from faradisc.clock import Clock
 from faradisc.engine.tables.expiry import Expiry
 from faradisc.engine.tables.history import History
 from faradisc.engine.tables.names import NsName
+from faradisc.engine.tables.state import TableState
 from faradisc.engine.tables.table import Table
 
 
 class BackgroundIndex:
     """Belongs to one catalog."""
 
-    def __init__(self, table_at: Callable[[NsName], Table | None]) -> None:
-        """table_at: the table of a name, as it is now in memory."""
+    def __init__(self, table_at: Callable[[NsName], Table | None], clock: Clock) -> None:
+        """table_at: returns the present table of a name."""
         self._table_at = table_at
+        self._clock = clock
         self._expiries: dict[NsName, Expiry] = {}
-        """The expiry indexes of the tables whose time to live is on."""
+        """The expiry indexes of tables with time to live."""
         self._captured: set[NsName] = set()
-        """The tables whose changes are captured for Kinesis, or were and are not all delivered."""
-        self._recovered: set[NsName] = set()
-        """The tables whose point-in-time recovery is on."""
+        """The tables with changes captured for Kinesis that may not be delivered yet."""
+        self._recoverable: set[NsName] = set()
+        """The tables with point-in-time recovery."""
 
-    def note(self, place: NsName, table: Table) -> None:
-        """A table is like this from now on. An expiry index that it keeps stays the object it was."""
-        _hold(self._captured, place, any(each["resource"] is not None for each in table.state.kinesis))
-        _hold(self._recovered, place, table.history is not None)
-        known = self._expiries.pop(place, None)
+    def expiry_of(self, state: TableState) -> Expiry | None:
+        """Returns the expiry index of a table, if its time to live is enabled: the same object as long as the
+        table has the same expiry index."""
+        if state.ttl is None or state.ttl.resource is None:
+            return None
+        known = self._expiries.get((state.namespace, state.name))
+        if known is not None and known.resource == state.ttl.resource:
+            return known
+        return Expiry(state.ttl.attribute, state.ttl.resource, state.slots, self._clock)
+
+    def note(self, name: NsName, table: Table) -> None:
+        """Enters a table in its present state."""
+        _set(self._captured, name, any(each.resource is not None for each in table.state.kinesis))
+        _set(self._recoverable, name, table.history is not None)
+        self.forget_expiry(name)
         if table.expiry is not None:
-            if known is not None and known.resource == table.expiry.resource:
-                table.expiry = known
-            self._expiries[place] = table.expiry
+            self._expiries[name] = table.expiry
 
-    def forget_expiry(self, place: NsName) -> None:
-        """The next table of that name begins with an expiry index of its own."""
-        self._expiries.pop(place, None)
+    def forget_expiry(self, name: NsName) -> None:
+        """The next table of that name gets a new expiry index object."""
+        self._expiries.pop(name, None)
 
     def clear(self) -> None:
-        """There are no tables any more."""
+        """Removes all tables."""
         self._expiries.clear()
         self._captured.clear()
-        self._recovered.clear()
+        self._recoverable.clear()
 
     def expiring(self) -> Iterator[tuple[Table, Expiry]]:
-        """The tables whose time to live is on."""
-        for place, expiry in list(self._expiries.items()):
-            table = self._table_at(place)
+        """Yields the tables with time to live."""
+        for name, expiry in list(self._expiries.items()):
+            table = self._table_at(name)
             if table is None or table.expiry is not expiry:
-                self._expiries.pop(place, None)
+                self._expiries.pop(name, None)
             elif table.state.status != "DELETING":
                 yield table, expiry
 
     def captured(self) -> Iterator[Table]:
-        """The tables that may hold something for a Kinesis destination."""
-        for place in sorted(self._captured):
-            table = self._table_at(place)
+        """Yields the tables that may hold something for a Kinesis destination."""
+        for name in sorted(self._captured):
+            table = self._table_at(name)
             if table is None:
-                self._captured.discard(place)
+                self._captured.discard(name)
             elif table.state.status != "DELETING":
                 yield table
 
     def recoverable(self) -> Iterator[tuple[Table, History]]:
-        """The tables whose point-in-time recovery is on."""
-        for place in sorted(self._recovered):
-            table = self._table_at(place)
+        """Yields the tables with point-in-time recovery."""
+        for name in sorted(self._recoverable):
+            table = self._table_at(name)
             if table is None or table.history is None:
-                self._recovered.discard(place)
+                self._recoverable.discard(name)
             elif table.state.status != "DELETING":
                 yield table, table.history
 
 
-def _hold(places: set[NsName], place: NsName, wanted: bool) -> None:
+def _set(names: set[NsName], name: NsName, wanted: bool) -> None:
     if wanted:
-        places.add(place)
+        names.add(name)
     else:
-        places.discard(place)
+        names.discard(name)

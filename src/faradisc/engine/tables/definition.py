@@ -10,7 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from faradisc.engine.tables.state import UNASSIGNED, Elements, IndexState, Throughput, VectorIndexState
 from faradisc.engine.tables.throughput import NO_MAXIMUM, Maximum, checked_maximum, warm_of_definition
+from faradisc.engine.vectors.schema import Distance
 from faradisc.errors import UnsupportedOperation, ValidationException
 from faradisc.limits import (
     GSI_HASH_ATTRIBUTES_MAX,
@@ -21,9 +23,7 @@ from faradisc.limits import (
     TAGS_PER_RESOURCE_MAX,
     THROUGHPUT_NUMBER_MAX,
 )
-
-Elements = list[tuple[str, str]]
-"""(attribute name, HASH or RANGE) in order."""
+from faradisc.model.values.schema import ProjectionKind
 
 
 def invalid(text: str) -> ValidationException:
@@ -35,12 +35,25 @@ def invalid(text: str) -> ValidationException:
 class IndexDefinition:
     name: str
     key_schema: Elements
-    projection: str
+    projection: ProjectionKind
     non_key_attributes: list[str]
     units: tuple[int, int] = (0, 0)
     """Provisioned read and write units; zeros for a local index or on demand."""
     maximum: Maximum = field(default_factory=NO_MAXIMUM.copy)
     warm: tuple[int, int] | None = None
+
+    def state(self, resource: int = UNASSIGNED, status: str = "ACTIVE") -> IndexState:
+        return IndexState(
+            self.name,
+            resource,
+            self.key_schema,
+            self.projection,
+            self.non_key_attributes,
+            Throughput(*self.units),
+            self.maximum,
+            self.warm,
+            status,
+        )
 
 
 @dataclass(slots=True)
@@ -50,15 +63,14 @@ class VectorDefinition:
     name: str
     vector_attribute: str
     dimensions: int
-    distance_function: str
+    distance_function: Distance
     search_schema: Elements
     """(attribute name, HASH or INLINE_FILTER) in order."""
-    projection: str
+    projection: ProjectionKind
     non_key_attributes: list[str]
 
-    def stored(self, resource: int | None) -> dict[str, Any]:
-        """As TableState keeps it. Without a resource number it gets one in `Catalog.update`."""
-        return {"resource": resource, **asdict(self)}
+    def state(self, resource: int = UNASSIGNED, status: str = "ACTIVE") -> VectorIndexState:
+        return VectorIndexState(resource=resource, status=status, **asdict(self))
 
 
 @dataclass(slots=True)
@@ -340,7 +352,7 @@ def _take_name(name: str, names: set[str]) -> None:
     names.add(name)
 
 
-def checked_projection(projection: Mapping[str, Any]) -> tuple[str, list[str]]:
+def checked_projection(projection: Mapping[str, Any]) -> tuple[ProjectionKind, list[str]]:
     """Kind and named attributes of a Projection member. Raises ValidationException."""
     kind = projection.get("ProjectionType")
     attributes = projection.get("NonKeyAttributes")
@@ -402,17 +414,3 @@ def checked_tags(tags: Sequence[Mapping[str, str]], present: Mapping[str, str]) 
 def _may_stand_in_tag(character: str) -> bool:
     """Source: limits.md section 1. Letters, digits and spaces of any script."""
     return character in "+-=._:/@" or unicodedata.category(character)[0] in "LNZ"
-
-
-def stored_index(definition: IndexDefinition, resource: int | None) -> dict[str, Any]:
-    """An index as TableState keeps it. Without a resource number it gets one in `Catalog.update`."""
-    return {
-        "name": definition.name,
-        "resource": resource,
-        "key_schema": definition.key_schema,
-        "projection": definition.projection,
-        "non_key_attributes": definition.non_key_attributes,
-        "throughput": {"read_units": definition.units[0], "write_units": definition.units[1]},
-        "on_demand_maximum": definition.maximum,
-        "warm": definition.warm,
-    }

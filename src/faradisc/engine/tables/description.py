@@ -11,8 +11,9 @@ from typing import Any
 
 from faradisc.clock import epoch_seconds
 from faradisc.engine.streams.stream import stream_arn
-from faradisc.engine.tables.table import Index, Table, TableState, Throughput
-from faradisc.engine.tables.throughput import NO_MAXIMUM, describe_maximum
+from faradisc.engine.tables.state import Elements, TableState, Throughput, VectorIndexState
+from faradisc.engine.tables.table import Index, Table
+from faradisc.engine.tables.throughput import describe_maximum
 from faradisc.model.values.schema import IndexSchema
 from faradisc.storage.api import ReadOnlyStore
 
@@ -42,12 +43,12 @@ async def describe_table(store: ReadOnlyStore, table: Table, now_ns: int) -> dic
         }
     if table.local_indexes:
         described["LocalSecondaryIndexes"] = [
-            await _index(store, table, index, stored["key_schema"], now_ns)
+            await _index(store, table, index, stored.key_schema, now_ns)
             for index, stored in zip(table.local_indexes, state.local_indexes, strict=True)
         ]
     if table.global_indexes:
         described["GlobalSecondaryIndexes"] = [
-            await _index(store, table, index, stored["key_schema"], now_ns)
+            await _index(store, table, index, stored.key_schema, now_ns)
             for index, stored in zip(table.global_indexes, state.global_indexes, strict=True)
         ]
     if table.vector_indexes:
@@ -58,7 +59,7 @@ async def describe_table(store: ReadOnlyStore, table: Table, now_ns: int) -> dic
     if state.stream is not None:
         described["StreamSpecification"] = {
             "StreamEnabled": True,
-            "StreamViewType": state.stream["view_type"],
+            "StreamViewType": state.stream.view_type,
         }
     if state.latest_stream_label is not None:
         label = state.latest_stream_label
@@ -98,7 +99,7 @@ async def _usage(store: ReadOnlyStore, parts: tuple[bytes, ...]) -> tuple[int, i
     return items, size_bytes
 
 
-def _key_schema(elements: list[tuple[str, str]]) -> list[dict[str, str]]:
+def _key_schema(elements: Elements) -> list[dict[str, str]]:
     return [{"AttributeName": name, "KeyType": kind} for name, kind in elements]
 
 
@@ -116,7 +117,7 @@ def _throughput(throughput: Throughput, now_ns: int) -> dict[str, Any]:
 
 
 async def _index(
-    store: ReadOnlyStore, table: Table, index: Index, elements: list[tuple[str, str]], now_ns: int
+    store: ReadOnlyStore, table: Table, index: Index, elements: Elements, now_ns: int
 ) -> dict[str, Any]:
     schema = index.schema
     items, size_bytes = await _usage(store, index.placement.parts)
@@ -135,7 +136,7 @@ async def _index(
             described["Backfilling"] = table.state.status == "ACTIVE"
         described["ProvisionedThroughput"] = _throughput(index.throughput, now_ns)
         stored = table.state.index(index.name)
-        maximum = describe_maximum(stored.get("on_demand_maximum", NO_MAXIMUM))
+        maximum = describe_maximum(stored.on_demand_maximum)
         if maximum is not None:
             described["OnDemandThroughput"] = maximum
         described["WarmThroughput"] = table.meter.describe_warm(index.name)
@@ -160,19 +161,19 @@ def _projection(schema: IndexSchema) -> dict[str, Any]:
 
 
 async def _vector_index(
-    store: ReadOnlyStore, table: Table, index: Index, stored: dict[str, Any]
+    store: ReadOnlyStore, table: Table, index: Index, stored: VectorIndexState
 ) -> dict[str, Any]:
     items, size_bytes = await _usage(store, index.placement.parts)
     described: dict[str, Any] = {"IndexName": index.name}
-    if stored["search_schema"]:
+    if stored.search_schema:
         described["SearchSchema"] = [
-            {"AttributeName": name, "SearchSchemaElementType": kind} for name, kind in stored["search_schema"]
+            {"AttributeName": name, "SearchSchemaElementType": kind} for name, kind in stored.search_schema
         ]
     described |= {
         "Projection": _projection(index.schema),
-        "VectorAttribute": {"AttributeName": stored["vector_attribute"]},
-        "Dimensions": stored["dimensions"],
-        "DistanceFunction": stored["distance_function"],
+        "VectorAttribute": {"AttributeName": stored.vector_attribute},
+        "Dimensions": stored.dimensions,
+        "DistanceFunction": stored.distance_function,
         "IndexStatus": _status(table.state, index),
         "IndexSizeBytes": size_bytes,
         "ItemCount": items,

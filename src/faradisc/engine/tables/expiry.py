@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import ROUND_CEILING, Decimal
-from typing import Any
 
 from faradisc.clock import Clock
 from faradisc.limits import TTL_PAST_S_MAX
@@ -102,10 +101,3 @@ class Expiry:
         key = index_key(after, row_key)
         batch.puts.append((key, b""))
         return key
-
-
-def expiry_of(stored: dict[str, Any] | None, slots: int, clock: Clock) -> Expiry | None:
-    """The live index of what a table's state holds of its time to live, if that is on."""
-    if stored is None or stored["resource"] is None:
-        return None
-    return Expiry(stored["attribute"], stored["resource"], slots, clock)

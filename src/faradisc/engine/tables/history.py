@@ -18,15 +18,13 @@ docs/decisions/0010-point-in-time-recovery.md says why it is built so.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from struct import Struct
-from typing import Any
 
 from faradisc.clock import Clock
+from faradisc.engine.tables.state import DAY_NS, PitrState
 from faradisc.model.codec.keyspace import slot_shift
 from faradisc.storage.api import Part
 
-DAY_NS = 86_400 * 1_000_000_000
 STAMP_BYTES = 12
 """Of what follows the item's row key."""
 _STAMP = Struct(">QI").pack
@@ -74,12 +72,11 @@ class History:
         "slots",
     )
 
-    def __init__(self, stored: Mapping[str, Any], slots: int, moments: Moments) -> None:
-        """stored: `resource`, `enabled_ns`, `period_days`, and `first_day`, the oldest that may hold rows."""
-        self.resource: int = stored["resource"]
-        self.enabled_ns: int = stored["enabled_ns"]
-        self.period_days: int = stored["period_days"]
-        self.first_day: int = stored["first_day"]
+    def __init__(self, state: PitrState, slots: int, moments: Moments) -> None:
+        self.resource = state.resource
+        self.enabled_ns = state.enabled_ns
+        self.period_days = state.period_days
+        self.first_day = state.first_day
         self.slots = slots
         self.moments = moments
         self._shift = slot_shift(slots)
@@ -136,8 +133,3 @@ def after_moment(row_key: bytes, at_ns: int) -> bytes:
 def split_change_key(key: bytes) -> tuple[bytes, int]:
     """(row key of the item, moment in nanoseconds)."""
     return key[:-STAMP_BYTES], int.from_bytes(key[-STAMP_BYTES:-4], "big")
-
-
-def history_of(stored: Mapping[str, Any] | None, slots: int, moments: Moments) -> History | None:
-    """The live history of what a table's state holds of its point-in-time recovery, if that is on."""
-    return History(stored, slots, moments) if stored is not None else None

@@ -11,7 +11,8 @@ from collections.abc import Iterable
 
 from faradisc.capacity.config import CapacityConfig
 from faradisc.capacity.controlplane import Quotas, Units
-from faradisc.engine.tables.table import Table, TableState
+from faradisc.engine.tables.state import TableState
+from faradisc.engine.tables.table import Table
 from faradisc.errors import LimitExceededException
 
 
@@ -55,13 +56,15 @@ def provisioned(state: TableState) -> dict[str | None, Units]:
     """Units of a table (None) and of its global indexes, as they will be when a running update has ended;
     zeros while on demand."""
     own = state.pending.get("throughput")
-    found: dict[str | None, Units] = {None: (state.throughput.read_units, state.throughput.write_units)}
+    found: dict[str | None, Units] = {None: state.throughput.units}
     if own is not None:
         found[None] = (own["read_units"], own["write_units"])
     changed = state.pending.get("index_throughput", {})
     for index in state.global_indexes:
-        units = changed.get(index["name"], index["throughput"])
-        found[index["name"]] = (units["read_units"], units["write_units"])
+        units = changed.get(index.name)
+        found[index.name] = index.throughput.units
+        if units is not None:
+            found[index.name] = (units["read_units"], units["write_units"])
     return found
 
 

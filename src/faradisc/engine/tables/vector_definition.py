@@ -16,7 +16,8 @@ from faradisc.engine.tables.definition import (
     checked_projection,
     invalid,
 )
-from faradisc.engine.tables.table import Table, TableState
+from faradisc.engine.tables.state import TableState
+from faradisc.engine.tables.table import Table
 from faradisc.errors import (
     LimitExceededException,
     ResourceInUseException,
@@ -138,7 +139,7 @@ def change_vector_indexes(
     Requires: changes of global indexes in the same request are made already.
     """
     given = {d["AttributeName"]: d["AttributeType"] for d in request.get("AttributeDefinitions", ())}
-    dimensions = {index["vector_attribute"]: index["dimensions"] for index in state.vector_indexes}
+    dimensions = {index.vector_attribute: index.dimensions for index in state.vector_indexes}
     for attribute in dimensions:
         if attribute in given:
             raise invalid(_defined_vector(attribute))
@@ -146,11 +147,11 @@ def change_vector_indexes(
         return False
     if created and state.pending.get("billing_mode", state.billing_mode) != "PAY_PER_REQUEST":
         raise invalid(ON_DEMAND_ONLY)
-    names = {index["name"] for index in state.local_indexes + state.online_indexes()}
+    names = {index.name for index in (*state.local_indexes, *state.online_indexes())}
     for action in created:
         if action["IndexName"] in names:
             raise ValidationException("Attempting to create an index which already exists")
-    present = {index["name"] for index in state.vector_indexes}
+    present = {index.name for index in state.vector_indexes}
     if not present.issuperset(deleted):
         raise ResourceNotFoundException
     check_one_operation(state, len(created), deleted)
@@ -163,21 +164,21 @@ def change_vector_indexes(
                 "Subscriber limit exceeded: Number of vector secondary indexes exceeds per-table limit "
                 f"of {VECTOR_INDEXES_PER_TABLE_MAX}"
             )
-        state.vector_indexes.append({**definition.stored(None), "status": "CREATING"})
+        state.vector_indexes.append(definition.state(status="CREATING"))
         defined = dict(state.definitions)
         searched = dict(definition.search_schema)
         state.definitions += [(n, kind) for n, kind in types.items() if n in searched and n not in defined]
     for index in state.vector_indexes:
-        if index["name"] in deleted:
-            index["status"] = "DELETING"
+        if index.name in deleted:
+            index.status = "DELETING"
     return True
 
 
 def check_one_operation(state: TableState, starting: int, deleted: Sequence[str]) -> None:
     """One online index operation at a time, whatever the kind of index. A deletion takes the place of
     the creation it ends. Raises LimitExceededException."""
-    changing = [index for index in state.online_indexes() if index.get("status", "ACTIVE") != "ACTIVE"]
-    cancelled = [index for index in changing if index["name"] in deleted and index["status"] == "CREATING"]
+    changing = [index for index in state.online_indexes() if index.status != "ACTIVE"]
+    cancelled = [index for index in changing if index.name in deleted and index.status == "CREATING"]
     if starting + len(deleted) + len(changing) - len(cancelled) > 1:
         raise LimitExceededException(
             "Subscriber limit exceeded: "
@@ -193,7 +194,7 @@ def _check_not_redefined(state: TableState, definition: VectorDefinition) -> Non
         return
     elements = [*state.key_schema]
     for index in state.local_indexes + state.global_indexes:
-        elements += [(name, kind) for name, kind in index["key_schema"]]
+        elements += index.key_schema
     kind = dict(reversed(elements)).get(attribute, "HASH")
     raise invalid(
         "Attributes cannot be redefined. Please check that your attribute has the same type as previously "

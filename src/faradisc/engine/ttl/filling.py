@@ -14,7 +14,8 @@ from contextlib import suppress
 from faradisc.engine.tables.backfill import Cursor
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.expiry import Expiry
-from faradisc.engine.tables.table import Table, TableState
+from faradisc.engine.tables.state import TableState
+from faradisc.engine.tables.table import Table
 from faradisc.errors import ResourceNotFoundException
 from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import JOBS_PART, job_key
@@ -26,7 +27,7 @@ ROWS_PER_STEP = 200
 async def fill_step(store: Store, catalog: Catalog) -> bool:
     """Do one step for some table whose expiry index is not complete. False when there is none."""
     for table, expiry in catalog.background_index.expiring():
-        if table.state.ttl is not None and not table.state.ttl["filled"]:
+        if table.state.ttl is not None and not table.state.ttl.filled:
             await _fill(store, catalog, table, expiry)
             return True
     return False
@@ -71,8 +72,8 @@ async def _fill(store: Store, catalog: Catalog, table: Table, expiry: Expiry) ->
 
 async def _finish(store: Store, catalog: Catalog, table: Table, expiry: Expiry, cursor_key: bytes) -> None:
     def filled(state: TableState) -> bool:
-        if state.ttl is not None and state.ttl["resource"] == expiry.resource:
-            state.ttl["filled"] = True
+        if state.ttl is not None and state.ttl.resource == expiry.resource:
+            state.ttl.filled = True
         return False
 
     with suppress(ResourceNotFoundException):  # deleted meanwhile

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from faradisc.limits import PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX
 from faradisc.model.values.attribute import Item
 from faradisc.model.values.size import value_size
 
 KeyType = Literal["S", "N", "B"]
+ProjectionKind = Literal["ALL", "KEYS_ONLY", "INCLUDE"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,16 @@ class KeySchema:
         limits += [(name, SORT_KEY_BYTES_MAX) for name in self.range]
         plain = tuple([(name, self.types[name], limit // 4) for name, limit in limits])
         object.__setattr__(self, "_plain", plain)
+
+    @classmethod
+    def of_elements(cls, elements: Iterable[tuple[str, str]], types: Mapping[str, Any]) -> KeySchema:
+        """Returns the schema of (attribute name, HASH or RANGE) pairs. `types` may hold more names."""
+        roles = dict(elements)
+        return cls(
+            hash=tuple(name for name, role in roles.items() if role == "HASH"),
+            range=tuple(name for name, role in roles.items() if role == "RANGE"),
+            types={name: types[name] for name in roles},
+        )
 
     def is_plain(self, item: Item) -> bool:
         """Whether an item's key attributes are there, of their types, not empty, and surely not too long.
@@ -56,7 +68,7 @@ class KeySchema:
 class Projection:
     """What an index entry holds beside the keys of table and index."""
 
-    kind: Literal["ALL", "KEYS_ONLY", "INCLUDE"]
+    kind: ProjectionKind
     non_key_attributes: tuple[str, ...] = ()
 
 

@@ -22,7 +22,8 @@ from faradisc.capacity.metric_catalog import NAMESPACE
 from faradisc.capacity.metrics import RETENTION_MINUTES
 from faradisc.clock import Clock, Entropy
 from faradisc.engine.tables.catalog import Catalog
-from faradisc.engine.tables.table import Table, Throughput
+from faradisc.engine.tables.state import Throughput
+from faradisc.engine.tables.table import Table
 from faradisc.errors import ApiError, ResourceInUseException, ResourceNotFoundException
 from faradisc.operations.call import Call
 from faradisc.services.autoscaling import customized, tracking_alarms
@@ -108,7 +109,7 @@ class Scaler:
             table = self._catalog.for_control(scaled.table, target.region, target.account)
         except ResourceNotFoundException:
             return None
-        if table.state.status not in ("ACTIVE", "UPDATING") or table.on_demand:
+        if table.state.status not in ("ACTIVE", "UPDATING") or table.state.on_demand:
             return None
         if scaled.index is None:
             return table, table.state.throughput

@@ -1,0 +1,102 @@
+"""The catalog's rows: reading them at the start, and committing changes of them.
+
+The catalog is one part of the store (resource 0): a row per table, key `namespace 00 name`, value the table's
+state as JSON; and one row, key FF, with the last resource number that was assigned. Every commit checks the
+versions that this process has read or written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import orjson
+
+from faradisc.engine.tables.names import NsName, row_key
+from faradisc.engine.tables.state import TableState
+from faradisc.model.codec.keyspace import CATALOG_PART
+from faradisc.storage.api import Batch, Conflict, Store
+
+_LAST_RESOURCE_KEY = b"\xff"
+
+
+class CatalogStore:
+    """Belongs to one catalog, which makes one change at a time."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._last_resource = 0
+        self._last_resource_version = 0
+        self.deleted: dict[NsName, int] = {}
+        """Tables whose deletion has ended but whose row is still stored, with the version of the row. The
+        next commit deletes these rows."""
+
+    async def load(self) -> list[tuple[TableState, int]]:
+        """Returns the state of every table with the version of its row."""
+        tables: list[tuple[TableState, int]] = []
+        low: bytes | None = b""
+        while low is not None:
+            rows = await self._store.range(CATALOG_PART, low, None, limit=1000)
+            for key, (version, payload) in rows:
+                if key == _LAST_RESOURCE_KEY:
+                    self._last_resource = int.from_bytes(payload, "big")
+                    self._last_resource_version = version
+                else:
+                    tables.append((TableState.from_json(orjson.loads(payload)), version))
+            low = rows[-1][0] + b"\x00" if rows else None
+        return tables
+
+    def unused_numbers(self) -> ResourceNumbers:
+        """Returns unused resource numbers; those that are taken count as used once they are committed."""
+        return ResourceNumbers(self._last_resource)
+
+    async def commit(
+        self, state: TableState, version: int, numbers: ResourceNumbers, further: Sequence[Batch]
+    ) -> int | None:
+        """Stores a table's state together with further batches; returns the version of the table's row.
+
+        Returns None, and changes nothing, when another process has changed the row meanwhile. Raises
+        StorageError; then it is not known whether the commit was made.
+        version: of the row that is replaced; 0 for a new one.
+        """
+        name = (state.namespace, state.name)
+        key = row_key(name)
+        batch = Batch(CATALOG_PART, checks=[(key, version)], puts=[(key, orjson.dumps(state.to_json()))])
+        if numbers.last != self._last_resource:
+            batch.checks.append((_LAST_RESOURCE_KEY, self._last_resource_version))
+            batch.puts.append((_LAST_RESOURCE_KEY, numbers.last.to_bytes(4, "big")))
+        batch.deletes += [row_key(deleted) for deleted in self.deleted if deleted != name]
+        deleted, self.deleted = self.deleted, {}
+        before, self._last_resource = self._last_resource, numbers.last
+        committed = False
+        try:
+            committed = not isinstance(await self._store.commit([batch, *further]), Conflict)
+        finally:
+            if not committed:
+                self.deleted = {**deleted, **self.deleted}
+                self._last_resource = before
+        if not committed:
+            return None
+        (row,) = await self._store.get(CATALOG_PART, (key,))
+        new_version = row[0] if row is not None else 0
+        if numbers.last != before:
+            self._last_resource_version = max(self._last_resource_version, new_version)
+        return new_version
+
+    def batches_to_drop(self, states: Sequence[TableState]) -> tuple[Batch, Batch]:
+        """Returns a batch that stores these tables as deleted, and one that deletes their rows and those in
+        `deleted`, which is empty then."""
+        rows = [(row_key((state.namespace, state.name)), orjson.dumps(state.to_json())) for state in states]
+        keys = dict.fromkeys([key for key, _ in rows] + [row_key(name) for name in self.deleted])
+        self.deleted = {}
+        return Batch(CATALOG_PART, puts=rows), Batch(CATALOG_PART, deletes=list(keys))
+
+
+class ResourceNumbers(Iterator[int]):
+    """Numbers after the last one that was assigned."""
+
+    def __init__(self, last: int) -> None:
+        self.last = last
+
+    def __next__(self) -> int:
+        self.last += 1
+        return self.last

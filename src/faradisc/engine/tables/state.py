@@ -1,0 +1,330 @@
+"""The stored state of a table: plain data, one JSON document a table in the catalog.
+
+Fields added since the first format have defaults, so that older documents can be read. Fields whose stored
+name differs from their name here are listed in `_STORED_NAMES`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from faradisc.engine.tables.throughput import NO_MAXIMUM, Maximum
+from faradisc.engine.vectors.schema import Distance
+from faradisc.model.values.schema import ProjectionKind
+
+DAY_NS = 86_400 * 1_000_000_000
+
+Elements = list[tuple[str, str]]
+"""(attribute name, role) in order; the role is HASH or RANGE in a key schema."""
+
+UNASSIGNED = 0
+"""Resource number of something new; `TableState.assign_resources` replaces it. Resource 0 is the system."""
+
+_STORED_NAMES = {
+    "dropped_history": "left_history",
+    "owner_job": "filler",
+    "previous_resource": "left",
+    "retained_rows": "kept_rows",
+}
+_FIELD_NAMES = {stored: name for name, stored in _STORED_NAMES.items()}
+
+
+def _to_stored(fields: list[tuple[str, Any]]) -> dict[str, Any]:
+    return {
+        _STORED_NAMES.get(name, name): value
+        for name, value in fields
+        if not (name == "until_ns" and value is None)
+    }
+
+
+def _from_stored(stored: Mapping[str, Any]) -> dict[str, Any]:
+    return {_FIELD_NAMES.get(name, name): value for name, value in stored.items()}
+
+
+def _pairs(elements: Sequence[Sequence[str]]) -> Elements:
+    return [(name, kind) for name, kind in elements]
+
+
+@dataclass(slots=True)
+class Throughput:
+    """Provisioned units of a table or global index; zeros when on demand."""
+
+    read_units: int = 0
+    write_units: int = 0
+    last_increase_ns: int | None = None
+    last_decrease_ns: int | None = None
+    decreases_ns: list[int] = field(default_factory=list)
+    """Times of the decreases on the day (UTC) of the last decrease."""
+
+    @property
+    def units(self) -> tuple[int, int]:
+        return self.read_units, self.write_units
+
+    def decreases_today(self, now_ns: int) -> list[int]:
+        day_start = now_ns - now_ns % DAY_NS
+        return [at for at in self.decreases_ns if at >= day_start]
+
+
+@dataclass(slots=True)
+class IndexState:
+    """A local or global index. A local index uses the throughput of its table."""
+
+    name: str
+    resource: int
+    key_schema: Elements
+    projection: ProjectionKind
+    non_key_attributes: list[str]
+    throughput: Throughput
+    on_demand_maximum: Maximum = field(default_factory=NO_MAXIMUM.copy)
+    warm: tuple[int, int] | None = None
+    """Warm throughput at creation."""
+    status: str = "ACTIVE"
+    until_ns: int | None = None
+    """End of the DELETING status."""
+
+    @property
+    def attribute_names(self) -> list[str]:
+        """Names of the attributes whose definitions the index needs."""
+        return [name for name, _ in self.key_schema]
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> IndexState:
+        index = cls(**stored)
+        index.key_schema = _pairs(stored["key_schema"])
+        index.throughput = Throughput(**stored["throughput"])
+        return index
+
+
+@dataclass(slots=True)
+class VectorIndexState:
+    resource: int
+    name: str
+    vector_attribute: str
+    dimensions: int
+    distance_function: Distance
+    search_schema: Elements
+    """(attribute name, HASH or INLINE_FILTER) in order."""
+    projection: ProjectionKind
+    non_key_attributes: list[str]
+    status: str = "ACTIVE"
+    until_ns: int | None = None
+    """End of the DELETING status."""
+
+    @property
+    def attribute_names(self) -> list[str]:
+        """Names of the attributes whose definitions the index needs."""
+        return [name for name, _ in self.search_schema]
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> VectorIndexState:
+        index = cls(**stored)
+        index.search_schema = _pairs(stored["search_schema"])
+        return index
+
+
+@dataclass(slots=True)
+class StreamSetting:
+    """The stream of a table, while it is enabled."""
+
+    view_type: str
+    resource: int = UNASSIGNED
+
+
+@dataclass(slots=True)
+class TtlState:
+    """Time to live, from the first time it is enabled."""
+
+    attribute: str
+    enabled: bool
+    changed_ns: int
+    resource: int | None
+    """Of the expiry index; UNASSIGNED when just enabled, None while disabled."""
+    filled: bool
+    """Whether the expiry index covers every item."""
+    previous_resource: int | None = None
+    """Of the previous expiry index; its rows may still exist after a crash."""
+
+
+@dataclass(slots=True)
+class PitrState:
+    """Point-in-time recovery, while it is enabled."""
+
+    enabled_ns: int
+    period_days: int
+    first_day: int
+    """The oldest day (since the epoch) whose changes may still be stored."""
+    resource: int = UNASSIGNED
+    """Of the history."""
+
+
+@dataclass(slots=True)
+class DroppedHistory:
+    """The history of point-in-time recovery that the last change disabled. The rows are cleared at once;
+    after a crash they may still exist."""
+
+    resource: int
+    first_day: int
+    end_day: int
+    """The first day without changes."""
+
+
+@dataclass(slots=True)
+class KinesisDestination:
+    """A destination of captured changes. Source: streams.md section 7."""
+
+    arn: str
+    """Of the Kinesis stream."""
+    precision: str
+    """MILLISECOND or MICROSECOND."""
+    enabled: bool
+    resource: int | None
+    """Of the log of captured changes; None once the destination is disabled and everything is delivered."""
+    changed_ns: int
+    """When it was enabled or disabled, or its precision changed."""
+    updating: bool = False
+    """Whether the last change was one of precision."""
+    changes_ns: list[int] = field(default_factory=list)
+    """Changes of precision in the last 24 hours."""
+
+
+@dataclass(slots=True)
+class TableState:
+    name: str
+    namespace: str
+    table_id: str
+    region: str
+    account: str
+    created_ns: int
+    resource: int
+    collections_resource: int | None
+    """Of the item collection sizes; only tables with local indexes have them."""
+    slots: int
+    definitions: list[tuple[str, str]]
+    """(attribute name, type) of the attributes that keys use."""
+    key_schema: Elements
+    local_indexes: list[IndexState]
+    global_indexes: list[IndexState]
+    billing_mode: str
+    ever_on_demand_ns: int | None
+    throughput: Throughput
+    status: str
+    status_until_ns: int
+    on_demand_switches_ns: list[int] = field(default_factory=list)
+    """Switches to on-demand mode in the last 24 hours, a creation in that mode included."""
+    deletion_protection: bool = False
+    table_class: str | None = None
+    table_class_changes_ns: list[int] = field(default_factory=list)
+    """Changes of the table class in the last 30 days."""
+    tags: dict[str, str] = field(default_factory=dict)
+    stream: StreamSetting | None = None
+    latest_stream_label: str | None = None
+    """Label of the present stream, or of the last one."""
+    ttl: TtlState | None = None
+    kinesis: list[KinesisDestination] = field(default_factory=list)
+    """The destination that is enabled, if one is, and the earlier ones."""
+    vector_indexes: list[VectorIndexState] = field(default_factory=list)
+    pitr: PitrState | None = None
+    dropped_history: DroppedHistory | None = None
+    restored: dict[str, Any] | None = None
+    """The source of a restored table; see engine/backups/restoring.py."""
+    retained_rows: bool = False
+    """Of a table that is being deleted: its rows stay until its system backup is made."""
+    owner_job: str | None = None
+    """The job that fills the table, for example an import. The table stays CREATING, and cannot be
+    used, until that job finishes."""
+    on_demand_maximum: Maximum = field(default_factory=NO_MAXIMUM.copy)
+    warm: list[int] | None = None
+    """Warm throughput at creation."""
+    pending: dict[str, Any] = field(default_factory=dict)
+    """Fields of this class with the value they get when UPDATING ends, and `index_throughput` and
+    `index_maximum` of global indexes by name."""
+
+    @property
+    def arn(self) -> str:
+        return f"arn:aws:dynamodb:{self.region}:{self.account}:table/{self.name}"
+
+    @property
+    def on_demand(self) -> bool:
+        return self.billing_mode == "PAY_PER_REQUEST"
+
+    def index(self, name: str) -> IndexState:
+        """Returns a global index. Raises StopIteration if there is none of that name."""
+        return next(index for index in self.global_indexes if index.name == name)
+
+    def online_indexes(self) -> list[IndexState | VectorIndexState]:
+        """Returns the indexes that can be added and removed on a live table."""
+        return [*self.global_indexes, *self.vector_indexes]
+
+    def used_definitions(self) -> list[tuple[str, str]]:
+        """Returns the attribute definitions that a key of the table or of an index needs."""
+        used = {name for name, _ in self.key_schema}
+        for index in (*self.local_indexes, *self.online_indexes()):
+            used.update(index.attribute_names)
+        return [(name, kind) for name, kind in self.definitions if name in used]
+
+    def pending_units(self) -> dict[str | None, tuple[int, int]]:
+        """Returns the provisioned units that the table (None) and global indexes get when UPDATING ends.
+
+        Returns none where the billing mode changes: partitions are prepared after that change.
+        """
+        if "billing_mode" in self.pending:
+            return {}
+        pending = dict(self.pending.get("index_throughput", {}))
+        if "throughput" in self.pending:
+            pending[None] = self.pending["throughput"]
+        return {index: (units["read_units"], units["write_units"]) for index, units in pending.items()}
+
+    def apply_pending(self) -> None:
+        """Gives every field in `pending` its new value."""
+        for member, value in self.pending.items():
+            if member == "index_throughput":
+                for name, units in value.items():
+                    self.index(name).throughput = Throughput(**units)
+            elif member == "index_maximum":
+                for name, maximum in value.items():
+                    self.index(name).on_demand_maximum = maximum
+            else:
+                setattr(self, member, Throughput(**value) if member == "throughput" else value)
+        self.pending = {}
+
+    def assign_resources(self, numbers: Iterator[int]) -> None:
+        """Gives every index, expiry index, Kinesis destination and history a resource number."""
+        for index in self.online_indexes():
+            if index.resource == UNASSIGNED:
+                index.resource = next(numbers)
+        if self.ttl is not None and self.ttl.resource == UNASSIGNED:
+            self.ttl.resource = next(numbers)
+        for destination in self.kinesis:
+            if destination.resource == UNASSIGNED:
+                destination.resource = next(numbers)
+        if self.pitr is not None and self.pitr.resource == UNASSIGNED:
+            self.pitr.resource = next(numbers)
+
+    def copy(self) -> TableState:
+        """Returns a copy that shares nothing with this state."""
+        return TableState.from_json(self.to_json())
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self, dict_factory=_to_stored)
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> TableState:
+        state = cls(**_from_stored(stored))
+        state.throughput = Throughput(**stored["throughput"])
+        state.definitions = _pairs(stored["definitions"])
+        state.key_schema = _pairs(stored["key_schema"])
+        state.local_indexes = [IndexState.from_json(each) for each in stored["local_indexes"]]
+        state.global_indexes = [IndexState.from_json(each) for each in stored["global_indexes"]]
+        state.vector_indexes = [VectorIndexState.from_json(each) for each in stored.get("vector_indexes", ())]
+        state.kinesis = [KinesisDestination(**each) for each in stored.get("kinesis", ())]
+        if stored.get("stream") is not None:
+            state.stream = StreamSetting(**stored["stream"])
+        if stored.get("ttl") is not None:
+            state.ttl = TtlState(**_from_stored(stored["ttl"]))
+        if stored.get("pitr") is not None:
+            state.pitr = PitrState(**stored["pitr"])
+        if stored.get("left_history") is not None:
+            state.dropped_history = DroppedHistory(**stored["left_history"])
+        return state

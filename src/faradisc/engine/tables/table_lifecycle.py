@@ -1,0 +1,125 @@
+"""The states of a table, and the changes between them.
+
+A table that is CREATING, UPDATING or DELETING carries the time at which that status ends. Every look-up after
+that time finds the next status. So a transition needs no background job, survives a restart, and follows a
+virtual clock. Nothing here reads a clock or the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from faradisc.engine.tables.definition import TableDefinition
+from faradisc.engine.tables.state import TableState, Throughput
+from faradisc.errors import ResourceInUseException
+from faradisc.model.codec.keyspace import EMBEDDED_SLOTS
+
+IN_USE = "Attempt to change a resource which is still in use: Table is being {}: {}"
+UNITS_IN_USE = (
+    "Attempt to change a resource which is still in use: Table IOPS are currently being updated. Table: {}"
+)
+
+SHORT_TRANSITION_MS_MAX = 50
+"""A transition of at most this length ends with the first data request to a table that is CREATING, and with
+DescribeTable: SDK waiters look at once and then sleep for 20 seconds (docs/decisions/0006). Longer delays
+show the states and errors of the service."""
+
+
+def new_table(
+    definition: TableDefinition,
+    numbers: Iterator[int],
+    *,
+    name: str,
+    namespace: str,
+    table_id: str,
+    region: str,
+    account: str,
+    now_ns: int,
+    until_ns: int,
+    **settings: Any,
+) -> TableState:
+    """Returns the state of a table that is CREATING until `until_ns`.
+
+    numbers: unused resource numbers. settings: further fields of the state.
+    """
+    on_demand = definition.billing_mode == "PAY_PER_REQUEST"
+    return TableState(
+        name=name,
+        namespace=namespace,
+        table_id=table_id,
+        region=region,
+        account=account,
+        created_ns=now_ns,
+        resource=next(numbers),
+        collections_resource=next(numbers) if definition.local_indexes else None,
+        slots=EMBEDDED_SLOTS,
+        definitions=definition.definitions,
+        key_schema=definition.key_schema,
+        local_indexes=[index.state(next(numbers)) for index in definition.local_indexes],
+        global_indexes=[index.state(next(numbers)) for index in definition.global_indexes],
+        vector_indexes=[index.state(next(numbers)) for index in definition.vector_indexes],
+        billing_mode=definition.billing_mode,
+        ever_on_demand_ns=now_ns if on_demand else None,
+        on_demand_switches_ns=[now_ns] if on_demand else [],
+        throughput=Throughput(*definition.units),
+        on_demand_maximum=definition.maximum,
+        warm=list(definition.warm) if definition.warm is not None else None,
+        status="CREATING",
+        status_until_ns=until_ns,
+        **settings,
+    )
+
+
+def check_not_in_use(state: TableState, *, for_update: bool = False) -> None:
+    """Raises ResourceInUseException unless the table is ACTIVE.
+
+    An update during a change of provisioned units gets its own message (measured, capacity.md section 2.12).
+    """
+    pending = state.pending.keys()
+    units = "billing_mode" not in pending and not pending.isdisjoint(("throughput", "index_throughput"))
+    if for_update and state.status == "UPDATING" and units:
+        raise ResourceInUseException(UNITS_IN_USE.format(state.name))
+    doing = {"CREATING": "created", "UPDATING": "updated", "DELETING": "deleted"}.get(state.status)
+    if doing is not None:
+        raise ResourceInUseException(IN_USE.format(doing, state.name))
+
+
+def transition_has_ended(state: TableState, now_ns: int, transition_ns: int, *, end_early: bool) -> bool:
+    """Whether a CREATING, UPDATING or DELETING table leaves that status.
+
+    end_early: end a short transition now. An update that waits for new partitions is not short before the
+    last `transition_ns` of it.
+    """
+    if state.status == "ACTIVE" or (state.owner_job is not None and state.status == "CREATING"):
+        return False
+    if now_ns >= state.status_until_ns:
+        return True
+    return end_early and (state.status != "UPDATING" or now_ns >= state.status_until_ns - transition_ns)
+
+
+def without_deleted_indexes(state: TableState, now_ns: int) -> TableState | None:
+    """Returns the state without the indexes whose DELETING status has ended, and without the attribute
+    definitions that only they need; None if there is no such index."""
+    deleted = [
+        index.name
+        for index in state.online_indexes()
+        if index.status == "DELETING" and index.until_ns is not None and now_ns >= index.until_ns
+    ]
+    if not deleted:
+        return None
+    rest = replace(
+        state,
+        global_indexes=[index for index in state.global_indexes if index.name not in deleted],
+        vector_indexes=[index for index in state.vector_indexes if index.name not in deleted],
+    )
+    rest.definitions = rest.used_definitions()
+    return rest
+
+
+def start_index_deletions(state: TableState, until_ns: int) -> None:
+    """Sets the end of the DELETING status of indexes that have just entered it."""
+    for index in state.online_indexes():
+        if index.status == "DELETING" and index.until_ns is None:
+            index.until_ns = until_ns
