@@ -56,7 +56,7 @@ def test_other_tokens_do_it_again(dynamodb: Any, table: str) -> None:
 
 
 def test_a_token_outlives_its_table(open_process: OpenProcess) -> None:
-    """Assumed (docs/differences.md): the table made again under the name is no reason to do it again."""
+    """Assumed (docs/reference/assumptions.md): the request after the table was made again is a replay."""
     client = on_the_clock(open_process())
     add(client, "table", "token")
     client.delete_table(TableName="table")

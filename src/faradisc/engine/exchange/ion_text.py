@@ -11,7 +11,7 @@ line can be put together from what is there already; reading needs the whole of 
 (ion_values.py).
 
 Source: the developer guide's page on export formats, as recalled; the annotations are those that the
-service's import knows. docs/differences.md says what is assumed.
+service's import knows. docs/reference/assumptions.md says what is assumed.
 """
 
 from __future__ import annotations
