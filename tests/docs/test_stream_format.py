@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from faradisc.clock import ManualClock
-from faradisc.engine.streams.records import Recorder, shard_end
+from faradisc.engine.streams.records import ChangeRecorder, shard_end
 from faradisc.engine.streams.shards import sequence_number
 from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import Placement, parts_of
@@ -26,7 +26,7 @@ def test_the_entries_of_the_page_are_what_the_code_writes() -> None:
     clock = ManualClock()
     stored = item_record.encode(ITEM, 8)
     row_key = Placement(7, 4, KEY).row_key(ITEM)
-    recorder = Recorder(parts_of(9, 4), "NEW_AND_OLD_IMAGES", clock)
+    recorder = ChangeRecorder(parts_of(9, 4), "NEW_AND_OLD_IMAGES", clock)
     part = bytes.fromhex("0000000903")
     assert recorder.entry(row_key, None, stored, by_service=False) == (part, _example("insert"))
     assert recorder.entry(row_key, stored, None, by_service=True) == (part, _example("expire"))

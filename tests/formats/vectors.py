@@ -12,8 +12,8 @@ from typing import Any
 
 from faradisc.clock import ManualClock
 from faradisc.engine.check.system import expiry_key
-from faradisc.engine.streams.capture import Capture
-from faradisc.engine.streams.records import Recorder, shard_end
+from faradisc.engine.streams.capture import capture
+from faradisc.engine.streams.records import ChangeRecorder, shard_end
 from faradisc.engine.tables.expiry import index_key
 from faradisc.engine.tables.history import change_key
 from faradisc.engine.transactions.tokens import Token
@@ -106,15 +106,15 @@ def _logs() -> Iterator[tuple[str, bytes]]:
     new = item_record.encode({"pk": {"S": "a"}}, 3)
     old = item_record.encode({"pk": {"S": "b"}}, 3)
     for view in ("KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES"):
-        recorder = Recorder(parts_of(5, 4), view, clock)
+        recorder = ChangeRecorder(parts_of(5, 4), view, clock)
         part, entry = recorder.entry(row_key, old, new, by_service=False)
         yield f"stream entry {view}", part + entry
-    recorder = Recorder(parts_of(5, 4), "NEW_AND_OLD_IMAGES", clock)
+    recorder = ChangeRecorder(parts_of(5, 4), "NEW_AND_OLD_IMAGES", clock)
     yield "stream entry INSERT", recorder.entry(row_key, None, new, by_service=False)[1]
     yield "stream entry REMOVE", recorder.entry(row_key, old, None, by_service=False)[1]
     yield "stream entry REMOVE by the service", recorder.entry(row_key, old, None, by_service=True)[1]
     yield "end of a shard", shard_end(clock.now_ns())
-    part, entry = Capture(6, 4, clock).entry(row_key, old, new, by_service=False)
+    part, entry = capture(6, 4, clock).entry(row_key, old, new, by_service=False)
     yield "captured entry", part + entry
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from faradisc.engine.backups.taking import Taking
 from faradisc.engine.kinesis.delivery import KinesisDelivery
-from faradisc.engine.streams.records import Recorder
+from faradisc.engine.streams.records import ChangeRecorder
 from faradisc.engine.tables import backfill, writes
 from faradisc.engine.transactions import writing
 from faradisc.engine.transactions.tokens import Tokens
@@ -174,14 +174,14 @@ def test_an_expiry_that_comes_too_early(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_stream_that_misses_updates(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = Recorder.entry
+    honest = ChangeRecorder.entry
 
-    def careless(recorder: Recorder, row_key: bytes, old: Any, new: Any, *, by_service: bool) -> Any:
+    def careless(recorder: ChangeRecorder, row_key: bytes, old: Any, new: Any, *, by_service: bool) -> Any:
         if row_key[0] % 4 == 1 and old is not None and new is not None:
             return b"elsewhere", b""
         return honest(recorder, row_key, old, new, by_service=by_service)
 
-    monkeypatch.setattr(Recorder, "entry", careless)
+    monkeypatch.setattr(ChangeRecorder, "entry", careless)
     assert "stream" in found() or "a record goes on from another image" in found()
 
 

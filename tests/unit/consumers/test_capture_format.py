@@ -8,9 +8,10 @@ from pathlib import Path
 import orjson
 
 from faradisc.clock import ManualClock
-from faradisc.engine.streams.capture import Capture, read_entry
+from faradisc.engine.streams.capture import capture
+from faradisc.engine.streams.records import take_apart
 from faradisc.model.codec import item_record
-from faradisc.model.codec.keyspace import Placement
+from faradisc.model.codec.keyspace import Placement, key_of_row, parts_of
 from faradisc.model.values.schema import KeySchema
 from faradisc.model.values.size import item_size
 
@@ -26,21 +27,20 @@ def _example(label: str) -> bytes:
 
 def test_the_examples() -> None:
     clock = ManualClock(1_700_000_000.000001)
-    capture = Capture(7, 4, clock)
+    recorder = capture(7, 4, clock)
     placement = Placement(1, 4, KEY)
     row_key = placement.row_key(ITEM)
     stored = item_record.encode(ITEM, item_size(ITEM))
-    part, entry = capture.entry(row_key, None, stored, by_service=False)
-    assert part == capture.parts[placement.parts.index(placement.part_of(row_key))]
+    part, entry = recorder.entry(row_key, None, stored, by_service=False)
+    assert part == parts_of(7, 4)[placement.parts.index(placement.part_of(row_key))]
     assert entry == _example("insert")
-    assert capture.entry(row_key, stored, None, by_service=True)[1] == _example("expire")
+    assert recorder.entry(row_key, stored, None, by_service=True)[1] == _example("expire")
 
 
 def test_an_entry_is_read_back() -> None:
-    insert, expire = read_entry(_example("insert"), KEY), read_entry(_example("expire"), KEY)
-    assert (insert.name, insert.by_service, insert.at_us) == ("INSERT", False, 1_700_000_000_000_001)
-    assert (expire.name, expire.by_service, expire.key) == ("REMOVE", True, ITEM)
-    assert insert.new is not None
+    insert, expire = take_apart(_example("insert")), take_apart(_example("expire"))
+    assert (insert.name, insert.by_service, insert.at) == ("INSERT", False, 1_700_000_000_000_001)
+    assert (expire.name, expire.by_service, key_of_row(expire.row_key, KEY)) == ("REMOVE", True, ITEM)
     assert orjson.loads(orjson.dumps(item_record.json_of(insert.new))) == ITEM
-    assert (insert.old, expire.new) == (None, None)
+    assert (insert.old, expire.new) == (b"", b"")
     assert expire.old == insert.new

@@ -20,13 +20,13 @@ from faradisc.clock import Clock, Entropy
 from faradisc.engine.kinesis.destinations import parse_arn
 from faradisc.engine.kinesis.document import document, partition_key
 from faradisc.engine.kinesis.sender import Outgoing, Refused, Sender
-from faradisc.engine.streams.capture import read_entry
+from faradisc.engine.streams.records import take_apart
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.state import KinesisDestination, TableState
 from faradisc.engine.tables.table import Table
 from faradisc.errors import ApiError
 from faradisc.limits import STREAM_RETENTION_S
-from faradisc.model.codec.keyspace import parts_of
+from faradisc.model.codec.keyspace import key_of_row, parts_of
 from faradisc.storage.api import Part, Store
 
 log = logging.getLogger("faradisc.engine.kinesis")
@@ -130,12 +130,13 @@ class KinesisDelivery:
         size = 0
         too_old = 0
         for sequence, entry in entries:
-            captured = read_entry(entry, table.key)
-            if captured.at_us < oldest_us:
+            change = take_apart(entry)
+            if change.at < oldest_us:
                 too_old = sequence
                 continue
             data = document(
-                captured,
+                change,
+                key_of_row(change.row_key, table.key),
                 table=table.name,
                 region=table.state.region,
                 precision=destination.precision,
@@ -144,7 +145,7 @@ class KinesisDelivery:
             size += len(data)
             if records and size > REQUEST_BYTES_MAX:
                 break
-            records.append(Outgoing(partition_key(captured), data))
+            records.append(Outgoing(partition_key(change), data))
             sequences.append(sequence)
         if too_old:
             log.error("%s: records were given up, 24 hours after they were captured", table.name)

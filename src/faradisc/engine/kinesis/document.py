@@ -14,40 +14,41 @@ from typing import Any
 import orjson
 
 from faradisc.clock import Entropy
-from faradisc.engine.streams.capture import Captured
+from faradisc.engine.streams.records import Entry
 from faradisc.model.codec import item_record
+from faradisc.model.codec.keyspace import HASH_BYTES
+from faradisc.model.values.attribute import Item
 from faradisc.model.values.size import item_size
 
 SERVICE_IDENTITY = {"type": "Service", "principalId": "dynamodb.amazonaws.com"}
 
 
-def document(captured: Captured, *, table: str, region: str, precision: str, entropy: Entropy) -> bytes:
-    change: dict[str, Any] = {
-        "ApproximateCreationDateTime": (
-            captured.at_us if precision == "MICROSECOND" else captured.at_us // 1000
-        ),
+def document(change: Entry, key: Item, *, table: str, region: str, precision: str, entropy: Entropy) -> bytes:
+    """Returns the JSON of one captured change, whose time is in microseconds."""
+    data: dict[str, Any] = {
+        "ApproximateCreationDateTime": (change.at if precision == "MICROSECOND" else change.at // 1000),
         "ApproximateCreationDateTimePrecision": precision,
-        "Keys": captured.key,
+        "Keys": key,
     }
-    size_bytes = item_size(captured.key)
-    for name, image in (("NewImage", captured.new), ("OldImage", captured.old)):
-        if image is not None:
-            change[name] = item_record.json_of(image)
+    size_bytes = item_size(key)
+    for name, image in (("NewImage", change.new), ("OldImage", change.old)):
+        if image:
+            data[name] = item_record.json_of(image)
             size_bytes += item_record.size_of(image)
-    change["SizeBytes"] = size_bytes
+    data["SizeBytes"] = size_bytes
     return orjson.dumps(
         {
             "awsRegion": region,
             "eventID": entropy.uuid(),
-            "eventName": captured.name,
-            "userIdentity": SERVICE_IDENTITY if captured.by_service else None,
+            "eventName": change.name,
+            "userIdentity": SERVICE_IDENTITY if change.by_service else None,
             "recordFormat": "application/json",
             "tableName": table,
-            "dynamodb": change,
+            "dynamodb": data,
             "eventSource": "aws:dynamodb",
         }
     )
 
 
-def partition_key(captured: Captured) -> str:
-    return captured.hash.hex().upper()
+def partition_key(change: Entry) -> str:
+    return change.row_key[:HASH_BYTES].hex().upper()

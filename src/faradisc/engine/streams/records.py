@@ -1,8 +1,8 @@
-"""Stream records: made in the item's own commit, shown by GetRecords.
+"""Stream records: written in the item's own commit, returned by GetRecords.
 
-An entry is written on the hot path, so it holds what is at hand as bytes: the row key and the stored
-records. Nothing is encoded for it; what a reader wants beyond that is worked out when it is read. In the
-log of a stream's part (docs/formats/stream-records.md):
+An entry is written on the hot path, so it consists of bytes that exist already: the row key and the stored
+item records. Everything else is computed when the entry is read. The log of
+a stream's part (docs/formats/stream-records.md) holds:
 
     byte 0       format, 01
     byte 1       what happened: 0 nothing (a shard ends here), 1 INSERT, 2 MODIFY, 3 REMOVE,
@@ -38,30 +38,33 @@ _SERVICE_IDENTITY = {"PrincipalId": "dynamodb.amazonaws.com", "Type": "Service"}
 """Source: streams.md section 5; the members are spelled as the service model has them."""
 
 
-class Recorder:
-    """Makes the entries of one stream."""
+class ChangeRecorder:
+    """Makes the log entries of one stream, or of one Kinesis destination (capture.py)."""
 
-    __slots__ = ("_clock", "_keeps_new", "_keeps_old", "_parts", "_shift")
+    __slots__ = ("_clock", "_keeps_new", "_keeps_old", "_parts", "_shift", "_tick_ns")
 
-    def __init__(self, parts: tuple[Part, ...], view_type: str, clock: Clock) -> None:
+    def __init__(
+        self, parts: tuple[Part, ...], view_type: str, clock: Clock, *, tick_ns: int = 1_000_000
+    ) -> None:
+        """tick_ns: the unit of an entry's time."""
         self._parts = parts
         self._shift = slot_shift(len(parts))
         self._keeps_new = view_type in ("NEW_IMAGE", "NEW_AND_OLD_IMAGES")
         self._keeps_old = view_type in ("OLD_IMAGE", "NEW_AND_OLD_IMAGES")
         self._clock = clock
+        self._tick_ns = tick_ns
 
     def entry(
         self, row_key: bytes, old: bytes | None, new: bytes | None, *, by_service: bool
     ) -> tuple[Part, bytes]:
-        """The part whose log takes the change of one item, and the log entry."""
+        """Returns the part whose log takes the change of one item, and the log entry."""
         if new is None:
             kind = _REMOVE | _BY_SERVICE if by_service else _REMOVE
         else:
             kind = _INSERT if old is None else _MODIFY
         new_image = new if new is not None and self._keeps_new else b""
         old_image = old if old is not None and self._keeps_old else b""
-        now_ms = self._clock.now_ns() // 1_000_000
-        head = _HEAD.pack(_FORMAT, kind, now_ms, len(row_key), len(new_image))
+        head = _HEAD.pack(_FORMAT, kind, self._clock.now_ns() // self._tick_ns, len(row_key), len(new_image))
         entry = b"".join((head, row_key, new_image, old_image))
         return self._parts[row_key[0] >> self._shift], entry
 

@@ -18,7 +18,7 @@ from typing import Any
 import orjson
 
 from faradisc.clock import Clock, Entropy
-from faradisc.engine.streams.records import Recorder, created_ms, shard_end
+from faradisc.engine.streams.records import ChangeRecorder, created_ms, shard_end
 from faradisc.engine.streams.shards import Generation, Shard, shards_of
 from faradisc.engine.streams.stream import RETENTION_NS, Stream, StreamState, label_of
 from faradisc.errors import InternalServerError
@@ -90,9 +90,9 @@ class Streams:
         ]
         return sorted(found, key=lambda stream: stream.arn)
 
-    def recorder(self, resource: int) -> Recorder:
+    def recorder(self, resource: int) -> ChangeRecorder:
         stream = self._streams[resource]
-        return Recorder(stream.parts, stream.state.view_type, self.clock)
+        return ChangeRecorder(stream.parts, stream.state.view_type, self.clock)
 
     # --- On and off ---
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from faradisc.capacity.resource_registry import ResourceRegistry
 from faradisc.clock import Clock, Entropy
-from faradisc.engine.streams.capture import Capture
+from faradisc.engine.streams.capture import capture
 from faradisc.engine.streams.reading import not_found, parse_arn
 from faradisc.engine.streams.registry import StreamedTable, Streams
 from faradisc.engine.streams.stream import Stream, StreamState
@@ -235,7 +235,7 @@ class Catalog:
             meter=self.meter.attach(state.table_id, *name, provisions, since=since_ns),
             vectors=self.vectors,
             stream=None if state.stream is None else self.streams.recorder(state.stream.resource),
-            capture=None if captured is None else Capture(captured, state.slots, self._clock),
+            capture=None if captured is None else capture(captured, state.slots, self._clock),
             expiry=self.background_index.expiry_of(state),
             history=None if state.pitr is None else History(state.pitr, state.slots, self.moments),
             collection_bytes_max=self._collection_bytes_max,

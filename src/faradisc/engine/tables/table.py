@@ -5,8 +5,7 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import dataclass
 
-from faradisc.engine.streams.capture import Capture
-from faradisc.engine.streams.records import Recorder
+from faradisc.engine.streams.records import ChangeRecorder
 from faradisc.engine.tables.expiry import Expiry
 from faradisc.engine.tables.history import History, history_parts
 from faradisc.engine.tables.state import IndexState, TableState, Throughput, VectorIndexState
@@ -142,8 +141,8 @@ class Table(TableLayout):
         *,
         meter: TableMeter,
         vectors: VectorMemory,
-        stream: Recorder | None = None,
-        capture: Capture | None = None,
+        stream: ChangeRecorder | None = None,
+        capture: ChangeRecorder | None = None,
         expiry: Expiry | None = None,
         history: History | None = None,
         collection_bytes_max: int = ITEM_COLLECTION_BYTES_MAX,
