@@ -22,7 +22,7 @@ FILES = sorted(ROOT.rglob("*.py"))
 ROWS = (
     ("limits",),
     ("errors", "clock", "charts", "addresses"),
-    ("model.values",),
+    ("model.values", "engine.metrics"),
     (
         "model.codec",
         "language.expressions",
@@ -59,7 +59,7 @@ RANK = {name: rank for rank, row in enumerate(ROWS) for name in row}
 
 PURE = (
     *("model.values", "model.codec", "language.expressions", "language.partiql"),
-    *("capacity", "auth", "charts", "console"),
+    *("capacity", "auth", "charts", "console", "engine.metrics"),
 )
 """No I/O, no clock, no `await`."""
 

@@ -7,7 +7,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from faradisc.capacity.metrics import RECENT_MAX
 from faradisc.capacity.resource_registry import ResourceRegistry
 from faradisc.capacity.throttle import Throttled
 from faradisc.clock import Clock, Entropy, SystemClock, SystemEntropy, quick_reading
@@ -19,6 +18,7 @@ from faradisc.engine.exchange.locations import Locations
 from faradisc.engine.exchange.service import ExchangeService
 from faradisc.engine.kinesis.delivery import KinesisDelivery
 from faradisc.engine.kinesis.sender import Sender
+from faradisc.engine.metrics.request_metrics import RECENT_MAX
 from faradisc.engine.tables.backfill import backfill_step
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.throughput.request_counter import RequestCounter

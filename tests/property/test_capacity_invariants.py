@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from faradisc.capacity.admission import Charge, admit, settle
 from faradisc.capacity.config import MINUTE_NS, SECOND_NS, UNIT, CapacityConfig, profile
 from faradisc.capacity.inspect import describe
-from faradisc.capacity.metrics import dimensions
 from faradisc.capacity.resource import Resource
 from faradisc.capacity.resource_registry import ResourceRegistry
 from faradisc.capacity.topology import EvenSizes
+from faradisc.engine.metrics.metric_store import dimensions
 from unit.capacity.worlds import INDEX, START, TABLE, place, table
 
 KEYS = [place(f"k{n}", f"s{n % 3}") for n in range(12)]

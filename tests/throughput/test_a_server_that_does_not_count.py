@@ -106,7 +106,7 @@ def counted(process: InProcess) -> list[Any]:
         [limiter.table_bucket.used for limiter in limiters if limiter.table_bucket is not None],
         [(bucket.spent, bucket.charged, bucket.used) for bucket in buckets],
         [(part.bytes, part.items) for part in partitions],
-        {meter.operation: list(meter.recent) for meter in registry.requests.meters()},
+        {meter.operation: list(meter.recent) for meter in registry.requests.operations()},
     ]
 
 

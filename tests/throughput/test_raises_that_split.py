@@ -21,7 +21,7 @@ from faradisc.storage.api import Batch
 from faradisc.storage.immediate import run
 from faradisc.storage.rocks import open_rocks
 from faradisc.tools.planner.plan_file.loading import load_plan
-from faradisc.tools.planner.simulation.virtual_tables import World as PlannedWorld
+from faradisc.tools.planner.simulation.virtual_tables import VirtualTables as PlannedWorld
 from fixtures.other_services import MIDNIGHT_S, Town
 from throughput.conftest import ONE_ATTEMPT, World
 

@@ -31,7 +31,7 @@ def test_every_way_to_write_a_select_is_one_series() -> None:
     registry = ResourceRegistry(CapacityConfig(), 0)
     for statement in WRITINGS:
         throttled("ExecuteStatement", {"Statement": statement}, registry)
-    (meter,) = registry.requests.meters()
+    (meter,) = registry.requests.operations()
     assert (meter.extra, meter.throttled) == ((("Verb", "PartiQLSelect"),), len(WRITINGS))
 
 
@@ -43,5 +43,5 @@ def test_every_way_to_write_a_select_is_a_read(operation: str, member: str) -> N
     registry = ResourceRegistry(CapacityConfig(), 0)
     for statement in WRITINGS:
         throttled(operation, {member: [{"Statement": statement}]}, registry)
-    (meter,) = registry.requests.meters()
+    (meter,) = registry.requests.operations()
     assert meter.extra == (("OperationType", "Read"),)

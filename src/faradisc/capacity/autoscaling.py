@@ -25,9 +25,9 @@ from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from typing import Any, Literal
 
-from faradisc.capacity.alarms import AlarmRule, State
 from faradisc.capacity.config import MINUTE_NS, SECOND_NS
 from faradisc.capacity.controlplane import DecreaseLog
+from faradisc.engine.metrics.alarm_rule import AlarmRule, State
 
 HIGH_POINTS = 2
 LOW_POINTS = 15

@@ -17,8 +17,8 @@ from enum import Enum
 
 from faradisc.capacity.config import UNIT, CapacityConfig, Direction
 from faradisc.capacity.partitions import HASH_BYTES, Partition, PartitionBucket
-from faradisc.capacity.sketch import Heavy, Sketch
 from faradisc.capacity.topology import after_key, collection_edges
+from faradisc.engine.metrics.sketch import HeavyKey, Sketch
 
 HEAT_STEP_S = 10
 _KEPT, _ADDED, _OF = 8465, 1535, 10_000
@@ -193,9 +193,9 @@ def choose_cut(
     return Cut((cut,), "key median") if cut else NoCut(Refusal.NO_CUT)
 
 
-def _share(heavy: Heavy[bytes], total: int) -> int:
+def _share(heavy: HeavyKey[bytes], total: int) -> int:
     """Percent of the heat that a key has for sure."""
-    return heavy.sure * 100 // total
+    return heavy.least_weight * 100 // total
 
 
 def _is_rising(rising: Rising, config: CapacityConfig) -> bool:
@@ -208,7 +208,7 @@ def _around(part: Partition, key: bytes, *, inside: bool) -> tuple[bytes, ...]:
     return tuple(place for place in (before, behind) if place is not None and part.can_cut(place))
 
 
-def _weighted_median(part: Partition, heavies: list[Heavy[bytes]], *, inside: bool) -> bytes | None:
+def _weighted_median(part: Partition, heavies: list[HeavyKey[bytes]], *, inside: bool) -> bytes | None:
     """The place that divides the weights most evenly: a key's, or the beginning of its hash value.
 
     Where the key is the first of its hash value, the hash value's beginning is the cleaner cut.

@@ -7,6 +7,7 @@ Source: capacity.md section 2.16, "Admin API".
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from faradisc.capacity.admission import Limiter
@@ -14,6 +15,7 @@ from faradisc.capacity.config import UNIT
 from faradisc.capacity.heat import utilisation_percent
 from faradisc.capacity.partitions import Partition, PartitionBucket
 from faradisc.capacity.resource import Resource
+from faradisc.engine.metrics.heat_history import RESOURCES_MAX, HeatHistory
 
 
 def describe(resource: Resource, now: int) -> dict[str, Any]:
@@ -55,8 +57,15 @@ def heat(resource: Resource) -> dict[str, Any]:
     }
 
 
-def warmth(resource: Resource) -> int:
-    """Percent of its limit that the busiest partition has lately been asked for."""
+def observe_heat(history: HeatHistory, now_ns: int, resources: Iterable[Resource]) -> None:
+    """Takes a sample of the resources that were used lately: those with a history first, then the busiest."""
+    busy = [(percent, each) for each in resources if (percent := busiest_percent(each))]
+    busy.sort(key=lambda pair: (not history.has(pair[1].arn), -pair[0], pair[1].arn))
+    history.observe(now_ns, [heat(resource) for _, resource in busy[:RESOURCES_MAX]])
+
+
+def busiest_percent(resource: Resource) -> int:
+    """Returns the average consumption of the busiest partition in percent of its limit."""
     return max(
         max(utilisation_percent(part.reads), utilisation_percent(part.writes))
         for part in resource.partitions.partitions

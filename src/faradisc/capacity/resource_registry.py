@@ -15,15 +15,11 @@ from typing import Any
 from faradisc.capacity.buckets import Bucket
 from faradisc.capacity.config import HOUR_NS, MINUTE_NS, SECOND_NS, CapacityConfig, Chance
 from faradisc.capacity.events import Event
-from faradisc.capacity.insights import Insights
-from faradisc.capacity.metrics import (
-    RETENTION_MINUTES,
-    MetricStore,
-    Requests,
-    dimensions,
-    record_usage,
-)
 from faradisc.capacity.resource import STEP_NS, MinuteUsage, Resource
+from faradisc.capacity.throttle import METRIC_OF_CAUSE
+from faradisc.engine.metrics.contributor_insights import Insights
+from faradisc.engine.metrics.metric_store import RETENTION_MINUTES, MetricStore, dimensions
+from faradisc.engine.metrics.request_metrics import RequestMetrics
 
 GAUGE_PERIOD_NS = 5 * MINUTE_NS
 
@@ -42,7 +38,7 @@ class ResourceRegistry:
         self.config = config
         self.chance = chance
         self.metrics = metrics if metrics is not None else MetricStore()
-        self.requests = Requests()
+        self.requests = RequestMetrics()
         self.resources: dict[tuple[str, str | None], Resource] = {}
         """By table name and global index name (None: the table itself)."""
         self.insights: dict[tuple[str, str | None], Insights] = {}
@@ -162,3 +158,23 @@ class ResourceRegistry:
             add(f"AccountProvisioned{word}CapacityUtilization", (), at, 100 * sum(units) / account_most)
             busiest = 100 * max(units, default=0) / table_most
             add(f"MaxProvisionedTable{word}CapacityUtilization", (), at, busiest)
+
+
+def record_usage(store: MetricStore, table: str, index: str | None, usage: MinuteUsage) -> None:
+    """Publishes one minute of reads or writes. Consumption is published even when it is zero; throttle events
+    are not.
+
+    Global indexes have series of their own; local ones are part of their table's.
+    """
+    which = dimensions(TableName=table, GlobalSecondaryIndexName=index)
+    direction = "Read" if usage.direction == "R" else "Write"
+    consumed = f"Consumed{direction}CapacityUnits"
+    series = [which]
+    if direction == "Write":
+        series.append(dimensions(TableName=table, GlobalSecondaryIndexName=index, Source="Customer"))
+    for each in series:
+        store.add_tally(consumed, each, usage.minute_ns, usage.tally, scale=0.5)
+        store.report(consumed, each, usage.minute_ns)
+    for cause, count in usage.events.items():
+        store.add(direction + METRIC_OF_CAUSE[cause], which, usage.minute_ns, 1, count)
+        store.add(f"{direction}ThrottleEvents", which, usage.minute_ns, 1, count)

@@ -2,7 +2,7 @@
 
 JSON in, bytes of a page out; nothing is asked from here, so whoever serves the pages also decides who may
 see them. The drawing is that of the planner's report (faradisc.charts), the past of the heat map that of
-capacity/heat_history.py.
+engine/metrics/heat_history.py.
 
     pages      the list of tables, one table, a mistake
     parts      the sections of a table's page

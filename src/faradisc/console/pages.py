@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from faradisc.capacity.heat_history import HeatHistory
 from faradisc.charts.markup import Child, Markup, element
 from faradisc.charts.page import page, paragraphs
 from faradisc.charts.script import CURSOR
@@ -18,6 +17,7 @@ from faradisc.charts.tables import Column, pairs, table
 from faradisc.charts.words import count, moment, units
 from faradisc.console import parts
 from faradisc.console.refresh import REFRESH
+from faradisc.engine.metrics.heat_history import HeatHistory
 
 CONTENT_TYPE = "text/html; charset=utf-8"
 _TABLES = "tables/"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from faradisc.capacity.heat_history import SLOT_S, HeatHistory, busiest
 from faradisc.charts.heatmap import Life, brief, cells_attribute, grid, heatmap, parts_attribute
 from faradisc.charts.markup import Child, Markup, element, number
 from faradisc.charts.plots import Figure, bar, figure
 from faradisc.charts.tables import Column, Row, table
 from faradisc.charts.words import count, duration, moment, percent, plural, size, units
+from faradisc.engine.metrics.heat_history import SLOT_S, HeatHistory, busiest
 
 ROWS_MAX = 64
 KEYS_MAX = 20
@@ -59,7 +59,7 @@ def heat(resource: Described, history: HeatHistory) -> Markup | None:
     pasts, slots = history.of(resource["arn"])
     if not pasts:
         return None
-    lives = [Life(past.name, past.parent, past.first, past.used, past.refused) for past in pasts]
+    lives = [Life(past.name, past.parent, past.first, past.used, past.throttled) for past in pasts]
     found = grid(lives, slots, slots, 120)
     span_s = slots * SLOT_S
     frame, drawing = heatmap(found, span_s, ago=True)

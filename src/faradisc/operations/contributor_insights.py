@@ -11,8 +11,8 @@ from __future__ import annotations
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from typing import Any, Final
 
-from faradisc.capacity.insights import Insights, Mode
 from faradisc.clock import epoch_seconds
+from faradisc.engine.metrics.contributor_insights import Insights, Mode
 from faradisc.engine.tables.table import Table
 from faradisc.engine.throughput.table import InsightsSetting
 from faradisc.errors import ResourceNotFoundException, ValidationException

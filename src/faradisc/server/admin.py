@@ -28,8 +28,8 @@ from urllib.parse import parse_qs, unquote
 import orjson
 
 from faradisc.auth.sigv4 import Authenticator
-from faradisc.capacity.heat_history import HeatHistory
 from faradisc.database import Database
+from faradisc.engine.metrics.heat_history import HeatHistory
 from faradisc.errors import ApiError
 from faradisc.protocol.http import HttpRequest, HttpResponse
 from faradisc.server.load import Load

@@ -1,9 +1,9 @@
 """The metrics as Prometheus reads them.
 
 First what the process itself has refused and holds (load.py), as of now. Then the counters and gauges that
-CloudWatch has (capacity/metric_catalog.py), under names in Prometheus's manner: ConsumedReadCapacityUnits of
-a table becomes faradisc_consumed_read_capacity_units_total{table=...}. They are as old as the last full
-minute; latencies are as of now.
+CloudWatch has (engine/metrics/metric_catalog.py), under names in Prometheus's manner:
+ConsumedReadCapacityUnits of a table becomes faradisc_consumed_read_capacity_units_total{table=...}. They are
+as old as the last full minute; latencies are as of now.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
-from faradisc.capacity.metrics import Dimensions
 from faradisc.capacity.resource_registry import ResourceRegistry
+from faradisc.engine.metrics.metric_store import Dimensions
 from faradisc.server.load import Load
 
 CONTENT_TYPE: Final = b"text/plain; version=0.0.4; charset=utf-8"
@@ -111,7 +111,7 @@ class _Accounts(Collector):
 def _latencies(account: ResourceRegistry) -> dict[tuple[str, str], tuple[int, Counter[int]]]:
     """Microseconds in sum and their counts by table and operation, whatever further dimensions there are."""
     found: dict[tuple[str, str], tuple[int, Counter[int]]] = {}
-    for meter in account.requests.meters():
+    for meter in account.requests.operations():
         micros, counts = meter.lifetime()
         before, merged = found.get((meter.table, meter.operation), (0, Counter()))
         merged.update(counts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 
-from faradisc.capacity.heat_history import SLOT_S, HeatHistory
+from faradisc.engine.metrics.heat_history import SLOT_S, HeatHistory
 from faradisc.server.serving import Serving
 
 EVERY_S_MIN = 0.2

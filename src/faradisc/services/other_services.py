@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
-from faradisc.capacity.metrics import MetricStore
 from faradisc.clock import Clock, Entropy
+from faradisc.engine.metrics.metric_store import MetricStore
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.workers import Job
 from faradisc.model.codec.keyspace import ALARMS_PART, SCALING_PART

@@ -6,11 +6,11 @@ import pytest
 
 from faradisc.capacity.admission import Charge, admit
 from faradisc.capacity.config import MINUTE_NS, SECOND_NS, profile
-from faradisc.capacity.insights import Insights
-from faradisc.capacity.metric_catalog import METRICS
-from faradisc.capacity.metrics import RETENTION_MINUTES, MetricStore, Statistic, dimensions
 from faradisc.capacity.resource_registry import ResourceRegistry
 from faradisc.capacity.throttle import METRIC_OF_CAUSE
+from faradisc.engine.metrics.contributor_insights import Insights
+from faradisc.engine.metrics.metric_catalog import METRICS
+from faradisc.engine.metrics.metric_store import RETENTION_MINUTES, MetricStore, Statistic, dimensions
 from unit.capacity.worlds import START, TABLE, place, read, write
 
 
@@ -38,7 +38,7 @@ def test_v130_a_put_over_three_indexes_all_out_of_units() -> None:
     resources = [exhausted(registry, index) for index in (None, "g1", "g2", "g3")]
     refused = admit([Charge(res.writes, place("k"), 2) for res in resources], START)  # type: ignore[attr-defined]
     assert refused is not None and refused.kind == "Table"
-    registry.requests.meter("T", "PutItem").throttled += 1
+    registry.requests.operation("T", "PutItem").throttled += 1
     registry.advance(START + MINUTE_NS)
     assert total(registry, "ThrottledRequests", TableName="T", Operation="PutItem") == 1
     assert total(registry, "WriteThrottleEvents", TableName="T") == 1
@@ -130,12 +130,12 @@ def test_every_published_metric_is_in_the_catalog() -> None:
     resource = registry.add("U", "g", f"{TABLE}/index/g", START, on_demand=True, max_read=5, max_write=5)
     read(resource, place("k"), START)
     for operation in ("Query", "PutItem"):
-        meter = registry.requests.meter("T", operation)
+        meter = registry.requests.operation("T", operation)
         meter.succeeded(5_000_000)
         meter.returned[3] += 1
         meter.throttled += 1
         meter.system_errors += 1
-    registry.requests.meter("T", "ExecuteStatement", (("Verb", "PartiQLSelect"),)).throttled += 1
+    registry.requests.operation("T", "ExecuteStatement", (("Verb", "PartiQLSelect"),)).throttled += 1
     registry.requests.expired["T"] += 3
     registry.requests.conflicts["T"].append(2)
     registry.requests.user_errors += 1
@@ -168,7 +168,7 @@ def test_statistics_of_a_period() -> None:
 
 def test_latency_percentiles() -> None:
     registry = world()
-    meter = registry.requests.meter("T", "GetItem")
+    meter = registry.requests.operation("T", "GetItem")
     for millisecond in range(1, 101):
         meter.succeeded(millisecond * 1_000_000)
     registry.advance(START + MINUTE_NS)
@@ -200,7 +200,7 @@ def test_what_a_deleted_table_has_told_goes_with_its_last_point() -> None:
     for n in range(50):
         registry.add(f"T{n}", None, TABLE + str(n), START, read_units=5, write_units=5)
         registry.add(f"T{n}", "g", TABLE + str(n), START, read_units=5, write_units=5)
-    registry.requests.meter("T1", "GetItem").succeeded(1)
+    registry.requests.operation("T1", "GetItem").succeeded(1)
     registry.advance(START + MINUTE_NS)
     registry.add("Kept", "old", TABLE + "old", START, read_units=5, write_units=5)
     registry.advance(START + 6 * MINUTE_NS)

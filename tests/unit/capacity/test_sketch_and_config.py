@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faradisc.capacity.alarms import AlarmRule
 from faradisc.capacity.config import PROFILES, CapacityConfig, parse_caps, profile
-from faradisc.capacity.sketch import Sketch
+from faradisc.engine.metrics.alarm_rule import AlarmRule
+from faradisc.engine.metrics.sketch import Sketch
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(1, 9)), max_size=300), st.integers(1, 12))
@@ -25,7 +25,7 @@ def test_a_sketch_bounds_its_error(stream: list[tuple[int, int]], size: int) -> 
     assert len(held) <= size
     assert sketch.total == sum(truth.values()) == sum(heavy.weight for heavy in held.values())
     for key, heavy in held.items():
-        assert heavy.sure <= truth[key] <= heavy.weight
+        assert heavy.least_weight <= truth[key] <= heavy.weight
         assert heavy.error * size <= sketch.total
     assert all(key in held for key, weight in truth.items() if weight * size > sketch.total)
 

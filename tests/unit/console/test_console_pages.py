@@ -6,10 +6,10 @@ from typing import Any
 from xml.etree import ElementTree
 
 from faradisc.capacity.config import SECOND_NS, profile
-from faradisc.capacity.heat_history import HeatHistory
 from faradisc.capacity.inspect import describe
 from faradisc.capacity.resource import Resource
 from faradisc.console import error_page, index_page, table_page
+from faradisc.engine.metrics.heat_history import HeatHistory
 from unit.capacity.worlds import START, load, place, table
 
 HOSTILE = "<script>alert('x')</script>\x00"

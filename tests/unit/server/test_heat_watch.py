@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from faradisc.capacity.heat_history import HeatHistory
 from faradisc.clock import ManualClock
+from faradisc.engine.metrics.heat_history import HeatHistory
 from faradisc.local import LocalDatabase
 from faradisc.server.heat_watch import EVERY_S_MIN, every_s, keep_watching
 

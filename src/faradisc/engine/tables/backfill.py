@@ -24,7 +24,7 @@ from contextlib import suppress
 import orjson
 
 from faradisc.capacity import units
-from faradisc.capacity.metrics import dimensions
+from faradisc.engine.metrics.metric_store import dimensions
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.charging import grow_index
 from faradisc.engine.tables.state import TableState

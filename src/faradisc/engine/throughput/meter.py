@@ -23,11 +23,11 @@ from typing import Any
 import orjson
 
 from faradisc.capacity.events import Event, Split, SplitDue, to_json
-from faradisc.capacity.insights import Insights
 from faradisc.capacity.resource import Resource
 from faradisc.capacity.resource_registry import ResourceRegistry
 from faradisc.capacity.topology import needed_partitions, on_demand_partitions
 from faradisc.clock import Clock, Entropy, MovableClock
+from faradisc.engine.metrics.contributor_insights import Insights
 from faradisc.engine.throughput.settings import ThroughputSettings, parse_config
 from faradisc.engine.throughput.surveyor import Surveyor
 from faradisc.engine.throughput.table import InsightsSetting, Moment, Provision, TableMeter

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Final, Protocol
 
-from faradisc.capacity.metrics import Dimensions, dimensions
 from faradisc.capacity.resource_registry import ResourceRegistry
+from faradisc.engine.metrics.metric_store import Dimensions, dimensions
 from faradisc.errors import (
     ApiError,
     ConditionalCheckFailedException,
@@ -84,7 +84,7 @@ class RequestCounter:
         if isinstance(stats.returned, int):
             for table in call.tables:
                 requests = table.meter.registry.requests
-                requests.meter(table.name, call.operation).returned[stats.returned] += 1
+                requests.operation(table.name, call.operation).returned[stats.returned] += 1
         elif stats.returned is not None:
             self._read_stream(call.operation, stats.returned, elapsed)
 
@@ -92,7 +92,7 @@ class RequestCounter:
         """A page of a stream; it is counted with the stream's label, and with nothing else."""
         stream = read.stream
         requests = self._registry_of(stream.region, stream.account).requests
-        meter = requests.meter(stream.table_name, operation, dimensions(StreamLabel=stream.label))
+        meter = requests.operation(stream.table_name, operation, dimensions(StreamLabel=stream.label))
         meter.succeeded(elapsed)
         meter.records[read.records] += 1
         meter.record_bytes[read.size_bytes] += 1
@@ -121,7 +121,7 @@ class RequestCounter:
     def failed(self, call: CountedCall) -> None:
         """The database itself could not answer."""
         for table in call.tables:
-            table.meter.registry.requests.meter(table.name, call.operation).system_errors += 1
+            table.meter.registry.requests.operation(table.name, call.operation).system_errors += 1
 
     def _conflicts(self, call: CountedCall, error: ApiError) -> None:
         reasons = error.extra.get("CancellationReasons", [{"Code": "TransactionConflict"}])
@@ -135,7 +135,7 @@ def _throttled(call: CountedCall, tables: Iterable[Any]) -> None:
     """One request was throttled, by these tables or indexes of theirs."""
     for table in tables:
         requests = table.meter.registry.requests
-        requests.meter(table.name, call.operation, _extra(call)).throttled += 1
+        requests.operation(table.name, call.operation, _extra(call)).throttled += 1
 
 
 def _rejected_by(call: CountedCall, error: ApiError) -> list[Any]:

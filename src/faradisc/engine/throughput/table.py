@@ -12,10 +12,10 @@ from typing import Any, Protocol
 
 from faradisc.capacity.admission import Limiter
 from faradisc.capacity.config import CapacityConfig
-from faradisc.capacity.insights import Insights, Mode
 from faradisc.capacity.resource import Resource
 from faradisc.capacity.resource_registry import ResourceRegistry
 from faradisc.capacity.throttle import Throttle
+from faradisc.engine.metrics.contributor_insights import Insights, Mode
 from faradisc.engine.throughput.survey import Walk
 from faradisc.engine.throughput.trace_recorder import TraceRecorder
 
@@ -119,7 +119,7 @@ class TableMeter:
         """Contributor Insights of the table (None) and of global indexes, where they are on."""
         self.insights_settings: dict[str | None, InsightsSetting] = {}
         self.latencies: dict[str, list[int]] = {}
-        """Of requests, by operation that was seen: the latest ones (OperationMeter.recent)."""
+        """Of requests, by operation that was seen: the latest ones (OperationMetrics.recent)."""
         self.recorder: TraceRecorder | None = None
         """Told of every charge, where traffic is recorded."""
         self.only_counts = not config.enforce
@@ -143,16 +143,16 @@ class TableMeter:
 
     def succeeded(self, operation: str, latency_ns: int) -> None:
         """A request was answered."""
-        self.registry.requests.meter(self.name, operation).succeeded(latency_ns)
+        self.registry.requests.operation(self.name, operation).succeeded(latency_ns)
 
     def meet(self, operation: str) -> list[int]:
         """Where the latencies of an operation go that is seen for the first time."""
-        recent = self.latencies[operation] = self.registry.requests.meter(self.name, operation).recent
+        recent = self.latencies[operation] = self.registry.requests.operation(self.name, operation).recent
         return recent
 
     def count_latencies(self, operation: str) -> None:
         """To be called when there are RECENT_MAX of an operation."""
-        self.registry.requests.meter(self.name, operation).count()
+        self.registry.requests.operation(self.name, operation).count()
 
     def refresh_flags(self) -> None:
         """To be called after `enforced`, `recorder` or `insights` has changed."""

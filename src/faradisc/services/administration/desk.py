@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from faradisc.capacity.heat_history import HeatHistory
+from faradisc.capacity.inspect import observe_heat
 from faradisc.clock import LAST_NS, Clock, MovableClock
+from faradisc.engine.metrics.heat_history import HeatHistory
 from faradisc.engine.tables.backfill import progress
 from faradisc.engine.tables.table import Table
 from faradisc.engine.ttl.sweep import Sweeper
@@ -70,7 +71,7 @@ class Desk:
 
     def watch(self, history: HeatHistory) -> None:
         """Let a history of heat see what is warm now."""
-        history.watch(self._backend.clock.now_ns(), self._backend.catalog.meter.resources())
+        observe_heat(history, self._backend.clock.now_ns(), self._backend.catalog.meter.resources())
 
     # --- Time ---
 

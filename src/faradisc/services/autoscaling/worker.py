@@ -14,13 +14,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from faradisc.capacity.alarms import Value
 from faradisc.capacity.autoscaling import Decision
 from faradisc.capacity.config import MINUTE_NS
 from faradisc.capacity.controlplane import DecreaseLog
-from faradisc.capacity.metric_catalog import NAMESPACE
-from faradisc.capacity.metrics import RETENTION_MINUTES
 from faradisc.clock import Clock, Entropy
+from faradisc.engine.metrics.alarm_rule import Value
+from faradisc.engine.metrics.metric_catalog import NAMESPACE
+from faradisc.engine.metrics.metric_store import RETENTION_MINUTES
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.state import Throughput
 from faradisc.engine.tables.table import Table

@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from faradisc.capacity.alarms import AlarmRule, State
 from faradisc.capacity.config import SECOND_NS
 from faradisc.clock import epoch_seconds
+from faradisc.engine.metrics.alarm_rule import AlarmRule, State
 
 METRIC_DELAY_NS = 60 * SECOND_NS
 """A period is looked at so long after its end, as auto scaling's points are (capacity.md section 2.13)."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from faradisc.capacity.config import MINUTE_NS, SECOND_NS
-from faradisc.capacity.metrics import Dimensions, Statistic
+from faradisc.engine.metrics.metric_store import Dimensions, Statistic
 
 SERIES_MAX: Final = 10_000
 POINTS_MAX: Final = 15 * 24 * 60

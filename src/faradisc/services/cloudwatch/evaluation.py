@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from faradisc.capacity.alarms import Value
 from faradisc.capacity.config import SECOND_NS
 from faradisc.clock import Clock
+from faradisc.engine.metrics.alarm_rule import Value
 from faradisc.errors import ValidationException
 from faradisc.services.cloudwatch.alarm import METRIC_DELAY_NS, Alarm
 from faradisc.services.cloudwatch.alarms import Alarms
@@ -23,7 +23,7 @@ from faradisc.services.cloudwatch.statistics import value_of
 
 PERIODS_PER_STEP: Final = 60
 CATCH_UP_NS: Final = 86_400 * SECOND_NS
-"""Metrics reach no further back (capacity/metrics.py)."""
+"""Metrics reach no further back (engine/metrics/metric_store.py)."""
 
 
 class Evaluator:

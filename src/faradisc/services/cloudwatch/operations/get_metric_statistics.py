@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from faradisc.capacity.config import SECOND_NS
-from faradisc.capacity.metrics import Statistic
 from faradisc.clock import epoch_seconds
+from faradisc.engine.metrics.metric_store import Statistic
 from faradisc.operations.call import Call
 from faradisc.services.cloudwatch.errors import (
     InvalidParameterCombinationException,

@@ -1,6 +1,6 @@
 """The heaviest keys of a lane: how much they were asked for in all, in their busiest second, and refused.
 
-Memory is bounded whatever a trace brings: totals are kept in a space-saving sketch (capacity/sketch.py),
+Memory is bounded whatever a trace brings: totals are kept in a sketch (engine/metrics/sketch.py),
 peaks only of keys that are in it.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from faradisc.capacity.sketch import Sketch
+from faradisc.engine.metrics.sketch import Sketch
 
 KEYS_KEPT = 1000
 _PEAKS_MAX = 4 * KEYS_KEPT
@@ -81,9 +81,9 @@ class KeyTally:
 
     def top(self, count: int) -> list[KeyTotals]:
         """The keys with the most units, and the most refused ones, heaviest first; equal ones by name."""
-        offered = {heavy.key: heavy.sure for heavy in self._offered.top()}
-        throttled = {heavy.key: heavy.sure for heavy in self._throttled.top()}
-        weights = {heavy.key: heavy.sure for heavy in self._weights.top()}
+        offered = {heavy.key: heavy.least_weight for heavy in self._offered.top()}
+        throttled = {heavy.key: heavy.least_weight for heavy in self._throttled.top()}
+        weights = {heavy.key: heavy.least_weight for heavy in self._weights.top()}
         heaviest = sorted(weights, key=lambda name: (-weights[name], name))[:count]
         refused = sorted(throttled, key=lambda name: (-throttled[name], name))[:count]
         names = heaviest + [name for name in refused if name in weights and name not in heaviest]

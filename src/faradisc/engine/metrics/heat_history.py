@@ -1,8 +1,8 @@
 """How hot partitions were in the last hour, in bounded memory: the past of the heat map.
 
-Whoever serves the pages samples every few seconds what is warm (`watch`), and each look at a table adds what
-it sees (`observe`). Slots without a sample stay unknown and are drawn as nothing. Two bytes per partition and
-slot: at most RESOURCES_MAX x SLOTS x PARTITIONS_MAX of them.
+`observe` takes a sample of tables and indexes as the admin API describes them. Slots without a sample are
+unknown, and the heat map leaves them empty. A sample takes two bytes per partition, so all samples take at
+most 2 x RESOURCES_MAX x SLOTS x PARTITIONS_MAX bytes.
 """
 
 from __future__ import annotations
@@ -12,77 +12,70 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from faradisc.capacity import inspect
-from faradisc.capacity.heat import HEAT_STEP_S
-from faradisc.capacity.resource import Resource
-
-SLOT_S = HEAT_STEP_S
-"""Heat is an average that changes as often."""
+SLOT_S = 10
+"""As often as the heat of partitions is averaged (capacity/heat.py)."""
 SLOTS = 360
 """An hour."""
 PARTITIONS_MAX = 256
-"""Of resources with more the past is not kept."""
+"""Resources with more partitions have no history."""
 RESOURCES_MAX = 32
-"""Tables and indexes; the one not sampled for longest is forgotten."""
+"""Tables and indexes; the one without a sample for longest is dropped."""
 
 _SLOT_NS = SLOT_S * 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionPast:
-    """One partition in the kept slots."""
+    """The samples of one partition."""
 
     name: str
     parent: str | None
     first: int
     """Its first slot."""
     used: list[float]
-    """Percent of its limit by slot; -1: not known."""
-    refused: list[float]
-    """1 where something was refused."""
+    """Percent of its limit by slot; -1: unknown."""
+    throttled: list[float]
+    """1 in slots with throttled requests, else 0."""
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class _Sample:
     slot: int
     names: tuple[str, ...]
     """Partitions in order of keys."""
     percents: bytes
-    """Of their limits, at most 255."""
-    hurt: bytes
-    """1 where something was refused since the sample before."""
+    """Percent of each partition's limit, at most 255."""
+    throttled: bytes
+    """1 for each partition that throttled requests since the sample before."""
 
 
 @dataclass(slots=True)
-class _Past:
-    samples: deque[Sample]
+class _ResourcePast:
+    samples: deque[_Sample]
     throttled: dict[str, int]
-    """Refusals so far, by partition, as of the last sample."""
+    """Throttled requests so far, by partition, as of the last sample."""
     parents: dict[str, str | None]
     order: dict[str, str]
-    """Where each partition begins."""
+    """First key of each partition."""
     born: dict[str, int]
-    """And when, nanoseconds."""
+    """Time at which each partition was created, in nanoseconds."""
 
     def is_of(self, partitions: Sequence[Mapping[str, Any]]) -> bool:
-        """Whether these are of the same table; False: it was made again under the same name."""
+        """Returns whether these partitions belong to the same table. False: the table was deleted and
+        created again."""
         return all(self.born.get(part["id"], part["born_ns"]) == part["born_ns"] for part in partitions)
 
 
 class HeatHistory:
     def __init__(self) -> None:
-        self._pasts: OrderedDict[str, _Past] = OrderedDict()
+        self._pasts: OrderedDict[str, _ResourcePast] = OrderedDict()
         """By ARN of the table or index."""
 
-    def watch(self, now_ns: int, resources: Iterable[Resource]) -> None:
-        """Take a sample of those that are warm: of known ones, and of the hottest others."""
-        warm = [(warmth, each) for each in resources if (warmth := inspect.warmth(each))]
-        warm.sort(key=lambda pair: (pair[1].arn not in self._pasts, -pair[0], pair[1].arn))
-        for _, resource in warm[:RESOURCES_MAX]:
-            self._observe(now_ns, inspect.heat(resource))
+    def has(self, arn: str) -> bool:
+        return arn in self._pasts
 
     def observe(self, now_ns: int, resources: Iterable[Mapping[str, Any]]) -> None:
-        """Take a sample of resources as the admin API describes them."""
+        """Takes a sample of resources as the admin API describes them."""
         for resource in resources:
             self._observe(now_ns, resource)
 
@@ -93,56 +86,56 @@ class HeatHistory:
             return
         past = self._pasts.get(arn)
         if past is None or past.samples[-1].slot > slot or not past.is_of(partitions):
-            # New, or a clock that was set back: what is known of the future means nothing.
-            past = self._pasts[arn] = _Past(deque(maxlen=SLOTS), {}, {}, {}, {})
+            # New, or the clock was set back: samples of the future mean nothing.
+            past = self._pasts[arn] = _ResourcePast(deque(maxlen=SLOTS), {}, {}, {}, {})
         self._pasts.move_to_end(arn)
         _sample(past, partitions, slot)
         while len(self._pasts) > RESOURCES_MAX:
             self._pasts.popitem(last=False)
 
     def of(self, arn: str) -> tuple[list[PartitionPast], int]:
-        """The partitions of a table or index in the kept slots, in order of keys, and how many slots there
-        are."""
+        """Returns the partitions of a table or index in order of keys, and the number of slots."""
         past = self._pasts.get(arn)
         if past is None or not past.samples:
             return [], 0
         begin = past.samples[0].slot
         slots = past.samples[-1].slot - begin + 1
         used: dict[str, list[float]] = {}
-        refused: dict[str, list[float]] = {}
+        throttled: dict[str, list[float]] = {}
         first: dict[str, int] = {}
         for sample in past.samples:
             at = sample.slot - begin
-            for name, percent, hurt in zip(sample.names, sample.percents, sample.hurt, strict=True):
+            for name, percent, hurt in zip(sample.names, sample.percents, sample.throttled, strict=True):
                 start = first.setdefault(name, at)
-                _reach(used.setdefault(name, []), at - start, -1.0)[at - start] = percent
-                _reach(refused.setdefault(name, []), at - start, 0.0)[at - start] = hurt
+                _extend(used.setdefault(name, []), at - start, -1.0)[at - start] = percent
+                _extend(throttled.setdefault(name, []), at - start, 0.0)[at - start] = hurt
         names = sorted(used, key=lambda name: past.order[name])
         return [
-            PartitionPast(name, past.parents[name], first[name], used[name], refused[name]) for name in names
+            PartitionPast(name, past.parents[name], first[name], used[name], throttled[name])
+            for name in names
         ], slots
 
 
-def _reach(values: list[float], position: int, unknown: float) -> list[float]:
-    """Lengthen a list so that it has this position."""
+def _extend(values: list[float], position: int, unknown: float) -> list[float]:
+    """Lengthens a list so that it has this position."""
     values.extend([unknown] * (position + 1 - len(values)))
     return values
 
 
-def _sample(past: _Past, partitions: Sequence[Mapping[str, Any]], slot: int) -> None:
+def _sample(past: _ResourcePast, partitions: Sequence[Mapping[str, Any]], slot: int) -> None:
     names = tuple(part["id"] for part in partitions)
     latest = past.samples[-1] if past.samples else None
     if latest is not None and latest.names == names:
         names = latest.names
     percents = bytes(min(255, max(0, round(busiest(part)))) for part in partitions)
     totals = {part["id"]: part["read"]["throttled"] + part["write"]["throttled"] for part in partitions}
-    hurt = bytes(past.throttled.get(name, total) < total for name, total in totals.items())
+    throttled = bytes(past.throttled.get(name, total) < total for name, total in totals.items())
     if latest is not None and latest.slot == slot:
         past.samples.pop()
         if latest.names is names:
             percents = bytes(map(max, percents, latest.percents))
-            hurt = bytes(map(max, hurt, latest.hurt))
-    past.samples.append(Sample(slot, names, percents, hurt))
+            throttled = bytes(map(max, throttled, latest.throttled))
+    past.samples.append(_Sample(slot, names, percents, throttled))
     while past.samples[0].slot <= slot - SLOTS:
         past.samples.popleft()
     past.throttled = totals
@@ -158,5 +151,5 @@ def _sample(past: _Past, partitions: Sequence[Mapping[str, Any]], slot: int) -> 
 
 
 def busiest(part: Mapping[str, Any]) -> float:
-    """Percent of its limit that a partition uses, in the direction nearer to it."""
+    """Returns the percentage of its limit that a partition uses, in the direction nearer to it."""
     return float(max(part["read"]["heat_percent"], part["write"]["heat_percent"]))

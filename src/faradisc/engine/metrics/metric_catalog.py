@@ -1,6 +1,6 @@
-"""The CloudWatch metrics of namespace AWS/DynamoDB: names, units, dimensions, statistics, periods. Data.
+"""The CloudWatch metrics of namespace AWS/DynamoDB: names, units, dimensions, statistics, periods.
 
-Left out are those of features that are not here (Kinesis, global tables, vectors, fault injection).
+Metrics of Kinesis, global tables, vectors and fault injection are left out.
 
 Source: metrics.md; capacity.md section 2.14.
 """
@@ -23,9 +23,9 @@ class Metric:
     name: str
     unit: str
     dimensions: tuple[tuple[str, ...], ...]
-    """The sets of dimensions it is published with; a query with any other set finds nothing."""
+    """The sets of dimensions that the metric is published with. A query with another set finds no points."""
     statistics: frozenset[str]
-    """Those that mean something: Sum, SampleCount, Minimum, Maximum, Average, p (percentiles)."""
+    """The meaningful ones of Sum, SampleCount, Minimum, Maximum, Average and p (percentiles)."""
     period_s: int
 
 

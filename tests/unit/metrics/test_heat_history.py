@@ -6,8 +6,8 @@ import pytest
 
 from faradisc.capacity import inspect
 from faradisc.capacity.config import SECOND_NS, profile
-from faradisc.capacity.heat_history import PARTITIONS_MAX, RESOURCES_MAX, SLOT_S, SLOTS, HeatHistory
 from faradisc.capacity.resource import Resource
+from faradisc.engine.metrics.heat_history import PARTITIONS_MAX, RESOURCES_MAX, SLOT_S, SLOTS, HeatHistory
 from unit.capacity.worlds import START, TABLE, load, place, table
 
 
@@ -26,7 +26,7 @@ def look(history: HeatHistory, at_s: int, resource: Resource) -> None:
 
 
 def watch(history: HeatHistory, at_s: int, *resources: Resource) -> None:
-    history.watch(START + at_s * SECOND_NS, resources)
+    inspect.observe_heat(history, START + at_s * SECOND_NS, resources)
 
 
 def test_what_nobody_looked_at_is_unknown() -> None:
@@ -44,7 +44,7 @@ def test_a_refusal_is_shown_in_the_look_after_it_and_in_no_other() -> None:
         if step == 2:
             load(resource, [(place("hot"), 60)], 1, start_s=step * SLOT_S - 1)
         look(history, step * SLOT_S, resource)
-    refused = sorted(past.refused for past in history.of(TABLE)[0])
+    refused = sorted(past.throttled for past in history.of(TABLE)[0])
     assert (refused[0], refused[-1]) == ([0, 0, 0, 0], [0, 0, 1, 0])
 
 
@@ -69,7 +69,7 @@ def test_what_is_warm_is_seen_though_nobody_looks() -> None:
         watch(history, (step + 1) * SLOT_S, busy, idle)
     pasts, slots = history.of(TABLE)
     assert slots == 5  # heat is known of ten seconds when the next ones begin
-    [hot] = [past for past in pasts if any(past.refused)]
+    [hot] = [past for past in pasts if any(past.throttled)]
     assert hot.used == sorted(hot.used) and hot.used[-1] > 50
     assert history.of(idle.arn) == ([], 0)
     look(history, 6 * SLOT_S, idle)
@@ -84,8 +84,8 @@ def test_of_too_many_the_hottest_are_kept_and_those_that_are_known_stay() -> Non
     watch(history, 60, *resources)
     coolest = [each for each in resources if history.of(each.arn)[1] == 0]
     assert len(coolest) == 8
-    assert max(map(inspect.warmth, coolest)) <= min(
-        inspect.warmth(each) for each in resources if each not in coolest
+    assert max(map(inspect.busiest_percent, coolest)) <= min(
+        inspect.busiest_percent(each) for each in resources if each not in coolest
     )
     load(coolest[0], [(place("hot"), 9)], 60, start_s=60)
     watch(history, 120, *resources)

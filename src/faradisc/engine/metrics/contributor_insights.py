@@ -1,13 +1,13 @@
 """Contributor Insights: the most accessed and the most throttled keys, in bounded memory.
 
-Up to four rules per table or index: partition keys (PK) and full keys (SK), by consumption (C) and by
-throttling (T). A rule counts per minute in a space-saving sketch; an ended minute keeps its heaviest keys.
+A table or index has up to four rules: partition keys (PK) and full keys (SK), by consumption (C) and by
+throttling (T). Each rule counts one minute in a sketch and keeps the heaviest keys of ended minutes.
 
     accessed score = 3 x write units + read units, so a key at a full partition scores 180,000 a minute
-    either way; throttled score = refusals of that key
+    either way; throttled score = throttled requests for that key
 
-Query counts one event, a batch one per item; with a sort key each event counts in two rules. PartiQL is
-not counted, nor are refusals that an index causes counted for the table: both are the caller's to leave out.
+A Query counts as one event, a batch as one per item; with a sort key each event counts in two rules. The
+caller leaves out PartiQL, and requests that an index throttled for the table.
 
 Source: capacity.md section 2.14; vectors V134 to V136.
 """
@@ -19,17 +19,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from faradisc.capacity.sketch import Sketch
+from faradisc.engine.metrics.sketch import Sketch
 
 Rule = Literal["PKC", "SKC", "PKT", "SKT"]
 Mode = Literal["ACCESSED_AND_THROTTLED_KEYS", "THROTTLED_KEYS"]
 
 SKETCH_KEYS = 1000
-KEPT_KEYS = 100
-KEPT_MINUTES = 24 * 60
+RETAINED_KEYS = 100
+RETAINED_MINUTES = 24 * 60
 
 Key = tuple[str, ...]
-"""(partition key,) or (partition key, sort key), as shown to people."""
+"""(partition key,) or (partition key, sort key), as text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Insights:
 
     def __init__(self, name: str, created_ms: int, *, sort_key: bool, mode: Mode) -> None:
         self.name = name
-        """Of the table, or of table and index, as rule names carry it."""
+        """Name of the table, or of table and index, as in the names of rules."""
         self.created_ms = created_ms
         self.mode: Mode = mode
         accessed: tuple[Rule, ...] = ("PKC", "SKC") if sort_key else ("PKC",)
@@ -65,20 +65,22 @@ class Insights:
         )
         self._sketches: dict[Rule, Sketch[Key]] = {rule: Sketch(SKETCH_KEYS) for rule in self.rules}
         self._events: dict[Rule, int] = dict.fromkeys(self.rules, 0)
-        self._ended: dict[Rule, deque[_Minute]] = {rule: deque(maxlen=KEPT_MINUTES) for rule in self.rules}
+        self._ended: dict[Rule, deque[_Minute]] = {
+            rule: deque(maxlen=RETAINED_MINUTES) for rule in self.rules
+        }
 
     def rule_names(self) -> list[str]:
         return [f"DynamoDBContributorInsights-{rule}-{self.name}-{self.created_ms}" for rule in self.rules]
 
     def accessed(self, partition_key: str, sort_key: str | None, half_units: int, *, write: bool) -> None:
-        """An item was read or written. Scores are kept in halves."""
+        """Counts a read or written item. Scores are kept in halves."""
         weight = half_units * 3 if write else half_units
         self._add("PKC", (partition_key,), weight)
         if sort_key is not None:
             self._add("SKC", (partition_key, sort_key), weight)
 
     def throttled(self, partition_key: str, sort_key: str | None) -> None:
-        """A request for an item was refused."""
+        """Counts a throttled request for an item."""
         self._add("PKT", (partition_key,), 2)
         if sort_key is not None:
             self._add("SKT", (partition_key, sort_key), 2)
@@ -95,16 +97,16 @@ class Insights:
         return sum(self._events.values())
 
     def end_minute(self, minute_ns: int) -> None:
-        """Keep the heaviest keys of the minute that began then, and begin anew."""
+        """Keeps the heaviest keys of the minute that began at `minute_ns` and starts the next one."""
         for rule, sketch in self._sketches.items():
             if sketch.total:
-                top = [Contribution(h.key, h.weight / 2, h.error / 2) for h in sketch.top(KEPT_KEYS)]
+                top = [Contribution(h.key, h.weight / 2, h.error / 2) for h in sketch.top(RETAINED_KEYS)]
                 self._ended[rule].append(_Minute(minute_ns, self._events[rule], sketch.total / 2, top))
             self._sketches[rule] = Sketch(SKETCH_KEYS)
             self._events[rule] = 0
 
     def top(self, rule: Rule, start_ns: int, end_ns: int, count: int = 10) -> list[Contribution]:
-        """The heaviest keys of the ended minutes from start (inclusive) to end (exclusive)."""
+        """Returns the heaviest keys of the ended minutes from start (inclusive) to end (exclusive)."""
         scores: dict[Key, list[float]] = {}
         for minute in self._ended.get(rule, ()):
             if start_ns <= minute.at_ns < end_ns:
@@ -116,7 +118,7 @@ class Insights:
         return [Contribution(key, score, error) for key, (score, error) in ranked[:count]]
 
     def to_json(self) -> dict[str, Any]:
-        """The settings. Counts do not survive a restart."""
+        """Returns the settings. Counts do not survive a restart."""
         return {
             "name": self.name,
             "created_ms": self.created_ms,

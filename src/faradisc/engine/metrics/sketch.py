@@ -1,10 +1,10 @@
 """The heaviest keys of a stream in bounded memory: the space-saving sketch.
 
-At most `size` keys are held. A key that is not held takes the place of the lightest one and inherits its
-weight as its possible error, so a weight is never too small and is too large by `error` at most; every key
-heavier than total / size is held.
+The sketch holds at most `size` keys. A new key replaces the lightest one and inherits its weight as a
+possible error. So a weight is never too small, it is too large by at most `error`, and every key heavier than
+total / size is held.
 
-The lightest key is found by a heap whose entries are corrected when they surface: an update is O(1), a
+A heap finds the lightest key; its entries are corrected when they reach the top. An update is O(1), a
 replacement O(log size) amortised.
 
 Source: Metwally, Agrawal, El Abbadi, "Efficient Computation of Frequent and Top-k Elements in Data
@@ -22,14 +22,14 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True)
-class Heavy(Generic[Key]):
+class HeavyKey(Generic[Key]):
     key: Key
     weight: int
     error: int
     """By how much the weight may be too large."""
 
     @property
-    def sure(self) -> int:
+    def least_weight(self) -> int:
         return self.weight - self.error
 
 
@@ -75,10 +75,10 @@ class Sketch(Generic[Key]):
         self._order += 1
         heapreplace(heap, (pushed + weight, self._order, key))
 
-    def top(self, count: int | None = None) -> list[Heavy[Key]]:
-        """The heaviest keys, heaviest first; equal weights in order of arrival."""
+    def top(self, count: int | None = None) -> list[HeavyKey[Key]]:
+        """Returns the heaviest keys, heaviest first; equal weights in order of arrival."""
         ranked = sorted(self._weights.items(), key=lambda entry: -entry[1])
-        return [Heavy(key, weight, self._errors.get(key, 0)) for key, weight in ranked[:count]]
+        return [HeavyKey(key, weight, self._errors.get(key, 0)) for key, weight in ranked[:count]]
 
     def __len__(self) -> int:
         return len(self._weights)

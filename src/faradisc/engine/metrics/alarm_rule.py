@@ -1,4 +1,4 @@
-"""Alarms over a metric: when enough of the latest points breach a threshold, the state is ALARM.
+"""When the points of a metric put an alarm into which state.
 
 Source: CloudWatch's evaluation rules as capacity.md section 2.13 uses them ("period x points").
 """
@@ -32,7 +32,7 @@ _COMPARE: dict[Comparison, Callable[[Value, Value], bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class AlarmRule:
-    """`needed` of the last `periods` points must breach."""
+    """An alarm whose state is ALARM when `needed` of the last `periods` points breach the threshold."""
 
     comparison: Comparison
     threshold: Value
@@ -46,7 +46,7 @@ class AlarmRule:
         return _COMPARE[self.comparison](value, self.threshold)
 
     def state(self, points: Sequence[Value | None], before: State = "INSUFFICIENT_DATA") -> State:
-        """The state after these points, oldest first; None is a period without data."""
+        """Returns the state after these points, oldest first; None is a period without data."""
         latest = list(points)[-self.periods :]
         latest = [None] * (self.periods - len(latest)) + latest
         if all(point is None for point in latest) and self.missing in ("missing", "ignore"):
@@ -58,5 +58,5 @@ class AlarmRule:
         if breaching >= needed:
             return "ALARM"
         undecided = sum(point is None for point in latest) if self.missing in ("missing", "ignore") else 0
-        # Points that are not there may still come: as long as they could decide, the state stays.
+        # Missing points may still arrive. While they could make the alarm breach, its state stays.
         return before if undecided and breaching + undecided >= needed and before != "ALARM" else "OK"
