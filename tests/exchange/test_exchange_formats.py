@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from faradisc.engine.exchange import compression, csv_rows, ion_text, ion_values, json_lines
-from faradisc.engine.exchange.checking import canonical_size, fault_of
+from faradisc.engine.exchange.checking import canonical_size, reason_of
 from faradisc.engine.exchange.compression import Damaged
 from faradisc.engine.exchange.json_lines import Malformed
 from faradisc.engine.exchange.reading import KeyAttributes, ObjectReader, Source
@@ -30,7 +30,7 @@ from faradisc.model.values.size import item_size
 texts = st.text(st.characters(codec="utf-8"), max_size=12)
 numbers = st.one_of(
     st.integers(-(10**20), 10**20).map(str),
-    st.decimals(allow_nan=False, allow_infinity=False, locations=6, min_value=-(10**9), max_value=10**9).map(
+    st.decimals(allow_nan=False, allow_infinity=False, places=6, min_value=-(10**9), max_value=10**9).map(
         lambda number: format(number, "f")
     ),
     st.sampled_from(["0", "-0.5", "1E+125", "1e-130", "9" * 38, "0.000001"]),
@@ -245,7 +245,7 @@ def test_garbage_is_told_and_nothing_escapes(content: bytes, format_: str, packi
         if isinstance(record, dict) and "Item" in record:
             item = record["Item"]
             if type(item) is not dict or canonical_size(item) < 0:
-                assert fault_of(item)
+                assert reason_of(item)
 
 
 @pytest.mark.parametrize("content", ["x", '{"a":', "[", "{Item:{a:'", ",", "\x00"])
@@ -362,7 +362,7 @@ RECORDS = {
 @pytest.mark.parametrize("packing", sorted(EMPTY))
 def test_thousands_of_empty_members_are_passed_with_pauses(format_: str, packing: str) -> None:
     pack = gzip.compress if packing == "GZIP" else zstandard.ZstdCompressor().compress
-    record, count = pack(RECORDS[format_]), 5 * compression.FRUITLESS_MAX
+    record, count = pack(RECORDS[format_]), 5 * compression.EMPTY_CALLS_MAX
     empty = EMPTY[packing] * count
     paused, records = pauses(empty + record + empty, format_, packing)
     assert records == [{"Item": {"p": {"S": "a"}}}]
@@ -385,7 +385,7 @@ def test_a_csv_row_that_pauses_within_stays_one_row() -> None:
 
 
 def test_a_csv_row_stretched_by_empty_members_is_damage() -> None:
-    empty = EMPTY["GZIP"] * (compression.FRUITLESS_MAX * (csv_rows.PAUSES_IN_ROW_MAX + 1))
+    empty = EMPTY["GZIP"] * (compression.EMPTY_CALLS_MAX * (csv_rows.PAUSES_IN_ROW_MAX + 1))
     content = gzip.compress(b'p\n"a\n') + empty + gzip.compress(b'b"\n')
     with pytest.raises(Damaged):
         pauses(content, "CSV", "GZIP")
@@ -396,4 +396,4 @@ def test_a_csv_row_stretched_by_empty_members_is_damage() -> None:
 )
 def test_what_is_no_item_has_a_reason(item: Any) -> None:
     assert type(item) is not dict or canonical_size(item) < 0
-    assert fault_of(item)
+    assert reason_of(item)

@@ -10,7 +10,7 @@ import pytest
 
 from faradisc.engine.exchange import manifests
 from faradisc.engine.exchange.compression import Damaged
-from faradisc.engine.exchange.manifests import DataFile, Manifests, Summed, checksum
+from faradisc.engine.exchange.manifests import CheckedFile, DataFile, Manifests, checksum
 from faradisc.engine.exchange.object_storage import DirectoryStorage, Object
 from faradisc.storage.immediate import run
 from fixtures.exchanging import Exchanging, lines, listed, some_items, zipped
@@ -61,7 +61,7 @@ def is_known(read: Manifests, key: str) -> bool:
     """Whether an object is held against what a manifest says of it."""
     file = run(read.fetch(key))
     file.close()
-    return isinstance(file, Summed)
+    return isinstance(file, CheckedFile)
 
 
 def test_a_manifest_of_many_files_is_read_in_pieces(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:

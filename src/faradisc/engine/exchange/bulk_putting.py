@@ -1,17 +1,16 @@
-"""StartBulkPutItems's job: the records of objects, each a put into a table that others use meanwhile.
+"""StartBulkPutItems's job: puts the records of objects into a table that is in use.
 
-A put here is one like any other (engine/tables/writes.py): its condition is judged against the item that is
-there, streams, history and indexes hear of it. It asks for no throughput; a bulk operation is metered in
-bytes, and held back by its own MaxWriteRequestUnits. Up to a step's records go in one commit, together with
-how far the operation has come, so a record is put once, whatever happens in between; two records of one key
-go in two.
+Each record is a PutItem on the common write path (engine/tables/writes.py): its condition is tested against
+the existing item, and streams, history and indexes are updated. It consumes no throughput: a bulk operation
+is measured in bytes and limited by its own MaxWriteRequestUnits. The records of a step with different keys
+are one commit together with the progress, so each record is put once, also after a crash.
 
-What is told of single records goes into two files, and at the end from there into the output bucket:
+Results of single records are written to two files, which are moved to the output bucket at the end:
 
-    <prefix>/<id>/errors.jsonl                     records that are no items
-    <prefix>/<id>/condition_check_failures.jsonl   items whose condition was false, and what was there
+    <prefix>/<id>/errors.jsonl                     records that are not items
+    <prefix>/<id>/condition_check_failures.jsonl   items whose condition was false, and the existing items
 
-Assumed: names and lines of those, and that what is read of an object before its damage shows is written; the
+Assumed: the names and lines of these files, and that records before the damage of an object are written; the
 model says that a failed operation may have written items.
 """
 
@@ -64,7 +63,7 @@ log = logging.getLogger("faradisc.engine.exchange")
 
 _OUTPUTS = {"ERROR": "errors", "CONDITION_CHECK_FAILURE": "condition_check_failures"}
 PIECE_BYTES = 1024 * 1024
-"""Of an output on its way into the bucket, after which others may run."""
+"""Part of an output copied into the bucket before other work may run."""
 _SECOND_NS = 1_000_000_000
 _JSON_TYPES: dict[str, type] = {
     "ConditionExpression": str,
@@ -73,12 +72,12 @@ _JSON_TYPES: dict[str, type] = {
 }
 Numbered = tuple[int, Change]
 """Position among the records of a step, and the put."""
-Refusal = tuple[int, Exception]
-"""Position among the records of a step, and why there is no put."""
+Rejection = tuple[int, Exception]
+"""Position among the records of a step, and the reason why there is no put."""
 
 
 def change_of(record: dict[str, Any], table: Table) -> Change:
-    """The put that a record asks for. Raises ValidationException."""
+    """Returns the put of a record. Raises ValidationException."""
     item = record.get("Item")
     if item is None:
         raise ValidationException("The record has no Item")
@@ -112,7 +111,7 @@ def _condition(record: dict[str, Any]) -> Matches | None:
 
 
 class _Outputs:
-    """What is told of single records of one operation, in the files it asks for."""
+    """The output files of one operation."""
 
     def __init__(
         self, task: Task, storage: ObjectStorage, logs: Path, yield_control: Callable[[], Awaitable[None]]
@@ -132,21 +131,21 @@ class _Outputs:
         return self._logs.get(kind)
 
     def lengths(self) -> dict[str, tuple[int, int]]:
-        """Bytes and lines of the files."""
+        """Returns bytes and lines of the files."""
         return {kind: written.length for kind, written in self._logs.items()}
 
-    def cut_back(self, lengths: dict[str, tuple[int, int]]) -> None:
-        """Forget what was told since. Raises: OSError."""
+    def truncate(self, lengths: dict[str, tuple[int, int]]) -> None:
+        """Removes the lines added since. Raises OSError."""
         for kind, written in self._logs.items():
-            written.cut_back(*lengths[kind])
+            written.truncate(*lengths[kind])
 
     def write(self) -> None:
-        """Put what was told into the files, and how long they are into the progress. Raises: OSError."""
+        """Writes the files to disk, and their lengths into the progress. Raises OSError."""
         for kind, written in self._logs.items():
             self._task.progress["outputs"][kind] = written.write()
 
     async def deliver(self) -> None:
-        """Move the files into the output bucket. Raises: BucketError, OSError."""
+        """Moves the files into the output bucket. Raises BucketError, OSError."""
         self.write()
         bucket: str = self._wanted["S3Bucket"]
         for kind, written in self._logs.items():
@@ -167,7 +166,7 @@ class _Outputs:
 
 
 class _Run:
-    """One bulk operation while this process works on it."""
+    """One bulk operation in this process."""
 
     def __init__(self, task: Task, table: Table, storage: ObjectStorage, outputs: _Outputs) -> None:
         self.task = task
@@ -176,16 +175,16 @@ class _Run:
         given = task.shown["InputS3Configuration"]
         self._bucket: str = given["S3Bucket"]
         source = Source(given["InputFormat"], given.get("InputCompressionType", "NONE"))
-        place = (self._bucket, given.get("S3KeyPrefix", ""))
-        self.intake = Intake(storage.opened(access_of(given)), place, source, table, task.progress)
+        location = (self._bucket, given.get("S3KeyPrefix", ""))
+        self.intake = Intake(storage.opened(access_of(given)), location, source, table, task.progress)
         self.units = 0
-        """Write units of what the last step wrote."""
+        """Write units of the last step."""
 
     async def put(self, store: Store, step: Step) -> None:
-        """Write what a step brought, in one commit for each run of records with different keys."""
+        """Writes the records of a step, in one commit for each run of records with different keys."""
         self.units = 0
         progress, shown = self.task.progress, self.task.shown
-        changes, refusals = self._changes(step)
+        changes, rejections = self._changes(step)
         before, ended = progress.get("processed", 0), progress["ended"]
         shown["ProcessedInputBytes"] = self.intake.bytes_read
         if self.intake.total_bytes is not None:
@@ -197,45 +196,47 @@ class _Run:
             progress["records"] = step.first + until
             progress["ended"] = ended and not groups
             progress["processed"] = shown["ProcessedItemCount"] = before + until
-            told = [(position, error) for position, error in refusals if position < until]
+            rejected = [(position, error) for position, error in rejections if position < until]
             try:
-                await self._commit(store, step, group, told)
+                await self._commit(store, step, group, rejected)
             except ItemCollectionSizeLimitExceededException as error:
                 if len(group) > 1:  # one by one, to find those that do not fit
                     groups.extendleft([each] for each in reversed(group))
                     continue
-                await self._commit(store, step, [], [*told, (group[0][0], error)])
-            del refusals[: len(told)]
+                await self._commit(store, step, [], [*rejected, (group[0][0], error)])
+            del rejections[: len(rejected)]
 
-    def _changes(self, step: Step) -> tuple[list[Numbered], list[Refusal]]:
+    def _changes(self, step: Step) -> tuple[list[Numbered], list[Rejection]]:
         changes: list[Numbered] = []
-        refusals: list[Refusal] = []
+        rejections: list[Rejection] = []
         for position, record in enumerate(step.records):
             try:
                 if type(record) is Malformed:
                     raise ValidationException(record.reason)
                 changes.append((position, change_of(record, self.table)))
             except ValidationException as error:
-                refusals.append((position, error))
-        return changes, refusals
+                rejections.append((position, error))
+        return changes, rejections
 
-    async def _commit(self, store: Store, step: Step, group: list[Numbered], refusals: list[Refusal]) -> None:
-        """Put a group, with how far that is, and tell of the records that are none.
+    async def _commit(
+        self, store: Store, step: Step, group: list[Numbered], rejections: list[Rejection]
+    ) -> None:
+        """Commits the puts of a group with the progress, and logs and counts failed records.
 
-        Nothing is told or counted that is not committed with it.
+        After a failed commit the logs and counts are restored.
         Raises ItemCollectionSizeLimitExceededException.
         """
         shown, lengths = self.task.shown, self.outputs.lengths()
         used, units, count = shown["BulkOperationUsage"], self.units, shown["FailedItemCount"]
 
-        def take_back() -> None:
+        def restore() -> None:
             shown["BulkOperationUsage"], self.units, shown["FailedItemCount"] = used, units, count
-            self.outputs.cut_back(lengths)
+            self.outputs.truncate(lengths)
 
         committed = False
         while not committed:
-            for position, error in refusals:
-                self._refuse(step, position, error)
+            for position, error in rejections:
+                self._reject(step, position, error)
             images = await read_images(store, [change for _, change in group])
             outcomes = []
             for (position, change), image in zip(group, images, strict=True):
@@ -243,21 +244,21 @@ class _Run:
                     outcomes.append(evaluate(change, image))
                 except ConditionFailed as failed:
                     self._report_failure(step, position, failed)
-            self._meter(outcomes)
+            self._add_usage(outcomes)
             self.outputs.write()
             try:
                 committed = await commit_outcomes(store, outcomes, also=self.task.batch())
             except ItemCollectionSizeLimitExceededException:
-                take_back()
+                restore()
                 raise
             if not committed:
-                take_back()
+                restore()
 
     def _pointer(self, step: Step, position: int) -> dict[str, Any]:
         pointer = {"bucket": self._bucket, "key": step.key, "itemIndex": step.first + position}
         return {"itemS3Pointer": pointer, "bulkOperationArn": self.task.arn}
 
-    def _refuse(self, step: Step, position: int, error: Exception) -> None:
+    def _reject(self, step: Step, position: int, error: Exception) -> None:
         self.task.shown["FailedItemCount"] += 1
         output = self.outputs.of("ERROR")
         if output is not None:
@@ -269,8 +270,8 @@ class _Run:
             existing = {"ExistingItem": failed.image.item} if failed.image.exists else {}
             output.add({**self._pointer(step, position), "Item": failed.change.key, **existing})
 
-    def _meter(self, outcomes: list[Outcome]) -> None:
-        """Add the bytes of some puts to the usage."""
+    def _add_usage(self, outcomes: list[Outcome]) -> None:
+        """Adds the bytes of some puts to the usage."""
         (usage,) = self.task.shown["BulkOperationUsage"]
         of: dict[str, dict[str, dict[str, int]]] = {
             kind: {name: dict(each) for name, each in usage.get(kind, {}).items()}
@@ -301,7 +302,7 @@ class _Run:
 
 
 def _groups(changes: Iterable[Numbered]) -> list[list[Numbered]]:
-    """Runs of changes of different items."""
+    """Returns runs of consecutive changes of different items."""
     groups: list[list[Numbered]] = []
     keys: set[bytes] = set()
     for each in changes:
@@ -315,7 +316,7 @@ def _groups(changes: Iterable[Numbered]) -> list[list[Numbered]]:
 
 
 def _directory(logs: Path, task: Task) -> Path:
-    """Of what is told of single records, until it is delivered."""
+    """Returns the directory of the output files until they are delivered."""
     return logs / "bulk-put" / task.id
 
 
@@ -342,13 +343,14 @@ class BulkPutting:
         self._clock = clock
         self._yield_control = yield_control
         self._run: _Run | None = None
-        self._free_ns = 0
-        """When the units of what was written are paid for."""
+        self._next_ns = 0
+        """Time of the next step by MaxWriteRequestUnits."""
 
     async def step(self) -> bool:
-        """Do a bounded piece of the oldest operation. False when there is none, or it has to wait."""
+        """Does one bounded step of the oldest operation. Returns False when there is none, or it has to
+        wait."""
         task = next(self._tasks.running(BULK), None)
-        if task is None or (task.status == "IN_PROGRESS" and self._clock.now_ns() < self._free_ns):
+        if task is None or (task.status == "IN_PROGRESS" and self._clock.now_ns() < self._next_ns):
             return False
         try:
             await self._advance(task)
@@ -377,20 +379,20 @@ class BulkPutting:
         step = await run.intake.step()
         table = self._table_of(task)
         if table is None:
-            return  # deleted while this waited for a bucket; the next step sees it
+            return  # deleted during a wait for a bucket; the next step ends the task
         run.table = table
         if step is not None:
             await run.put(self._store, step)
-            self._pay(task, run.units)
+            self._delay(task, run.units)
         elif run.intake.done:
             await self._end(task, "COMPLETED_WITH_ERRORS" if task.shown["FailedItemCount"] else "COMPLETED")
 
-    def _pay(self, task: Task, units: int) -> None:
-        """Wait until MaxWriteRequestUnits a second allow what was just written."""
+    def _delay(self, task: Task, units: int) -> None:
+        """Delays the next step by the time in which MaxWriteRequestUnits allow the units just written."""
         most = task.shown.get("MaxWriteRequestUnits")
         if most is not None:
             now = self._clock.now_ns()
-            self._free_ns = max(self._free_ns, now) + units * _SECOND_NS // most
+            self._next_ns = max(self._next_ns, now) + units * _SECOND_NS // most
 
     async def _end(
         self, task: Task, status: str, code: str | None = None, message: str | None = None
@@ -407,10 +409,10 @@ class BulkPutting:
         await self._close(task, status, code, message)
 
     async def fail(self, task: Task, code: str, message: str) -> None:
-        """End an operation that cannot go on, whatever becomes of its outputs; what was put stays."""
+        """Ends an operation as failed, even when its outputs cannot be delivered. Committed puts stay."""
         try:
             await self._outputs_of(task).deliver()
-        except Exception as error:  # perhaps that is what it cannot go on for
+        except Exception as error:  # delivering may be what failed before
             self._log_undelivered(task, error)
         await self._close(task, "FAILED", code, message)
 
@@ -418,13 +420,13 @@ class BulkPutting:
         return _Outputs(task, self._storage, self._logs, self._yield_control)
 
     def _log_undelivered(self, task: Task, error: Exception) -> None:
-        place = _directory(self._logs, task)
-        log.error("%s: what was told of single records stays in %s: %s", task.arn, place, error)
+        directory = _directory(self._logs, task)
+        log.error("%s: its output files stay in %s: %s", task.arn, directory, error)
 
     async def _close(self, task: Task, status: str, code: str | None, message: str | None) -> None:
         self.close()
         task.progress.clear()
-        self._free_ns = 0
+        self._next_ns = 0
         await self._tasks.end(task, status, code, message)
         log.info("bulk operation %s: %s", task.arn, status)
 

@@ -1,8 +1,8 @@
-"""One item that came from outside: made canonical and measured, or refused in the service's words.
+"""Checks one item read from a file: makes it canonical and measures it, or rejects it with the service's
+text.
 
-The fast walk, `canonical_size`, is that of requests (model/values/checks.py) with the rules for names; only
-after its no are the slow checks asked for the reason. Both know the rules of PutItem.
-"""
+`canonical_size` is the fast walk of requests (model/values/checks.py) with the rules for names. Only when it
+fails the slow checks find the reason. Both apply the rules of PutItem."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ _WRONG_TYPE = "The JSON type of an attribute value is not that of its attribute 
 
 
 def checked_item(item: object, table: Table) -> int:
-    """Make an item canonical in place; its size in bytes.
+    """Makes an item canonical in place and returns its size in bytes.
 
-    Raises: ValidationException with the reason why it cannot be put into the table.
+    Raises ValidationException with the reason why it cannot be put into the table.
     """
     size = canonical_size(item) if type(item) is dict else -1
     if size < 0:
-        raise ValidationException(fault_of(item))
+        raise ValidationException(reason_of(item))
     if is_too_large(table, item, size):  # type: ignore[arg-type]
         raise ValidationException(PUT_TOO_LARGE)
     checked: Item = item  # type: ignore[assignment]
@@ -49,7 +49,7 @@ def checked_item(item: object, table: Table) -> int:
 
 
 def canonical_size(item: Item) -> int:
-    """The size in bytes of an item that is canonical afterwards; negative when it is not well formed."""
+    """Makes an item canonical in place and returns its size in bytes; negative when it is malformed."""
     if "" in item:
         return MALFORMED
     size = canonical_item_size(item)
@@ -60,8 +60,8 @@ def canonical_size(item: Item) -> int:
     return size
 
 
-def fault_of(item: object) -> str:
-    """Why `canonical_size` said no."""
+def reason_of(item: object) -> str:
+    """Returns the reason why an item is malformed. Requires that `canonical_size` has found it malformed."""
     if type(item) is not dict:
         return "The item is no map of attributes"
     for name, value in item.items():
@@ -86,7 +86,7 @@ _JSON_TYPES: dict[str, type] = {"S": str, "N": str, "B": str, "BOOL": bool, "NUL
 
 
 def _has_json_types(value: Any, levels: int = 64) -> bool:
-    """Whether the members of an attribute value that are there have the JSON types they need."""
+    """Returns whether the members of an attribute value have the required JSON types."""
     if type(value) is not dict or not levels:
         return False
     for kind, content in value.items():

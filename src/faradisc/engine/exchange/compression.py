@@ -1,12 +1,12 @@
-"""Compressed objects as streams of bytes, in bounded pieces, with every kind of damage found.
+"""Compressed objects as streams of bytes in bounded pieces.
 
-A reader here never holds more than one piece, however small the object that unpacks into it; and it ends
-only at the true end: one that was cut off, or altered where its checksum can tell, raises Damaged.
+A reader holds at most one piece in memory. It raises Damaged when the object is truncated or its checksum is
+wrong.
 
-An empty piece is a pause: much was read and nothing came of it, as with millions of empty gzip members, or a
-frame that zstd says to skip. Whoever must not take long can stop there.
+An empty piece is a pause: much input gave no output, as with millions of empty gzip members or a skippable
+frame of zstd. The caller may stop there and continue later.
 
-Gzip is done by ISA-L where that is installed, otherwise by zlib: docs/decisions/0011-isal-for-gzip.md.
+Gzip uses ISA-L where it is installed, otherwise zlib: docs/decisions/0011-isal-for-gzip.md.
 """
 
 from __future__ import annotations
@@ -17,40 +17,40 @@ from typing import Any, BinaryIO, Protocol
 
 INPUT_BYTES = 64 * 1024
 PIECE_BYTES = 256 * 1024
-"""Largest piece that comes out."""
+"""Largest piece of output."""
 ZSTD_INPUT_BYTES = 2048
-"""A block of zstd is at most 128 KB and needs at least 4 bytes, so this many bytes unpack into 64 MB at most,
-which no honest file does."""
-FRUITLESS_MAX = 256
-"""Calls of a decompressor, with INPUT_BYTES at most, that may bring nothing before there is a pause."""
+"""Input of one call. A block of zstd has at least 4 bytes and expands to at most 128 KB, so the output of one
+call is at most 64 MB."""
+EMPTY_CALLS_MAX = 256
+"""Calls of a decompressor without output, each with at most INPUT_BYTES of input, before a pause."""
 GZIP_LEVEL = 1
-"""Of both libraries. Measured on the JSON of items of 400 bytes: zlib makes 78 MB/s and a ratio of 2.38, with
-level 6 44 MB/s and 2.57; ISA-L makes 428 MB/s and 2.44, and hardly more with a higher level."""
+"""For both libraries. Measured on the JSON of items of 400 bytes: zlib compresses 78 MB/s with a ratio of
+2.38 (level 6: 44 MB/s, 2.57), ISA-L 428 MB/s with 2.44, and hardly better at a higher level."""
 _GZIP_WINDOW = 31
 
 
 class Damaged(Exception):
-    """The bytes are not what was compressed. The text says what is wrong, for people."""
+    """The data is not what was compressed. The text describes the damage."""
 
 
 class Unavailable(Exception):
-    """A library that this needs is not installed."""
+    """A required library is not installed."""
 
 
 def pieces(file: BinaryIO, compression: str) -> Iterator[bytes]:
-    """The content of a file that is compressed as InputCompressionType says: NONE, GZIP or ZSTD; with pauses.
+    """Yields the content of a file, and empty pieces as pauses. compression: NONE, GZIP or ZSTD.
 
-    Raises: Damaged; Unavailable before the first piece; OSError.
+    Raises Damaged; Unavailable before the first piece; OSError.
     """
     if compression == "GZIP":
-        return _paced(_gzip_pieces(file))
+        return _with_pauses(_gzip_pieces(file))
     if compression == "ZSTD":
-        return _paced(_zstd_pieces(file, _zstd_library()))
+        return _with_pauses(_zstd_pieces(file, _zstd_library()))
     return iter(lambda: file.read(PIECE_BYTES), b"")
 
 
 def _gzip_library() -> Any:
-    """What makes decompressors, what they raise, and what makes compressors."""
+    """Returns the constructor of decompressors, their exception, and the constructor of compressors."""
     try:
         from isal import isal_zlib  # noqa: PLC0415 - an extra
     except ImportError:
@@ -58,17 +58,17 @@ def _gzip_library() -> Any:
     return isal_zlib.decompressobj, isal_zlib.error, isal_zlib.compressobj
 
 
-def _paced(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """The pieces with something in them, and of many empty ones in a row some, for pauses."""
-    fruitless = 0
+def _with_pauses(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Drops empty pieces, except every EMPTY_CALLS_MAX-th in a row."""
+    empty = 0
     for piece in pieces:
-        fruitless = 0 if piece else fruitless + 1
-        if piece or fruitless % FRUITLESS_MAX == 0:
+        empty = 0 if piece else empty + 1
+        if piece or empty % EMPTY_CALLS_MAX == 0:
             yield piece
 
 
 def _gzip_pieces(file: BinaryIO) -> Iterator[bytes]:
-    """Any number of gzip members, one after another; none at all is an empty content."""
+    """Decompresses any number of gzip members, also none."""
     decompressor, failure, _ = _gzip_library()
     waiting = file.read(INPUT_BYTES)
     while waiting:
@@ -77,7 +77,7 @@ def _gzip_pieces(file: BinaryIO) -> Iterator[bytes]:
             if not waiting:
                 waiting = file.read(INPUT_BYTES)
                 if not waiting:
-                    raise Damaged("the gzip data is cut off")
+                    raise Damaged("the gzip data is truncated")
             try:
                 piece = member.decompress(waiting, PIECE_BYTES)
             except failure as error:
@@ -88,12 +88,12 @@ def _gzip_pieces(file: BinaryIO) -> Iterator[bytes]:
 
 
 def check_zstd() -> None:
-    """Raises: Unavailable."""
+    """Raises Unavailable."""
     _zstd_library()
 
 
 def _zstd_library() -> Any:
-    """What makes decompressors, and what they raise. Raises: Unavailable."""
+    """Returns the constructor of decompressors and their exception. Raises Unavailable."""
     try:
         from compression import zstd  # noqa: PLC0415 - Python 3.14 and later have it
     except ImportError:
@@ -106,7 +106,7 @@ def _zstd_library() -> Any:
 
 
 def _zstd_pieces(file: BinaryIO, library: Any) -> Iterator[bytes]:
-    """Any number of zstd frames; none at all is an empty content."""
+    """Decompresses any number of zstd frames, also none."""
     decompressor, failure = library
     waiting = file.read(ZSTD_INPUT_BYTES)
     while waiting:
@@ -115,7 +115,7 @@ def _zstd_pieces(file: BinaryIO, library: Any) -> Iterator[bytes]:
             if not waiting:
                 waiting = file.read(ZSTD_INPUT_BYTES)
                 if not waiting:
-                    raise Damaged("the zstd data is cut off")
+                    raise Damaged("the zstd data is truncated")
             try:
                 piece = frame.decompress(waiting)
             except failure as error:
@@ -131,7 +131,7 @@ class Writable(Protocol):
 
 
 class GzipWriter:
-    """Compresses into a file. Two runs over the same content make the same bytes: no time, no name."""
+    """Compresses into a file. The output depends only on the content: it has no time and no file name."""
 
     def __init__(self, file: Writable) -> None:
         _, _, compressor = _gzip_library()

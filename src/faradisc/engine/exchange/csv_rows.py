@@ -1,9 +1,9 @@
-"""CSV: a header and rows, or rows under headers that the request names.
+"""CSV: a header and rows, or rows with headers given in the request.
 
-Each column is an attribute. Key attributes of the table and its indexes get the types of their definitions,
-all others are strings. A row that ends early lacks its last attributes; one that is too long is refused.
-An empty field is an empty string, except in a key of an index, where it is no attribute at all: so rows
-without it stay out of that index. Assumed, as far as no capture or document shows it: the last two.
+Each column is an attribute. Key attributes of the table and its indexes have the types of their definitions,
+all others are strings. A short row lacks its last attributes; a row that is too long is an error. An empty
+field is an empty string, but for a key attribute of an index it means that the attribute is missing, so the
+row is not in that index. Assumed, because no capture or document shows it: the last two.
 
 Source: the model's CsvOptions; quoting is that of RFC 4180.
 """
@@ -18,10 +18,10 @@ from faradisc.engine.exchange.compression import Damaged
 from faradisc.engine.exchange.json_lines import BLANKS_AT_ONCE, Malformed, lines
 
 FIELD_BYTES_MAX = 1024 * 1024
-"""No attribute is longer than 400 KB."""
+"""An attribute has at most 400 KB."""
 HEADERS_MAX = 255
 PAUSES_IN_ROW_MAX = 64
-"""A row that is read to its end at once may hold so many; one of 2 MB has 8."""
+"""Pauses of the input within one row, which is read without a pause; a row of 2 MB has 8."""
 
 
 def records(
@@ -32,10 +32,10 @@ def records(
     key_types: Mapping[str, str],
     may_be_absent: frozenset[str] = frozenset(),
 ) -> Iterator[dict[str, Any] | Malformed | None]:
-    """The rows of a content as documents with an `Item`; None is a pause. Raises: Damaged.
+    """Yields the rows of a content as documents with an `Item`, and None as a pause. Raises Damaged.
 
-    key_types: types of the attributes that are not strings whatever they look like.
-    may_be_absent: those of them that an empty field leaves out.
+    key_types: types of key attributes; all others are strings.
+    may_be_absent: attributes that are missing when their field is empty.
     """
     if csv.field_size_limit() < FIELD_BYTES_MAX:
         csv.field_size_limit(FIELD_BYTES_MAX)
@@ -51,7 +51,7 @@ def records(
             continue
         except (csv.Error, _BadLine) as error:
             yield Malformed(f"The row is no valid CSV: {error}")
-            # What the reader had begun is lost with it; the next line begins a new row.
+            # A new reader drops the incomplete row; the next line starts a new one.
             rows = csv.reader(source, delimiter=delimiter, strict=True)
             continue
         if row is None:
@@ -63,10 +63,10 @@ def records(
             continue
         if headers is not None:
             yield _document(row, headers, key_types, may_be_absent)
-        elif (fault := _header_fault(row)) is None:
+        elif (reason := _header_error(row)) is None:
             headers = row
         else:
-            yield Malformed(f"The rest of the object cannot be read: {fault}")
+            yield Malformed(f"The rest of the object cannot be read: {reason}")
             return
 
 
@@ -75,18 +75,18 @@ class _BadLine(Exception):
 
 
 class _Pause(Exception):
-    """There is no line yet. Raised between two rows only: the csv module forgets a row that is cut short."""
+    """Raised between two rows when there is no line yet. Within a row the csv module would lose the row."""
 
 
 class _Lines:
-    """Lines as the csv module takes them: texts with their ends, which matter inside quotes."""
+    """Lines for the csv module: texts with their line ends, which count inside quotes."""
 
     def __init__(self, found: Iterator[bytes | Malformed | None]) -> None:
         self._found = found
         self._first = True
         self._in_row = False
         self._pauses = 0
-        """In this row."""
+        """Pauses in this row."""
 
     def begin_row(self) -> None:
         self._in_row = False
@@ -101,7 +101,7 @@ class _Lines:
                 raise _Pause
             self._pauses += 1
             if self._pauses > PAUSES_IN_ROW_MAX:
-                raise Damaged("what lies between two lines of one row holds too little for its length")
+                raise Damaged("too much input without content lies between two lines of one row")
         self._in_row = True
         if isinstance(line, Malformed):
             raise _BadLine(line.reason)
@@ -114,8 +114,8 @@ class _Lines:
         return text + "\n"
 
 
-def _header_fault(row: Sequence[str]) -> str | None:
-    """What keeps a first row from naming attributes; None when nothing does."""
+def _header_error(row: Sequence[str]) -> str | None:
+    """Returns the reason why a row is not a valid header, None for a valid one."""
     if len(row) > HEADERS_MAX:
         return f"there are more than {HEADERS_MAX} headers"
     if not all(row):

@@ -1,16 +1,16 @@
-"""ExportTableToPointInTime's job: a table as it was, or what changed in it, into files of a bucket.
+"""ExportTableToPointInTime's job: writes a table as of a moment, or its changes, into files of a bucket.
 
-The past does not change, so an export reads page by page behind a cursor (engine/backups/history.py) while
-the table is written. A data file holds items of one slot and is stored when the slot ends or the file is
-large; the cursor moves with it. After a crash the file that was being written is written again. The
-manifests come last: an export without them is none.
+History does not change, so an export reads page by page from a cursor (engine/backups/history.py) while the
+table is in use. A data file contains items of one slot. It is stored when the slot ends or the file is large,
+and the cursor is committed then; after a crash an incomplete file is written again. The manifests are written
+last: an export without them is incomplete.
 
-What an item's line holds by view type and by what became of the item (new-features.md section 3, and the
-developer guide's table, as recalled):
+The members of an item's line in an incremental export (new-features.md section 3, and the developer guide's
+table, as recalled):
 
     written      NEW_IMAGE: Keys, NewImage       NEW_AND_OLD_IMAGES: Keys, NewImage, OldImage if there was one
     deleted      NEW_IMAGE: Keys                 NEW_AND_OLD_IMAGES: Keys, OldImage
-    came and went between the two moments        no line
+    created and deleted between the two moments  no line
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ from faradisc.storage.api import Store
 log = logging.getLogger("faradisc.engine.exchange")
 
 FILE_BYTES = 128 * 1024 * 1024
-"""Of content, after which a data file is stored and the next one begun."""
+"""Content of a data file after which it is stored and the next one started."""
 PAGES_PER_STEP = 2
-"""Of some 200 items or 256 KB each."""
+"""A page has about 200 items or 256 KB."""
 _MICRO = 1000
 
 
 class _Unreadable(Exception):
-    """The past that is asked for cannot be read any more."""
+    """The history needed for an export is gone."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -70,7 +70,7 @@ class _Unreadable(Exception):
 
 
 class _DataFile:
-    """The data file being written."""
+    """A data file while it is written."""
 
     def __init__(self, draft: Draft, name: str) -> None:
         self.draft = draft
@@ -86,13 +86,13 @@ class _DataFile:
         self.content_bytes += len(content)
 
     def finish(self) -> str:
-        """The MD5 of the file, base64."""
+        """Ends the file. Returns its MD5 in base64."""
         self._gzip.finish()
         return self.draft.md5
 
 
 class _Run:
-    """One export while this process works on it."""
+    """One export in this process."""
 
     def __init__(self, task: Task, table: Table, storage: ObjectStorage, tasks: TaskStore) -> None:
         self.task = task
@@ -120,12 +120,12 @@ class _Run:
         return self._cursor is None and self._file is None
 
     async def start(self) -> None:
-        """Show that the bucket can be written. Raises: BucketError."""
+        """Writes the `_started` object, which proves that the bucket is writable. Raises BucketError."""
         await self._storage.put(self.bucket, join(self.directory, STARTED), b"")
         self.progress["started"] = True
 
     async def pages(self, store: Store, table: Table) -> None:
-        """Write the items of the next pages. Raises: BucketError, OSError."""
+        """Writes the items of the next pages. Raises BucketError, OSError."""
         for _ in range(PAGES_PER_STEP):
             if self._cursor is None:
                 return
@@ -138,7 +138,7 @@ class _Run:
             self._bytes += sum(item_record.size_of(each.record) for each in items)
             lines = self._lines(items, self._filter)
         else:
-            # From is part of the window and to is not; in the history it is the other way round.
+            # The window includes its start and excludes its end; ranges of the history do the opposite.
             window = self.progress["from_ns"] - 1, self.progress["to_ns"] - 1
             changes, following = await page_between(store, table, *window, cursor)
             self._bytes += sum(item_record.size_of(image) for each in changes for image in each[1:3] if image)
@@ -180,7 +180,8 @@ class _Run:
         self.shown["ExportManifest"] = join(self.directory, SUMMARY)
 
     async def _put_manifest(self, name: str, content: bytes) -> None:
-        """A manifest after its checksum: what can be read can be checked."""
+        """Writes the checksum of a manifest and then the manifest, so that a manifest can always be
+        checked."""
         key = join(self.directory, name)
         await self._storage.put(self.bucket, checksum_key(key), checksum(content).encode())
         await self._storage.put(self.bucket, key, content)
@@ -224,7 +225,7 @@ class _Run:
 
 
 def _draft_name(task: Task) -> str:
-    """Of the data file being written. The same after a crash, so that a draft left behind is written over."""
+    """Returns the name of the next data file; the same after a crash, so that its draft is overwritten."""
     return data_file_name(f"{task.arn} {len(task.progress.get('files', ()))}")
 
 
@@ -240,14 +241,14 @@ def _iso(moment_ns: int) -> str:
 def _json_lines(items: list[ItemAt], wanted: ItemFilter | None) -> list[bytes]:
     if wanted is None:
         return [item_line(each.record[item_record.HEADER_BYTES :]) for each in items]
-    found = [item for each in items if wanted.wants(item := item_record.decode(each.record))]
-    return [item_line(orjson.dumps(wanted.shown(item), option=orjson.OPT_SORT_KEYS)) for item in found]
+    found = [item for each in items if wanted.matches(item := item_record.decode(each.record))]
+    return [item_line(orjson.dumps(wanted.projected(item), option=orjson.OPT_SORT_KEYS)) for item in found]
 
 
 def _ion_lines(items: list[ItemAt], wanted: ItemFilter | None) -> list[bytes]:
     found = [item_record.decode(each.record) for each in items]
     if wanted is not None:
-        found = [wanted.shown(item) for item in found if wanted.wants(item)]
+        found = [wanted.projected(item) for item in found if wanted.matches(item)]
     return [ion_text.item_line(item) for item in found]
 
 
@@ -261,11 +262,11 @@ def _change_lines(
         images = {"NewImage": change.new, "OldImage": change.old if with_old else None}
         items = {name: item_record.decode(image) for name, image in images.items() if image is not None}
         if wanted is not None:
-            # Whoever asks for items of a kind wants to hear that one of them has gone.
-            judged = change.new if change.new is not None else change.old
-            if judged is not None and not wanted.wants(item_record.decode(judged)):
+            # The filter tests the old image of a deleted item, so that matching deletions are exported.
+            tested = change.new if change.new is not None else change.old
+            if tested is not None and not wanted.matches(item_record.decode(tested)):
                 continue
-            items = {name: wanted.shown(item) for name, item in items.items()}
+            items = {name: wanted.projected(item) for name, item in items.items()}
         keys = key_of_row(change.row_key, table.key)
         micros = str(change.written_ns // _MICRO)
         if ion:
@@ -294,7 +295,7 @@ class Exporting:
         self._run: _Run | None = None
 
     async def step(self) -> bool:
-        """Do a bounded piece of the oldest export. False when there is none."""
+        """Does one bounded step of the oldest export. Returns False when there is none."""
         task = next(self._tasks.running(EXPORT), None)
         if task is None:
             return False
@@ -325,7 +326,7 @@ class Exporting:
             log.info("export %s: %d items", task.arn, task.shown.get("ItemCount", 0))
 
     def _table_of(self, task: Task) -> Table:
-        """Raises: _Unreadable."""
+        """Raises _Unreadable."""
         try:
             table = self._catalog.for_control(task.table_arn, "", "")
         except ResourceNotFoundException:
@@ -338,7 +339,7 @@ class Exporting:
                 "PointInTimeRecoveryUnavailable", "Point-in-time recovery was disabled during the export"
             )
         first_ns = task.progress.get("from_ns", task.progress["to_ns"])
-        if first_ns // DAY_NS < history.first_day:  # a day is forgotten as a whole
+        if first_ns // DAY_NS < history.first_day:  # history is deleted by whole days
             raise _Unreadable("InvalidExportTime", "The recovery period ended during the export")
         return table
 
@@ -350,7 +351,7 @@ class Exporting:
         log.warning("export %s has failed: %s: %s", task.arn, code, message)
 
     def _discard_draft(self, task: Task) -> None:
-        """Throw away what a process that was killed may have left of an export that nobody goes on with."""
+        """Deletes the draft that a killed process may have left."""
         with suppress(BucketError):
             storage = self._storage.opened(access_of(task.shown))
             storage.discard(storage.draft(task.shown["S3Bucket"], _draft_name(task)))

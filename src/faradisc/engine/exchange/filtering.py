@@ -1,7 +1,7 @@
-"""Which items of an export are written, and what of them: FilterSpecification, bound to a table's keys.
+"""FilterSpecification of an export: which items are written, and which attributes.
 
-A key condition is a condition like any other to an item that is at hand, so it is tested like one once it is
-known to be a key condition. Source: new-features.md section 3; the words are Query's.
+A valid key condition is tested on each item like any other condition. Source: new-features.md section 3; the
+error texts are Query's.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ class ItemFilter:
         self._conditions = conditions
         self._projection = projection
 
-    def wants(self, item: Item) -> bool:
+    def matches(self, item: Item) -> bool:
         return all(condition.matches(item) for condition in self._conditions)
 
-    def shown(self, item: Item) -> Item:
+    def projected(self, item: Item) -> Item:
         return item if self._projection is None else self._projection.apply(item)
 
 

@@ -1,14 +1,13 @@
-"""ImportTable's job: objects into a new table, step by step, and nothing seen before all of it is there.
+"""ImportTable's job: loads objects into a new table, which becomes visible when it is complete.
 
-The table is being filled (engine/tables/catalog.py) until the last record is in: nobody reads or writes it.
-A page of records with their index entries and counters is one commit (engine/tables/loading.py), and the
-import's own progress is in the last one of each step, so after a crash the next process goes on behind a
-step that was stored. These commits are not durable, so that may be some steps back; what was stored of those
-behind it is stored again. All is on disk before the import says that it is complete.
+Until the last record is stored the import owns the table (`owner_job`): requests neither read nor write it. A
+page of records with index entries and counters is one commit (engine/tables/loading.py). The last commit of
+each step contains the progress, so after a crash the import continues after a stored step. These commits are
+not durable: that may be some steps back, and the steps after it are stored again. Everything is on disk
+before the import is COMPLETED.
 
-What ends an import without a table: an object that is cut off or altered, an object or bucket that cannot be
-read. What does not: records that are no items; they are counted, listed in the error log, and passed over.
-"""
+An import fails, and its table is deleted, when an object is truncated or altered, or an object or bucket
+cannot be read. Records that are not items are counted, listed in the error log and skipped."""
 
 from __future__ import annotations
 
@@ -35,10 +34,10 @@ from faradisc.storage.api import Store
 log = logging.getLogger("faradisc.engine.exchange")
 
 OWNER_JOB = "import"
-HARD_EVERY = 4
-"""Steps of a process after which what it has loaded is made durable for the first time; then after so many
-times as many, and so on: an import gets on however often a crash comes, and a long one is held up by few of
-these. See docs/decisions/0013-commits-without-the-log.md."""
+DURABLE_AFTER = 4
+"""Steps of a process until it first flushes what it has loaded; each further interval is longer by this
+factor. So an import advances despite frequent crashes, and a long one flushes rarely. See
+docs/decisions/0013-commits-without-the-log.md."""
 PAGE_ROWS = 200
 """Rows in one commit: few enough to be made and stored while they are in the processor's cache."""
 DAMAGED, GONE = "InputDamaged", "TableNotFound"
@@ -67,7 +66,7 @@ def pages_of(
 
 
 def _row(record: Record, table: Table, transform: Callable[[Item], Item] | None) -> LoadedRow:
-    """What is stored of one record. Raises: ValidationException with the reason why it is no item."""
+    """Returns the stored row of one record. Raises ValidationException with the reason why it is no item."""
     if type(record) is Malformed:
         raise ValidationException(record.reason)
     item = record.get("Item")
@@ -81,16 +80,16 @@ def _row(record: Record, table: Table, transform: Callable[[Item], Item] | None)
 
 
 class _Run:
-    """One import while this process works on it."""
+    """One import in this process."""
 
     def __init__(self, task: Task, table: Table, locations: Locations, *, is_first: bool) -> None:
-        """is_first: nothing has been loaded before this."""
+        """is_first: the table is still empty."""
         shown, progress = task.shown, task.progress
         self.task = task
         self.table = table
         self._novelty = Novelty() if is_first else None
         self._steps = 0
-        self._hard_at = HARD_EVERY
+        self._durable_at = DURABLE_AFTER
         self._transform = locations.transform
         place = shown["S3BucketSource"]
         storage = locations.storage.opened(access_of(place))
@@ -109,16 +108,16 @@ class _Run:
         )
 
     async def load(self, store: Store, step: Step) -> None:
-        """Store what a step brought, and with the last of it that it did."""
+        """Stores the items of a step; the last commit contains the progress."""
         task = self.task
 
-        def refused(position: int, reason: str) -> None:
+        def rejected(position: int, reason: str) -> None:
             pointer = {"bucket": self.bucket, "key": step.key, "itemIndex": step.first + position}
             self.errors.add({"itemS3Pointer": pointer, "importArn": task.arn, "errorMessages": [reason]})
 
         imported = 0
         page: list[LoadedRow] = []
-        for following in pages_of(step.records, self.table, refused, self._transform):
+        for following in pages_of(step.records, self.table, rejected, self._transform):
             if page:
                 await load_rows(store, self.table, page, novelty=self._novelty)
             page = following
@@ -131,13 +130,13 @@ class _Run:
         shown["ErrorCount"] += step.count - imported
         await load_rows(store, self.table, page, also=task.batch(), novelty=self._novelty)
         self._steps += 1
-        if self._steps == self._hard_at:
-            self._hard_at *= HARD_EVERY
+        if self._steps == self._durable_at:
+            self._durable_at *= DURABLE_AFTER
             await store.flush()
 
 
 def source_of(shown: dict[str, Any]) -> Source:
-    """How the objects of an ImportTable request are to be read."""
+    """Returns how the objects of an ImportTable request are read."""
     options = shown.get("InputFormatOptions", {}).get("Csv", {})
     headers = options.get("HeaderList")
     return Source(
@@ -168,18 +167,20 @@ class Importing:
         self._run: _Run | None = None
 
     async def recover(self) -> None:
-        """Before anyone asks: take away tables whose import was never begun, and end imports whose tables are
-        complete; a crash came between two commits."""
-        begun = {task.shown["TableId"] for task in self._tasks.running(IMPORT)}
+        """Deletes tables whose import was not stored, and ends imports whose tables are complete.
+
+        Called before the first request; repairs a crash between two commits.
+        """
+        started = {task.shown["TableId"] for task in self._tasks.running(IMPORT)}
         for table in self._catalog.owned_by(OWNER_JOB):
-            if table.state.table_id not in begun:
+            if table.state.table_id not in started:
                 await self._catalog.delete(table, while_in_use=True)
         for task in [each for each in self._tasks.running(IMPORT) if each.progress.get("done")]:
             if self._table_of(task) is None and "failed" not in task.progress:
                 await self._tasks.end(task, "COMPLETED")
 
     async def step(self) -> bool:
-        """Do a bounded piece of the oldest import. False when there is none."""
+        """Does one bounded step of the oldest import. Returns False when there is none."""
         task = next(self._tasks.running(IMPORT), None)
         if task is None:
             return False
@@ -194,7 +195,7 @@ class Importing:
         return True
 
     async def _advance(self, task: Task) -> None:
-        if "failed" in task.progress:  # a crash came while the table was taken away
+        if "failed" in task.progress:  # a crash came while the table was being deleted
             await self.fail(task, *task.progress["failed"])
             return
         table = self._table_of(task)
@@ -213,7 +214,7 @@ class Importing:
         run.table = table
         step = await run.intake.step()
         if self._table_of(task) is not table:
-            return  # deleted while this waited for a bucket; the next step sees it
+            return  # deleted during a wait for a bucket; the next step ends the task
         if step is not None:
             await run.load(self._store, step)
             await self._background_throttle()
@@ -229,7 +230,7 @@ class Importing:
         self.close()
 
     async def fail(self, task: Task, code: str, message: str) -> None:
-        """End an import that cannot go on; what it has loaded goes, and its table."""
+        """Ends an import as failed and deletes its table."""
         self.close()
         table = self._table_of(task)
         if table is not None:

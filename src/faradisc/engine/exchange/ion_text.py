@@ -1,4 +1,4 @@
-"""Items as Ion text, one value per line, as an export in ION format has them.
+"""Writes items as Ion text, one value per line: the ION format of exports.
 
     $ion_1_0 {Item:{id:103.,tags:$dynamodb_SS::["a","b"],photo:{{aGVsbG8=}},draft:false}}
 
@@ -6,13 +6,11 @@
     N    decimal, never int   NULL  null         L           list
     B    blob                                    M           struct
 
-A decimal keeps what a number in DynamoDB is: digits and an exponent. Ion text is written here, because a
-line can be put together from what is there already; reading needs the whole of Ion and uses its library
-(ion_values.py).
+A decimal keeps the digits and exponent of a DynamoDB number. Writing needs only this subset of Ion; reading
+needs all of Ion and uses its library (ion_values.py).
 
 Source: the developer guide's page on export formats, as recalled; the annotations are those that the
-service's import knows. docs/reference/assumptions.md says what is assumed.
-"""
+service's import accepts. docs/differences.md lists the assumptions."""
 
 from __future__ import annotations
 
@@ -28,19 +26,19 @@ _SYMBOL = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*").fullmatch
 _KEYWORDS = frozenset({"null", "true", "false", "nan"})
 _NUMBERED = re.compile(r"\$[0-9]+").fullmatch
 _PLAIN = re.compile(r"[ !#-\[\]-~\x80-\U0010ffff]*").fullmatch
-"""Text that needs no escape between double quotes."""
+"""Matches text without escapes between double quotes."""
 _ESCAPED = re.compile(r'[\x00-\x1f"\\\x7f]')
 _QUOTED = re.compile(r"[\x00-\x1f'\\\x7f]")
 _SHORT = {"'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\", "\x00": "\\0"}
 
 
 def item_line(item: Item) -> bytes:
-    """A line of a full export."""
+    """Returns a line of a full export."""
     return f"{LINE_START}{{Item:{struct(item)}}}\n".encode()
 
 
 def change_line(parts: dict[str, str]) -> bytes:
-    """A line of an incremental export, from the Ion texts of its members."""
+    """Returns a line of an incremental export, from the Ion texts of its members."""
     members = ",".join(f"{name}:{text}" for name, text in parts.items())
     return f"{LINE_START}{{Record:{{{members}}}}}\n".encode()
 
@@ -50,13 +48,13 @@ def struct(item: Item) -> str:
 
 
 def decimal(canonical: str) -> str:
-    """A canonical number as an Ion decimal: the point makes it one."""
+    """Returns a canonical number as an Ion decimal; without the point it would be an int."""
     return canonical if "." in canonical else canonical + "."
 
 
 @lru_cache(4096)
 def field_name(name: str) -> str:
-    """A field name: bare where Ion allows it, otherwise quoted."""
+    """Returns a field name, quoted where Ion requires it."""
     if _SYMBOL(name) and name not in _KEYWORDS and not _NUMBERED(name) and name != "$ion_1_0":
         return name
     return "'" + _QUOTED.sub(_escape, name) + "'"

@@ -1,10 +1,8 @@
-"""Reading Ion, text and binary, into the documents that DynamoDB JSON lines are.
+"""Reads Ion, text and binary, into the documents of DynamoDB JSON lines. The library `amazon.ion` parses it.
 
-The library does the parsing. An export's text has one value per line, each behind a version marker; such a
-content is cut at its lines, so a value that is no Ion costs one record. In any other content what follows
-a syntax error cannot be found again, and the rest of the object is one error, as the service's guide says of
-malformed objects.
-"""
+The text of an export has one value per line, each after a version marker. Such content is split at its lines,
+so a syntax error affects one record. In other content parsing cannot continue after a syntax error: the rest
+of the object is one error, which the service's guide says of malformed objects."""
 
 from __future__ import annotations
 
@@ -21,22 +19,23 @@ from faradisc.model.values.attribute import AttributeValue
 
 _MARKER = LINE_START.encode()
 _BATCH_BYTES = 64 * 1024
-"""Of lines parsed in one call; measured, the library reads 24 MB/s so and 12 MB/s line by line."""
-_PAUSE_COUNTS = RECORD_BYTES_MAX // 64
+"""Size of the lines parsed in one call. Measured: 24 MB/s, and 12 MB/s line by line."""
+_PAUSE_BYTES = RECORD_BYTES_MAX // 64
+"""Counted for each pause in a value."""
 _SET_ANNOTATIONS = {"$dynamodb_SS": "SS", "$dynamodb_NS": "NS", "$dynamodb_BS": "BS"}
 _LEVELS_MAX = 64
-"""More than any item has; the checks of items refuse deeper ones in their own words."""
+"""Above the limit of items, whose checks reject deeper values with the service's text."""
 
 
 class _NotAnItem(Exception):
-    """A value that no attribute can have."""
+    """A value that is no attribute value."""
 
 
 Parse = Callable[[Any], Iterator[Any]]
 
 
 def _library() -> tuple[Parse, type[Exception]]:
-    """A function that yields the values of a stream lazily, and what it raises. Raises: Unavailable."""
+    """Returns a function that yields the values of a stream lazily, and its exception. Raises Unavailable."""
     try:
         from amazon.ion import simpleion  # noqa: PLC0415 - an extra, and slow to import
         from amazon.ion.exceptions import IonException  # noqa: PLC0415
@@ -55,12 +54,13 @@ def _library() -> tuple[Parse, type[Exception]]:
 
 
 def check_library() -> None:
-    """Raises: Unavailable."""
+    """Raises Unavailable."""
     _library()
 
 
 def records(pieces: Iterable[bytes]) -> Iterator[dict[str, Any] | Malformed | None]:
-    """The top-level structs of an Ion content as documents; None is a pause. Raises: Unavailable."""
+    """Yields the top-level structs of an Ion content as documents, and None as a pause. Raises
+    Unavailable."""
     parse, failure = _library()
     waiting = iter(pieces)
     first = b""
@@ -76,7 +76,7 @@ def records(pieces: Iterable[bytes]) -> Iterator[dict[str, Any] | Malformed | No
 
 
 class _Chained:
-    """Pieces again, and a file whose reads take from them; counts what was read since the last record."""
+    """Pieces as an iterator and as a file; counts the bytes read since the last record."""
 
     def __init__(self, first: bytes, rest: Iterator[bytes]) -> None:
         self._waiting = first
@@ -99,9 +99,9 @@ class _Chained:
         return taken
 
     def _pause(self) -> None:
-        """The library cannot be left within a value, so a piece of nothing counts like one of something."""
+        """Counts an empty piece like content: the library cannot pause within a value."""
         if not self._waiting:
-            self.since_record += _PAUSE_COUNTS
+            self.since_record += _PAUSE_BYTES
             if self.since_record > RECORD_BYTES_MAX:
                 raise _TooLong
 
@@ -126,7 +126,7 @@ def _streamed(
 def _marked(
     found: Iterator[bytes | Malformed | None], parse: Parse, failure: type[Exception]
 ) -> Iterator[dict[str, Any] | Malformed | None]:
-    """Records of a content in which each begins with a line that begins with a version marker."""
+    """Yields the records of a content in which each starts with a line that starts with a version marker."""
     batch: list[list[bytes]] = []
     size = 0
     for line in found:
@@ -157,7 +157,7 @@ def _marked(
 def _parsed(
     batch: list[list[bytes]], parse: Parse, failure: type[Exception]
 ) -> Iterator[dict[str, Any] | Malformed]:
-    """The records of a batch, each given as its lines."""
+    """Yields the records of a batch, each given as its lines."""
     if not batch:
         return
     texts = [b"\n".join(record) for record in batch]
@@ -192,7 +192,7 @@ def _document(value: Any) -> dict[str, Any] | Malformed:
     try:
         return {name: _member(name, content) for name, content in value.items()}
     except (_NotAnItem, ValueError) as error:
-        return Malformed(f"The record holds what is no attribute value: {error}")
+        return Malformed(f"The record contains something that is no attribute value: {error}")
 
 
 def _member(name: str, content: Any) -> Any:
@@ -204,7 +204,7 @@ def _member(name: str, content: Any) -> Any:
 
 
 def _attributes(struct: dict[Any, Any], levels: int) -> dict[str, AttributeValue]:
-    """The fields of a struct, which have names unless somebody wrote `$0`."""
+    """Returns the fields of a struct as attributes. The name of the symbol `$0` is None."""
     if None in struct:
         raise _NotAnItem("a field has no name")
     return {str(name): _attribute(each, levels) for name, each in struct.items()}
@@ -232,7 +232,8 @@ def _attribute(value: Any, levels: int) -> AttributeValue:
 
 
 def _annotated(value: Any, levels: int) -> AttributeValue:
-    """What the library wraps: values with annotations, typed nulls, and types that no attribute has."""
+    """Converts values in wrappers of the library: annotated ones, typed nulls, and types without an
+    attribute."""
     name = value.ion_type.name if hasattr(value, "ion_type") else type(value).__name__
     annotations = [each.text for each in getattr(value, "ion_annotations", ())]
     if isinstance(value, list) and name == "LIST":

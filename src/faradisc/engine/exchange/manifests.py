@@ -5,11 +5,11 @@
         manifest-summary.json       one object: what was exported, and how
         manifest-files.json         one line per data file: key, items, MD5 (base64), ETag
         manifest-*.md5              the MD5 of each, base64
-        data/<name>.json.gz         of a full export
-    <prefix>/AWSDynamoDB/data/<name>.json.gz     of all incremental exports
+        data/<name>.json.gz         data of a full export
+    <prefix>/AWSDynamoDB/data/<name>.json.gz     data of all incremental exports
 
 Source: new-features.md section 3; that checksum files end in .md5 and incremental exports share one data
-directory, from listings of real exports, as recalled. A reader also takes `.checksum` and hex digits.
+directory, from listings of real exports, as recalled. Readers also accept `.checksum` and hex digits.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ FULL_VERSION, INCREMENTAL_VERSION = "2020-06-30", "2023-08-01"
 _CHECKSUM_SUFFIXES = (".md5", ".checksum")
 CHECKSUM_BYTES_MAX = 1024
 LINES_AT_ONCE = 1000
-"""Of a manifest, read in one step."""
+"""Lines of a manifest read in one step."""
 LINE_BYTES_MAX = 64 * 1024
-"""Of an unfinished line of a manifest; those that name a file have some hundred bytes, and its key 1 KB."""
+"""Largest line of a manifest; a usual one has a few hundred bytes, a key at most 1 KB."""
 _ENDED = object()
 
 
@@ -67,7 +67,7 @@ def export_directory(prefix: str | None, export_id: str) -> str:
 
 
 def data_file_name(seed: str) -> str:
-    """26 letters and digits, like those the service gives its data files."""
+    """Returns 26 letters and digits, the service's form of the names of data files."""
     digest = md5(seed.encode(), usedforsecurity=False).digest()
     return b32encode(digest).decode().rstrip("=").lower()
 
@@ -81,10 +81,8 @@ def checksum_key(manifest: str) -> str:
 
 
 class Manifests:
-    """The manifests that lie beside some objects of one bucket, read in pieces.
-
-    Whatever they say of other objects is not kept.
-    """
+    """The manifests beside some objects of one bucket, read in pieces. Lines about other objects are
+    dropped."""
 
     def __init__(self, storage: ObjectStorage, bucket: str, found: Sequence[Object]) -> None:
         self._storage = storage
@@ -92,17 +90,17 @@ class Manifests:
         self._found = found
         exports = {posixpath.dirname(each.key) for each in found if posixpath.basename(each.key) == FILES}
         self._waiting = sorted(exports, reverse=True)
-        """Directories whose manifests are still to be read, the next one last."""
-        self._asked = set(exports)
+        """Directories whose manifests are not read yet, the next one last."""
+        self._known = set(exports)
         self._exports = exports
         self._file: BinaryIO | None = None
         """The manifest being read."""
         self._pieces: Iterator[None] = iter(())
         self._checksums: dict[str, str | None] = dict.fromkeys(each.key for each in found)
-        """MD5 in base64 by key; None where no manifest tells it."""
+        """MD5 in base64 by key; None where no manifest contains it."""
 
     def data_only(self) -> list[Object]:
-        """The objects without those that an export has beside its data."""
+        """Returns the objects without manifests and the other files that an export has beside its data."""
         return [
             each
             for each in self._found
@@ -111,17 +109,18 @@ class Manifests:
         ]
 
     def want(self, key: str) -> bool:
-        """Have the manifest read that may know an object; False when it was asked for before."""
+        """Requests the manifest that may list an object. Returns False if there can be none, or it was
+        requested before."""
         directory = posixpath.dirname(key)
         export = posixpath.dirname(directory)
-        if posixpath.basename(directory) != "data" or export in self._asked:
+        if posixpath.basename(directory) != "data" or export in self._known:
             return False
-        self._asked.add(export)
+        self._known.add(export)
         self._waiting.append(export)
         return True
 
     async def read_on(self) -> bool:
-        """Read a piece of the manifests; False when nothing is left. Raises: Damaged, BucketError."""
+        """Reads a piece of the manifests. Returns False when nothing is left. Raises Damaged, BucketError."""
         if self._file is None:
             if not self._waiting:
                 return False
@@ -136,8 +135,8 @@ class Manifests:
             self._file = await self._storage.fetch(self._bucket, key)
         except NoSuchKey:
             return
-        said = await _checksums_beside(self._storage, self._bucket, key)
-        self._pieces = self._read(self._file, directory, said)
+        expected = await _checksums_beside(self._storage, self._bucket, key)
+        self._pieces = self._read(self._file, directory, expected)
 
     def close(self) -> None:
         file, self._file = self._file, None
@@ -145,46 +144,46 @@ class Manifests:
             file.close()
 
     async def fetch(self, key: str) -> BinaryIO:
-        """The object as a file; where a manifest knows it, one that is held against that while it is read.
+        """Returns the object as a file, which compares its MD5 with that of the manifest, if there is one.
 
-        Raises: BucketError.
+        Raises BucketError.
         """
         expected = self._checksums.get(key)
         file = await self._storage.fetch(self._bucket, key)
-        return file if expected is None else Summed(file, expected)  # type: ignore[return-value]
+        return file if expected is None else CheckedFile(file, expected)  # type: ignore[return-value]
 
-    def _read(self, file: BinaryIO, directory: str, said: list[str]) -> Iterator[None]:
-        """In pieces: first the checksum, then what the lines say. Raises: Damaged when the manifest is."""
+    def _read(self, file: BinaryIO, directory: str, expected: list[str]) -> Iterator[None]:
+        """Reads a manifest in pieces: first compares its checksum, then reads its lines. Raises Damaged."""
         key = posixpath.join(directory, FILES)
         digest = md5(usedforsecurity=False)
         while piece := file.read(PIECE_BYTES):
             digest.update(piece)
             yield
-        _check(key, digest, said)
+        _check(key, digest, expected)
         file.seek(0)
         pieces = iter(lambda: file.read(PIECE_BYTES), b"")
         for count, line in enumerate(lines(pieces, limit=LINE_BYTES_MAX, keep_empty=True), start=1):
-            self._note(directory, line, key)
+            self._add_line(directory, line, key)
             if not count % LINES_AT_ONCE:
                 yield
 
-    def _note(self, directory: str, line: bytes | Malformed | None, key: str) -> None:
-        """What a line of a manifest says. Raises: Damaged."""
+    def _add_line(self, directory: str, line: bytes | Malformed | None, key: str) -> None:
+        """Adds the checksum of one line of a manifest. Raises Damaged."""
         if line is None:
             return
         if isinstance(line, Malformed):
-            raise Damaged(f"{key}: a line of it names no data file: {line.reason}")
+            raise Damaged(f"{key}: one of its lines names no data file: {line.reason}")
         data_file = _data_file(line, key)
         if data_file.key in self._checksums:
             self._checksums[data_file.key] = data_file.md5
-        # An export that was copied elsewhere keeps the names of its files.
+        # An export that was copied to another prefix has the same file names.
         moved = posixpath.join(directory, "data", posixpath.basename(data_file.key))
         if moved in self._checksums and self._checksums[moved] is None:
             self._checksums[moved] = data_file.md5
 
 
-class Summed:
-    """A file to read to its end, where its MD5 must be the expected one."""
+class CheckedFile:
+    """A file that compares its MD5 with the expected one when it is read to its end."""
 
     def __init__(self, file: BinaryIO, expected: str) -> None:
         self._file = file
@@ -192,14 +191,14 @@ class Summed:
         self._digest = md5(usedforsecurity=False)
 
     def read(self, size: int = -1) -> bytes:
-        """Raises: Damaged at the end."""
+        """Raises Damaged at the end of a file with another MD5."""
         content = self._file.read(size)
         if content:
             self._digest.update(content)
             return content
         found = b64encode(self._digest.digest()).decode()
         if found != self._expected:
-            raise Damaged(f"its MD5 is {found}, the manifest says {self._expected}")
+            raise Damaged(f"its MD5 is {found}, in the manifest it is {self._expected}")
         return b""
 
     def close(self) -> None:
@@ -211,7 +210,7 @@ def _is_beside(name: str) -> bool:
 
 
 def data_files(content: bytes, key: str) -> list[DataFile]:
-    """The lines of a manifest-files.json. Raises: Damaged."""
+    """Returns the lines of a manifest-files.json. Raises Damaged."""
     return [_data_file(line, key) for line in content.splitlines()]
 
 
@@ -225,30 +224,31 @@ def _data_file(line: bytes, key: str) -> DataFile:
             str(each.get("etag", "")),
         )
     except (ValueError, KeyError, TypeError) as error:
-        raise Damaged(f"{key}: a line of it names no data file: {error}") from None
+        raise Damaged(f"{key}: one of its lines names no data file: {error}") from None
 
 
 async def read_checked(storage: ObjectStorage, bucket: str, key: str) -> bytes | None:
-    """A manifest, held against the checksum beside it; None when there is none. Raises: Damaged."""
+    """Returns a manifest whose checksum is correct, None when there is no manifest. Raises Damaged."""
     content = await _read(storage, bucket, key)
     if content is not None:
-        said = await _checksums_beside(storage, bucket, key)
-        _check(key, md5(content, usedforsecurity=False), said)
+        expected = await _checksums_beside(storage, bucket, key)
+        _check(key, md5(content, usedforsecurity=False), expected)
     return content
 
 
 async def _checksums_beside(storage: ObjectStorage, bucket: str, key: str) -> list[str]:
-    said = []
+    """Returns the checksums stored beside a manifest."""
+    found = []
     for suffix in _CHECKSUM_SUFFIXES:
-        expected = await _read(storage, bucket, key.removesuffix(".json") + suffix, CHECKSUM_BYTES_MAX)
-        if expected is not None:
-            said.append(expected.decode("ascii", "replace").strip())
-    return said
+        content = await _read(storage, bucket, key.removesuffix(".json") + suffix, CHECKSUM_BYTES_MAX)
+        if content is not None:
+            found.append(content.decode("ascii", "replace").strip())
+    return found
 
 
-def _check(key: str, digest: HASH, said: list[str]) -> None:
-    """Hold the digest of a manifest against the checksums beside it. Raises: Damaged."""
-    for each in said:
+def _check(key: str, digest: HASH, expected: list[str]) -> None:
+    """Compares the digest of a manifest with the checksums beside it. Raises Damaged."""
+    for each in expected:
         if each not in (b64encode(digest.digest()).decode(), digest.hexdigest()):
             raise Damaged(f"{key}: its MD5 is not the one beside it, {each}")
 

@@ -1,19 +1,19 @@
-"""Masking: rules that hide what attributes say, on the way into another database or out of one.
+"""Rules that mask attributes in exports, imports and copies.
 
     {"salt": "long and secret",
      "rules": [{"attribute": "email", "action": "fake", "kind": "email"},
                {"table": "orders-*", "attribute": "cards[*].number", "action": "hash"},
                {"attribute": "address.street", "action": "drop"}]}
 
-    hash    a value of the same type made from the old one: 32 hex digits, a number of as many digits, bytes
-    fake    a text of a kind that looks like one: name, email, phone, street, city, company, uuid, ipv4, word
-    drop    the attribute goes
+    hash    a value of the same type: 32 hex digits, a number of as many digits, bytes
+    fake    a made-up text of a kind: name, email, phone, street, city, company, uuid, ipv4, word
+    drop    removes the attribute
 
-A mask is a function of salt and value (HMAC-SHA256), not of table, attribute or item: equal values stay
-equal, so keys still find each other across tables, and a second run gives the same. Whoever has the salt can
-try values; whoever has not cannot. Sets, lists and maps are masked member by member.
+A masked value depends only on the salt and the value (HMAC-SHA256), not on table, attribute or item: equal
+values stay equal, so keys still match across tables, and a second run gives the same result. With the salt
+one can test guesses of values, without it one cannot. Sets, lists and maps are masked member by member.
 
-A path names members of maps with `.` and elements of lists with `[*]`; quotes hold a name together: "a.b".c
+A path has `.` before members of maps and `[*]` for the elements of a list; a name may be quoted: "a.b".c
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _WORDS = ("amber", "basin", "cedar", "drift", "ember", "fjord", "grove", "heath"
 
 
 class BadRules(Exception):
-    """Rules that cannot be followed; the text is one sentence."""
+    """Invalid rules; the text is one sentence."""
 
 
 def _pick(choices: tuple[str, ...], byte: int) -> str:
@@ -61,7 +61,7 @@ def _name(d: bytes) -> str:
 
 FAKES: Mapping[str, Callable[[bytes], str]] = {
     "name": _name,
-    # The number keeps distinct values distinct: 20 x 20 names would soon meet.
+    # The hex digits keep distinct values distinct: there are only 20 x 20 names.
     "email": lambda d: f"{_pick(_FIRST, d[0])}.{_pick(_LAST, d[1])}.{d[2:8].hex()}@example.com".lower(),
     "phone": lambda d: f"+1555{int.from_bytes(d[:5], 'big') % 10**7:07d}",
     "street": lambda d: f"{1 + d[0] % 200} {_pick(_STREETS, d[1])} Street",
@@ -76,9 +76,9 @@ FAKES: Mapping[str, Callable[[bytes], str]] = {
 @dataclass(frozen=True, slots=True)
 class Rule:
     table: str
-    """A pattern of table names."""
+    """Pattern of table names."""
     path: tuple[str, ...]
-    """Names, and `[*]` for every element of a list."""
+    """Names, and `[*]` for all elements of a list."""
     action: str
     kind: str
 
@@ -94,13 +94,14 @@ class Masker:
         return bool(self._rules)
 
     def check_keys(self, names: tuple[str, ...]) -> None:
-        """Raises BadRules when a rule would drop a key attribute of the table."""
+        """Raises BadRules when a rule drops a key attribute of the table."""
         for rule in self._rules:
             if rule.action == "drop" and len(rule.path) == 1 and rule.path[0] in names:
                 raise BadRules(f"The key attribute {rule.path[0]!r} cannot be dropped; hash or fake it.")
 
     def masked(self, item: Item) -> Item:
-        """A copy of an item with its rules applied, in their order. Values it shares stay as they are."""
+        """Returns a copy of an item with the rules applied in their order. The item itself stays
+        unchanged."""
         for rule in self._rules:
             if rule.path[0] in item:
                 item = self._in_map(item, rule.path, rule)
@@ -151,7 +152,7 @@ class Masker:
 
 
 def _masked_number(content: str, digest: bytes) -> str:
-    """A whole number of as many digits as the old one has before its point; 0 stays 0."""
+    """Returns an integer with as many digits as the number has before its point; 0 stays 0."""
     digits = len(content.lstrip("-").partition(".")[0].lstrip("0"))
     if content == "0" or not digits:
         return content if content == "0" else str(digest[0] % 10)
@@ -163,20 +164,20 @@ class Masking:
     """The rules of a file."""
 
     def __init__(self, document: object, salt: str | None = None) -> None:
-        """salt: in place of the document's. Raises: BadRules."""
+        """salt: replaces that of the document. Raises BadRules."""
         if not isinstance(document, dict):
-            raise BadRules("The rules are no map with `salt` and `rules`.")
+            raise BadRules("The rules must be a map with `salt` and `rules`.")
         unknown = sorted(set(document) - {"salt", "rules"})
         if unknown:
             raise BadRules(f"The rules have an unknown member: {unknown[0]!r}.")
         chosen = salt if salt is not None else document.get("salt")
         rules = document.get("rules")
         if not isinstance(rules, list):
-            raise BadRules("The rules have no list `rules`.")
+            raise BadRules("The list `rules` is missing.")
         self._rules = [_rule(each, number) for number, each in enumerate(rules, 1)]
         if not isinstance(chosen, str) or not chosen:
             if any(rule.action != "drop" for rule in self._rules):
-                raise BadRules("Hashes and fakes need a `salt`, a text that nobody can guess.")
+                raise BadRules("The actions `hash` and `fake` need a `salt`, a secret text.")
             chosen = ""
         self._salt = chosen.encode()
 
@@ -187,25 +188,25 @@ class Masking:
 def _rule(given: object, number: int) -> Rule:
     where = f"Rule {number}"
     if not isinstance(given, dict):
-        raise BadRules(f"{where} is no map.")
+        raise BadRules(f"{where} must be a map.")
     unknown = sorted(set(given) - {"table", "attribute", "action", "kind"})
     if unknown:
         raise BadRules(f"{where} has an unknown member: {unknown[0]!r}.")
     action, kind, table = given.get("action"), given.get("kind", "word"), given.get("table", "*")
     if action not in ACTIONS:
-        raise BadRules(f"{where} has no action; it is one of {', '.join(ACTIONS)}.")
+        raise BadRules(f"{where}: `action` must be one of {', '.join(ACTIONS)}.")
     if action == "fake" and kind not in FAKES:
-        raise BadRules(f"{where} fakes {kind!r}; known are {', '.join(FAKES)}.")
+        raise BadRules(f"{where}: the kind {kind!r} is unknown; known are {', '.join(FAKES)}.")
     if "kind" in given and action != "fake":
-        raise BadRules(f"{where} has a kind, but only `fake` has kinds.")
+        raise BadRules(f"{where} has a kind, but only the action `fake` has kinds.")
     if not isinstance(table, str):
-        raise BadRules(f"{where}: `table` is no pattern of names.")
+        raise BadRules(f"{where}: `table` must be a pattern of table names.")
     return Rule(table, _path(given.get("attribute"), where), str(action), str(kind))
 
 
 def _path(text: object, where: str) -> tuple[str, ...]:
     if not isinstance(text, str) or not text:
-        raise BadRules(f"{where} names no attribute.")
+        raise BadRules(f"{where}: `attribute` is missing.")
     steps: list[str] = []
     at = 0
     while at < len(text):
@@ -213,7 +214,7 @@ def _path(text: object, where: str) -> tuple[str, ...]:
             at += 1
         match = _STEP.match(text, at)
         if match is None or (not steps and match[3]):
-            raise BadRules(f"{where}: {text!r} is no path such as a.b[*].c.")
+            raise BadRules(f"{where}: {text!r} is not a path such as a.b[*].c.")
         steps.append(match[1] or match[2] or match[3])
         at = match.end()
     return tuple(steps)

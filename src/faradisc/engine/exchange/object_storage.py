@@ -1,8 +1,8 @@
-"""Where objects live. A bucket is a directory under one root, unless an S3 endpoint is configured (s3.py).
+"""Objects in S3 buckets. A bucket is a directory under one root, unless an S3 endpoint is configured (s3.py).
 
-Objects are read and written as local files: a reader gets a file to read from its start, a writer fills a
-draft and stores it, and only then is there an object, whole and on disk. So formats and compression know
-nothing of storage, and an object whose transfer was cut off is never half seen.
+Objects are read and written as local files: a reader gets a file opened at its start, a writer fills a draft
+and stores it, and only then the object exists, complete and on disk. So formats and compression do not depend
+on buckets, and an incomplete object is never visible.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Draft:
         self._unsynced = 0
 
     def write(self, content: bytes) -> None:
-        """Raises: OSError."""
+        """Raises OSError."""
         self.file.write(content)
         self._digest.update(content)
         self._unsynced += len(content)
@@ -130,43 +130,44 @@ class ObjectStorage(Protocol):
     """All methods raise BucketError."""
 
     encrypts: bool
-    """Whether objects can be encrypted under a key that is named."""
+    """Whether objects can be encrypted with a given key."""
 
     def opened(self, access: Access) -> ObjectStorage:
-        """The same storage, used as a request says."""
+        """Returns the same buckets with the access parameters of a request."""
         ...
 
     def objects(self, bucket: str, prefix: str) -> Listing:
-        """The objects whose keys begin with `prefix`."""
+        """Returns the objects whose keys begin with `prefix`."""
         ...
 
     async def fetch(self, bucket: str, key: str) -> BinaryIO:
-        """The object as a local file, read from its start and closed by the caller."""
+        """Returns the object as a local file opened at its start; the caller closes it."""
         ...
 
     def draft(self, bucket: str, name: str) -> Draft:
-        """An empty local file for `store` or `discard`; one of that name, left by a crash, is emptied."""
+        """Returns an empty local file for `store` or `discard`. Truncates one of that name left by a
+        crash."""
         ...
 
     def discard(self, draft: Draft) -> None:
-        """Throw a draft away."""
+        """Deletes a draft."""
         ...
 
     async def store(self, bucket: str, key: str, draft: Draft) -> str:
-        """Make an object of a draft, in place of one that has the key, and close it; its ETag."""
+        """Makes a draft an object, replacing one with the same key, and closes it. Returns its ETag."""
         ...
 
     async def put(self, bucket: str, key: str, content: bytes) -> str:
-        """Store a small object; its ETag."""
+        """Stores a small object. Returns its ETag."""
         ...
 
     async def remove(self, bucket: str, key: str) -> None:
-        """Delete an object, if there is one."""
+        """Deletes an object if it exists."""
         ...
 
 
 class DirectoryStorage:
-    """ObjectStorage that are directories: <root>/<bucket>/<key>. They belong to whoever owns the disk."""
+    """Buckets that are directories: <root>/<bucket>/<key>. Owners of buckets are not checked."""
 
     encrypts = False
 

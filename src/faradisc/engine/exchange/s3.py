@@ -1,10 +1,10 @@
-"""ObjectStorage of an S3 endpoint: Amazon's, or any other that speaks its protocol. Needs boto3, an extra.
+"""Buckets of an S3 endpoint, Amazon's or any other with its protocol. Needs boto3, an extra.
 
-Objects pass through local files, one at a time, fetched whole before they are read and uploaded when they are
-complete; so what was cut off on its way is found by its length before any of it is used. The database's
-thread never waits for the network: every call runs in a thread.
+Objects pass through local files, one at a time: downloaded completely before they are read, uploaded when
+they are complete. So an interrupted transfer is detected by its length before its content is used. Calls run
+in threads: the database's thread never waits for the network.
 
-Credentials and region are found as every AWS tool finds them.
+Credentials and region come from boto3's usual sources.
 """
 
 from __future__ import annotations

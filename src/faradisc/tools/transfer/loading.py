@@ -17,7 +17,7 @@ from typing import Any
 
 import orjson
 
-from faradisc.engine.exchange.checking import canonical_size, fault_of
+from faradisc.engine.exchange.checking import canonical_size, reason_of
 from faradisc.engine.exchange.json_lines import Malformed
 from faradisc.engine.exchange.locations import Locations
 from faradisc.engine.exchange.masking import Masker
@@ -178,13 +178,13 @@ def _request(record: Record, masker: Masker, key_names: tuple[str, ...]) -> Writ
         if key is None:
             return "The record has no Item"
         if type(key) is not dict or canonical_size(key) < 0:
-            return fault_of(key)
+            return reason_of(key)
         if set(key) != set(key_names):
             return "The provided key element does not match the schema"
         masked = masker.masked(key) if masker else key
         return {"DeleteRequest": {"Key": masked}}
     if type(item) is not dict or canonical_size(item) < 0:
-        return fault_of(item)
+        return reason_of(item)
     missing = [name for name in key_names if name not in item]
     if missing:
         return f"One or more parameter values were invalid: Missing the key {missing[0]} in the item"

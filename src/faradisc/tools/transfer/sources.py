@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from faradisc.engine.exchange.compression import Damaged, pieces
-from faradisc.engine.exchange.manifests import FILES, SUMMARY, DataFile, Summed, data_files, read_checked
+from faradisc.engine.exchange.manifests import FILES, SUMMARY, CheckedFile, DataFile, data_files, read_checked
 from faradisc.engine.exchange.object_storage import DirectoryStorage
 from faradisc.engine.exchange.reading import Source
 from faradisc.storage.immediate import run
@@ -59,7 +59,7 @@ class Input:
         for each in self.files:
             try:
                 with each.path.open("rb") as file:
-                    summed: Any = Summed(file, each.md5) if each.md5 is not None else file
+                    summed: Any = CheckedFile(file, each.md5) if each.md5 is not None else file
                     for _ in pieces(summed, self.source.compression):
                         pass
             except Damaged as damage:
