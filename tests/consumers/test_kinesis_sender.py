@@ -15,9 +15,9 @@ RECORDS = (Outgoing("a", b"1"),)
 
 
 def sending(monkeypatch: pytest.MonkeyPatch, put: Any) -> ThreadedSender:
-    monkeypatch.setattr(sender, "_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(sender, "TIMEOUT_S", 0.05)
     made = ThreadedSender("http://127.0.0.1:9")
-    monkeypatch.setattr(made._inline, "put", put)
+    monkeypatch.setattr(made.inline, "put", put)
     return made
 
 

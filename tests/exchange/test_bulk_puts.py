@@ -344,7 +344,7 @@ def test_a_large_output_is_delivered_in_pieces(
         nonlocal breaths
         breaths += 1
 
-    monkeypatch.setattr(exchanging.backend.exchange, "_yield_control", yield_control)
+    monkeypatch.setattr(exchanging.backend.exchange, "yield_control", yield_control)
     shown = run_all(exchanging)
     key = f"out/{shown['BulkOperationArn'].rpartition('/')[2]}/errors.jsonl"
     assert len(exchanging.content(key).splitlines()) == 100

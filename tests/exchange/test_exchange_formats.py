@@ -301,9 +301,9 @@ def without_isal() -> Any:
 def test_every_cut_and_every_altered_byte_is_found(packing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     packing, _, without = packing.partition(" ")
     if without:
-        monkeypatch.setattr(compression, "_gzip_library", without_isal)
+        monkeypatch.setattr(compression, "gzip_library", without_isal)
     elif packing == "GZIP":
-        assert compression._gzip_library() != without_isal()
+        assert compression.gzip_library() != without_isal()
     content = b'{"Item":{"p":{"S":"a"}}}\n' * 3
     pack = gzip.compress if packing == "GZIP" else zstandard.ZstdCompressor(write_checksum=True).compress
     whole = pack(content)
@@ -320,17 +320,17 @@ def test_every_cut_and_every_altered_byte_is_found(packing: str, monkeypatch: py
 
 def test_gzip_written_with_either_library_is_read_with_both(monkeypatch: pytest.MonkeyPatch) -> None:
     content = b'{"Item":{"p":{"S":"a"}}}\n' * 50_000
-    for writer in (compression._gzip_library, without_isal):
+    for writer in (compression.gzip_library, without_isal):
         packed = io.BytesIO()
         with monkeypatch.context() as patched:
-            patched.setattr(compression, "_gzip_library", writer)
+            patched.setattr(compression, "gzip_library", writer)
             writing = compression.GzipWriter(packed)
             writing.write(content[:700_001])
             writing.write(content[700_001:])
             writing.finish()
-        for reader in (compression._gzip_library, without_isal):
+        for reader in (compression.gzip_library, without_isal):
             with monkeypatch.context() as patched:
-                patched.setattr(compression, "_gzip_library", reader)
+                patched.setattr(compression, "gzip_library", reader)
                 assert b"".join(compression.pieces(io.BytesIO(packed.getvalue() * 2), "GZIP")) == content * 2
 
 

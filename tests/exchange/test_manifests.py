@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import orjson
 import pytest
@@ -68,23 +67,23 @@ def test_a_manifest_of_many_files_is_read_in_pieces(bucket: Bucket, monkeypatch:
     count = 5 * manifests.LINES_AT_ONCE
     named = {f"AWSDynamoDB/1/data/{number}.gz": b"" for number in range(count)}
     bucket.manifest("AWSDynamoDB/1", {**named, "AWSDynamoDB/1/data/here.gz": b"content"})
-    noted = 0
+    parsed = 0
+    parse = manifests.data_file_of
 
-    def note(self: Manifests, *line: Any) -> None:
-        nonlocal noted
-        noted += 1
-        before(self, *line)
+    def counted(line: bytes, key: str) -> DataFile:
+        nonlocal parsed
+        parsed += 1
+        return parse(line, key)
 
-    before = Manifests._note
-    monkeypatch.setattr(Manifests, "_note", note)
+    monkeypatch.setattr(manifests, "data_file_of", counted)
     read = bucket.opened()
-    at_once = []
+    lines_of_steps = []
     while run(read.read_on()):
-        at_once.append(noted)
-        noted = 0
-    assert sum(at_once) == count + 1 and max(at_once) <= manifests.LINES_AT_ONCE
-    assert at_once[0] == at_once[1] == 0  # opened, then hashed: nothing is believed before its checksum is
-    assert set(read._checksums) == {each.key for each in run(listed(bucket.buckets, "bucket", ""))}
+        lines_of_steps.append(parsed)
+        parsed = 0
+    assert sum(lines_of_steps) == count + 1 and max(lines_of_steps) <= manifests.LINES_AT_ONCE
+    assert lines_of_steps[:2] == [0, 0]  # the first two steps open the manifest and compare its checksum
+    assert set(read.checksums) == {each.key for each in run(listed(bucket.buckets, "bucket", ""))}
     assert is_known(read, "AWSDynamoDB/1/data/here.gz")
 
 
@@ -134,7 +133,7 @@ def test_an_altered_manifest_is_not_believed(bucket: Bucket) -> None:
     read = bucket.opened()
     with pytest.raises(Damaged, match="its MD5 is not the one beside it"):
         read_all(read)
-    assert not any(read._checksums.values())
+    assert not any(read.checksums.values())
 
 
 def test_an_import_of_many_small_objects_with_a_manifest(exchanging: Exchanging) -> None:

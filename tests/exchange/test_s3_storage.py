@@ -94,7 +94,7 @@ def s3() -> Iterator[tuple[type[FakeS3], S3Storage]]:
     with serving(handler) as port:
         buckets = S3Storage(f"http://127.0.0.1:{port}", options=OPTIONS)
         yield handler, buckets
-        buckets._client.close()
+        buckets.close()
 
 
 def run(coroutine: Coroutine[Any, Any, T]) -> T:

@@ -9,23 +9,29 @@ no reason to fail a task.
 from __future__ import annotations
 
 import logging
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 
-from faradisc.engine.exchange import bulk_putting, exporting, importing, intake, service
+from faradisc.engine.exchange import bulk_putting, exporting, importing, intake, manifests, service
 from faradisc.storage.api import IOFailed
 from fixtures.exchanging import BUCKET, Exchanging, lines, some_items
 from fixtures.schemas import item, schema
 
 ITEMS = some_items(300)
 PLACES: dict[str, list[tuple[Any, str]]] = {
-    "import": [(importing, "load_rows"), (importing, "pages_of"), (intake.Intake, "_open")],
-    "export": [(exporting, "page_at"), (exporting._DataFile, "finish"), (exporting._Run, "write_manifests")],
-    "bulk": [(bulk_putting, "commit_outcomes"), (bulk_putting, "change_of"), (intake.Intake, "_open")],
+    "import": [(importing, "load_rows"), (importing, "pages_of"), (manifests.Manifests, "fetch")],
+    "export": [
+        (exporting, "page_at"),
+        (exporting.DataFileWriter, "finish"),
+        (exporting.ExportRun, "write_manifests"),
+    ],
+    "bulk": [(bulk_putting, "commit_outcomes"), (bulk_putting, "change_of"), (manifests.Manifests, "fetch")],
 }
 """Functions in which the bug may be."""
 Place = tuple[str, Any, str]
@@ -126,7 +132,7 @@ class Begun:
 def remembered(exchanging: Exchanging) -> int:
     """Of how many tasks it is still known in memory that they have met errors."""
     exchange = exchanging.backend.exchange
-    return len({*exchange._failures, *exchange._stale})
+    return len({*exchange.failures, *exchange.stale})
 
 
 @pytest.mark.parametrize("place", EVERY_PLACE)
@@ -242,26 +248,26 @@ def test_outputs_that_cannot_be_delivered_stay_where_the_log_says(
     exchanging: Exchanging, caplog: pytest.LogCaptureFixture
 ) -> None:
     task = Begun(exchanging, "bulk")
-    with failing(bulk_putting._Outputs, "deliver", RuntimeError("a bug"), lambda _: True):
+    with failing(bulk_putting.Outputs, "deliver", RuntimeError("a bug"), lambda _: True):
         exchanging.finish()
     assert task.status() == "FAILED"
     (place,) = (exchanging.root / ".logs/bulk-put").iterdir()
     assert len((place / "errors").read_bytes().splitlines()) == 1
-    assert f"stays in {place}" in caplog.text
+    assert f"stay in {place}" in caplog.text
     assert exchanging.call("GetItem", TableName="table", Key=item(p="000000"))["Item"] == ITEMS[0]
 
 
-def test_a_draft_of_an_export_that_was_killed_goes_when_nobody_goes_on_with_it(
-    exchanging: Exchanging,
-) -> None:
-    task = Begun(exchanging, "export")
-    exchanging.step()
-    exchanging.step()
-    (draft,) = (exchanging.root / BUCKET).glob(".draft-*")
-    job = exchanging.backend.exchange._jobs["export"]
-    job._run._file.draft.file.close()  # type: ignore[attr-defined]
-    job._run = None  # type: ignore[attr-defined]  # as if another process had written it
-    exchanging.call("DeleteTable", TableName="table")
-    exchanging.finish()
-    assert task.shown()["FailureCode"] == "TableNotFound"
+def test_a_failed_export_deletes_the_draft_of_a_killed_process(tmp_path: Path) -> None:
+    killed = Exchanging(tmp_path / "killed/s3", path=tmp_path / "killed/data")
+    task = Begun(killed, "export")
+    killed.step()
+    killed.step()
+    shutil.copytree(tmp_path / "killed", tmp_path / "next")  # the disk as a kill would leave it
+    killed.close()
+    process = Exchanging(tmp_path / "next/s3", path=tmp_path / "next/data")
+    (draft,) = (process.root / BUCKET).glob(".draft-*")
+    process.call("DeleteTable", TableName="table")
+    process.finish()
+    assert process.export_of(task.arn)["FailureCode"] == "TableNotFound"
     assert not draft.exists()
+    process.close()

@@ -110,7 +110,7 @@ def _condition(record: dict[str, Any]) -> Matches | None:
     return condition
 
 
-class _Outputs:
+class Outputs:
     """The output files of one operation."""
 
     def __init__(
@@ -168,7 +168,7 @@ class _Outputs:
 class _Run:
     """One bulk operation in this process."""
 
-    def __init__(self, task: Task, table: Table, storage: ObjectStorage, outputs: _Outputs) -> None:
+    def __init__(self, task: Task, table: Table, storage: ObjectStorage, outputs: Outputs) -> None:
         self.task = task
         self.table = table
         self.outputs = outputs
@@ -416,8 +416,8 @@ class BulkPutting:
             self._log_undelivered(task, error)
         await self._close(task, "FAILED", code, message)
 
-    def _outputs_of(self, task: Task) -> _Outputs:
-        return _Outputs(task, self._storage, self._logs, self._yield_control)
+    def _outputs_of(self, task: Task) -> Outputs:
+        return Outputs(task, self._storage, self._logs, self._yield_control)
 
     def _log_undelivered(self, task: Task, error: Exception) -> None:
         directory = _directory(self._logs, task)

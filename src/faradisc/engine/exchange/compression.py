@@ -49,7 +49,7 @@ def pieces(file: BinaryIO, compression: str) -> Iterator[bytes]:
     return iter(lambda: file.read(PIECE_BYTES), b"")
 
 
-def _gzip_library() -> Any:
+def gzip_library() -> Any:
     """Returns the constructor of decompressors, their exception, and the constructor of compressors."""
     try:
         from isal import isal_zlib  # noqa: PLC0415 - an extra
@@ -69,7 +69,7 @@ def _with_pauses(pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 def _gzip_pieces(file: BinaryIO) -> Iterator[bytes]:
     """Decompresses any number of gzip members, also none."""
-    decompressor, failure, _ = _gzip_library()
+    decompressor, failure, _ = gzip_library()
     waiting = file.read(INPUT_BYTES)
     while waiting:
         member = decompressor(wbits=_GZIP_WINDOW)
@@ -134,7 +134,7 @@ class GzipWriter:
     """Compresses into a file. The output depends only on the content: it has no time and no file name."""
 
     def __init__(self, file: Writable) -> None:
-        _, _, compressor = _gzip_library()
+        _, _, compressor = gzip_library()
         self._file = file
         self._compressor = compressor(GZIP_LEVEL, wbits=_GZIP_WINDOW)
 

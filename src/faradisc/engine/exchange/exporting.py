@@ -69,7 +69,7 @@ class _Unreadable(Exception):
         self.code = code
 
 
-class _DataFile:
+class DataFileWriter:
     """A data file while it is written."""
 
     def __init__(self, draft: Draft, name: str) -> None:
@@ -91,7 +91,7 @@ class _DataFile:
         return self.draft.md5
 
 
-class _Run:
+class ExportRun:
     """One export in this process."""
 
     def __init__(self, task: Task, table: Table, storage: ObjectStorage, tasks: TaskStore) -> None:
@@ -107,7 +107,7 @@ class _Run:
         self._lines = _ion_lines if self.shown["ExportFormat"] == "ION" else _json_lines
         cursor = self.progress.get("cursor", [0, ""])
         self._cursor: Cursor | None = Cursor(*cursor) if cursor is not None else None
-        self._file: _DataFile | None = None
+        self._file: DataFileWriter | None = None
         self._items = 0
         self._bytes = 0
 
@@ -152,12 +152,12 @@ class _Run:
         if slot_ends or file.content_bytes >= FILE_BYTES:
             await self._store_file(file)
 
-    def _open(self) -> _DataFile:
+    def _open(self) -> DataFileWriter:
         name = _draft_name(self.task)
-        self._file = _DataFile(self._storage.draft(self.bucket, name), name)
+        self._file = DataFileWriter(self._storage.draft(self.bucket, name), name)
         return self._file
 
-    async def _store_file(self, file: _DataFile) -> None:
+    async def _store_file(self, file: DataFileWriter) -> None:
         suffix = ".json.gz" if self.shown["ExportFormat"] == "DYNAMODB_JSON" else ".ion.gz"
         full = self.shown["ExportType"] == "FULL_EXPORT"
         directory = join(self.directory if full else join(self.shown.get("S3Prefix") or "", ROOT), "data")
@@ -292,7 +292,7 @@ class Exporting:
         self._catalog = catalog
         self._tasks = tasks
         self._storage = storage
-        self._run: _Run | None = None
+        self._run: ExportRun | None = None
 
     async def step(self) -> bool:
         """Does one bounded step of the oldest export. Returns False when there is none."""
@@ -312,7 +312,7 @@ class Exporting:
         run = self._run
         if run is None or run.task is not task:
             self.close()
-            run = self._run = _Run(task, table, self._storage, self._tasks)
+            run = self._run = ExportRun(task, table, self._storage, self._tasks)
         if not run.started:
             await run.start()
         elif not run.read_all:

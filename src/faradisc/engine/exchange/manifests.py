@@ -96,7 +96,7 @@ class Manifests:
         self._file: BinaryIO | None = None
         """The manifest being read."""
         self._pieces: Iterator[None] = iter(())
-        self._checksums: dict[str, str | None] = dict.fromkeys(each.key for each in found)
+        self.checksums: dict[str, str | None] = dict.fromkeys(each.key for each in found)
         """MD5 in base64 by key; None where no manifest contains it."""
 
     def data_only(self) -> list[Object]:
@@ -148,7 +148,7 @@ class Manifests:
 
         Raises BucketError.
         """
-        expected = self._checksums.get(key)
+        expected = self.checksums.get(key)
         file = await self._storage.fetch(self._bucket, key)
         return file if expected is None else CheckedFile(file, expected)  # type: ignore[return-value]
 
@@ -173,13 +173,13 @@ class Manifests:
             return
         if isinstance(line, Malformed):
             raise Damaged(f"{key}: one of its lines names no data file: {line.reason}")
-        data_file = _data_file(line, key)
-        if data_file.key in self._checksums:
-            self._checksums[data_file.key] = data_file.md5
+        data_file = data_file_of(line, key)
+        if data_file.key in self.checksums:
+            self.checksums[data_file.key] = data_file.md5
         # An export that was copied to another prefix has the same file names.
         moved = posixpath.join(directory, "data", posixpath.basename(data_file.key))
-        if moved in self._checksums and self._checksums[moved] is None:
-            self._checksums[moved] = data_file.md5
+        if moved in self.checksums and self.checksums[moved] is None:
+            self.checksums[moved] = data_file.md5
 
 
 class CheckedFile:
@@ -211,10 +211,10 @@ def _is_beside(name: str) -> bool:
 
 def data_files(content: bytes, key: str) -> list[DataFile]:
     """Returns the lines of a manifest-files.json. Raises Damaged."""
-    return [_data_file(line, key) for line in content.splitlines()]
+    return [data_file_of(line, key) for line in content.splitlines()]
 
 
-def _data_file(line: bytes, key: str) -> DataFile:
+def data_file_of(line: bytes, key: str) -> DataFile:
     try:
         each: dict[str, Any] = orjson.loads(line)
         return DataFile(

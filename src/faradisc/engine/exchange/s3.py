@@ -124,6 +124,9 @@ class S3Storage:
     def _client(self) -> Any:
         return self._connection.client
 
+    def close(self) -> None:
+        self._client.close()
+
     def objects(self, bucket: str, prefix: str) -> Listing:
         return _S3Listing(self._connection, {"Bucket": bucket, "Prefix": prefix, **self._reading})
 

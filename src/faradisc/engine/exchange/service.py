@@ -61,14 +61,14 @@ class ExchangeService:
         self._store = store
         self._catalog = catalog
         self._clock = clock
-        self._yield_control = yield_control
+        self.yield_control = yield_control
         self._background_throttle = background_throttle
         self.locations = locations
         self.tasks = TaskStore(store, clock, entropy)
         self._jobs: dict[str, Job] = {}
-        self._failures: dict[str, int] = {}
+        self.failures: dict[str, int] = {}
         """Unexpected errors by the ARN of a running task."""
-        self._stale: set[str] = set()
+        self.stale: set[str] = set()
         """ARNs of tasks to be reloaded: a step has failed, perhaps between counting and committing."""
 
     async def load(self) -> None:
@@ -101,9 +101,9 @@ class ExchangeService:
         unexpected error counts against the task, so that it cannot block the tasks after it forever.
         """
         try:
-            if task.arn in self._stale:
+            if task.arn in self.stale:
                 await self.tasks.reload(task)
-                self._stale.remove(task.arn)
+                self.stale.remove(task.arn)
             busy = await job.step()
         except StorageError:
             self._release(job, task)
@@ -113,21 +113,21 @@ class ExchangeService:
             await self._count_failure(job, task, error)
             return True
         if not task.running:
-            self._failures.pop(task.arn, None)
+            self.failures.pop(task.arn, None)
         return busy
 
     def _release(self, job: Job, task: Task) -> None:
         job.close()
-        self._stale.add(task.arn)
+        self.stale.add(task.arn)
 
     async def _count_failure(self, job: Job, task: Task, error: Exception) -> None:
-        failures = self._failures.pop(task.arn, 0) + 1
+        failures = self.failures.pop(task.arn, 0) + 1
         log.error("%s: failure %d of %d: %s", task.arn, failures, TRIES, error, exc_info=error)
         if failures < TRIES:
-            self._failures[task.arn] = failures
+            self.failures[task.arn] = failures
             return
         await self.tasks.reload(task)
-        self._stale.discard(task.arn)
+        self.stale.discard(task.arn)
         if task.running:
             message = f"An internal error ended it: {type(error).__name__}: {error}"
             await job.fail(task, FAILED, message)
@@ -154,7 +154,7 @@ class ExchangeService:
                 locations.storage,
                 locations.logs,
                 clock=self._clock,
-                yield_control=self._yield_control,
+                yield_control=self.yield_control,
             )
         return self._importer(locations)
 
@@ -182,8 +182,8 @@ class ExchangeService:
     async def drop_all(self) -> None:
         """Deletes all tasks. Objects in buckets stay."""
         self.close()
-        self._failures.clear()
-        self._stale.clear()
+        self.failures.clear()
+        self.stale.clear()
         await self.tasks.drop_all()
 
     def close(self) -> None:

@@ -14,7 +14,7 @@ from concurrent.futures import Future
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple, Protocol
 
-_TIMEOUT_S = 5
+TIMEOUT_S = 5
 """For an answer, or more of one; also the longest that the end of the database waits for a request."""
 _THREADS = 4
 _REFUSALS = frozenset({"ValidationException", "InvalidArgumentException"})
@@ -83,8 +83,8 @@ class InlineSender:
                 # The job tries again by the database's clock.
                 config=Config(
                     retries={"total_max_attempts": 1},
-                    connect_timeout=_TIMEOUT_S,
-                    read_timeout=_TIMEOUT_S,
+                    connect_timeout=TIMEOUT_S,
+                    read_timeout=TIMEOUT_S,
                 ),
             )
         return self._clients[region]
@@ -99,7 +99,7 @@ class ThreadedSender:
     """Sends from threads of its own."""
 
     def __init__(self, endpoint_url: str) -> None:
-        self._inline = InlineSender(endpoint_url)
+        self.inline = InlineSender(endpoint_url)
         self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
 
@@ -109,7 +109,7 @@ class ThreadedSender:
         def put() -> None:
             if sent.set_running_or_notify_cancel():
                 try:
-                    sent.set_result(self._inline.put(region, stream, records))
+                    sent.set_result(self.inline.put(region, stream, records))
                 except BaseException as error:
                     sent.set_exception(error)
 
@@ -126,17 +126,17 @@ class ThreadedSender:
             job()
 
     def close(self) -> None:
-        """Waits for what is under way, up to `_TIMEOUT_S`: what was delivered and not trimmed would be
+        """Waits for what is under way, up to `TIMEOUT_S`: what was delivered and not trimmed would be
         delivered again."""
         with contextlib.suppress(Empty):
             while True:
                 self._jobs.get_nowait()
         for _ in self._threads:
             self._jobs.put(None)
-        patience_s: float = _TIMEOUT_S
+        patience_s: float = TIMEOUT_S
         for thread in self._threads:
             thread.join(patience_s)
             if thread.is_alive():
                 patience_s = 0.0  # the others had as long
         if not any(thread.is_alive() for thread in self._threads):
-            self._inline.close()
+            self.inline.close()
