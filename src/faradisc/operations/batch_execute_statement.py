@@ -33,7 +33,7 @@ from faradisc.errors import (
     ValidationException,
 )
 from faradisc.language.expressions import Condition
-from faradisc.language.partiql import faults
+from faradisc.language.partiql import errors
 from faradisc.language.partiql.parser import parse_statement
 from faradisc.model.values.attribute import Item
 from faradisc.operations.batch_get_item import DUPLICATE_KEYS
@@ -128,7 +128,7 @@ def _check_not_mixed(requests: list[dict[str, Any]]) -> None:
         except ValidationException:
             continue  # the member's own error, told in its place
     if len(reads) > 1:
-        raise faults.StatementError(faults.BATCH_MIXED)
+        raise errors.StatementError(errors.BATCH_MIXED)
 
 
 def _member(backend: Backend, call: Call, request: dict[str, Any]) -> _Member:
@@ -141,7 +141,7 @@ def _member(backend: Backend, call: Call, request: dict[str, Any]) -> _Member:
         else:
             one = prepared.one_item() if prepared.statement.source.index is None else None
             if one is None:
-                raise faults.StatementError(faults.BATCH_SELECT_WITHOUT_KEY)
+                raise errors.StatementError(errors.BATCH_SELECT_WITHOUT_KEY)
             check_key(one[0], prepared.table.key)
             member.action = _Read(*one, request.get("ConsistentRead", False))
     except ApiError as error:

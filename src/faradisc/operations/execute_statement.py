@@ -25,7 +25,7 @@ from faradisc.engine.tables.writes import ConditionFailed
 from faradisc.errors import ValidationException
 from faradisc.language.expressions import Condition
 from faradisc.language.expressions.key_condition import KeyCondition
-from faradisc.language.partiql import faults
+from faradisc.language.partiql import errors
 from faradisc.language.partiql.planner import Plan, check_key_types, plan_of
 from faradisc.language.partiql.syntax import Order, Select
 from faradisc.language.partiql.token import decode_token, encode_token
@@ -91,7 +91,7 @@ async def _select(
     for condition in plan.conditions or ():
         check_searched_key(condition.hash_values, key)
     if select.order and plan.conditions is None:
-        raise faults.StatementError(faults.ORDER_WITHOUT_KEY)
+        raise errors.StatementError(errors.ORDER_WITHOUT_KEY)
     return await _search(backend, call, prepared, _Reading(table, index, select, plan), position)
 
 
@@ -102,21 +102,21 @@ def _find_index(table: Table, select: Select, call: Call) -> Index | None:
         return None
     index = table.index(name)
     if index is None or index.status == "DELETING":
-        raise faults.StatementError(faults.NO_SUCH_INDEX)
+        raise errors.StatementError(errors.NO_SUCH_INDEX)
     if index.status == "CREATING":
         raise ValidationException(f"Cannot read from backfilling global secondary index: {name}")
     if index.schema.is_global and call.request.get("ConsistentRead"):
-        raise faults.StatementError(faults.CONSISTENT_GLOBAL)
+        raise errors.StatementError(errors.CONSISTENT_GLOBAL)
     return index
 
 
 def _check_order(select: Select, key: KeySchema) -> None:
     """Raises StatementError."""
     if not select.where.conjuncts:
-        raise faults.StatementError(faults.ORDER_WITHOUT_WHERE)
+        raise errors.StatementError(errors.ORDER_WITHOUT_WHERE)
     for order in select.order:
         if order.name not in key.names:
-            raise faults.order_by_other(order.name)
+            raise errors.order_by_other(order.name)
 
 
 async def _get(
@@ -124,7 +124,7 @@ async def _get(
 ) -> dict[str, Any]:
     """One item, as GetItem reads it. There is never a next page."""
     if "NextToken" in call.request:
-        raise faults.StatementError(faults.TOKEN_INVALID)
+        raise errors.StatementError(errors.TOKEN_INVALID)
     table = prepared.table
     check_key_types(key, table.key)
     check_key(key, table.key)
@@ -183,7 +183,7 @@ class _Reading:
     def _key_range_at(self, position: bytes) -> int:
         at = self._find(self.key_ranges, position)
         if at is None:
-            raise faults.StatementError(faults.TOKEN_INVALID)
+            raise errors.StatementError(errors.TOKEN_INVALID)
         return at
 
     def _find(self, key_ranges: Sequence[KeyRange], row_key: bytes) -> int | None:

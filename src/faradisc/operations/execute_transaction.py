@@ -23,7 +23,7 @@ from faradisc.engine.transactions.writing import (
 )
 from faradisc.errors import ValidationException
 from faradisc.language.expressions import Condition
-from faradisc.language.partiql import faults
+from faradisc.language.partiql import errors
 from faradisc.language.partiql.syntax import Delete, Exists, Insert, Update
 from faradisc.limits import TRANSACTION_BYTES_MAX
 from faradisc.model.values.attribute import Item
@@ -41,7 +41,7 @@ async def execute_transaction(backend: Backend, call: Call) -> dict[str, Any]:
         _check_statement(at, prepared)
     reading = [prepared.statement.reads for prepared in statements]
     if any(reading) and not all(reading):
-        raise faults.StatementError(faults.TRANSACTION_MIXED)
+        raise errors.StatementError(errors.TRANSACTION_MIXED)
     for prepared in statements:
         _ = prepared.table
     if all(reading):
@@ -54,9 +54,9 @@ def _check_statement(at: int, prepared: Prepared) -> None:
     statement = prepared.statement
     body = statement.body
     if isinstance(body, Update | Delete) and body.returning is not None:
-        raise faults.in_transaction(at, faults.TRANSACTION_RETURNING)
+        raise errors.in_transaction(at, errors.TRANSACTION_RETURNING)
     if statement.source.index is not None:
-        raise faults.in_transaction(at, faults.TRANSACTION_INDEX)
+        raise errors.in_transaction(at, errors.TRANSACTION_INDEX)
 
 
 # --- Reads ---------------------------------------------------------------------------------------
@@ -68,7 +68,7 @@ async def _read(backend: Backend, call: Call, statements: list[Prepared]) -> dic
     for at, prepared in enumerate(statements):
         one = prepared.one_item()
         if one is None:
-            raise faults.in_transaction(at, faults.TRANSACTION_SELECT_WITHOUT_KEY)
+            raise errors.in_transaction(at, errors.TRANSACTION_SELECT_WITHOUT_KEY)
         keys.append(one[0])
         conditions.append(one[1])
     targets = [(prepared.table, key) for prepared, key in zip(statements, keys, strict=True)]
@@ -127,7 +127,7 @@ def _check_exists(at: int, prepared: Prepared) -> None:
     """EXISTS reads one item and says something of it. Raises StatementError."""
     one = prepared.one_item()
     if one is None or one[1] is None:
-        raise faults.in_transaction(at, faults.TRANSACTION_EXISTS)
+        raise errors.in_transaction(at, errors.TRANSACTION_EXISTS)
 
 
 def _subject(prepared: Prepared) -> Item:

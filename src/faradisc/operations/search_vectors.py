@@ -19,7 +19,7 @@ from faradisc.engine.vectors import numbers
 from faradisc.engine.vectors.schema import VectorSchema
 from faradisc.errors import UnsupportedOperation, ValidationException
 from faradisc.language.expressions import Placeholders, Projection, bind_projection
-from faradisc.language.expressions.faults import ExpressionError
+from faradisc.language.expressions.errors import ExpressionError
 from faradisc.language.expressions.parser import parse_condition
 from faradisc.language.expressions.syntax import (
     Condition,

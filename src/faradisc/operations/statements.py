@@ -38,7 +38,7 @@ from faradisc.errors import (
 )
 from faradisc.language.expressions import Condition
 from faradisc.language.expressions import Update as BoundUpdate
-from faradisc.language.partiql import faults
+from faradisc.language.partiql import errors
 from faradisc.language.partiql.binder import Conditions, Values, bind_update, fill, fill_templates
 from faradisc.language.partiql.columns import Columns
 from faradisc.language.partiql.parser import parse_statement
@@ -94,8 +94,8 @@ def prepare(backend: Backend, call: Call, request: Mapping[str, Any]) -> Prepare
     """Make ready one statement of a request. Raises ValidationException."""
     statement = parse_statement(request["Statement"])
     table = _find_table(backend, call, statement)
-    if statement.refusal is not None:
-        raise faults.StatementError(statement.refusal)
+    if statement.unsupported is not None:
+        raise errors.StatementError(statement.unsupported)
     parameters: list[AttributeValue] = request.get("Parameters", [])
     if not call.values_ok:
         for parameter in parameters:
@@ -110,7 +110,7 @@ def prepare(backend: Backend, call: Call, request: Mapping[str, Any]) -> Prepare
     elif isinstance(body, Insert):
         item = fill(body.item, parameters)
         if "M" not in item:
-            raise faults.malformed(faults.UNEXPECTED_TERM)
+            raise errors.malformed(errors.UNEXPECTED_TERM)
         prepared.item = item["M"]
     elif isinstance(body, Select) and body.paths is not None:
         prepared.columns = Columns(body.paths)
@@ -126,7 +126,7 @@ def _find_table(backend: Backend, call: Call, statement: Statement) -> Table | N
         return None
     index = table.index(source.index) if source.index is not None else None
     if index is not None and (len(index.schema.key.hash) > 1 or len(index.schema.key.range) > 1):
-        raise faults.StatementError(faults.MULTI_ATTRIBUTE_KEYS)
+        raise errors.StatementError(errors.MULTI_ATTRIBUTE_KEYS)
     return table
 
 
@@ -196,7 +196,7 @@ def key_of_write(prepared: Prepared) -> tuple[Item, Condition | None]:
     """
     found = prepared.one_item()
     if found is None:
-        raise faults.StatementError(faults.NO_KEY_EQUALITY)
+        raise errors.StatementError(errors.NO_KEY_EQUALITY)
     return found
 
 
@@ -246,4 +246,4 @@ async def apply_write(backend: Backend, write: Write) -> Outcome:
 def refuse_exists(prepared: Prepared) -> None:
     """EXISTS is a statement in transactions only. Assumed: how it is refused elsewhere."""
     if isinstance(prepared.statement.body, Exists):
-        raise faults.malformed(faults.NO_STATEMENT)
+        raise errors.malformed(errors.NO_STATEMENT)

@@ -1,4 +1,4 @@
-"""What callers ask of bound expressions beside their answers: attributes, sharing, kinds of refusals."""
+"""Bound expressions: their attributes, sharing of values, kinds of errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from faradisc.language.expressions import (
     bind_key_condition,
     bind_projection,
     bind_update,
-    faults,
+    errors,
     legacy,
 )
 from faradisc.model.values.schema import KeySchema
@@ -57,25 +57,25 @@ def test_attributes_of_a_projection() -> None:
     assert projection.nested == {"b", "name"}
 
 
-def test_attributes_an_update_writes() -> None:
+def test_attributes_that_an_update_writes() -> None:
     update = bind_update("SET a = z, b.c = :v REMOVE #n ADD d[0] :v DELETE e :s", placeholders())
     assert update.top_level_written == {"a", "b", "name", "d", "e"}
     assert update.nested == {"b", "d"}
     assert legacy.attribute_updates({"x": {"Action": "DELETE"}}).top_level_written == {"x"}
 
 
-def test_an_update_shares_what_it_does_not_write() -> None:
+def test_update_shares_values_it_does_not_write() -> None:
     old: dict[str, Any] = {
-        "kept": {"M": {"x": {"N": "1"}}},
+        "same": {"M": {"x": {"N": "1"}}},
         "m": {"M": {"deep": {"M": {"y": {"N": "1"}}}, "other": {"L": []}}},
     }
     new = bind_update("SET m.deep.y = :v", placeholders()).apply(old).item
-    assert new["kept"] is old["kept"]
+    assert new["same"] is old["same"]
     assert new["m"] is not old["m"]
     assert new["m"]["M"]["other"] is old["m"]["M"]["other"]
 
 
-def test_an_update_that_changes_nothing_still_gives_a_new_item() -> None:
+def test_update_without_effect_returns_a_new_item() -> None:
     old: dict[str, Any] = {"s": {"SS": ["x", "y"]}}
     outcome = bind_update("ADD s :s", placeholders()).apply(old)
     assert outcome.item == old
@@ -83,7 +83,7 @@ def test_an_update_that_changes_nothing_still_gives_a_new_item() -> None:
     assert outcome.touched == (("s",),)
 
 
-def test_an_update_creates_an_item() -> None:
+def test_update_of_an_absent_item_creates_it() -> None:
     outcome = bind_update("SET a = :v ADD n :v, s :s", placeholders()).apply({})
     assert outcome.item == {"a": {"N": "1"}, "n": {"N": "1"}, "s": {"SS": ["x"]}}
     assert outcome.updated_old({}) is None
@@ -91,7 +91,7 @@ def test_an_update_creates_an_item() -> None:
 
 
 @pytest.mark.parametrize(("path", "depth_max"), [("a.b", 30), ("l[0]", 30), ("a.b, c", 30)])
-def test_values_may_not_be_written_deeper_than_items_nest(path: str, depth_max: int) -> None:
+def test_written_values_nested_too_deep_raise(path: str, depth_max: int) -> None:
     old = {"a": {"M": {}}, "l": {"L": []}, "c": {"S": "x"}}
     target = path.split(",", maxsplit=1)[0]
     for depth, is_fine in ((depth_max, True), (depth_max + 1, False)):
@@ -103,26 +103,26 @@ def test_values_may_not_be_written_deeper_than_items_nest(path: str, depth_max: 
                 update.apply(old)
 
 
-def test_thousands_of_written_paths() -> None:
+def test_update_of_thousands_of_paths() -> None:
     indexes = ",".join(f"l[{i}]" for i in range(600))
     old = {"l": {"L": [{"N": str(i)} for i in range(1000)]}}
     new = bind_update(f"REMOVE {indexes}", Placeholders(None, None)).apply(old).item
     assert new["l"]["L"][0] == {"N": "600"}
-    with pytest.raises(faults.PathsOverlap):
+    with pytest.raises(errors.PathsOverlap):
         bind_update("REMOVE " + ",".join(["a"] * 2000), Placeholders(None, None))
 
 
-def test_very_long_paths_are_no_trouble() -> None:
+def test_paths_of_2000_steps() -> None:
     path = ".".join(["a"] * 2000)
     assert bind_projection(path, Placeholders(None, None)).apply({"a": {"M": {}}}) == {}
     assert not bind_condition(
         f"attribute_exists({path[:-20]})", "FilterExpression", Placeholders(None, None)
     ).matches({"a": {"M": {}}})
-    with pytest.raises(faults.InvalidDocumentPath):
+    with pytest.raises(errors.InvalidDocumentPath):
         bind_update(f"REMOVE {path}", Placeholders(None, None)).apply({"a": {"M": {}}})
 
 
-def test_deep_conditions_evaluate() -> None:
+def test_deeply_nested_conditions_evaluate() -> None:
     negations = "NOT " * 299 + "attribute_exists(a)"
     assert not bind_condition(negations, "FilterExpression", Placeholders(None, None)).matches(
         {"a": {"S": ""}}
@@ -135,8 +135,8 @@ def test_deep_conditions_evaluate() -> None:
     )
 
 
-def test_deep_calls_bind_and_evaluate_in_few_frames() -> None:
-    """Under a caller that is already deep: two frames per nested call to bind, one to evaluate."""
+def test_deeply_nested_calls_bind_and_evaluate() -> None:
+    """Below 250 frames of a caller: binding takes two frames per nested call, evaluation one."""
 
     def from_depth(frames: int, call: Callable[[], object]) -> object:
         return from_depth(frames - 1, call) if frames else call()
@@ -146,14 +146,14 @@ def test_deep_calls_bind_and_evaluate_in_few_frames() -> None:
     sizes = "size(" * depth + "a" + ")" * depth + "=:v"
 
     def run() -> object:
-        with pytest.raises(faults.OperandType):
+        with pytest.raises(errors.OperandType):
             bind_condition(sizes, "FilterExpression", placeholders())
         return bind_update(update, placeholders()).apply({"a": {"L": []}}).item["a"]["L"]
 
     assert from_depth(250, run) == [{"S": "x"}] * depth
 
 
-def test_key_clauses_are_bounded_before_the_schema_is_known() -> None:
+def test_number_of_key_clauses_is_checked_without_a_schema() -> None:
     text = "a = :v AND b = :v AND c = :v"
     assert bind_key_clauses(text, placeholders()).names == {"a", "b", "c"}
     with pytest.raises(ValidationException, match="Conditions can be of length 1 or 2 only"):
@@ -180,34 +180,34 @@ def test_key_condition_in_one_step() -> None:
         (lambda text: bind_key_clauses(text, placeholders()), "KeyConditionExpression"),
     ],
 )
-def test_refusals_of_a_text_name_the_parameter_and_can_be_enveloped(bind: Any, parameter: str) -> None:
-    for _ in range(2):  # The same refusal again: nothing of it was cached.
-        with pytest.raises(RequestRuleError) as refused:
+def test_errors_of_a_text_name_the_parameter_and_can_be_enveloped(bind: Any, parameter: str) -> None:
+    for _ in range(2):  # the cached error has no parameter in its text
+        with pytest.raises(RequestRuleError) as raised:
             bind("")
-        fault = refused.value
-        assert fault.message == f"Invalid {parameter}: The expression can not be empty;"
-        assert str(fault) == fault.message
-        assert fault.wire_name() == "ValidationException"
-        assert fault.enveloped().message == f"1 validation error detected: {fault.message}"
+        error = raised.value
+        assert error.message == f"Invalid {parameter}: The expression can not be empty;"
+        assert str(error) == error.message
+        assert error.wire_name() == "ValidationException"
+        assert error.enveloped().message == f"1 validation error detected: {error.message}"
 
 
-def test_run_time_faults_are_never_enveloped() -> None:
+def test_update_errors_are_never_enveloped() -> None:
     for kind in (
-        faults.AttributeMissing,
-        faults.InvalidDocumentPath,
-        faults.IncorrectOperand,
-        faults.TypeMismatch,
+        errors.AttributeMissing,
+        errors.InvalidDocumentPath,
+        errors.IncorrectOperand,
+        errors.TypeMismatch,
     ):
         assert not issubclass(kind, RequestRuleError)
         assert kind().message == kind.default_text
         assert kind.wire_name() == "ValidationException"
 
 
-def test_every_fault_of_an_expression_has_its_own_text() -> None:
+def test_every_expression_error_has_its_own_text() -> None:
     kinds = [
         kind
-        for _, kind in inspect.getmembers(faults, inspect.isclass)
-        if issubclass(kind, faults.ExpressionError) and kind is not faults.ExpressionError
+        for _, kind in inspect.getmembers(errors, inspect.isclass)
+        if issubclass(kind, errors.ExpressionError) and kind is not errors.ExpressionError
     ]
     texts = [kind.template for kind in kinds]
     assert len(kinds) >= 20

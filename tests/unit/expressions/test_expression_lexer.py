@@ -1,10 +1,10 @@
-"""Tokens: their kinds and places, and the window that a syntax error shows."""
+"""Tokens: their kinds and positions, and the text that a syntax error shows."""
 
 from __future__ import annotations
 
 import pytest
 
-from faradisc.language.expressions.lexer import Kind, syntax_fault, tokens_of
+from faradisc.language.expressions.lexer import Kind, syntax_error, tokens_of
 
 
 def kinds(text: str) -> list[tuple[str, str]]:
@@ -28,12 +28,12 @@ def test_every_kind_of_token() -> None:
 
 
 @pytest.mark.parametrize("space", [" ", "\t", "\r", "\n", " \t\r\n "])
-def test_spaces_separate_and_mean_nothing(space: str) -> None:
+def test_spaces_separate_tokens(space: str) -> None:
     assert kinds(f"{space}a{space}={space}:v{space}") == kinds("a=:v")
 
 
 @pytest.mark.parametrize("stray", ['"', "'", "!", "é", "\u00a0", "\0", "\f", "😀", "{", "*", "#", ":", "\\"])
-def test_other_characters_are_tokens_that_no_grammar_takes(stray: str) -> None:
+def test_other_characters_are_stray_tokens(stray: str) -> None:
     assert kinds(f"a {stray} b") == [("name", "a"), ("stray", stray), ("name", "b")]
 
 
@@ -43,7 +43,7 @@ def test_two_character_comparators_are_one_token() -> None:
     ]  # fmt: skip
 
 
-def test_digits_end_where_letters_begin() -> None:
+def test_number_ends_before_letters() -> None:
     assert kinds("12ab") == [("number", "12"), ("name", "ab")]
     assert kinds("#1a:2b") == [("#name", "#1a"), (":value", ":2b")]
 
@@ -66,8 +66,6 @@ def test_the_last_token_is_the_end() -> None:
         ("a", 0, "a", "a"),
     ],
 )
-def test_a_syntax_fault_shows_the_token_between_its_neighbours(
-    text: str, index: int, token: str, near: str
-) -> None:
-    fault = syntax_fault(text, tokens_of(text), index)
-    assert fault.message == f'Syntax error; token: "{token}", near: "{near}"'
+def test_syntax_error_shows_one_token_to_each_side(text: str, index: int, token: str, near: str) -> None:
+    error = syntax_error(text, tokens_of(text), index)
+    assert error.message == f'Syntax error; token: "{token}", near: "{near}"'

@@ -1,4 +1,4 @@
-"""Bounds: size of the text, number of operators, nesting. Sources: limits.md section 3."""
+"""Limits: size of the text, number of operators, nesting. Source: limits.md section 3."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from faradisc.language.expressions import faults
+from faradisc.language.expressions import errors
 from faradisc.language.expressions.parser import (
     CALL_DEPTH_MAX,
     parse_condition,
@@ -18,28 +18,28 @@ PARSERS: list[Callable[[str], object]] = [parse_condition, parse_projection, par
 
 
 @pytest.mark.parametrize("parse", PARSERS)
-def test_an_empty_text_is_refused(parse: Callable[[str], object]) -> None:
-    with pytest.raises(faults.EmptyExpression):
+def test_empty_text_raises(parse: Callable[[str], object]) -> None:
+    with pytest.raises(errors.EmptyExpression):
         parse("")
 
 
 @pytest.mark.parametrize("parse", PARSERS)
-def test_a_text_of_spaces_has_no_token(parse: Callable[[str], object]) -> None:
-    with pytest.raises(faults.SyntaxFault, match="<EOF>"):
+def test_text_of_spaces_is_a_syntax_error(parse: Callable[[str], object]) -> None:
+    with pytest.raises(errors.ExpressionSyntaxError, match="<EOF>"):
         parse("   ")
 
 
 def test_4096_bytes_are_accepted_and_4097_are_not() -> None:
     name = "a" * 4096
     assert parse_projection(name).paths[0].steps == (name,)
-    with pytest.raises(faults.ExpressionTooLarge, match="expression size: 4097"):
+    with pytest.raises(errors.ExpressionTooLarge, match="expression size: 4097"):
         parse_projection(name + "a")
 
 
 def test_size_counts_bytes_and_comes_before_syntax() -> None:
-    with pytest.raises(faults.ExpressionTooLarge, match="expression size: 4098"):
+    with pytest.raises(errors.ExpressionTooLarge, match="expression size: 4098"):
         parse_condition("é" * 2049)
-    with pytest.raises(faults.SyntaxFault):
+    with pytest.raises(errors.ExpressionSyntaxError):
         parse_condition("é" * 2048)
 
 
@@ -50,12 +50,12 @@ def comparisons(count: int) -> str:
 def test_300_operators_are_accepted_and_301_are_not() -> None:
     # 150 comparators are joined by 149 ANDs.
     parse_condition("NOT " + comparisons(150))
-    with pytest.raises(faults.TooManyOperators, match="operator count: 301"):
+    with pytest.raises(errors.TooManyOperators, match="operator count: 301"):
         parse_condition("NOT NOT " + comparisons(150))
 
 
-def test_the_count_says_301_however_many_there_are() -> None:
-    with pytest.raises(faults.TooManyOperators, match="operator count: 301"):
+def test_reported_count_is_always_301() -> None:
+    with pytest.raises(errors.TooManyOperators, match="operator count: 301"):
         parse_condition(comparisons(400))
 
 
@@ -72,23 +72,23 @@ def test_the_count_says_301_however_many_there_are() -> None:
         ("(a<:v OR b<:v)", 3),
     ],
 )
-def test_what_counts_as_an_operator(test: str, operators: int) -> None:
+def test_operators_are_counted(test: str, operators: int) -> None:
     before = 300 - operators - 1  # One AND joins both halves.
     filler = ("NOT " if before % 2 == 0 else "") + comparisons((before + 1) // 2)
     parse_condition(f"{filler} AND {test}")
-    with pytest.raises(faults.TooManyOperators):
+    with pytest.raises(errors.TooManyOperators):
         parse_condition(f"NOT {filler} AND {test}")
 
 
-def test_sums_count_and_assignments_do_not() -> None:
+def test_sums_count_as_operators_and_assignments_do_not() -> None:
     assignments = ",".join(f"a{i}=:v" for i in range(400))
     parse_update(f"SET {assignments}")
     sums = ",".join(f"a{i}=b+c" for i in range(301))
-    with pytest.raises(faults.TooManyOperators):
+    with pytest.raises(errors.TooManyOperators):
         parse_update(f"SET {sums}")
 
 
-def test_functions_inside_functions_do_not_count() -> None:
+def test_nested_functions_do_not_count_as_operators() -> None:
     call = "list_append(" * 100 + "a" + ",:v)" * 100
     parse_update(f"SET {','.join(f'a{i}=b' for i in range(10))}, a = {call} REMOVE c")
     three = ",".join(f"a{i} = {call}" for i in range(2))
@@ -105,18 +105,18 @@ def test_functions_inside_functions_do_not_count() -> None:
     ],
 )
 def test_thousands_of_parentheses_are_redundant(text: str) -> None:
-    with pytest.raises(faults.RedundantParentheses):
+    with pytest.raises(errors.RedundantParentheses):
         parse_condition(text)
 
 
 @pytest.mark.parametrize("text", ["(" * 4000, "(" * 4000 + "a", "NOT" + "(" * 4000, "a IN " + "(" * 4000])
 def test_thousands_of_open_parentheses_end_in_a_syntax_error(text: str) -> None:
-    with pytest.raises(faults.SyntaxFault, match="<EOF>"):
+    with pytest.raises(errors.ExpressionSyntaxError, match="<EOF>"):
         parse_condition(text)
 
 
 def test_a_thousand_nots_are_too_many_operators() -> None:
-    with pytest.raises(faults.TooManyOperators):
+    with pytest.raises(errors.TooManyOperators):
         parse_condition("NOT " * 1000 + "a = :v")
 
 
@@ -132,9 +132,9 @@ def test_deep_nesting_within_the_limits_is_accepted() -> None:
 
 
 @pytest.mark.parametrize("name", ["size", "foo"])
-def test_hostile_nesting_of_calls_is_refused(name: str) -> None:
+def test_calls_nested_too_deep_are_a_syntax_error(name: str) -> None:
     count = 4000 // (len(name) + 2)
-    with pytest.raises(faults.SyntaxFault, match=r'token: "\w+"'):
+    with pytest.raises(errors.ExpressionSyntaxError, match=r'token: "\w+"'):
         parse_condition(f"{name}(" * count + "a" + ")" * count)
 
 
@@ -145,9 +145,9 @@ def test_the_deepest_calls_that_fit_are_accepted() -> None:
     parse_update(text)
 
 
-def test_hostile_parentheses_in_updates() -> None:
+def test_thousands_of_parentheses_in_updates() -> None:
     parse_update("SET a = " + "(" * 2000 + "b + :v" + ")" * 2000)
-    with pytest.raises(faults.SyntaxFault):
+    with pytest.raises(errors.ExpressionSyntaxError):
         parse_update("SET a = " + "(" * 4000)
 
 
@@ -157,11 +157,11 @@ def test_long_paths_and_many_paths() -> None:
     assert len(parse_projection(",".join(["a"] * 2000)).paths) == 2000
 
 
-def test_list_indexes_are_bounded() -> None:
+def test_list_index_above_int_max_raises() -> None:
     assert parse_projection("a[2147483647]").paths[0].steps == ("a", 2147483647)
     assert parse_projection("a[000]").paths[0].steps == ("a", 0)
     for digits in ("2147483648", "9" * 4000):
-        with pytest.raises(faults.ListIndexTooLarge):
+        with pytest.raises(errors.ListIndexTooLarge):
             parse_projection(f"a[{digits}]")
 
 

@@ -1,4 +1,4 @@
-"""Names and values of a request: their checks, reserved words, use. Sources: errors.md section 6.4."""
+"""Names and values of a request: checks, reserved words, unused ones. Source: errors.md section 6.4."""
 
 from __future__ import annotations
 
@@ -26,53 +26,53 @@ def test_there_are_573_reserved_words_in_upper_case() -> None:
     assert all(word == word.upper() for word in RESERVED_WORDS)
 
 
-def refusal(names: dict[str, str] | None, values: dict[str, Any] | None) -> str | None:
+def error_of(names: dict[str, str] | None, values: dict[str, Any] | None) -> str | None:
     try:
         check_placeholders(names, values)
-    except RequestRuleError as fault:
-        return fault.message
+    except RequestRuleError as error:
+        return error.message
     return None
 
 
 @pytest.mark.parametrize("key", ["#a", "#A_1", "#1", "#_", "#" + "a" * 254])
 def test_well_formed_keys(key: str) -> None:
-    assert refusal({key: "name"}, {":" + key[1:]: VALUE}) is None
+    assert error_of({key: "name"}, {":" + key[1:]: VALUE}) is None
 
 
 @pytest.mark.parametrize("key", ["a", "#", "", "#a-b", "#a b", "##a", "#é", ":a", "#a\n"])
 def test_malformed_name_keys(key: str) -> None:
-    assert refusal({key: "name"}, None) == (
+    assert error_of({key: "name"}, None) == (
         f'ExpressionAttributeNames contains invalid key: Syntax error; key: "{key}"'
     )
 
 
 @pytest.mark.parametrize("key", ["a", ":", "#a", ":a.b", "::a"])
 def test_malformed_value_keys(key: str) -> None:
-    assert refusal(None, {key: VALUE}) == (
+    assert error_of(None, {key: VALUE}) == (
         f'ExpressionAttributeValues contains invalid key: Syntax error; key: "{key}"'
     )
 
 
-def test_empty_maps_are_refused_names_first() -> None:
-    assert refusal({}, {}) == "ExpressionAttributeNames must not be empty"
-    assert refusal({"#a": "a"}, {}) == "ExpressionAttributeValues must not be empty"
-    assert refusal(None, None) is None
+def test_empty_maps_raise_names_first() -> None:
+    assert error_of({}, {}) == "ExpressionAttributeNames must not be empty"
+    assert error_of({"#a": "a"}, {}) == "ExpressionAttributeValues must not be empty"
+    assert error_of(None, None) is None
 
 
-def test_keys_of_more_than_255_bytes_are_refused() -> None:
-    message = refusal({"#" + "a" * 255: "name"}, None)
+def test_keys_of_more_than_255_bytes_raise() -> None:
+    message = error_of({"#" + "a" * 255: "name"}, None)
     assert message is not None
     assert message.startswith("ExpressionAttributeNames contains invalid key: ")
 
 
 @pytest.mark.parametrize(("name", "is_fine"), [("", False), ("a" * 65_535, True), ("é" * 32_768, False)])
 def test_names_must_be_possible_attribute_names(name: str, is_fine: bool) -> None:
-    message = refusal({"#a": name}, None)
+    message = error_of({"#a": name}, None)
     assert (message is None) is is_fine
     assert is_fine or str(message).startswith("ExpressionAttributeNames contains invalid value: ")
 
 
-def test_names_and_values_together_are_bounded() -> None:
+def test_more_than_2_mb_of_names_and_values_raise() -> None:
     check_placeholder_bytes({"#a": "a"}, {":v": {"S": "x" * (2 * 1024 * 1024 - 1)}})
     with pytest.raises(RequestRuleError):
         check_placeholder_bytes({"#a": "ab"}, {":v": {"S": "x" * (2 * 1024 * 1024 - 1)}})
@@ -81,15 +81,15 @@ def test_names_and_values_together_are_bounded() -> None:
 def test_use_is_counted_over_all_expressions_of_the_request() -> None:
     placeholders = Placeholders({"#a": "a", "#b": "b"}, {":v": VALUE, ":w": VALUE})
     bind_condition("#a = :v", "ConditionExpression", placeholders)
-    with pytest.raises(RequestRuleError) as refused:
+    with pytest.raises(RequestRuleError) as raised:
         placeholders.check_all_used()
-    assert refused.value.message == (
+    assert raised.value.message == (
         "Value provided in ExpressionAttributeNames unused in expressions: keys: {#b}"
     )
     bind_projection("#b.c", placeholders)
-    with pytest.raises(RequestRuleError) as refused:
+    with pytest.raises(RequestRuleError) as raised:
         placeholders.check_all_used()
-    assert refused.value.message == (
+    assert raised.value.message == (
         "Value provided in ExpressionAttributeValues unused in expressions: keys: {:w}"
     )
     bind_update("SET x = :w", placeholders)

@@ -23,18 +23,18 @@ def request_with(*members: str) -> dict[str, Any]:
 def mixed(*members: str) -> str | None:
     try:
         check_mixed(request_with(*members), QUERY_EXPRESSIONS, QUERY_LEGACY)
-    except RequestRuleError as fault:
-        return fault.message
+    except RequestRuleError as error:
+        return error.message
     return None
 
 
-def test_one_kind_alone_is_fine() -> None:
+def test_one_kind_of_parameters_is_accepted() -> None:
     assert mixed() is None
     assert mixed(*QUERY_EXPRESSIONS) is None
     assert mixed(*QUERY_LEGACY) is None
 
 
-def test_both_kinds_are_refused_and_named_in_a_fixed_order() -> None:
+def test_both_kinds_raise_and_are_named_in_a_fixed_order() -> None:
     assert mixed("KeyConditionExpression", "FilterExpression", "QueryFilter", "AttributesToGet") == (
         "Can not use both expression and non-expression parameters in the same request: "
         "Non-expression parameters: {AttributesToGet, QueryFilter} "
@@ -42,7 +42,7 @@ def test_both_kinds_are_refused_and_named_in_a_fixed_order() -> None:
     )
 
 
-def test_key_conditions_beside_other_expressions_are_tolerated() -> None:
+def test_key_conditions_with_other_expressions_are_accepted() -> None:
     assert mixed("KeyConditions", "FilterExpression", "ProjectionExpression") is None
     assert mixed("KeyConditions", "KeyConditionExpression") is not None
     assert mixed("KeyConditions", "FilterExpression", "QueryFilter") == (
@@ -54,8 +54,8 @@ def test_key_conditions_beside_other_expressions_are_tolerated() -> None:
 def unwanted(expressions: tuple[str, ...], *members: str, **options: bool) -> str | None:
     try:
         check_placeholders_wanted(request_with(*members), expressions, **options)
-    except RequestRuleError as fault:
-        return fault.message
+    except RequestRuleError as error:
+        return error.message
     return None
 
 
@@ -85,7 +85,7 @@ def test_values_need_an_expression_that_can_use_them(expressions: tuple[str, ...
     assert unwanted(expressions, VALUES, expressions[-1]) is None
 
 
-def test_delete_item_does_not_say_which_expression_is_missing() -> None:
+def test_error_without_the_missing_expressions() -> None:
     assert unwanted(("ConditionExpression",), VALUES, names_values_users=False) == (
         "ExpressionAttributeValues can only be specified when using expressions"
     )

@@ -11,7 +11,7 @@ from faradisc.errors import ValidationException
 from faradisc.language.expressions import KeyCondition
 from faradisc.language.partiql.binder import fill_templates
 from faradisc.language.partiql.columns import Columns
-from faradisc.language.partiql.faults import StatementError
+from faradisc.language.partiql.errors import StatementError
 from faradisc.language.partiql.parser import parse_statement
 from faradisc.language.partiql.planner import Plan, complete_key, plan_of
 from faradisc.language.partiql.token import decode_token, encode_token

@@ -177,7 +177,7 @@ def test_equalities_are_found_by_name_the_first_counts() -> None:
 
 def test_the_first_unsupported_thing_is_noted_the_text_is_still_read() -> None:
     statement = parse_statement("SELECT COUNT(*), a AS b FROM t LIMIT 5")
-    assert statement.refusal == "Unexpected path component at 1:8:5"
+    assert statement.unsupported == "Unexpected path component at 1:8:5"
     with pytest.raises(ValidationException, match="Unexpected token"):
         parse_statement("SELECT COUNT(*), a AS b FROM t WHERE a = 1 b")
 

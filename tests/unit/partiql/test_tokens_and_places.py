@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from faradisc.language.partiql.faults import StatementError
+from faradisc.language.partiql.errors import StatementError
 from faradisc.language.partiql.lexer import Kind, location, tokens_of
 
 

@@ -1,14 +1,16 @@
-"""The expression language: text -> tokens -> tree -> bound to a request -> an answer about an item.
+"""The expression language: text -> tokens -> tree -> bound to a request -> applied to an item.
 
-    lexer, syntax, parser           text to trees, cached per distinct text
-    binder                          names and values of a request, reserved words
-    condition, predicates           ConditionExpression, FilterExpression
-    key_condition                   KeyConditionExpression
-    update, projection, path_tree   UpdateExpression, ProjectionExpression
-    legacy                          Expected, AttributeUpdates, KeyConditions, filters -> the same trees
-    faults                          what an expression can be refused for
+    lexer, syntax, connectives, parser   text to trees
+    cache                                trees by text, bound expressions by text and names
+    binder                               names and values of a request, reserved words
+    condition, predicates                ConditionExpression, FilterExpression
+    key_condition                        KeyConditionExpression
+    update, update_actions, path_tree    UpdateExpression
+    projection, path_tree                ProjectionExpression
+    legacy                               Expected, AttributeUpdates, KeyConditions, filters
+    errors                               one class per kind of error
 
-Pure: no I/O, no clock. Text and trees are shared between requests, bound objects belong to one.
+Pure: no I/O, no clock. Trees are shared between requests; bound objects belong to one request.
 """
 
 from faradisc.language.expressions.binder import Placeholders, check_placeholder_bytes, check_placeholders

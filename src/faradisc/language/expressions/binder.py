@@ -1,8 +1,7 @@
-"""What a request brings to its expressions: names for `#name`, values for `:value`.
+"""Names and values of a request: ExpressionAttributeNames and ExpressionAttributeValues.
 
-One `Placeholders` serves all expressions of a request, because the service asks that every name and
-value be used by at least one of them. Use is a matter of the text alone: a placeholder counts as used
-wherever it stands.
+One `Placeholders` serves all expressions of a request, because the service requires that at least one of
+them uses each name and value. A placeholder counts as used wherever it stands in a text.
 
 Sources: errors.md section 6.4, expressions.md sections 1 and 9, limits.md sections 1 and 3.
 """
@@ -15,7 +14,7 @@ from pkgutil import get_data
 from typing import Any, Final
 
 from faradisc.errors import RequestRuleError
-from faradisc.language.expressions import faults
+from faradisc.language.expressions import errors
 from faradisc.language.expressions.syntax import NameRef, Path
 from faradisc.limits import ATTRIBUTE_NAME_BYTES_MAX, PLACEHOLDER_BYTES_MAX, PLACEHOLDERS_BYTES_MAX
 from faradisc.model.values.attribute import AttributeValue
@@ -29,7 +28,7 @@ RESERVED_WORDS: Final = frozenset(_WORDS.decode("ascii").split())
 
 
 class Placeholders:
-    """The names and values of one request, and which of them its expressions used."""
+    """The names and values of one request, and which of them its expressions use."""
 
     __slots__ = ("_used", "names", "values")
 
@@ -40,27 +39,28 @@ class Placeholders:
         self._used: set[str] = set()
 
     def mark_used(self, refs: Iterable[str]) -> None:
+        """Marks the `#names` and `:values` of an expression as used."""
         self._used.update(refs)
 
     def path(self, path: Path) -> ResolvedPath:
-        """The path with its names filled in. Raises UndefinedName."""
+        """Returns a path with its names filled in. Raises UndefinedName."""
         if path.fixed is not None:
             return path.fixed
         names = self.names
         try:
             return tuple([names[step.name] if type(step) is NameRef else step for step in path.steps])  # type: ignore[misc]
         except KeyError as missing:
-            raise faults.UndefinedName(name=missing.args[0]) from None
+            raise errors.UndefinedName(name=missing.args[0]) from None
 
     def value(self, ref: str) -> AttributeValue:
-        """The value behind a `:value`. Raises UndefinedValue."""
+        """Returns the value of a `:value`. Raises UndefinedValue."""
         value = self.values.get(ref)
         if value is None:
-            raise faults.UndefinedValue(name=ref)
+            raise errors.UndefinedValue(name=ref)
         return value
 
     def check_all_used(self) -> None:
-        """Refuse names, then values, that no expression mentions.
+        """Raises RequestRuleError for names, then values, that no expression uses.
 
         Requires: every expression of the request is bound.
         """
@@ -75,16 +75,16 @@ class Placeholders:
 
 
 NO_PLACEHOLDERS: Final = Placeholders(None, None)
-"""For trees that carry their values with them."""
+"""For trees that hold their values."""
 
 _NAME_KEY = re.compile(r"#[0-9A-Za-z_]+")
 _VALUE_KEY = re.compile(r":[0-9A-Za-z_]+")
 
 
 def check_placeholders(names: Mapping[str, str] | None, values: Mapping[str, Any] | None) -> None:
-    """Refuse empty maps, malformed keys and names that no attribute can have; names first.
+    """Raises RequestRuleError for empty maps, malformed keys, and impossible attribute names; names first.
 
-    Raises: RequestRuleError. The values themselves are checked elsewhere (model/values/checks.py).
+    The values themselves are checked elsewhere (model/values/checks.py).
     """
     if names is not None and not (names and _known_names.issuperset(names.items())):
         _check_keys("ExpressionAttributeNames", names, _NAME_KEY)
@@ -100,13 +100,13 @@ _REMEMBERED_MAX = 4096
 _REMEMBERED_BYTES_MAX = 64
 _known_names: set[tuple[str, str]] = set()
 _known_values: set[str] = set()
-"""Short placeholders that have passed: a client sends the same few again and again."""
+"""Short placeholders that were found valid: clients send the same few again and again."""
 
 
-def _remember(known: set[Any], passed: Collection[Any]) -> None:
-    if len(known) + len(passed) > _REMEMBERED_MAX:
+def _remember(known: set[Any], valid: Collection[Any]) -> None:
+    if len(known) + len(valid) > _REMEMBERED_MAX:
         known.clear()
-    known.update(each for each in passed if sum(map(len, each)) <= _REMEMBERED_BYTES_MAX)
+    known.update(each for each in valid if sum(map(len, each)) <= _REMEMBERED_BYTES_MAX)
 
 
 def _check_keys(parameter: str, given: Mapping[str, Any], syntax: re.Pattern[str]) -> None:
@@ -124,7 +124,7 @@ def _check_keys(parameter: str, given: Mapping[str, Any], syntax: re.Pattern[str
 
 
 def _check_name(key: str, name: str) -> None:
-    # Assumed: errors.md 6.4 has only the head of this text.
+    # Assumed: errors.md section 6.4 has only the beginning of this text.
     if not name:
         raise RequestRuleError(
             f'ExpressionAttributeNames contains invalid value: Syntax error; value: "" for key {key}'
@@ -141,9 +141,9 @@ def _check_name(key: str, name: str) -> None:
 def check_placeholder_bytes(
     names: Mapping[str, str] | None, values: Mapping[str, AttributeValue] | None
 ) -> None:
-    """Refuse more than 2 MB of names and values in sum. Costs a walk over all values.
+    """Raises RequestRuleError for more than 2 MB of names and values in sum. Measures all values.
 
-    A request body of less than 2 MB cannot fail this, so callers ask only for larger ones.
+    A request body of less than 2 MB cannot fail this, so callers call it for larger ones only.
     Assumed: the text; the limit is documented, no capture was found.
     """
     total = 0

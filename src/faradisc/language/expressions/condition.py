@@ -1,12 +1,12 @@
-"""Condition and filter expressions: a parsed tree and a request's placeholders become a test of items.
+"""Binds condition and filter expressions: a parsed tree and a request's placeholders become a test of items.
 
-Binding resolves names and values, runs the checks that need them, and builds closures
-(predicates.py). The checks have an order over the whole expression: undefined names and values, operand
-counts, distinct operands, operand types. Of one kind the first fault of the text is told.
+Binding resolves names and values, runs the checks that need them, and builds closures (predicates.py). The
+checks have an order over the whole expression: undefined names and values, operand counts, distinct
+operands, operand types. Of one kind, the first error in the text is reported.
 
-What does not depend on values is done once per text and names (kept.py): a predicate without values is
-a test then, and of one with values only the values are looked up, checked and put in. A text with any
-fault in that part is bound from its tree every time, which finds the first fault.
+What does not depend on values is bound once per text and names (cache.py): a predicate without values
+becomes a test, and for one with values each request looks up, checks and fills in only the values. A text
+with an error in that part is bound from its tree every time, which finds the first error.
 
 Source: order and texts, errors.md section 6.4; rules, expressions.md section 2.
 """
@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
-from faradisc.language.expressions import faults, predicates
+from faradisc.language.expressions import errors, predicates
 from faradisc.language.expressions.binder import NO_PLACEHOLDERS, Placeholders
-from faradisc.language.expressions.faults import ExpressionError
-from faradisc.language.expressions.kept import Kept, key_of
+from faradisc.language.expressions.cache import BoundCache, key_of
+from faradisc.language.expressions.errors import ExpressionError
 from faradisc.language.expressions.parser import parse_condition
 from faradisc.language.expressions.predicates import Bound, Reader, Test
 from faradisc.language.expressions.syntax import (
@@ -46,7 +46,7 @@ ConditionKind: TypeAlias = Literal["ConditionExpression", "FilterExpression"]
 
 
 class Condition:
-    """A bound condition. `matches` takes {} for an absent item."""
+    """A bound condition. `matches` tests an item; {} stands for an absent one."""
 
     __slots__ = ("_paths", "_placeholders", "matches")
 
@@ -57,17 +57,17 @@ class Condition:
 
     @property
     def top_level(self) -> frozenset[str]:
-        """The top-level attributes mentioned."""
+        """Returns the top-level attributes of all paths."""
         return frozenset(str(self._placeholders.path(path)[0]) for path in self._paths)
 
     @property
     def nested(self) -> frozenset[str]:
-        """The top-level attributes into which the condition reaches with `.` or `[]`."""
+        """Returns the top-level attributes into which a path goes with `.` or `[]`."""
         return frozenset(str(self._placeholders.path(path)[0]) for path in self._paths if len(path.steps) > 1)
 
 
 def bind_condition(text: str, kind: ConditionKind, placeholders: Placeholders) -> Condition:
-    """Parse (cached) and bind a ConditionExpression or FilterExpression.
+    """Parses (cached) and binds a ConditionExpression or FilterExpression.
 
     Raises: ExpressionError, its text prefixed with "Invalid <kind>: ".
     """
@@ -86,42 +86,42 @@ def bind_condition(text: str, kind: ConditionKind, placeholders: Placeholders) -
             check_condition(parsed, placeholders)
             raise
         return Condition(test, parsed.paths, placeholders)
-    except ExpressionError as fault:
-        raise fault.within(kind) from None
+    except ExpressionError as error:
+        raise error.within(kind) from None
 
 
 def condition_of_tree(root: ConditionTree, paths: tuple[Path, ...]) -> Condition:
-    """A condition whose tree carries its values, as legacy parameters build them."""
+    """Binds a tree that holds its values, as legacy parameters and PartiQL build it."""
     return Condition(_bind_program(operands_first(root), NO_PLACEHOLDERS), paths, NO_PLACEHOLDERS)
 
 
 def check_condition(parsed: ParsedCondition, placeholders: Placeholders) -> None:
-    """Every check of `bind_condition` without building the test.
+    """Runs every check of `bind_condition` without building the test.
 
-    Raises: ExpressionError, of several faults the one the service tells.
+    Raises: ExpressionError, of several the one that the service reports.
     """
-    told: ExpressionError | None = None
+    first: ExpressionError | None = None
     for node in parsed.program:
         if type(node) is Predicate:
             try:
                 check_predicate(node, placeholders)
-            except ExpressionError as fault:
-                if told is None or _rank(fault) < _rank(told):
-                    told = fault
-    if told is not None:
-        raise told
+            except ExpressionError as error:
+                if first is None or _rank(error) < _rank(first):
+                    first = error
+    if first is not None:
+        raise first
 
 
 _KINDS_IN_ORDER: tuple[tuple[type[ExpressionError], ...], ...] = (
-    (faults.UndefinedName, faults.UndefinedValue),
-    (faults.OperandCount,),
-    (faults.OperandsNotDistinct,),
+    (errors.UndefinedName, errors.UndefinedValue),
+    (errors.OperandCount,),
+    (errors.OperandsNotDistinct,),
     (ExpressionError,),
 )
 
 
-def _rank(fault: ExpressionError) -> int:
-    return next(rank for rank, kinds in enumerate(_KINDS_IN_ORDER) if isinstance(fault, kinds))
+def _rank(error: ExpressionError) -> int:
+    return next(rank for rank, kinds in enumerate(_KINDS_IN_ORDER) if isinstance(error, kinds))
 
 
 def _bind_program(program: Sequence[Node], placeholders: Placeholders) -> Test:
@@ -151,7 +151,7 @@ def _bind_predicate(node: Predicate, placeholders: Placeholders) -> Test:
 
 @dataclass(slots=True)
 class _Size:
-    """A call of `size` whose operands are resolved."""
+    """A call of `size` with resolved operands."""
 
     operands: list[Resolved]
 
@@ -160,7 +160,7 @@ class _Size:
             if type(operand) is _Size:
                 operand.check_count()
         if len(self.operands) != 1:
-            raise faults.OperandCount(operator="size", count=len(self.operands))
+            raise errors.OperandCount(operator="size", count=len(self.operands))
 
     def check_type(self) -> None:
         (operand,) = self.operands
@@ -168,14 +168,15 @@ class _Size:
             operand.check_type()
         kind = _immediate_type(operand)
         if kind in ("N", "BOOL", "NULL"):
-            raise faults.OperandType(operator="size", type=kind)
+            raise errors.OperandType(operator="size", type=kind)
 
 
 Resolved: TypeAlias = AttributeValue | ResolvedPath | Reader | _Size
-"""An operand with its placeholders filled in: a value (dict), a path (tuple, or its reader) or a size."""
+"""An operand without placeholders: a value (dict), a path (tuple, or its reader) or a size."""
 
 
 def resolve(operand: Operand, placeholders: Placeholders) -> Resolved:
+    """Returns an operand with its placeholders filled in. Raises UndefinedName or UndefinedValue."""
     kind = type(operand)
     if kind is Path:
         fixed = operand.fixed  # type: ignore[union-attr]
@@ -202,7 +203,7 @@ def _size_reader(size: _Size) -> Reader:
 
 
 def _immediate_type(operand: Resolved) -> str | None:
-    """The type of an operand that is known before any item is read."""
+    """Returns the type of an operand that does not depend on the item; None for a path."""
     if type(operand) is dict:
         return type_of(operand)
     return "N" if type(operand) is _Size else None
@@ -212,7 +213,7 @@ def _immediate_type(operand: Resolved) -> str | None:
 
 
 def check_predicate(node: Predicate, placeholders: Placeholders) -> list[Resolved]:
-    """The operands with placeholders filled in, after all checks of one predicate."""
+    """Runs all checks of one predicate. Returns its resolved operands."""
     operands: list[Resolved] = []
     sizes = False
     for operand in node.operands:
@@ -249,7 +250,7 @@ _OPERAND_COUNTS = {
 def _check_count(operator: str, count: int) -> None:
     expected = _OPERAND_COUNTS.get(operator, count)
     if count != expected or (operator == "IN" and count > IN_OPERANDS_MAX + 1):
-        raise faults.OperandCount(operator=operator, count=count - (operator == "IN"))
+        raise errors.OperandCount(operator=operator, count=count - (operator == "IN"))
 
 
 def _check_distinct(node: Predicate, operands: list[Resolved]) -> None:
@@ -258,23 +259,23 @@ def _check_distinct(node: Predicate, operands: list[Resolved]) -> None:
         return
     if type(first) is tuple:
         if first == second:
-            raise faults.OperandsNotDistinct(operator=node.operator, operand=path_text(first))
+            raise errors.OperandsNotDistinct(operator=node.operator, operand=path_text(first))
         return
     value_ref = node.operands[0]
     if node.operator == "contains" and type(value_ref) is ValueRef and value_ref == node.operands[1]:
         # Assumed: only `contains` refuses one value twice; captures of the others accept `:v = :v`.
-        raise faults.OperandsNotDistinct(operator="contains", operand=f"[{value_ref.name}]")
+        raise errors.OperandsNotDistinct(operator="contains", operand=f"[{value_ref.name}]")
 
 
 def _check_path(operator: str, operands: list[Resolved]) -> None:
     if type(operands[0]) is not tuple:
-        raise faults.PathRequired(operator=operator)
+        raise errors.PathRequired(operator=operator)
 
 
 def _check_ordered(operator: str, operands: list[Resolved]) -> None:
     for operand in operands:
         if type(operand) is dict and type_of(operand) not in ORDERED_TYPES:
-            raise faults.OperandType(operator=operator, type=type_of(operand))
+            raise errors.OperandType(operator=operator, type=type_of(operand))
 
 
 def _check_between(operator: str, operands: list[Resolved]) -> None:
@@ -283,14 +284,14 @@ def _check_between(operator: str, operands: list[Resolved]) -> None:
         _check_ordered(operator, operands)
         return
     if type_of(lower) != type_of(upper):
-        raise faults.BoundsOfTwoTypes(lower=_shown(lower), upper=_shown(upper))
+        raise errors.BoundsOfTwoTypes(lower=_shown(lower), upper=_shown(upper))
     _check_ordered(operator, operands)
     if compare(lower, upper) > 0:
-        raise faults.BoundsReversed(lower=_shown(lower), upper=_shown(upper))
+        raise errors.BoundsReversed(lower=_shown(lower), upper=_shown(upper))
 
 
 def _shown(value: AttributeValue) -> str:
-    """A value as the service prints it, `{S:text}`. Assumed for sets and documents: Java's forms."""
+    """Returns a value as the service prints it, `{S:text}`. Assumed for sets and documents: Java's forms."""
     ((kind, content),) = value.items()
     if kind in ("BOOL", "NULL"):
         content = str(content).lower()
@@ -307,7 +308,7 @@ def _check_begins_with(operator: str, operands: list[Resolved]) -> None:
     for operand in operands:
         kind = _immediate_type(operand)
         if kind is not None and kind not in ("S", "B"):
-            raise faults.OperandType(operator=operator, type=kind)
+            raise errors.OperandType(operator=operator, type=kind)
 
 
 _TYPE_NAMES = frozenset({"S", "N", "B", "NULL", "SS", "BOOL", "L", "BS", "NS", "M"})
@@ -318,10 +319,10 @@ _ANY_TYPE = "{NS,SS,L,BS,N,M,B,BOOL,NULL,S}"
 def _check_attribute_type(operator: str, operands: list[Resolved]) -> None:
     kind = _immediate_type(operands[1]) or _ANY_TYPE
     if kind != "S":
-        raise faults.OperandType(operator=operator, type=kind)
+        raise errors.OperandType(operator=operator, type=kind)
     name = operands[1]["S"]  # type: ignore[call-overload, index]
     if name not in _TYPE_NAMES:
-        raise faults.UnknownTypeName(type=name)
+        raise errors.UnknownTypeName(type=name)
 
 
 _TYPE_CHECKS: dict[str, Callable[[str, list[Resolved]], None]] = {
@@ -337,38 +338,38 @@ _TYPE_CHECKS: dict[str, Callable[[str, list[Resolved]], None]] = {
 }
 
 
-# --- What is kept of a text ----------------------------------------------------------------------
+# --- Texts bound without values ------------------------------------------------------------------
 
 
 class _Slots:
-    """A predicate some of whose operands are values: all but these is resolved and checked."""
+    """A predicate with slots for its values; all other operands are resolved and checked."""
 
-    __slots__ = ("_build", "_check_types", "_operands", "_operator", "_places")
+    __slots__ = ("_build", "_check_types", "_operands", "_operator", "_slots")
 
-    def __init__(self, node: Predicate, operands: list[Any], places: list[tuple[int, str]]) -> None:
-        """`places` says where in `operands`, which are bound, which values go."""
+    def __init__(self, node: Predicate, operands: list[Any], slots: list[tuple[int, str]]) -> None:
+        """`operands` are bound but for the slots: (index in `operands`, `:value`)."""
         self._operator = node.operator
         self._build = _BUILDERS[node.operator]
         self._check_types = _TYPE_CHECKS.get(node.operator)
         self._operands = operands
-        self._places = places
+        self._slots = slots
 
     def bind(self, placeholders: Placeholders) -> Test:
-        """Raises ExpressionError."""
+        """Fills the slots. Raises ExpressionError."""
         operands = self._operands.copy()
-        for place, ref in self._places:
-            operands[place] = placeholders.value(ref)
+        for index, ref in self._slots:
+            operands[index] = placeholders.value(ref)
         if self._check_types is not None:
             self._check_types(self._operator, operands)
         return self._build(*operands)
 
 
 Node: TypeAlias = ConditionTree | _Slots | Test
-_shapes: Kept[tuple[Node, ...]] = Kept()
+_shapes: BoundCache[tuple[Node, ...]] = BoundCache()
 
 
 def _shape_of(parsed: ParsedCondition, placeholders: Placeholders) -> tuple[Node, ...] | None:
-    """The program with what needs no values done; None where that has a fault."""
+    """Returns the program bound as far as it needs no values; None when that part has an error."""
     try:
         return tuple(
             _prepared(node, placeholders) if type(node) is Predicate else node for node in parsed.program
@@ -378,13 +379,14 @@ def _shape_of(parsed: ParsedCondition, placeholders: Placeholders) -> tuple[Node
 
 
 def _prepared(node: Predicate, placeholders: Placeholders) -> Node:
-    places = [(i, operand.name) for i, operand in enumerate(node.operands) if type(operand) is ValueRef]
+    """Returns a predicate bound as far as it needs no values."""
+    slots = [(i, operand.name) for i, operand in enumerate(node.operands) if type(operand) is ValueRef]
     if any(type(operand) is Call for operand in node.operands):
         return node
-    if not places:
+    if not slots:
         return _bind_predicate(node, placeholders)
     if node.operator in _OF_PATHS:
-        return node  # of a value: every binding of the tree refuses it
+        return node  # it needs a path: binding the tree raises the error
     operands: list[Any] = [
         operand if type(operand) is ValueRef else resolve(operand, placeholders) for operand in node.operands
     ]
@@ -392,7 +394,7 @@ def _prepared(node: Predicate, placeholders: Placeholders) -> Node:
     if len(operands) == 2:
         _check_distinct(node, operands)
     readers: list[Any] = [operand if type(operand) is ValueRef else _bound(operand) for operand in operands]
-    return _Slots(node, readers, places)
+    return _Slots(node, readers, slots)
 
 
 # --- Tests of items ------------------------------------------------------------------------------
@@ -423,4 +425,4 @@ _BUILDERS: dict[str, Callable[..., Test]] = {
     "begins_with": predicates.begins_with,
     "contains": predicates.contains,
 }
-"""From bound operands."""
+"""Tests by operator, from bound operands."""

@@ -1,9 +1,9 @@
-"""Key conditions: which partition, and which range of sort keys inside it.
+"""Key conditions: one partition, and a range of sort keys inside it.
 
-Three steps, because the service checks in this order and the table is looked up between the last two:
+Three steps, in the service's order of checks; the table is looked up between the last two:
 
 1. the text is a well-formed condition, with all checks of conditions;
-2. its clauses are `key op value`, walked left to right, first problem wins (`bind_key_clauses`);
+2. its clauses are `key operator value`, checked left to right (`bind_key_clauses`);
 3. the clauses fit the key schema of the table or index (`KeyClauses.resolve`).
 
 A key schema has 1 HASH and 0..1 RANGE attributes, or in global indexes up to 4 and 4: every HASH
@@ -18,10 +18,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from faradisc.language.expressions import faults
+from faradisc.language.expressions import errors
 from faradisc.language.expressions.binder import Placeholders
 from faradisc.language.expressions.condition import check_condition, resolve
-from faradisc.language.expressions.faults import ExpressionError, KeyConditionError
+from faradisc.language.expressions.errors import ExpressionError, KeyConditionError
 from faradisc.language.expressions.parser import parse_condition
 from faradisc.language.expressions.syntax import Call, Condition, Junction, Negation, Operand, Path, Predicate
 from faradisc.limits import GSI_HASH_ATTRIBUTES_MAX, GSI_RANGE_ATTRIBUTES_MAX
@@ -36,12 +36,12 @@ INDEX_CLAUSES_MAX: Final = GSI_HASH_ATTRIBUTES_MAX + GSI_RANGE_ATTRIBUTES_MAX
 
 @dataclass(frozen=True, slots=True)
 class KeyCondition:
-    """A partition and a range of sort keys, with values of the right types."""
+    """A partition and a range of sort keys, with values of the schema's types."""
 
     hash_values: tuple[AttributeValue, ...]
     """One value per HASH attribute, in schema order."""
     range_equal: tuple[AttributeValue, ...]
-    """Values of the leading RANGE attributes that are fixed, all but the last constrained one."""
+    """Values of the RANGE attributes constrained by `=`, but for the last constrained one."""
     operator: RangeOperator | None
     """The test of the last constrained RANGE attribute; None when there is none."""
     operands: tuple[AttributeValue, ...]
@@ -59,7 +59,7 @@ class KeyClause:
 
 @dataclass(frozen=True, slots=True)
 class KeyClauses:
-    """The clauses of a key condition, not yet held against a key schema."""
+    """The clauses of a key condition, before they are checked against a key schema."""
 
     by_name: dict[str, KeyClause]
 
@@ -68,21 +68,18 @@ class KeyClauses:
         return frozenset(self.by_name)
 
     def resolve(self, schema: KeySchema) -> KeyCondition:
-        """Hold the clauses against the key schema of the table or index that is queried.
-
-        Raises: KeyConditionError.
-        """
+        """Returns the condition on the key schema of a table or index. Raises KeyConditionError."""
         clauses = self.by_name
         if len(schema.hash) == 1 and len(schema.range) <= 1:
             if len(clauses) > TABLE_CLAUSES_MAX:
-                raise KeyConditionError(faults.TOO_MANY_CONDITIONS)
+                raise KeyConditionError(errors.TOO_MANY_CONDITIONS)
             if not schema.range and len(clauses) > 1:
-                raise KeyConditionError(faults.KEY_CONDITION_NOT_SUPPORTED)
+                raise KeyConditionError(errors.KEY_CONDITION_NOT_SUPPORTED)
         hash_values = []
         for name in schema.hash:
             clause = clauses.get(name)
             if clause is None:
-                raise faults.key_element_missed(name)
+                raise errors.key_element_missed(name)
             _check_clause(clause, schema)
             if clause.operator != "=":
                 raise _hash_not_equal(schema)
@@ -97,7 +94,7 @@ class KeyClauses:
                 break
             clause = self.by_name.get(name)
             if clause is None:
-                raise faults.key_element_missed(name)
+                raise errors.key_element_missed(name)
             _check_clause(clause, schema)
             left -= 1
             if not left:
@@ -106,47 +103,47 @@ class KeyClauses:
                 raise _range_not_equal()
             range_equal.append(clause.operands[0])
         if left:
-            raise KeyConditionError(faults.KEY_CONDITION_NOT_SUPPORTED)
+            raise KeyConditionError(errors.KEY_CONDITION_NOT_SUPPORTED)
         return KeyCondition(hash_values, (), None, ())
 
 
 def _check_clause(clause: KeyClause, schema: KeySchema) -> None:
     if clause.operator is None:
-        raise KeyConditionError(faults.NOT_INDEXABLE)
+        raise KeyConditionError(errors.NOT_INDEXABLE)
     expected = schema.types[clause.name]
     for operand in clause.operands:
         if expected not in operand:
-            raise KeyConditionError(faults.KEY_TYPE_MISMATCH)
+            raise KeyConditionError(errors.KEY_TYPE_MISMATCH)
 
 
 def _hash_not_equal(schema: KeySchema) -> KeyConditionError:
     if len(schema.hash) == 1 and len(schema.range) <= 1:
-        return KeyConditionError(faults.KEY_CONDITION_NOT_SUPPORTED)
-    # Assumed: no capture; the service's texts are known to mention HASH and equality (errors.md 10).
+        return KeyConditionError(errors.KEY_CONDITION_NOT_SUPPORTED)
+    # Assumed: no capture; the service's texts mention HASH and equality (errors.md section 10).
     return KeyConditionError(
-        f"{faults.KEY_CONDITION_NOT_SUPPORTED}: every HASH key attribute must have an equality condition"
+        f"{errors.KEY_CONDITION_NOT_SUPPORTED}: every HASH key attribute must have an equality condition"
     )
 
 
 def _range_not_equal() -> KeyConditionError:
     # Assumed: as above, RANGE and equality.
     return KeyConditionError(
-        f"{faults.KEY_CONDITION_NOT_SUPPORTED}: every RANGE key attribute but the last one "
+        f"{errors.KEY_CONDITION_NOT_SUPPORTED}: every RANGE key attribute but the last one "
         "in the condition must have an equality condition"
     )
 
 
 def bind_key_condition(text: str, placeholders: Placeholders, schema: KeySchema) -> KeyCondition:
-    """All three steps at once, for callers that know the schema already."""
+    """Runs all three steps, for callers that know the schema."""
     return bind_key_clauses(text, placeholders).resolve(schema)
 
 
 def bind_key_clauses(
     text: str, placeholders: Placeholders, *, clauses_max: int = INDEX_CLAUSES_MAX
 ) -> KeyClauses:
-    """Parse (cached), bind and take apart a KeyConditionExpression.
+    """Parses (cached) a KeyConditionExpression and binds its clauses.
 
-    `clauses_max` is TABLE_CLAUSES_MAX when the request names no index.
+    clauses_max: TABLE_CLAUSES_MAX when the request names no index.
     Raises: ExpressionError, its text prefixed with "Invalid KeyConditionExpression: "; or
     KeyConditionError for a condition that is no conjunction of key clauses.
     """
@@ -154,8 +151,8 @@ def bind_key_clauses(
         parsed = parse_condition(text)
         placeholders.mark_used(parsed.refs)
         check_condition(parsed, placeholders)
-    except ExpressionError as fault:
-        raise fault.within("KeyConditionExpression") from None
+    except ExpressionError as error:
+        raise error.within("KeyConditionExpression") from None
     clauses: dict[str, KeyClause] = {}
     waiting: list[Condition] = [parsed.root]
     while waiting:
@@ -165,12 +162,12 @@ def bind_key_clauses(
             continue
         clause = _clause_of(node, placeholders)
         if clause.name in clauses:
-            raise KeyConditionError(faults.SEVERAL_CONDITIONS_PER_KEY)
+            raise KeyConditionError(errors.SEVERAL_CONDITIONS_PER_KEY)
         clauses[clause.name] = clause
     for clause in clauses.values():
         _check_operand_types(clause)
     if len(clauses) > clauses_max:
-        raise KeyConditionError(faults.TOO_MANY_CONDITIONS)
+        raise KeyConditionError(errors.TOO_MANY_CONDITIONS)
     return KeyClauses(clauses)
 
 
@@ -188,14 +185,14 @@ _FORWARD: dict[str, RangeOperator] = {
 
 def _clause_of(node: Condition, placeholders: Placeholders) -> KeyClause:
     if isinstance(node, Junction):
-        raise faults.invalid_key_operator("OR")
+        raise errors.invalid_key_operator("OR")
     if isinstance(node, Negation):
-        raise faults.invalid_key_operator("NOT")
+        raise errors.invalid_key_operator("NOT")
     operator = node.operator
     if operator not in _FORWARD:
-        raise faults.invalid_key_operator(operator)
+        raise errors.invalid_key_operator(operator)
     if operator in ("BETWEEN", "begins_with") and type(node.operands[0]) is not Path:
-        raise faults.key_not_first(operator)
+        raise errors.key_not_first(operator)
     key_index = _key_index(node)
     key = node.operands[key_index]
     assert isinstance(key, Path)
@@ -206,19 +203,19 @@ def _clause_of(node: Condition, placeholders: Placeholders) -> KeyClause:
 
 
 def _key_index(node: Predicate) -> int:
-    """Where the one key attribute stands among the operands."""
+    """Returns the position of the one key attribute among the operands. Raises KeyConditionError."""
     found: int | None = None
     for index, operand in enumerate(node.operands):
         if isinstance(operand, Path):
             if found is not None:
-                raise KeyConditionError(faults.SEVERAL_NAMES_IN_CONDITION)
+                raise KeyConditionError(errors.SEVERAL_NAMES_IN_CONDITION)
             if len(operand.steps) > 1:
-                raise KeyConditionError(faults.NESTED_KEY_ATTRIBUTE)
+                raise KeyConditionError(errors.NESTED_KEY_ATTRIBUTE)
             found = index
         elif isinstance(operand, Call):
-            raise KeyConditionError(faults.NESTED_KEY_OPERATION)
+            raise KeyConditionError(errors.NESTED_KEY_OPERATION)
     if found is None:
-        raise KeyConditionError(faults.NO_KEY_IN_CONDITION)
+        raise KeyConditionError(errors.NO_KEY_IN_CONDITION)
     return found
 
 
@@ -232,9 +229,9 @@ _EQUALITY_TYPES = frozenset({"S", "N", "B", "SS", "NS", "BS"})
 
 
 def _check_operand_types(clause: KeyClause) -> None:
-    """Types no key condition takes, whatever the schema; sets are left to the schema's check.
+    """Raises KeyConditionError for types that no key condition takes. Sets are left to the schema's check.
 
-    Only `=` can get here with one: the other operators refuse them as operands of a condition.
+    Only `=` can have such an operand here: the checks of conditions reject it for the other operators.
     """
     for operand in clause.operands:
         kind = type_of(operand)

@@ -1,7 +1,7 @@
-"""The parameters that expressions replaced: Expected, AttributeUpdates, KeyConditions, filters.
+"""The parameters before expressions: Expected, AttributeUpdates, KeyConditions, QueryFilter, ScanFilter.
 
-They become the same trees that expressions are parsed to, so there is one evaluator. Their checks and
-texts are their own. Values in them arrive valid and canonical, enums and required members checked.
+They are converted to the trees that expressions are parsed to, so there is one evaluator. Their checks and
+texts are their own. Requires: values valid and canonical, enums and required members checked.
 
 Sources: expressions.md section 6, errors.md section 6.6.
 """
@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from faradisc.errors import RequestRuleError, ValidationException
-from faradisc.language.expressions import faults
+from faradisc.language.expressions import errors
 from faradisc.language.expressions.condition import Condition, condition_of_tree
-from faradisc.language.expressions.faults import KeyConditionError
+from faradisc.language.expressions.errors import KeyConditionError
 from faradisc.language.expressions.key_condition import (
     INDEX_CLAUSES_MAX,
     KeyClause,
@@ -36,10 +36,10 @@ _INVALID = "One or more parameter values were invalid: "
 def check_mixed(
     request: Mapping[str, Any], expression_params: Sequence[str], legacy_params: Sequence[str]
 ) -> None:
-    """Refuse a request that uses both kinds.
+    """Raises RequestRuleError for a request that uses both kinds.
 
-    Both lists name parameters in the order the service prints them. KeyConditions beside expressions
-    other than KeyConditionExpression is tolerated (expressions.md section 6).
+    Both lists name parameters in the order in which the service prints them. KeyConditions is allowed with
+    expressions other than KeyConditionExpression (expressions.md section 6).
     """
     given = request.keys()
     if given.isdisjoint(legacy_params) or given.isdisjoint(expression_params):
@@ -59,9 +59,9 @@ def check_mixed(
 def check_placeholders_wanted(
     request: Mapping[str, Any], expression_params: Sequence[str], *, names_values_users: bool = True
 ) -> None:
-    """Refuse names or values in a request without an expression that could use them.
+    """Raises RequestRuleError for names or values in a request without an expression that could use them.
 
-    `names_values_users` False leaves out which expressions are missing, as DeleteItem does.
+    names_values_users: False leaves out which expressions are missing, as DeleteItem does.
     """
     used = False
     for name in expression_params:
@@ -104,7 +104,7 @@ _ALLOWED_TYPES = {
 def expected(
     conditions: Mapping[str, Mapping[str, Any]], conditional_operator: str | None = None
 ) -> Condition | None:
-    """The condition of an Expected parameter; None when it is empty."""
+    """Returns the condition of an Expected parameter; None when it is empty."""
     trees = [_expected_tree(name, condition) for name, condition in conditions.items()]
     return _joined(conditions, trees, conditional_operator)
 
@@ -112,7 +112,7 @@ def expected(
 def filter_condition(
     conditions: Mapping[str, Mapping[str, Any]], conditional_operator: str | None = None
 ) -> Condition | None:
-    """The condition of a QueryFilter or ScanFilter; None when it is empty."""
+    """Returns the condition of a QueryFilter or ScanFilter; None when it is empty."""
     trees = []
     for name, condition in conditions.items():
         values = _checked_values(condition)
@@ -181,7 +181,10 @@ def _checked_values(condition: Mapping[str, Any]) -> list[AttributeValue]:
 
 
 def _check_arguments(operator: str, values: list[AttributeValue], *, documents: bool) -> None:
-    """Count, one type, allowed types, order of bounds. `documents` allows L and M for EQ and NE."""
+    """Checks the count, one common type, allowed types and the order of bounds. Raises ValidationException.
+
+    documents: whether EQ and NE take L and M.
+    """
     if not _count_fits(operator, len(values)):
         raise ValidationException(
             f"{_INVALID}Invalid number of argument(s) for the {operator} ComparisonOperator"
@@ -249,9 +252,9 @@ _KEY_EQUALITY = _SCALARS | SET_TYPES
 def key_conditions(
     conditions: Mapping[str, Mapping[str, Any]], *, clauses_max: int = INDEX_CLAUSES_MAX
 ) -> KeyClauses:
-    """The clauses of a KeyConditions parameter; `resolve` holds them against a key schema.
+    """Returns the clauses of a KeyConditions parameter.
 
-    `clauses_max` is TABLE_CLAUSES_MAX when the request names no index.
+    clauses_max: TABLE_CLAUSES_MAX when the request names no index.
     Raises: ValidationException for arguments, KeyConditionError for a wrong number of conditions.
     """
     clauses: dict[str, KeyClause] = {}
@@ -266,7 +269,7 @@ def key_conditions(
                 )
         clauses[name] = KeyClause(name, _KEY_OPERATORS.get(operator), tuple(values))
     if not 1 <= len(clauses) <= clauses_max:
-        raise KeyConditionError(faults.TOO_MANY_CONDITIONS)
+        raise KeyConditionError(errors.TOO_MANY_CONDITIONS)
     return KeyClauses(clauses)
 
 
@@ -274,12 +277,12 @@ def key_conditions(
 
 
 def attribute_updates(updates: Mapping[str, Mapping[str, Any]]) -> Update:
-    """The update of an AttributeUpdates parameter.
+    """Returns the update of an AttributeUpdates parameter. Raises ValidationException.
 
-    Raises: ValidationException. Applied to an item with another type it raises TypeMismatch.
+    The update raises TypeMismatch for an item with an attribute of another type.
     """
     actions = [_update_action(name, update) for name, update in updates.items()]
-    return update_of_actions(actions, faults.TypeMismatch)
+    return update_of_actions(actions, errors.TypeMismatch)
 
 
 def _update_action(name: str, update: Mapping[str, Any]) -> Action:
@@ -307,7 +310,7 @@ def _update_action(name: str, update: Mapping[str, Any]) -> Action:
 
 
 def attributes_to_get(names: Sequence[str]) -> Projection:
-    """The projection of an AttributesToGet parameter: whole top-level attributes."""
+    """Returns the projection of an AttributesToGet parameter: whole top-level attributes."""
     seen: set[str] = set()
     for name in names:
         if name in seen:

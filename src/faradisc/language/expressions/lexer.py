@@ -1,4 +1,4 @@
-"""Text of an expression to tokens with positions.
+"""Splits the text of an expression into tokens with positions.
 
     name        [A-Za-z_][A-Za-z0-9_]*      identifiers, keywords and function names alike
     #name       "#" [A-Za-z0-9_]+
@@ -7,8 +7,8 @@
     symbol      ( ) [ ] , . = <> < <= > >= + -
     end         the empty token after the last one
 
-Space, tab, carriage return and line feed separate tokens. Any other character is a token of its own
-that no grammar accepts, so the lexer never fails.
+Space, tab, carriage return and line feed separate tokens. Any other character is a token of its own that no
+grammar accepts, so the lexer never fails.
 
 Source: expressions.md section 1.
 """
@@ -19,7 +19,7 @@ import re
 from enum import Enum
 from typing import NamedTuple
 
-from faradisc.language.expressions.faults import SyntaxFault
+from faradisc.language.expressions.errors import ExpressionSyntaxError
 
 
 class Kind(Enum):
@@ -60,9 +60,9 @@ _KINDS = {
 
 
 def tokens_of(text: str) -> list[Token]:
-    """All tokens of a text, the END token last."""
+    """Returns all tokens of a text, the END token last."""
     tokens = []
-    # Without the space at the end, which would be tried again from each of its characters.
+    # Without white space at the end: the pattern would try it again from each of its characters.
     end = len(text.rstrip(" \t\r\n"))
     for match in _TOKEN.finditer(text, 0, end):
         group = match.lastgroup
@@ -72,14 +72,14 @@ def tokens_of(text: str) -> list[Token]:
     return tokens
 
 
-def syntax_fault(text: str, tokens: list[Token], index: int) -> SyntaxFault:
-    """The refusal of one token: the token, and the text from its left to its right neighbour.
+def syntax_error(text: str, tokens: list[Token], index: int) -> ExpressionSyntaxError:
+    """Returns the error for one token; it shows the text from the token before to the one after.
 
-    Assumed: the width of the window; captures agree on "the token and its neighbours" (errors.md 6.4).
+    Assumed: the width of the window; captures agree on one token to each side (errors.md section 6.4).
     """
     token = tokens[index]
     first = tokens[index - 1] if index else token
     last = tokens[index + 1] if token.kind is not Kind.END else first
     if last.kind is Kind.END:
         last = token
-    return SyntaxFault(token=token.text, near=text[first.start : last.end])
+    return ExpressionSyntaxError(token=token.text, near=text[first.start : last.end])

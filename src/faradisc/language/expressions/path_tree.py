@@ -1,11 +1,11 @@
-"""A set of document paths as a tree: are they disjoint, and what do they select?
+"""A set of document paths as a tree: checks that they are disjoint, selects and rewrites what they name.
 
 Updates and projections both name several paths. Two paths *overlap* when one is a prefix of the other
-(or both are the same), and *conflict* when they step into one place both as a map and as a list.
-Either is refused; overlap anywhere is reported before conflict. Of several pairs the first path (in
-textual order) that collides is path two, and the earliest path it collides with is path one.
+(or both are the same), and *conflict* when they go through one value both as a map and as a list. Both are
+errors, overlap anywhere before conflict. Of several pairs, path two is the first path in the text that
+collides, and path one the earliest path it collides with.
 
-Adding a path costs one step per step of the path, so thousands of paths in one expression stay cheap.
+The cost of adding a path is its length, so thousands of paths in one expression stay cheap.
 
 Source: texts and their order, errors.md section 6.4; packing of lists, expressions.md section 4.
 """
@@ -14,26 +14,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from faradisc.language.expressions import faults
+from faradisc.errors import ValidationException
+from faradisc.language.expressions import errors
 from faradisc.model.values.attribute import AttributeValue, Item
-from faradisc.model.values.path import Path, text
+from faradisc.model.values.checks import NESTED_CONTAINERS_MAX, NESTING_EXCEEDED
+from faradisc.model.values.path import Path, get, text
 
 
 class PathNode:
-    """One place in a document: where a path ends, or from where paths go on, by name or by index."""
+    """One value in a document: a path ends there, or paths go on from there by name or by index."""
 
     __slots__ = ("elements", "ends", "first", "members")
 
     def __init__(self, first: Path) -> None:
         self.first = first
-        """The first path that reached this place: the one that ends here, if one does."""
+        """The first path added through here: the one that ends here, if one does."""
         self.ends = False
         self.members: dict[str, PathNode] = {}
         self.elements: dict[int, PathNode] = {}
 
 
 class PathTree:
-    """Disjoint paths. `add` refuses nothing at once; `check_disjoint` does, when all are added."""
+    """Paths that must be disjoint; `check_disjoint` checks that when all are added."""
 
     __slots__ = ("_conflict", "_overlap", "root")
 
@@ -65,13 +67,13 @@ class PathTree:
     def check_disjoint(self) -> None:
         """Raises PathsOverlap or PathsConflict."""
         if self._overlap is not None:
-            raise faults.PathsOverlap(one=text(self._overlap[0]), two=text(self._overlap[1]))
+            raise errors.PathsOverlap(one=text(self._overlap[0]), two=text(self._overlap[1]))
         if self._conflict is not None:
-            raise faults.PathsConflict(one=text(self._conflict[0]), two=text(self._conflict[1]))
+            raise errors.PathsConflict(one=text(self._conflict[0]), two=text(self._conflict[1]))
 
 
 def tree_of(paths: Iterable[Path]) -> PathTree:
-    """The tree of paths that must be disjoint. Raises PathsOverlap or PathsConflict."""
+    """Returns the tree of disjoint paths. Raises PathsOverlap or PathsConflict."""
     tree = PathTree()
     for path in paths:
         tree.add(path)
@@ -80,9 +82,9 @@ def tree_of(paths: Iterable[Path]) -> PathTree:
 
 
 def select(item: Item, tree: PathTree) -> Item:
-    """What the paths select: maps rebuilt with the selected names, lists packed in index order.
+    """Returns what the paths select: maps with the selected names, lists packed in index order.
 
-    What does not exist is left out, and so is a container of which nothing was selected.
+    Leaves out what does not exist, and containers of which nothing is selected.
     """
     return _selected_members(item, tree.root)
 
@@ -99,7 +101,7 @@ def _selected_members(members: dict[str, AttributeValue], node: PathNode) -> dic
 
 
 def _selected(value: AttributeValue, node: PathNode) -> AttributeValue | None:
-    """Recurses no deeper than the value is nested."""
+    """Returns what paths below a node select of its value. Recurses as deep as the value is nested."""
     if node.members:
         members = value.get("M")
         selected = _selected_members(members, node) if members is not None else None
@@ -116,3 +118,86 @@ def _selected(value: AttributeValue, node: PathNode) -> AttributeValue | None:
         if part is not None:
             packed.append(part)
     return {"L": packed} if packed else None
+
+
+def check_parent(old: Item, path: Path) -> None:
+    """Raises InvalidDocumentPath unless the item has the map or list that the last step goes into."""
+    if len(path) > 1:
+        parent = get(old, path[:-1])
+        if parent is None or ("M" if isinstance(path[-1], str) else "L") not in parent:
+            raise errors.InvalidDocumentPath
+
+
+def rewrite(old: Item, tree: PathTree, results: dict[Path, AttributeValue | None]) -> Item:
+    """Returns a copy of an item with the results at the paths; None removes. Values are shared.
+
+    Requires: `check_parent` of each path. Raises: ValidationException for values nested too deep.
+    """
+    return _rewritten_members(old, tree.root, results)
+
+
+def _rewritten_members(
+    members: dict[str, AttributeValue], node: PathNode, results: dict[Path, AttributeValue | None]
+) -> dict[str, AttributeValue]:
+    """Returns a copy of a map's members (or of an item) with the results at the paths below a node."""
+    copy = dict(members)
+    for name, child in node.members.items():
+        if not child.ends:
+            copy[name] = _rewritten(copy[name], child, results)
+            continue
+        result = results[child.first]
+        if result is None:
+            copy.pop(name, None)
+        else:
+            _check_nesting(result, len(child.first))
+            copy[name] = result
+    return copy
+
+
+def _rewritten(
+    value: AttributeValue, node: PathNode, results: dict[Path, AttributeValue | None]
+) -> AttributeValue:
+    """Returns a copy of a value with the results at the paths below a node.
+
+    In a list, replacements come first, then removals, then appends in index order. Recurses as deep as the
+    value is nested.
+    """
+    if node.members:
+        return {"M": _rewritten_members(value["M"], node, results)}
+    elements = list(value["L"])
+    count = len(elements)
+    removed: list[int] = []
+    appended: list[AttributeValue] = []
+    for index in sorted(node.elements):
+        child = node.elements[index]
+        if not child.ends:
+            elements[index] = _rewritten(elements[index], child, results)
+            continue
+        result = results[child.first]
+        if result is not None:
+            _check_nesting(result, len(child.first))
+            if index < count:
+                elements[index] = result
+            else:
+                appended.append(result)
+        elif index < count:
+            removed.append(index)
+    for index in reversed(removed):
+        del elements[index]
+    return {"L": elements + appended}
+
+
+def _check_nesting(value: AttributeValue, path_length: int) -> None:
+    """Raises ValidationException for a value that is nested too deep at the end of its path."""
+    if "M" not in value and "L" not in value:
+        return
+    level = [value]
+    for _ in range(NESTED_CONTAINERS_MAX - path_length + 1):
+        inner: list[AttributeValue] = []
+        for container in level:
+            members = container["L"] if "L" in container else container["M"].values()
+            inner.extend(member for member in members if "M" in member or "L" in member)
+        if not inner:
+            return
+        level = inner
+    raise ValidationException(NESTING_EXCEEDED)

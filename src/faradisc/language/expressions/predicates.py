@@ -1,8 +1,8 @@
-"""What every operator and boolean function means: closures over an item.
+"""Operators and boolean functions: each function here returns a test of an item.
 
-An operand arrives here bound: either a constant attribute value (a dict) or a reader, a function of
-the item that gives a value or None for what is missing. Each function below returns a test of an item.
-Nothing raises; a missing or unsuitable value makes a test false, except `<>`, which it makes true.
+Operands are bound: either a constant attribute value (a dict) or a reader, a function that returns a value of
+the item or None where there is none. Tests do not raise; a missing or unsuitable value makes a test false,
+except `<>`, which it makes true.
 
 Equality of canonical values is Python's `==` (model/values/attribute.py). Strings are ordered by UTF-8
 bytes, which is the order of Python's strings; numbers by value; binaries as unsigned bytes.
@@ -74,7 +74,7 @@ def not_equal(left: Bound, right: Bound) -> Test:
 
 
 def ordered(operator: str, left: Bound, right: Bound) -> Test:
-    """`<`, `<=`, `>`, `>=`: false unless both sides are of one type among S, N and B."""
+    """Tests `<`, `<=`, `>` or `>=`: false unless both sides are of one type among S, N and B."""
     if isinstance(left, dict) and not isinstance(right, dict):
         left, right, operator = right, left, _MIRRORED[operator]
     holds = _ORDERINGS[operator]
@@ -114,7 +114,7 @@ def _never(item: Item) -> bool:
 
 
 def between(operand: Bound, lower: Bound, upper: Bound) -> Test:
-    """Inclusive on both ends."""
+    """Tests a range that includes both ends."""
     return both(ordered(">=", operand, lower), ordered("<=", operand, upper))
 
 
@@ -188,7 +188,7 @@ def begins_with(operand: Bound, prefix: Bound) -> Test:
 
 
 def contains(container: Bound, member: Bound) -> Test:
-    """Substring of a string or binary, element of a set, element of a list (deep equality)."""
+    """Tests for a substring of a string or binary, or an element of a set or list (deep equality)."""
     read, read_member = _reader(container), _reader(member)
 
     def test(item: Item) -> bool:
@@ -210,7 +210,7 @@ def _contains(value: AttributeValue, sought: AttributeValue) -> bool:
 
 
 def size_of(operand: Bound) -> Reader:
-    """The size as a number; None where a value has no size (N, BOOL, NULL) or is missing."""
+    """Returns a reader of the size as a number; None for N, BOOL, NULL and missing values."""
     read = _reader(operand)
 
     def size(item: Item) -> AttributeValue | None:
@@ -230,7 +230,8 @@ def size_of(operand: Bound) -> Reader:
 
 
 def _utf16_units(text: str) -> int:
-    """Code units of UTF-16: the documentation says characters, captures say this (expressions.md)."""
+    """Returns the UTF-16 code units of a text, as captures show; documentation says characters
+    (expressions.md)."""
     if text.isascii():
         return len(text)
     return len(text.encode("utf-16-le", "surrogatepass")) // 2

@@ -1,6 +1,6 @@
-"""Projection expressions: the paths a read returns.
+"""Projection expressions: the paths that a read returns.
 
-Source: expressions.md section 4; order of faults, errors.md section 6.4.
+Source: expressions.md section 4; order of errors, errors.md section 6.4.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from faradisc.language.expressions.binder import Placeholders
-from faradisc.language.expressions.faults import ExpressionError
+from faradisc.language.expressions.errors import ExpressionError
 from faradisc.language.expressions.parser import parse_projection
 from faradisc.language.expressions.path_tree import select, tree_of
 from faradisc.model.values.attribute import Item
@@ -16,7 +16,7 @@ from faradisc.model.values.path import Path
 
 
 class Projection:
-    """Disjoint paths, ready to be read from items."""
+    """Disjoint paths to select from items."""
 
     __slots__ = ("_paths", "_tree", "_whole")
 
@@ -24,13 +24,13 @@ class Projection:
         """Raises PathsOverlap or PathsConflict."""
         self._paths = tuple(paths)
         names = [path[0] for path in self._paths]
-        # Most projections name whole attributes; those need no tree.
+        # Most projections name whole attributes and need no tree.
         whole = len(set(names)) == len(names) and all(len(path) == 1 for path in self._paths)
         self._whole: tuple[str, ...] | None = tuple(map(str, names)) if whole else None
         self._tree = None if whole else tree_of(self._paths)
 
     def apply(self, item: Item) -> Item:
-        """The selected part of an item; {} when nothing is there. Values are shared, not copied."""
+        """Returns the selected part of an item; {} when none of it exists. Values are shared, not copied."""
         if self._whole is not None:
             return {name: item[name] for name in self._whole if name in item}
         assert self._tree is not None
@@ -38,17 +38,17 @@ class Projection:
 
     @property
     def top_level(self) -> frozenset[str]:
-        """The top-level attributes mentioned."""
+        """Returns the top-level attributes of all paths."""
         return frozenset(str(path[0]) for path in self._paths)
 
     @property
     def nested(self) -> frozenset[str]:
-        """The top-level attributes into which the projection reaches with `.` or `[]`."""
+        """Returns the top-level attributes into which a path goes with `.` or `[]`."""
         return frozenset(str(path[0]) for path in self._paths if len(path) > 1)
 
 
 def bind_projection(text: str, placeholders: Placeholders) -> Projection:
-    """Parse (cached) and bind a ProjectionExpression.
+    """Parses (cached) and binds a ProjectionExpression.
 
     Raises: ExpressionError, its text prefixed with "Invalid ProjectionExpression: ".
     """
@@ -56,5 +56,5 @@ def bind_projection(text: str, placeholders: Placeholders) -> Projection:
         parsed = parse_projection(text)
         placeholders.mark_used(parsed.refs)
         return Projection(map(placeholders.path, parsed.paths))
-    except ExpressionError as fault:
-        raise fault.within("ProjectionExpression") from None
+    except ExpressionError as error:
+        raise error.within("ProjectionExpression") from None

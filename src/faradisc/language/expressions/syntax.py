@@ -5,12 +5,12 @@
     projection  Path, ...
     operand     Path | ValueRef | Constant | Call | Arithmetic
 
-Nodes are frozen and hold no request: names and values are bound later, so one tree serves every
-request that sends the same text. A `Constant` never comes from text; legacy parameters, which carry
-their values with them, build trees of the same nodes.
+Nodes are frozen and independent of requests: names and values are bound later, so one tree serves every
+request with the same text. A `Constant` does not come from the text of an expression; legacy parameters and
+PartiQL, which have values of their own, build trees of the same nodes.
 
-Junctions and negations nest as deep as a client likes (up to the operator limit), so nothing may
-recurse over them. `ParsedCondition.program` lists the nodes operands-first for whoever walks.
+Junctions and negations nest up to the operator limit, too deep for recursion. `ParsedCondition.program` lists
+the nodes of a condition, each after its parts.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Verb: TypeAlias = Literal["SET", "REMOVE", "ADD", "DELETE"]
 
 @dataclass(frozen=True, slots=True)
 class NameRef:
-    """A `#name` standing for one step of a path."""
+    """A `#name` as one step of a path."""
 
     name: str
 
@@ -141,7 +141,7 @@ class ParsedProjection:
 
 
 def operands_first(root: Condition) -> tuple[Condition, ...]:
-    """All nodes of a condition, each after its parts, left to right. Does not recurse."""
+    """Returns all nodes of a condition, each after its parts, left to right. Does not recurse."""
     backwards: list[Condition] = []
     waiting: list[Condition] = [root]
     while waiting:

@@ -1,4 +1,4 @@
-"""SET and REMOVE: what an UPDATE statement does, as the actions of the expression language.
+"""Parses SET and REMOVE of UPDATE statements into actions of the expression language.
 
     SET path = sum, ... REMOVE path, ...        in any order, as often as wanted
     sum      = operand | operand "+" operand | operand "-" operand
@@ -21,7 +21,7 @@ from faradisc.language.expressions.syntax import (
     ValueRef,
     Verb,
 )
-from faradisc.language.partiql import faults
+from faradisc.language.partiql import errors
 from faradisc.language.partiql.conditions import CALL_DEPTH_MAX
 from faradisc.language.partiql.cursor import Cursor
 from faradisc.language.partiql.lexer import Token
@@ -33,11 +33,11 @@ _FUNCTIONS = frozenset({"if_not_exists", "list_append"})
 _SET_FUNCTIONS: dict[str, Verb] = {"set_add": "ADD", "set_delete": "DELETE"}
 
 SetValue = tuple[Value, str, str]
-"""Second argument of set_add or set_delete, the function, and where to point if it is no set."""
+"""Second argument of set_add or set_delete, the function, and the location for an error text."""
 
 
 def parse_changes(cursor: Cursor) -> tuple[tuple[Action, ...], tuple[SetValue, ...]]:
-    """All SET and REMOVE clauses. Raises StatementError."""
+    """Parses all SET and REMOVE clauses. Raises StatementError."""
     actions: list[Action] = []
     set_values: list[SetValue] = []
     while True:
@@ -52,7 +52,7 @@ def parse_changes(cursor: Cursor) -> tuple[tuple[Action, ...], tuple[SetValue, .
         elif actions:
             return tuple(actions), tuple(set_values)
         else:
-            raise faults.malformed(faults.NO_STATEMENT)
+            raise errors.malformed(errors.NO_STATEMENT)
 
 
 def _parse_assignment(cursor: Cursor, set_values: list[SetValue]) -> Action:
@@ -68,13 +68,13 @@ def _parse_assignment(cursor: Cursor, set_values: list[SetValue]) -> Action:
         if cursor.at("+") or cursor.at("-"):
             if isinstance(value, Arithmetic):
                 # Assumed: one operation per assignment, as in update expressions.
-                cursor.note(faults.unsupported_operator(cursor.token.text, cursor.location()))
+                cursor.note(errors.unsupported_operator(cursor.token.text, cursor.location()))
             cursor.count_operator()
             operator = cursor.advance().upper
             right = _parse_enclosed(cursor)
             value = Arithmetic("+" if operator == "+" else "-", (value, right))
         elif cursor.token.upper in ARITHMETIC:
-            cursor.note(faults.unsupported_operator(cursor.token.text, cursor.location()))
+            cursor.note(errors.unsupported_operator(cursor.token.text, cursor.location()))
             cursor.advance()
             _parse_enclosed(cursor)
         elif opened:
@@ -100,17 +100,17 @@ def _parse_operand(cursor: Cursor, depth: int) -> Operand:
     if not cursor.at_call():
         return Path(parse_path(cursor))
     if depth >= CALL_DEPTH_MAX:
-        raise faults.malformed(faults.UNEXPECTED_TERM)
+        raise errors.malformed(errors.UNEXPECTED_TERM)
     cursor.count_operator()
     token = cursor.advance()
     name = token.text.lower()
     if name not in _FUNCTIONS:
-        cursor.note(faults.unrecognized_function(token.text, cursor.location(token)))
+        cursor.note(errors.unrecognized_function(token.text, cursor.location(token)))
     return Call(name, tuple(operand for operand, _ in _parse_arguments(cursor, depth)))
 
 
 def _parse_arguments(cursor: Cursor, depth: int) -> list[tuple[Operand, Token]]:
-    """The operands of a call with the tokens they begin at."""
+    """Parses the operands of a call. Returns each with its first token."""
     cursor.expect("(")
     arguments: list[tuple[Operand, Token]] = []
     if not cursor.skip(")"):
@@ -129,14 +129,14 @@ def _parse_set_function(cursor: Cursor, target: Path, set_values: list[SetValue]
     name, verb = token.text.upper(), _SET_FUNCTIONS[token.text.lower()]
     arguments = _parse_arguments(cursor, 0)
     if len(arguments) != 2:
-        cursor.note(faults.set_function_arity(name, cursor.location(token)))
+        cursor.note(errors.set_function_arity(name, cursor.location(token)))
         return Action("REMOVE", target)
     (first, first_token), (second, _) = arguments
     at = cursor.location(first_token)
     if first != target:
-        cursor.note(faults.set_function_first(name, at))
+        cursor.note(errors.set_function_first(name, at))
     elif not isinstance(second, Constant | ValueRef):
-        cursor.note(faults.set_function_second(name, at))
+        cursor.note(errors.set_function_second(name, at))
     else:
         set_values.append((second, name, at))
     return Action(verb, target, second)

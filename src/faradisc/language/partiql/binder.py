@@ -1,10 +1,10 @@
-"""Parameters of a request into the trees of its statement.
+"""Binds the parameters of a request to its statement.
 
-Binding fills in the templates, builds conditions and updates with the evaluators of the expression
-language, and so runs its checks: operand counts and types, overlapping paths. No table is needed.
+Fills in the templates, and builds conditions and updates with the expression language, which runs its checks:
+operand counts and types, overlapping paths. No table is needed.
 
-Texts and their order: errors.md section 8; the expression language's own sentences come here without the
-"Invalid ...Expression: " before them.
+Texts and their order: errors.md section 8; texts of the expression language appear without "Invalid
+...Expression: " before them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from faradisc.errors import ValidationException
 from faradisc.language.expressions import Condition, Update
-from faradisc.language.expressions import faults as expression_faults
+from faradisc.language.expressions import errors as expression_errors
 from faradisc.language.expressions.binder import NO_PLACEHOLDERS
 from faradisc.language.expressions.condition import condition_of_tree
 from faradisc.language.expressions.predicates import all_of
@@ -31,25 +31,28 @@ from faradisc.language.expressions.syntax import (
 )
 from faradisc.language.expressions.syntax import Condition as ConditionTree
 from faradisc.language.expressions.update import update_of_actions
-from faradisc.language.partiql import faults, syntax
+from faradisc.language.partiql import errors, syntax
 from faradisc.language.partiql.syntax import BagOf, ListOf, MapOf, Parameter, Statement, Template, Where
 from faradisc.language.partiql.values import bag_of
 from faradisc.model.values.attribute import SET_TYPES, AttributeValue, type_of
 from faradisc.model.values.checks import NESTED_CONTAINERS_MAX, NESTING_EXCEEDED
 
 Values = list[AttributeValue]
-"""The templates of a statement, filled in."""
+"""The values of a statement's templates, in order."""
 
 
 def fill_templates(statement: Statement, parameters: Sequence[AttributeValue]) -> Values:
-    """Requires: parameters valid and canonical. Raises ValidationException."""
+    """Returns the values of all templates. Requires: parameters valid and canonical.
+
+    Raises: ValidationException.
+    """
     if len(parameters) != statement.parameters:
-        raise faults.StatementError(faults.PARAMETER_COUNT)
+        raise errors.StatementError(errors.PARAMETER_COUNT)
     return [fill(template, parameters) for template in statement.templates]
 
 
 def fill(template: Template, parameters: Sequence[AttributeValue]) -> AttributeValue:
-    """The value of one template. Raises ValidationException."""
+    """Returns the value of one template. Raises ValidationException."""
     if type(template) is Parameter:
         return parameters[template.index]
     return _checked_depth(_fill(template, parameters), template)
@@ -70,7 +73,7 @@ def _fill(template: Template, parameters: Sequence[AttributeValue]) -> Attribute
 
 
 def _checked_depth(value: AttributeValue, template: Template) -> AttributeValue:
-    """Refuse a parameter so deep inside a container that both together are too deep."""
+    """Returns the value. Raises ValidationException when container and parameter together nest too deep."""
     if isinstance(template, ListOf | MapOf) and not _fits(value, NESTED_CONTAINERS_MAX):
         raise ValidationException(NESTING_EXCEEDED)
     return value
@@ -85,7 +88,7 @@ def _fits(value: AttributeValue, levels: int) -> bool:
 
 
 class Conditions:
-    """The conjuncts of a WHERE clause, each bound when it is first needed."""
+    """The conjuncts of a WHERE clause, each bound at its first use."""
 
     __slots__ = ("_bound", "_conjuncts", "_values")
 
@@ -98,7 +101,7 @@ class Conditions:
             self._bind(at)
 
     def of(self, positions: Sequence[int]) -> Condition | None:
-        """All of the conjuncts at these positions; None when there are none."""
+        """Returns the conjunction of the conjuncts at these positions; None when there are none."""
         if not positions:
             return None
         bound = [self._bind(at) for at in positions]
@@ -117,7 +120,7 @@ class Conditions:
 
 
 def _with_values(root: ConditionTree, values: Values) -> ConditionTree:
-    """The same tree with constants for references. Does not recurse."""
+    """Returns the tree with constants in place of references. Does not recurse."""
     done: list[ConditionTree] = []
     for node in operands_first(root):
         if isinstance(node, Predicate):
@@ -141,9 +144,9 @@ def _predicate(node: Predicate, values: Values) -> Predicate:
 
 
 def spread_list(value: AttributeValue) -> list[AttributeValue]:
-    """The options of `IN ?`. Raises ValidationException unless the parameter is a list."""
+    """Returns the options of `IN ?`. Raises ExpressionError unless the parameter is a list."""
     if "L" not in value:
-        raise expression_faults.OperandType(operator="IN", type=type_of(value))
+        raise expression_errors.OperandType(operator="IN", type=type_of(value))
     options: list[AttributeValue] = value["L"]
     return options
 
@@ -168,9 +171,9 @@ def bind_update(update: syntax.Update, values: Values) -> Update:
     """Raises ValidationException."""
     for value, function, at in update.set_values:
         if type_of(syntax.constant_value(value, values)) not in SET_TYPES:
-            raise faults.set_function_second(function, at)
+            raise errors.set_function_second(function, at)
     actions = [
         Action(action.verb, action.path, None if action.operand is None else _operand(action.operand, values))
         for action in update.actions
     ]
-    return update_of_actions(actions, expression_faults.IncorrectOperand)
+    return update_of_actions(actions, expression_errors.IncorrectOperand)

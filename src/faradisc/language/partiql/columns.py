@@ -1,13 +1,13 @@
-"""What a SELECT list shows: one attribute per path, named after the end of its path.
+"""The columns of a SELECT list: one attribute per path, named after the end of its path.
 
-`a.b` is shown as `b`, `a.b[0]` as `b[0]`: a column's name is the last name of its path and the list
-indexes behind it. Where two columns have one name the later one counts. What does not exist is left out.
+`a.b` becomes `b`, and `a.b[0]` becomes `b[0]`: a column's name is the last name of its path with the list
+indexes after it. Of two columns with one name the later counts. What does not exist is left out. A
+ProjectionExpression, by contrast, keeps the structure around what it selects.
 
-Most lists name whole attributes. For others the paths are one tree, so that an item costs what it has in
-common with the list, not the length of either.
+Most lists name whole attributes. For others the paths form a tree, so the cost for an item is what it has in
+common with the list.
 
-Source: seen in a peer that was built from recordings, and how clients describe it; the reference does
-not say. A ProjectionExpression, by contrast, keeps the structure around what it selects.
+Assumed: the reference does not say; clients and a peer that was built from recordings show it so.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Shown = tuple[int, AttributeValue]
 
 
 class _Node:
-    """One place in a document that columns end at or go through."""
+    """One value in a document: columns end there or go on from there."""
 
     __slots__ = ("columns", "elements", "members")
 
@@ -34,7 +34,7 @@ class _Node:
 
 
 class Columns:
-    """A SELECT list, ready to be read from items; stands where a projection can."""
+    """A SELECT list; has the interface of a Projection."""
 
     __slots__ = ("_names", "_root", "_whole")
 
@@ -54,11 +54,11 @@ class Columns:
 
     @property
     def top_level(self) -> frozenset[str]:
-        """The top-level attributes mentioned."""
+        """Returns the top-level attributes of all paths."""
         return frozenset(self._root.members)
 
     def apply(self, item: Item) -> Item:
-        """Values are shared, not copied."""
+        """Returns the columns of an item. Values are shared, not copied."""
         if self._whole is not None:
             return {name: item[name] for name in self._whole if name in item}
         found: list[Shown] = []
@@ -76,7 +76,7 @@ def _find_in_members(members: Item, node: _Node, found: list[Shown]) -> None:
 
 
 def _find(value: AttributeValue, node: _Node, found: list[Shown]) -> None:
-    """Recurses no deeper than the value is nested."""
+    """Adds the columns below a node. Recurses as deep as the value is nested."""
     found.extend([(column, value) for column in node.columns])
     if node.members and "M" in value:
         _find_in_members(value["M"], node, found)

@@ -1,14 +1,12 @@
-"""WHERE clauses: text to conjuncts.
+"""Parses WHERE clauses into conjuncts.
 
     condition = condition OR condition | condition AND condition | NOT condition | "(" condition ")" | test
     test      = operand comparator operand | operand [NOT] BETWEEN operand AND operand
               | operand [NOT] IN list | operand IS [NOT] type | function
     operand   = path | value | size "(" path ")"
 
-NOT binds looser than a test and tighter than AND. Parentheses, NOT, AND and OR are kept on an explicit
-stack, so however deep they nest they cost no Python frames; calls nest `CALL_DEPTH_MAX` deep.
-
-The trees are those of the expression language; the checks of operands are its own and happen when a
+NOT binds looser than a test and tighter than AND (expressions/connectives.py). Calls nest at most
+`CALL_DEPTH_MAX` deep. The trees are those of the expression language, which checks their operands when a
 statement is bound.
 
 Source: expressions.md section 7.
@@ -16,9 +14,10 @@ Source: expressions.md section 7.
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import Final
 
-from faradisc.language.expressions import faults as expression_faults
+from faradisc.language.expressions import errors as expression_errors
+from faradisc.language.expressions.connectives import ConnectiveParser
 from faradisc.language.expressions.syntax import (
     Call,
     Condition,
@@ -31,7 +30,7 @@ from faradisc.language.expressions.syntax import (
     ValueRef,
     operands_first,
 )
-from faradisc.language.partiql import faults
+from faradisc.language.partiql import errors
 from faradisc.language.partiql.cursor import Cursor
 from faradisc.language.partiql.lexer import Kind, Token
 from faradisc.language.partiql.paths import parse_path
@@ -63,68 +62,40 @@ service's long ones and its short ones."""
 
 
 def parse_where(cursor: Cursor) -> Where:
-    """A WHERE clause, if there is one. Raises StatementError."""
+    """Parses a WHERE clause, if there is one. Raises StatementError."""
     if not cursor.skip("WHERE"):
         return NO_WHERE
-    return Where(tuple(map(_conjunct, _flattened(_parse_condition(cursor)))))
+    return Where(tuple(map(_conjunct, _flattened(_ConditionParser(cursor).condition()))))
 
 
 # --- Connectives ---------------------------------------------------------------------------------
 
 
-def _parse_condition(cursor: Cursor) -> Condition:
-    # `pending` holds what is open: "(", NOT, AND, OR. `done` holds conditions that are complete.
-    pending: list[str] = []
-    done: list[Condition] = []
-    while True:
-        if cursor.skip("NOT"):
-            cursor.count_operator()
-            pending.append("NOT")
-        elif cursor.skip("("):
-            pending.append("(")
-        else:
-            done.append(_parse_test(cursor, pending))
-            if not _close_groups(cursor, pending, done):
-                return done[0]
+class _ConditionParser(ConnectiveParser):
+    def __init__(self, cursor: Cursor) -> None:
+        self._cursor = cursor
 
+    def skip(self, symbol: str) -> bool:
+        return self._cursor.skip(symbol)
 
-def _close_groups(cursor: Cursor, pending: list[str], done: list[Condition]) -> bool:
-    """After a complete condition: close what it completes. False at the end of the clause."""
-    while True:
-        while pending and pending[-1] == "NOT":
-            pending.pop()
-            done[-1] = Negation(done[-1])
-        if cursor.skip("AND"):
-            cursor.count_operator()
-            pending.append("AND")
-            return True
-        if cursor.skip("OR"):
-            cursor.count_operator()
-            _join("AND", pending, done)
-            pending.append("OR")
-            return True
-        _join("AND", pending, done)
-        _join("OR", pending, done)
-        if not pending:
+    def expect(self, symbol: str) -> None:
+        self._cursor.expect(symbol)
+
+    def skip_operator(self, keyword: str) -> bool:
+        if not self._cursor.skip(keyword):
             return False
-        cursor.expect(")")
-        pending.pop()
+        self._cursor.count_operator()
+        return True
 
+    def note_redundant_parentheses(self) -> None:
+        """PartiQL allows them."""
 
-def _join(operator: Literal["AND", "OR"], pending: list[str], done: list[Condition]) -> None:
-    """Make one junction of all adjacent conditions held together by the operator."""
-    count = 0
-    while pending and pending[-1] == operator:
-        pending.pop()
-        count += 1
-    if count:
-        parts = tuple(done[-count - 1 :])
-        del done[-count - 1 :]
-        done.append(Junction(operator, parts))
+    def test(self, pending: list[str]) -> tuple[Condition, bool]:
+        return _parse_test(self._cursor, pending), False
 
 
 def _flattened(root: Condition) -> list[Condition]:
-    """The conditions that AND joins, in textual order, however they are grouped."""
+    """Returns the conditions that AND joins at the top, in textual order, regardless of parentheses."""
     conjuncts: list[Condition] = []
     waiting = [root]
     while waiting:
@@ -142,7 +113,7 @@ def _flattened(root: Condition) -> list[Condition]:
 def _parse_test(cursor: Cursor, pending: list[str]) -> Condition:
     token = cursor.token
     operand = _parse_sum(cursor, left=True)
-    # `(a) = 1` closes around an operand, `(a = 1)` around a condition: which shows only here.
+    # `(a) = 1` closes around an operand, `(a = 1)` around a condition.
     if not isinstance(operand, Call) or operand.name == "size":
         while pending and pending[-1] == "(" and cursor.skip(")"):
             pending.pop()
@@ -163,15 +134,15 @@ def _parse_test(cursor: Cursor, pending: list[str]) -> Condition:
         return Negation(test) if negated else test
     if isinstance(operand, Call):
         if operand.name == "size":
-            cursor.note(expression_faults.MisusedFunction(name="size"))
+            cursor.note(expression_errors.MisusedFunction(name="size"))
         elif operand.name not in _TESTS:
-            cursor.note(faults.unrecognized_function(token.text, cursor.location(token)))
+            cursor.note(errors.unrecognized_function(token.text, cursor.location(token)))
         return Predicate(operand.name, operand.operands)
-    raise cursor.refuse_term()
+    raise cursor.term_error()
 
 
 def _parse_keyword_test(cursor: Cursor, operand: Operand, token: Token) -> Condition | None:
-    """BETWEEN, IN and LIKE; None when none of them follows."""
+    """Parses BETWEEN, IN and LIKE; None when none of them follows."""
     word = cursor.token.upper
     if word not in ("BETWEEN", "IN", "LIKE"):
         return None
@@ -184,7 +155,7 @@ def _parse_keyword_test(cursor: Cursor, operand: Operand, token: Token) -> Condi
     if word == "BETWEEN":
         cursor.expect("AND")
         return Predicate("BETWEEN", (operand, lower, _parse_enclosed(cursor)))
-    cursor.note(faults.unsupported_operator("LIKE", cursor.location(keyword)))
+    cursor.note(errors.unsupported_operator("LIKE", cursor.location(keyword)))
     return Predicate("=", (operand, lower))
 
 
@@ -193,7 +164,7 @@ def _parse_in(cursor: Cursor, operand: Operand) -> Condition:
         return Predicate("IN ?", (operand, parse_value(cursor)))
     close = {"(": ")", "[": "]", "<<": ">>"}.get(cursor.token.upper)
     if close is None:
-        raise cursor.refuse_term()
+        raise cursor.term_error()
     cursor.advance()
     options: list[Operand] = []
     if not cursor.skip(close):
@@ -210,13 +181,13 @@ def _parse_is(cursor: Cursor, operand: Operand) -> Condition:
     negated = cursor.skip("NOT")
     token = cursor.token
     if token.kind is not Kind.WORD:
-        raise cursor.refuse_term()
+        raise cursor.term_error()
     cursor.advance()
     if token.upper == "MISSING":
         return Predicate("attribute_exists" if negated else "attribute_not_exists", (operand,))
     kinds = _TYPES.get(token.upper)
     if kinds is None:
-        cursor.note(faults.unsupported_type(token.text, cursor.location(token)))
+        cursor.note(errors.unsupported_type(token.text, cursor.location(token)))
         kinds = ("NULL",)
     tests = tuple(Predicate("attribute_type", (operand, Constant({"S": kind}))) for kind in kinds)
     test: Condition = tests[0] if len(tests) == 1 else Junction("OR", tests)
@@ -227,7 +198,7 @@ def _parse_is(cursor: Cursor, operand: Operand) -> Condition:
 
 
 def _parse_sum(cursor: Cursor, *, left: bool = False) -> Operand:
-    """An operand. Arithmetic, which WHERE does not have, is noted and skipped."""
+    """Parses an operand. Notes and skips arithmetic, which WHERE does not have."""
     operand = _parse_operand(cursor, 0, left=left)
     while cursor.token.upper in ARITHMETIC:
         _note_arithmetic(cursor)
@@ -236,7 +207,7 @@ def _parse_sum(cursor: Cursor, *, left: bool = False) -> Operand:
 
 
 def _parse_enclosed(cursor: Cursor) -> Operand:
-    """An operand, perhaps in parentheses."""
+    """Parses an operand, with or without parentheses around it."""
     opened = _open(cursor)
     operand = _parse_operand(cursor, 0)
     while True:
@@ -259,12 +230,12 @@ def _open(cursor: Cursor) -> int:
 
 
 def _note_arithmetic(cursor: Cursor) -> None:
-    cursor.note(faults.unsupported_operator(cursor.token.text, cursor.location()))
+    cursor.note(errors.unsupported_operator(cursor.token.text, cursor.location()))
     cursor.advance()
 
 
 def _parse_operand(cursor: Cursor, depth: int, *, left: bool = False) -> Operand:
-    """A path, a value or a call. Of calls only `size` can be compared; `left` leaves that to the caller."""
+    """Parses a path, a value or a call. Only the call of `size` can be compared; the caller checks `left`."""
     if at_value(cursor):
         return parse_value(cursor)
     if not cursor.at_call():
@@ -273,15 +244,15 @@ def _parse_operand(cursor: Cursor, depth: int, *, left: bool = False) -> Operand
     call = _parse_call(cursor, depth)
     if not left and call.name != "size":
         if call.name in _TESTS:
-            cursor.note(expression_faults.MisusedFunction(name=call.name))
+            cursor.note(expression_errors.MisusedFunction(name=call.name))
         else:
-            cursor.note(faults.unsupported_value(token.text, "root", cursor.location(token)))
+            cursor.note(errors.unsupported_value(token.text, "root", cursor.location(token)))
     return call
 
 
 def _parse_call(cursor: Cursor, depth: int) -> Call:
     if depth >= CALL_DEPTH_MAX:
-        raise faults.malformed(faults.UNEXPECTED_TERM)
+        raise errors.malformed(errors.UNEXPECTED_TERM)
     cursor.count_operator()
     # Assumed: names of functions are read in any case, as those of keywords are.
     name = cursor.advance().text.lower()
@@ -296,15 +267,15 @@ def _parse_call(cursor: Cursor, depth: int) -> Call:
 
 
 def _check_left(cursor: Cursor, operand: Operand, token: Token) -> None:
-    """A call before a comparator can only be `size`."""
+    """Notes a call other than `size` before a comparator."""
     if isinstance(operand, Call) and operand.name != "size":
         if operand.name in _TESTS:
-            cursor.note(expression_faults.MisusedFunction(name=operand.name))
+            cursor.note(expression_errors.MisusedFunction(name=operand.name))
         else:
-            cursor.note(faults.unrecognized_function(token.text, cursor.location(token)))
+            cursor.note(errors.unrecognized_function(token.text, cursor.location(token)))
 
 
-# --- What a conjunct is made of ------------------------------------------------------------------
+# --- Conjuncts -----------------------------------------------------------------------------------
 
 _MIRRORED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
@@ -326,7 +297,7 @@ def _conjunct(tree: Condition) -> Conjunct:
 
 
 def _clause_of(tree: Condition) -> Clause | None:
-    """How the conjunct could select by key, if it is of that form."""
+    """Returns the clause on one attribute that could select by key; None for any other conjunct."""
     if isinstance(tree, Junction) and tree.operator == "OR":
         return _either(tree)
     if not isinstance(tree, Predicate) or not tree.operands:
@@ -346,7 +317,7 @@ def _clause_of(tree: Condition) -> Clause | None:
 
 
 def _either(tree: Junction) -> Clause | None:
-    """`name = a OR name = b OR ...`"""
+    """Returns the clause of `name = a OR name = b OR ...`; None for any other junction."""
     clauses = [_clause_of(part) if isinstance(part, Predicate) else None for part in tree.parts]
     found = [clause for clause in clauses if clause is not None and clause.operator == "="]
     if len(found) != len(clauses) or len({clause.name for clause in found}) != 1:

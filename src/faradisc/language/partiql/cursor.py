@@ -1,18 +1,18 @@
-"""A place in the tokens of a statement, and what was found on the way there.
+"""A position in the tokens of a statement, and the errors noted so far.
 
-A text can be refused in three ways, told in this order whatever their order in the text:
+A text has three kinds of errors, reported in this order wherever they stand in the text:
 
 1. it is not well formed: raised where it is found;
 2. a number literal cannot be stored: noted, raised at the end of the text;
-3. it is well formed and asks for something that is not supported: noted, kept in the statement, because
-   a refusal that depends on the index read comes between (new-features.md section 10).
+3. a well-formed part is not supported: noted and kept in the statement, because an error that depends on
+   the index comes between (new-features.md section 10).
 """
 
 from __future__ import annotations
 
 from faradisc.errors import ValidationException
-from faradisc.language.expressions import faults as expression_faults
-from faradisc.language.partiql import faults
+from faradisc.language.expressions import errors as expression_errors
+from faradisc.language.partiql import errors
 from faradisc.language.partiql.keywords import KEYWORDS
 from faradisc.language.partiql.lexer import Kind, Token, location, tokens_of
 from faradisc.language.partiql.syntax import Template
@@ -42,7 +42,7 @@ _NO_FUNCTIONS = frozenset(
 
 class Cursor:
     def __init__(self, text: str) -> None:
-        """Raises StatementError for unreadable text."""
+        """Raises StatementError for a text that is no sequence of tokens."""
         self._text = text
         self._tokens = tokens_of(text)
         self._index = 0
@@ -50,13 +50,14 @@ class Cursor:
         self.token = self._tokens[0]
         self.parameters = 0
         self.templates: list[Template] = []
-        self.bad_number: faults.StatementError | None = None
-        self.refusal: str | None = None
+        self.bad_number: errors.StatementError | None = None
+        self.unsupported: str | None = None
+        """Error text of the first unsupported part."""
 
     # --- Tokens ---
 
     def advance(self) -> Token:
-        """The current token; the next one becomes current. Not to be called at the end."""
+        """Returns the current token and makes the next one current. Requires: not at the end."""
         token = self.token
         self._index += 1
         self.token = self._tokens[self._index]
@@ -64,7 +65,7 @@ class Cursor:
 
     @property
     def following(self) -> Token:
-        """The token after the current one; the current one at the end."""
+        """Returns the token after the current one; at the end, the current one."""
         return self._tokens[min(self._index + 1, len(self._tokens) - 1)]
 
     @property
@@ -72,22 +73,23 @@ class Cursor:
         return self.token.kind is Kind.END
 
     def at(self, upper: str) -> bool:
-        """Whether a word (in upper case) or symbol is the current token."""
+        """Returns whether the current token is a word (in upper case) or symbol."""
         return self.token.upper == upper
 
     def skip(self, upper: str) -> bool:
+        """Advances past a word or symbol; False when another token is current."""
         if self.token.upper == upper:
             self.advance()
             return True
         return False
 
     def expect(self, upper: str) -> None:
-        """Raises StatementError."""
+        """Advances past a word or symbol. Raises StatementError when another token is current."""
         if not self.skip(upper):
-            raise faults.expected(upper)
+            raise errors.expected(upper)
 
     def at_call(self) -> bool:
-        """Whether a function's name and its parenthesis come next."""
+        """Returns whether a function's name and a parenthesis come next."""
         token = self.token
         return token.kind is Kind.WORD and self.following.upper == "(" and token.upper not in _NO_FUNCTIONS
 
@@ -98,34 +100,35 @@ class Cursor:
     def location(self, token: Token | None = None) -> str:
         return location(self._text, token if token is not None else self.token)
 
-    def refuse_term(self) -> faults.StatementError:
-        """The refusal of a token where a path, a value or a name should begin."""
+    def term_error(self) -> errors.StatementError:
+        """Returns the error for the current token where a path, a value or a name should begin."""
         if self.token.kind is Kind.WORD and self.token.upper in KEYWORDS:
-            return faults.malformed(faults.UNEXPECTED_KEYWORD)
-        return faults.malformed(faults.UNEXPECTED_TERM)
+            return errors.malformed(errors.UNEXPECTED_KEYWORD)
+        return errors.malformed(errors.UNEXPECTED_TERM)
 
     def skip_arguments(self) -> None:
-        """Go behind the parentheses that open here. Raises StatementError when they do not close."""
+        """Advances past the parentheses that open here. Raises StatementError when they do not close."""
         depth = 0
         while True:
             if self.token.kind is Kind.END:
-                raise faults.malformed(faults.UNEXPECTED_TERM)
+                raise errors.malformed(errors.UNEXPECTED_TERM)
             symbol = self.advance().upper
             depth += (symbol == "(") - (symbol == ")")
             if not depth:
                 return
 
-    # --- What waits for the end of the text ---
+    # --- Noted errors, and limits ---
 
-    def note(self, refusal: ValidationException) -> None:
-        if self.refusal is None:
-            self.refusal = refusal.message
+    def note(self, error: ValidationException) -> None:
+        """Keeps the text of an error for the end, if it is the first."""
+        if self.unsupported is None:
+            self.unsupported = error.message
 
     def count_operator(self) -> None:
-        """Bound the work and the depth of a statement as expressions are bound.
+        """Counts an operator towards the limit that expressions have. Raises TooManyOperators.
 
-        Assumed: that statements have this limit; without one, 8,192 characters hold 2,000 negations.
+        Assumed: that statements have this limit; without one, 8,192 characters can have 2,000 negations.
         """
         self._operators += 1
         if self._operators > EXPRESSION_OPERATORS_MAX:
-            raise expression_faults.TooManyOperators
+            raise expression_errors.TooManyOperators

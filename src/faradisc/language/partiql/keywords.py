@@ -4,7 +4,7 @@ The list is PartiQL's: the reserved words of SQL-92 and those PartiQL adds. It i
 reserved words of the expression language, which does not hold for statements (expressions.md section 9;
 the developer guide's own statements use `Total` bare).
 
-Assumed: which words exactly. The reference shows one of them, `inner` (errors.md section 8).
+Assumed: the list. The reference shows one of its words, `inner` (errors.md section 8).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Text of a statement to tokens with positions.
+"""Splits the text of a statement into tokens with positions.
 
     word        [A-Za-z_$][A-Za-z0-9_$]*            identifiers, keywords and function names alike
     quoted      "..." with "" for a quote           an identifier, whatever is in it
@@ -8,9 +8,9 @@
     symbol      ( ) [ ] { } , . : ; * / % + - = <> != < <= > >= << >> ||
     end         the empty token after the last one
 
-White space, `-- to the end of the line` and `/* block */` comments separate tokens. Whatever else there
-is makes the whole text unreadable, before anything is parsed: `#`, backticks (there are no Ion
-literals), letters beyond ASCII outside quotes, an open string or comment, a number that runs into a word.
+White space, `-- to the end of the line` and `/* block */` comments separate tokens. Anything else is an error
+of the whole text, before any parsing: `#`, backticks (there are no Ion literals), letters beyond ASCII
+outside quotes, an open string or comment, a number directly before a word.
 
 Every alternative of the pattern is possessive or of fixed length, so the time is linear in the text.
 
@@ -23,7 +23,7 @@ import re
 from enum import Enum
 from typing import NamedTuple
 
-from faradisc.language.partiql import faults
+from faradisc.language.partiql import errors
 
 
 class Kind(Enum):
@@ -39,14 +39,15 @@ class Kind(Enum):
 class Token(NamedTuple):
     kind: Kind
     text: str
-    """As written; of quoted tokens what is between the quotes, with doubled quotes made single."""
+    """As written; of a quoted token the content, with doubled quotes made single."""
     upper: str
-    """A word in upper case, a symbol as it is, otherwise empty: what keywords are compared with."""
+    """A word in upper case, or a symbol; empty for other tokens. Compared with keywords."""
     start: int
     end: int
 
 
-# No group that looks around is repeated possessively: Python 3.11.2, which Debian 12 has, does that wrongly.
+# No group with a lookaround is repeated possessively: Python 3.11.2, which Debian 12 has, matches that
+# wrongly.
 _BETWEEN = re.compile(r"(?:[ \t\r\n\f\v]+|--[^\r\n]*|/\*[^*]*\*+(?:[^/*][^*]*\*+)*/)*")
 _TOKEN = re.compile(
     r"(?P<word>[A-Za-z_$][A-Za-z0-9_$]*+)"
@@ -61,7 +62,7 @@ _KINDS = {kind.value: kind for kind in Kind}
 
 
 def tokens_of(text: str) -> list[Token]:
-    """All tokens of a text, the END token last. Raises StatementError for unreadable text."""
+    """Returns all tokens of a text, the END token last. Raises StatementError where no token begins."""
     tokens: list[Token] = []
     position = 0
     while True:
@@ -69,7 +70,7 @@ def tokens_of(text: str) -> list[Token]:
         assert between is not None
         match = _TOKEN.match(text, between.end())
         if match is None:
-            raise faults.malformed(faults.UNREADABLE)
+            raise errors.malformed(errors.UNREADABLE)
         group = match.lastgroup
         assert group is not None
         kind = _KINDS[group]
@@ -90,7 +91,7 @@ def tokens_of(text: str) -> list[Token]:
 
 
 def location(text: str, token: Token) -> str:
-    """Where a token stands: `<line>:<column>:<length>`, lines and columns from 1."""
+    """Returns the location of a token: `<line>:<column>:<length>`, lines and columns from 1."""
     line = text.count("\n", 0, token.start) + 1
     column = token.start - (text.rfind("\n", 0, token.start) + 1) + 1
     return f"{line}:{column}:{token.end - token.start}"

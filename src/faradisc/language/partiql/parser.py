@@ -1,4 +1,4 @@
-"""Text to statements.
+"""Parses statements.
 
     select  = SELECT ("*" | path, ...) FROM source [WHERE condition] [ORDER BY name [ASC | DESC], ...]
     insert  = INSERT INTO source VALUE item
@@ -9,8 +9,8 @@
 
 One semicolon may end a statement. Keywords are read in any case.
 
-Statements are cached per distinct text, long texts in a small cache of their own: a tree is about
-twenty times the size of its text.
+Statements are cached per text, long texts in a small cache of their own: a tree is about twenty times the
+size of its text.
 
 Source: expressions.md section 7; texts, errors.md section 8.
 """
@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from faradisc.language.partiql import faults
+from faradisc.language.partiql import errors
 from faradisc.language.partiql.assignments import parse_changes
 from faradisc.language.partiql.conditions import parse_where
 from faradisc.language.partiql.cursor import Cursor
@@ -47,9 +47,9 @@ _LONG_TEXTS_CACHED = 64
 
 
 def parse_statement(text: str) -> Statement:
-    """Parse (cached). Raises StatementError, or another ValidationException for a limit.
+    """Parses a statement (cached). Raises StatementError, or another ValidationException for a limit.
 
-    What is well formed and not supported is no error here; it stands in `Statement.refusal`.
+    A well-formed part that is not supported is no error here; its text is in `Statement.unsupported`.
     """
     return _short(text) if len(text) <= _SHORT_TEXT_MAX else _long(text)
 
@@ -59,12 +59,14 @@ def _parse(text: str) -> Statement:
     body = _parse_body(cursor)
     cursor.skip(";")
     if not cursor.at_end:
-        raise faults.malformed(faults.TRAILING_TOKENS)
+        raise errors.malformed(errors.TRAILING_TOKENS)
     if cursor.bad_number is not None:
         raise cursor.bad_number
     inner = body.select if isinstance(body, Exists) else body
     where = NO_WHERE if isinstance(inner, Insert) else inner.where
-    return Statement(body, inner.source, where, tuple(cursor.templates), cursor.parameters, cursor.refusal)
+    return Statement(
+        body, inner.source, where, tuple(cursor.templates), cursor.parameters, cursor.unsupported
+    )
 
 
 _short = lru_cache(_SHORT_TEXTS_CACHED)(_parse)
@@ -83,11 +85,11 @@ def _parse_body(cursor: Cursor) -> Body:
     if cursor.at_call() and cursor.skip("EXISTS"):
         cursor.expect("(")
         if not cursor.at("SELECT"):
-            raise cursor.refuse_term()
+            raise cursor.term_error()
         select = _parse_select(cursor)
         cursor.expect(")")
         return Exists(select)
-    raise faults.malformed(faults.NO_STATEMENT)
+    raise errors.malformed(errors.NO_STATEMENT)
 
 
 # --- SELECT --------------------------------------------------------------------------------------
@@ -102,7 +104,7 @@ def _parse_select(cursor: Cursor) -> Select:
     if cursor.token.upper in _SET_QUANTIFIERS and cursor.following.upper != "FROM":
         token = cursor.advance()
         if token.upper != "ALL":
-            cursor.note(faults.unsupported_clause(token.upper, cursor.location(token)))
+            cursor.note(errors.unsupported_clause(token.upper, cursor.location(token)))
     paths: tuple[Path, ...] | None = None
     if not cursor.skip("*"):
         columns = [_parse_column(cursor)]
@@ -121,11 +123,11 @@ def _parse_select(cursor: Cursor) -> Select:
 
 
 def _parse_column(cursor: Cursor) -> Path:
-    """One path of the SELECT list; anything else there is noted."""
+    """Parses one path of the SELECT list; notes anything else."""
     token = cursor.token
     path = _parse_column_term(cursor)
     while cursor.token.upper in ARITHMETIC:
-        cursor.note(faults.unexpected_component(cursor.location(token)))
+        cursor.note(errors.unexpected_component(cursor.location(token)))
         cursor.advance()
         _parse_column_term(cursor)
     _skip_alias(cursor)
@@ -134,33 +136,33 @@ def _parse_column(cursor: Cursor) -> Path:
 
 def _parse_column_term(cursor: Cursor) -> Path:
     if cursor.at_call():
-        cursor.note(faults.unexpected_component(cursor.location()))
+        cursor.note(errors.unexpected_component(cursor.location()))
         cursor.advance()
         cursor.skip_arguments()
         return ()
     if at_value(cursor):
-        cursor.note(faults.unexpected_component(cursor.location()))
+        cursor.note(errors.unexpected_component(cursor.location()))
         parse_template(cursor, "root")
         return ()
     return parse_path(cursor)
 
 
 def _skip_alias(cursor: Cursor) -> None:
-    """`AS name`, or the name alone: noted."""
+    """Notes and skips `AS name` or the name alone."""
     if cursor.skip("AS"):
         if not cursor.at_identifier():
-            raise cursor.refuse_term()
+            raise cursor.term_error()
     elif not cursor.at_identifier():
         return
-    cursor.note(faults.StatementError(faults.ALIASING))
+    cursor.note(errors.StatementError(errors.ALIASING))
     cursor.advance()
 
 
 def _parse_source(cursor: Cursor) -> tuple[Source, Token]:
-    """A table or index, and the token of the table's name."""
+    """Parses a table or index. Returns it with the token of the table's name."""
     table = cursor.token
     if table.kind is Kind.STRING or cursor.at("("):
-        cursor.note(faults.unexpected_source(cursor.location()))
+        cursor.note(errors.unexpected_source(cursor.location()))
         if cursor.at("("):
             cursor.skip_arguments()
         else:
@@ -168,19 +170,19 @@ def _parse_source(cursor: Cursor) -> tuple[Source, Token]:
         _skip_alias(cursor)
         return Source(table.text), table
     if not cursor.at_identifier():
-        raise cursor.refuse_term()
+        raise cursor.term_error()
     cursor.advance()
     index: Token | None = None
     while cursor.skip("."):
         if not cursor.at_identifier():
-            raise faults.malformed(faults.PATH_COMPONENT)
+            raise errors.malformed(errors.PATH_COMPONENT)
         step = cursor.advance()
         if index is not None or Kind.WORD in (step.kind, table.kind):
-            # "table and index must be quoted to use an index"; assumed: how a bare one is refused.
-            cursor.note(faults.unexpected_component(cursor.location(step)))
+            # "table and index must be quoted to use an index". Assumed: the text for a bare one.
+            cursor.note(errors.unexpected_component(cursor.location(step)))
         index = index or step
     if cursor.token.upper in ARITHMETIC or cursor.at("["):
-        cursor.note(faults.unexpected_source(cursor.location(table)))
+        cursor.note(errors.unexpected_source(cursor.location(table)))
         while cursor.token.upper in ARITHMETIC:
             cursor.advance()
             parse_template(cursor, "root")
@@ -191,20 +193,20 @@ def _parse_source(cursor: Cursor) -> tuple[Source, Token]:
 def _skip_joins(cursor: Cursor) -> None:
     if cursor.token.upper not in _JOINS:
         return
-    cursor.note(faults.unexpected_source(cursor.location()))
+    cursor.note(errors.unexpected_source(cursor.location()))
     while not cursor.at_end and cursor.token.upper not in ("WHERE", "ORDER", ")"):
         cursor.advance()
 
 
 def _skip_other_clauses(cursor: Cursor) -> None:
-    """GROUP BY, HAVING, LIMIT, OFFSET and set operators: noted, with the place of what follows them."""
+    """Notes and skips GROUP BY, HAVING, LIMIT, OFFSET and set operators, with the location after each."""
     while cursor.token.upper in _OTHER_CLAUSES:
         clause = cursor.advance().upper
         if cursor.skip("BY"):
             clause += " BY"
         if cursor.at_end:
-            raise faults.malformed(faults.UNEXPECTED_TERM)
-        cursor.note(faults.unsupported_clause(clause, cursor.location()))
+            raise errors.malformed(errors.UNEXPECTED_TERM)
+        cursor.note(errors.unsupported_clause(clause, cursor.location()))
         while not cursor.at_end and cursor.token.upper not in (
             *_OTHER_CLAUSES,
             *("ORDER", ")", ";"),
@@ -221,7 +223,7 @@ def _parse_order(cursor: Cursor) -> tuple[Order, ...]:
         token = cursor.token
         path = parse_path(cursor)
         if len(path) > 1:
-            cursor.note(faults.order_by_other(token.text))
+            cursor.note(errors.order_by_other(token.text))
         descending = cursor.skip("DESC")
         if not descending:
             cursor.skip("ASC")
@@ -237,7 +239,7 @@ def _parse_insert(cursor: Cursor) -> Insert:
     cursor.expect("INTO")
     source, token = _parse_source(cursor)
     if source.index is not None:
-        cursor.note(faults.single_table_only(cursor.location(token)))
+        cursor.note(errors.single_table_only(cursor.location(token)))
     cursor.expect("VALUE")
     return Insert(source, parse_template(cursor, "root"))
 
@@ -255,14 +257,14 @@ def _parse_delete(cursor: Cursor) -> Delete:
     returning = _parse_returning(cursor)
     if returning is not None and (returning.new or not returning.whole):
         clause = f"{'ALL' if returning.whole else 'MODIFIED'} {'NEW' if returning.new else 'OLD'}"
-        cursor.note(faults.returning_in_delete(clause))
+        cursor.note(errors.returning_in_delete(clause))
     return Delete(source, where, returning)
 
 
 def _parse_written(cursor: Cursor) -> Source:
     source, _ = _parse_source(cursor)
     if source.index is not None:
-        cursor.note(faults.StatementError(faults.ON_AN_INDEX))
+        cursor.note(errors.StatementError(errors.ON_AN_INDEX))
     return source
 
 

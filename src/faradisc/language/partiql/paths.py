@@ -1,25 +1,25 @@
-"""Document paths: `name.name[0]."any name"['any name']`.
+"""Parses document paths: `name.name[0]."any name"['any name']`.
 
-A step after a dot is an identifier; a keyword there is refused by its own sentence. Names are compared
-as they are written, bare or quoted.
+A step after a dot is an identifier; a keyword there has an error text of its own. Names are compared as
+they are written, bare or quoted.
 
 Source: expressions.md section 7, errors.md section 8.
 """
 
 from __future__ import annotations
 
-from faradisc.language.expressions import faults as expression_faults
+from faradisc.language.expressions import errors as expression_errors
 from faradisc.language.expressions.parser import LIST_INDEX_MAX
-from faradisc.language.partiql import faults
+from faradisc.language.partiql import errors
 from faradisc.language.partiql.cursor import Cursor
 from faradisc.language.partiql.lexer import Kind
 from faradisc.model.values.path import Path
 
 
 def parse_path(cursor: Cursor) -> Path:
-    """Raises StatementError."""
+    """Parses a path. Raises StatementError."""
     if not cursor.at_identifier():
-        raise cursor.refuse_term()
+        raise cursor.term_error()
     steps: list[str | int] = [cursor.advance().text]
     while True:
         if cursor.skip("."):
@@ -33,9 +33,9 @@ def parse_path(cursor: Cursor) -> Path:
 
 def _dot_component(cursor: Cursor) -> str:
     if cursor.at("*"):
-        cursor.note(faults.unexpected_component(cursor.location()))
+        cursor.note(errors.unexpected_component(cursor.location()))
     elif not cursor.at_identifier():
-        raise faults.malformed(faults.PATH_COMPONENT)
+        raise errors.malformed(errors.PATH_COMPONENT)
     return cursor.advance().text
 
 
@@ -47,11 +47,11 @@ def _bracket_component(cursor: Cursor) -> str | int:
         cursor.advance()
         digits = token.text.lstrip("0")
         if len(digits) > 10 or int(digits or "0") > LIST_INDEX_MAX:
-            cursor.note(expression_faults.ListIndexTooLarge(index=token.text))
+            cursor.note(expression_errors.ListIndexTooLarge(index=token.text))
             return 0
         return int(digits or "0")
     if token.kind is Kind.END or token.kind is Kind.WORD:
-        raise cursor.refuse_term()
-    cursor.note(faults.unexpected_component(cursor.location()))
+        raise cursor.term_error()
+    cursor.note(errors.unexpected_component(cursor.location()))
     cursor.advance()
     return 0

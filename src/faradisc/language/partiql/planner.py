@@ -1,13 +1,13 @@
-"""Which items a WHERE clause can be about: one key, a range in some partitions, or any.
+"""Plans how a statement reads: the keys that its WHERE clause fixes.
 
     full key of a table by equality        one item, as GetItem reads it
     partition key by equality              one partition, as Query reads it
     partition key by IN, or by
       `key = a OR key = b ...`             several partitions, one Query after another
-    anything else                          everything, as Scan reads it
+    anything else                          the whole table or index, as Scan reads it
 
-Inside a partition the first condition on the sort key that a Query could take narrows what is read; an
-equality is preferred. All other conditions filter what was read.
+Inside a partition, the first condition on the sort key that a Query accepts limits the range that is read; an
+equality is preferred. All other conditions filter the items read.
 
 Only conditions that AND joins at the top count. Sources: expressions.md section 7; limits.md section 4
 (50 values for a partition key); the developer guide's list of statements that do not scan has OR.
@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from faradisc.language.expressions import KeyCondition
-from faradisc.language.expressions import faults as expression_faults
-from faradisc.language.expressions.faults import KEY_TYPE_MISMATCH, KeyConditionError
+from faradisc.language.expressions import errors as expression_errors
+from faradisc.language.expressions.errors import KEY_TYPE_MISMATCH, KeyConditionError
 from faradisc.language.expressions.key_condition import KeyClause, KeyClauses, RangeOperator
 from faradisc.language.partiql.binder import Values, spread_list
 from faradisc.language.partiql.syntax import Clause, Where, constant_value
@@ -41,13 +41,13 @@ class Plan:
 
     conditions: tuple[KeyCondition, ...] | None
     rest: tuple[int, ...]
-    """Positions in the WHERE clause of what still has to be tested."""
+    """Positions in the WHERE clause of the conjuncts that filter."""
     is_list: bool = False
-    """The partition key was given by IN."""
+    """Whether IN gives the partition key."""
 
 
 def plan_of(where: Where, values: Values, schema: KeySchema) -> Plan:
-    """Requires: one HASH attribute and at most one RANGE attribute.
+    """Returns the plan of a statement. Requires: one HASH attribute and at most one RANGE attribute.
 
     Raises: KeyConditionError for a value of the wrong type, ExpressionError for too many of them.
     """
@@ -71,7 +71,10 @@ def plan_of(where: Where, values: Values, schema: KeySchema) -> Plan:
 
 
 def complete_key(where: Where, values: Values, schema: KeySchema) -> tuple[Item, tuple[int, ...]] | None:
-    """The key that equalities fix, values of whatever type, and the positions of all other conditions."""
+    """Returns the key that equalities fix, with values of any type, and the positions of all other conjuncts.
+
+    None when they do not fix every key attribute.
+    """
     positions = []
     key: Item = {}
     for name in schema.names:
@@ -84,14 +87,14 @@ def complete_key(where: Where, values: Values, schema: KeySchema) -> tuple[Item,
 
 
 def check_key_types(key: Item, schema: KeySchema) -> None:
-    """What a Query says of a key of the wrong type. Raises KeyConditionError."""
+    """Raises KeyConditionError for a key of the wrong type, as Query does."""
     for name, value in key.items():
         if schema.types[name] not in value:
             raise KeyConditionError(KEY_TYPE_MISMATCH)
 
 
 def _find(where: Where, name: str, operators: Collection[str]) -> int | None:
-    """The first condition on an attribute with one of the operators; an equality before all others."""
+    """Returns the first condition on an attribute with one of the operators; equalities come first."""
     at = where.equalities.get(name)
     if at is not None:
         return at
@@ -103,12 +106,12 @@ def _find(where: Where, name: str, operators: Collection[str]) -> int | None:
 
 
 def _options(clause: Clause, values: Values) -> list[AttributeValue]:
-    """The distinct values a clause on the partition key allows."""
+    """Returns the distinct values that a clause on the partition key allows."""
     options = [constant_value(value, values) for value in clause.values]
     if clause.operator == "IN ?":
         options = spread_list(options[0])
     if clause.operator in ("IN", "IN ?") and len(options) > PARTITIONS_MAX:
-        raise expression_faults.OperandCount(operator="IN", count=len(options))
+        raise expression_errors.OperandCount(operator="IN", count=len(options))
     return [option for at, option in enumerate(options) if option not in options[:at]]
 
 

@@ -4,9 +4,9 @@
     Where       the conjuncts of the WHERE clause, trees of faradisc.language.expressions.syntax
     value       a Template: a value of the text, a parameter, or a container that holds parameters
 
-Values in the trees are `Constant`s where the text has them whole, otherwise `ValueRef`s by the number
-of a template of the statement (`template_ref`). So one parsed statement serves every request with the same
-text, and the binder only has to fill in what differs.
+Values in the trees are `Constant`s, or `ValueRef`s by the number of a template of the statement when they
+have parameters (`template_ref`). So one parsed statement serves every request with the same text, and the
+binder only fills in the parameters.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class MapOf:
 
 @dataclass(frozen=True, slots=True)
 class BagOf:
-    """A set with parameters among its members. `at` is where it stands, for refusals."""
+    """A set with parameters among its members. `at` is its location, for error texts."""
 
     parts: tuple[Template, ...]
     at: str
@@ -64,8 +64,8 @@ def template_ref(index: int) -> ValueRef:
 class Clause:
     """A conjunct that could select by key: `name operator values`.
 
-    IN has any number of values, "IN ?" one that is a list of them. EITHER is `name = a OR name = b ...`,
-    which selects as IN does.
+    IN has any number of values, "IN ?" one value that is a list of them. EITHER is `name = a OR name = b
+    ...`.
     """
 
     name: str
@@ -78,11 +78,11 @@ class Conjunct:
     """One of the conditions that AND joins at the top of a WHERE clause."""
 
     tree: Condition
-    """May hold predicates "IN ?", whose second operand stands for a list; the binder spreads them."""
+    """May have predicates "IN ?", whose second operand is a list; the binder replaces them with IN."""
     paths: tuple[Path, ...]
     clause: Clause | None
     has_refs: bool
-    """Whether values have to be filled in."""
+    """Whether the tree has references to values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +91,9 @@ class Where:
 
     conjuncts: tuple[Conjunct, ...]
     equalities: dict[str, int] = field(init=False)
-    """Of each attribute that is set equal to a value, the first conjunct that does so."""
+    """By attribute: the position of the first conjunct `attribute = value`."""
     to_check: tuple[int, ...] = field(init=False)
-    """The conjuncts that binding could refuse. `path = value` never is, and most are of that form."""
+    """Positions of the conjuncts in which binding can find errors: all but `attribute = value`."""
 
     def __post_init__(self) -> None:
         equalities: dict[str, int] = {}
@@ -107,13 +107,13 @@ class Where:
         object.__setattr__(self, "to_check", tuple(to_check))
 
     def clause(self, at: int) -> Clause:
-        """Requires: the conjunct has one."""
+        """Returns the clause of a conjunct. Requires: it has one."""
         clause = self.conjuncts[at].clause
         assert clause is not None
         return clause
 
     def others(self, positions: Collection[int | None]) -> tuple[int, ...]:
-        """The conjuncts that are not at these positions."""
+        """Returns the positions of all other conjuncts."""
         return tuple([at for at in range(len(self.conjuncts)) if at not in positions])
 
 
@@ -164,7 +164,7 @@ class Update:
     source: Source
     actions: tuple[Action, ...]
     set_values: tuple[tuple[Value, str, str], ...]
-    """Second arguments of set_add and set_delete, with the function and the place for the refusal."""
+    """Second arguments of set_add and set_delete, with the function and the location for an error text."""
     where: Where
     returning: Returning | None
 
@@ -196,8 +196,8 @@ class Statement:
     templates: tuple[Template, ...]
     parameters: int
     """How many `?` the text has."""
-    refusal: str | None
-    """The first thing in the text that is well formed and not supported."""
+    unsupported: str | None
+    """Error text of the first part that is well formed and not supported."""
 
     @property
     def reads(self) -> bool:
@@ -205,5 +205,5 @@ class Statement:
 
 
 def constant_value(value: Value, values: list[AttributeValue]) -> AttributeValue:
-    """The value behind a constant, or behind a reference into the filled-in templates."""
+    """Returns the value of a constant, or of a reference into the bound templates."""
     return value.value if isinstance(value, Constant) else values[int(value.name)]

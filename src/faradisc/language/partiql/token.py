@@ -1,11 +1,11 @@
-"""NextToken: where a statement goes on, for the same statement with the same parameters only.
+"""NextToken: the position at which a statement continues, bound to the statement and its parameters.
 
     version     1 byte, 01
     request     8 bytes: digest of statement and parameters
-    check       8 bytes: digest of all other bytes, so that a token that was changed is recognised
+    check       8 bytes: digest of all other bytes, which detects a changed token
     position    the row key of the last evaluated item
 
-in URL-safe base64. Nothing in it belongs to a process, so it works across restarts.
+in URL-safe base64. It does not depend on the process, so it is valid after a restart.
 
 Source: expressions.md section 7 ("a token is bound to the statement and parameters"), errors.md section 8.
 """
@@ -19,7 +19,7 @@ from hashlib import blake2b
 
 import orjson
 
-from faradisc.language.partiql import faults
+from faradisc.language.partiql import errors
 from faradisc.model.values.attribute import AttributeValue
 
 _VERSION = b"\x01"
@@ -34,17 +34,17 @@ def encode_token(statement: str, parameters: Sequence[AttributeValue], position:
 
 
 def decode_token(token: str, statement: str, parameters: Sequence[AttributeValue]) -> bytes:
-    """The position. Raises StatementError for a token that is none, or is another statement's."""
+    """Returns the position. Raises StatementError for an invalid token and for one of another statement."""
     try:
         data = urlsafe_b64decode(token.encode("ascii"))
     except (Base64Error, ValueError):
-        raise faults.StatementError(faults.TOKEN_INVALID) from None
+        raise errors.StatementError(errors.TOKEN_INVALID) from None
     position = data[_CHECK.stop :]
     canonical = urlsafe_b64encode(data).decode("ascii") == token
     if not canonical or data[:1] != _VERSION or data[_CHECK] != _digest(data[: _REQUEST.stop] + position):
-        raise faults.StatementError(faults.TOKEN_INVALID)
+        raise errors.StatementError(errors.TOKEN_INVALID)
     if data[_REQUEST] != _request_digest(statement, parameters):
-        raise faults.StatementError(faults.TOKEN_MISMATCH)
+        raise errors.StatementError(errors.TOKEN_MISMATCH)
     return position
 
 

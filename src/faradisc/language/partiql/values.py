@@ -1,12 +1,12 @@
-"""Values in a statement: literals, parameters, and containers of both.
+"""Parses values: literals, parameters, and containers of both.
 
     value = 'string' | ["+" | "-"] number | TRUE | FALSE | NULL | ?
           | "[" value, ... "]" | "{" 'name': value, ... "}" | "<<" value, ... ">>"
 
-What the text has whole becomes a canonical attribute value here, once per text. Containers with
-parameters inside become templates for the binder.
+Values without parameters become canonical attribute values, once per text. Containers with parameters become
+templates for the binder.
 
-`root` names the place for refusals: "root", "root.name", "root[1]".
+`root` is the path of a value in error texts: "root", "root.name", "root[1]".
 
 Source: expressions.md section 7, errors.md section 8.
 """
@@ -18,7 +18,7 @@ from typing import TypeVar
 
 from faradisc.errors import ValidationException
 from faradisc.language.expressions.syntax import Constant
-from faradisc.language.partiql import faults
+from faradisc.language.partiql import errors
 from faradisc.language.partiql.cursor import Cursor
 from faradisc.language.partiql.lexer import Kind
 from faradisc.language.partiql.syntax import BagOf, ListOf, MapOf, Parameter, Template, Value, template_ref
@@ -29,12 +29,12 @@ from faradisc.model.values.checks import NESTED_CONTAINERS_MAX, NESTING_EXCEEDED
 ARITHMETIC = frozenset({"+", "-", "*", "/", "%", "||"})
 _WORDS: dict[str, AttributeValue] = {"TRUE": {"BOOL": True}, "FALSE": {"BOOL": False}, "NULL": {"NULL": True}}
 _NOTHING = Constant({"NULL": True})
-"""Stands in a statement that is refused anyway."""
+"""The value of a part with a noted error."""
 _Part = TypeVar("_Part")
 
 
 def at_value(cursor: Cursor) -> bool:
-    """Whether the current token begins a value."""
+    """Returns whether the current token begins a value."""
     token = cursor.token
     match token.kind:
         case Kind.STRING | Kind.NUMBER | Kind.PARAMETER:
@@ -50,7 +50,7 @@ def at_value(cursor: Cursor) -> bool:
 
 
 def parse_value(cursor: Cursor) -> Value:
-    """A value for a tree. Raises StatementError."""
+    """Parses a value for a tree. Raises StatementError."""
     template = parse_template(cursor, "root")
     if isinstance(template, Constant):
         return template
@@ -59,7 +59,7 @@ def parse_value(cursor: Cursor) -> Value:
 
 
 def parse_template(cursor: Cursor, root: str, depth: int = 0) -> Template:
-    """A value by itself. Recurses once per container. Raises StatementError."""
+    """Parses a value. Recurses once per container. Raises StatementError."""
     token = cursor.token
     if not at_value(cursor):
         return _parse_unsupported(cursor, root)
@@ -84,18 +84,18 @@ def parse_template(cursor: Cursor, root: str, depth: int = 0) -> Template:
 
 
 def _parse_unsupported(cursor: Cursor, root: str) -> Template:
-    """A call or a name where only a value can stand: noted, skipped."""
+    """Notes and skips a call or a name in place of a value."""
     token = cursor.token
     if cursor.at_call():
-        cursor.note(faults.unsupported_value(token.text, root, cursor.location()))
+        cursor.note(errors.unsupported_value(token.text, root, cursor.location()))
         cursor.advance()
         cursor.skip_arguments()
         return _NOTHING
     if cursor.at_identifier() or cursor.at("MISSING"):
-        cursor.note(faults.unsupported_value(token.text, root, cursor.location()))
+        cursor.note(errors.unsupported_value(token.text, root, cursor.location()))
         cursor.advance()
         return _NOTHING
-    raise cursor.refuse_term()
+    raise cursor.term_error()
 
 
 def _number(cursor: Cursor, text: str, root: str) -> Template:
@@ -103,7 +103,7 @@ def _number(cursor: Cursor, text: str, root: str) -> Template:
         return Constant({"N": number.parse(text)})
     except number.NumberError as error:
         if cursor.bad_number is None:
-            cursor.bad_number = faults.bad_number(error, text, root)
+            cursor.bad_number = errors.bad_number(error, text, root)
         return _NOTHING
 
 
@@ -111,7 +111,7 @@ def _number(cursor: Cursor, text: str, root: str) -> Template:
 
 
 def _parts(cursor: Cursor, close: str, parse_part: Callable[[int], _Part]) -> list[_Part]:
-    """What stands between an opening symbol (the current token) and its closing one."""
+    """Parses the parts between an opening symbol (the current token) and its closing one."""
     cursor.advance()
     parts: list[_Part] = []
     if not cursor.at(close):
@@ -125,7 +125,7 @@ def _parts(cursor: Cursor, close: str, parse_part: Callable[[int], _Part]) -> li
 def _parse_part(cursor: Cursor, root: str, depth: int) -> Template:
     part = parse_template(cursor, root, depth)
     while cursor.token.upper in ARITHMETIC:
-        cursor.note(faults.unsupported_value(cursor.token.text, root, cursor.location()))
+        cursor.note(errors.unsupported_value(cursor.token.text, root, cursor.location()))
         cursor.advance()
         part = parse_template(cursor, root, depth)
     return part
@@ -142,9 +142,9 @@ def _map(cursor: Cursor, root: str, depth: int) -> Template:
         token = cursor.token
         if token.kind is not Kind.STRING:
             if not cursor.at_identifier():
-                raise cursor.refuse_term()
-            # Assumed: names are string literals only; an identifier would stand for an attribute's value.
-            cursor.note(faults.unsupported_value(token.text, root, cursor.location()))
+                raise cursor.term_error()
+            # Assumed: names are string literals only; an identifier would be an attribute's value.
+            cursor.note(errors.unsupported_value(token.text, root, cursor.location()))
         cursor.advance()
         cursor.expect(":")
         return token.text, _parse_part(cursor, f"{root}.{token.text}", depth)
@@ -165,9 +165,9 @@ def _bag(cursor: Cursor, root: str, depth: int) -> Template:
         return BagOf(tuple(parts), at)
     try:
         return Constant(bag_of(constants, at))
-    except ValidationException as refusal:
+    except ValidationException as error:
         if cursor.bad_number is None:
-            cursor.note(refusal)
+            cursor.note(error)
         return _NOTHING
 
 
@@ -175,18 +175,18 @@ _CONTAINERS: dict[str, Callable[[Cursor, str, int], Template]] = {"[": _list, "{
 
 
 def _constants(parts: Sequence[Template]) -> list[AttributeValue] | None:
-    """The values of the parts; None when one of them needs a parameter."""
+    """Returns the values of the parts; None when one of them has a parameter."""
     constants = [part.value for part in parts if isinstance(part, Constant)]
     return constants if len(constants) == len(parts) else None
 
 
 def bag_of(members: list[AttributeValue], at: str) -> AttributeValue:
-    """A set of strings, numbers or binaries. Raises ValidationException."""
+    """Returns a set of strings, numbers or binaries. Raises ValidationException."""
     if not members:
-        raise faults.StatementError(faults.EMPTY_BAG)
+        raise errors.StatementError(errors.EMPTY_BAG)
     kind = type_of(members[0])
     if kind not in ORDERED_TYPES or any(kind not in member for member in members):
-        raise faults.bag_of_mixed_types("root", at)
+        raise errors.bag_of_mixed_types("root", at)
     bag: AttributeValue = {kind + "S": [member[kind] for member in members]}
     check_value(bag, Wording.OLD)
     return bag

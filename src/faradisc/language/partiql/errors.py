@@ -1,10 +1,10 @@
-"""What a statement can be refused for, in the service's sentences.
+"""Errors of statements, in the service's texts.
 
-Two families: what cannot be parsed stands in an envelope, "Statement wasn't well formed, can't be
-processed: <detail>", without a position; what parses and cannot be done has a sentence of its own, most
-of them ending in `at <line>:<column>:<length>`.
+A text that cannot be parsed is answered with "Statement wasn't well formed, can't be processed: <detail>",
+without a position. A statement that is parsed and cannot be executed has a text of its own, most of them
+ending in `at <line>:<column>:<length>`.
 
-Source: errors.md section 8. Sentences without a record there are marked `Assumed:`.
+Source: errors.md section 8. Texts that it does not have are marked `Assumed:`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from faradisc.model.values.checks import Wording, number_message
 
 
 class StatementError(ValidationException):
-    """A statement that cannot be executed, whatever the items are."""
+    """A statement that cannot be executed on any item."""
 
     code = "ValidationException"
 
@@ -24,15 +24,15 @@ def malformed(detail: str) -> StatementError:
     return StatementError(f"Statement wasn't well formed, can't be processed: {detail}")
 
 
-# --- Details of the envelope ---------------------------------------------------------------------
+# --- Details of texts that are not well formed ---------------------------------------------------
 
 UNREADABLE = ""
-"""Text that makes no tokens: an unconvertible literal, `#`, an open comment, string or Ion literal."""
+"""No sequence of tokens: an unconvertible literal, `#`, an open comment, string or Ion literal."""
 NO_STATEMENT = "Expected data manipulation"
 TRAILING_TOKENS = "Unexpected token after expression"
 UNEXPECTED_TERM = "Unexpected term"
 UNEXPECTED_KEYWORD = "Unexpected keyword"
-"""Assumed: the reference has "Unexpected term" only; this is the parser's word for a keyword there."""
+"""Assumed: the reference has "Unexpected term" only."""
 PATH_COMPONENT = "Invalid path dot component"
 
 
@@ -41,7 +41,7 @@ def expected(what: str) -> StatementError:
     return malformed(f"Expected {what}")
 
 
-# --- Sentences -----------------------------------------------------------------------------------
+# --- Texts of statements that cannot be executed -------------------------------------------------
 
 ALIASING = "Aliasing is not supported"
 NO_KEY_EQUALITY = "Where clause does not contain a mandatory equality on all key attributes"
@@ -73,7 +73,7 @@ def unrecognized_function(name: str, at: str) -> StatementError:
 
 
 def unsupported_value(name: str, root: str, at: str) -> StatementError:
-    """An expression where only a literal or a parameter can stand."""
+    """An expression in place of a literal or a parameter."""
     return StatementError(f"Unsupported data type: {name} under key {root} at {at}")
 
 
@@ -98,7 +98,7 @@ def unexpected_source(at: str) -> StatementError:
 
 
 def single_table_only(at: str) -> StatementError:
-    """INSERT INTO an index. Seen in a peer that was built from recordings; UPDATE and DELETE say
+    """INSERT INTO an index, as a peer that was built from recordings answers; UPDATE and DELETE answer
     ON_AN_INDEX (errors.md section 8)."""
     return StatementError(
         f"FROM clause may only contain a single table name in data manipulation statements at {at}"

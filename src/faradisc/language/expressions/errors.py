@@ -1,17 +1,17 @@
-"""What an expression can be refused for: one class per kind of fault, each with its text.
+"""Errors of expressions: one class per kind, each with its text.
 
     RequestRuleError                the families that Put-, Update- and DeleteItem envelope
     └── ExpressionError             found in the text or its placeholders, before any item is read
-        ├── SyntaxFault, EmptyExpression, ExpressionTooLarge, TooManyOperators
+        ├── ExpressionSyntaxError, EmptyExpression, ExpressionTooLarge, TooManyOperators
         ├── RedundantParentheses, UnknownFunction, MisusedFunction, ReservedWord, RepeatedSection
         ├── UndefinedName, UndefinedValue
         └── OperandCount, OperandsNotDistinct, OperandType, ... PathsOverlap, PathsConflict
     ValidationException
-    ├── KeyConditionError           a well-formed expression that no key can be searched with
-    └── UpdateError                 found while an update meets the item; never enveloped
+    ├── KeyConditionError           a well-formed expression that cannot select by key
+    └── UpdateError                 found when an update is applied to an item; never enveloped
 
-A parser or binder raises the bare fault; the entry point, which knows the parameter, puts
-"Invalid <parameter>: " before it (`ExpressionError.within`).
+Parsers and binders raise the bare error; the entry point, which knows the request parameter, puts
+"Invalid <parameter>: " before its text (`ExpressionError.within`).
 
 Source of the texts: errors.md sections 6.4 and 6.5.
 """
@@ -24,7 +24,7 @@ from faradisc.errors import RequestRuleError, ValidationException
 
 
 class ExpressionError(RequestRuleError):
-    """A fault of one expression. The fields of its template are keyword arguments."""
+    """An error in one expression. The fields of its template are keyword arguments."""
 
     template: ClassVar[str] = ""
 
@@ -32,13 +32,13 @@ class ExpressionError(RequestRuleError):
         super().__init__(self.template.format(**fields))
 
     def again(self) -> Self:
-        """Another exception that says the same: what was raised once is not raised again."""
-        fault = type(self).__new__(type(self), *self.args)
-        fault.message, fault.extra = self.message, {}
-        return fault
+        """Returns a new exception of the same kind and text: a cached one cannot be raised twice."""
+        error = type(self).__new__(type(self), *self.args)
+        error.message, error.extra = self.message, {}
+        return error
 
     def within(self, parameter: str) -> Self:
-        """The same fault, located in the request parameter that holds the expression."""
+        """Puts the request parameter that holds the expression before the text. Returns the error."""
         self.message = f"Invalid {parameter}: {self.message}"
         self.args = (self.message,)
         return self
@@ -47,7 +47,7 @@ class ExpressionError(RequestRuleError):
 # --- The text alone ------------------------------------------------------------------------------
 
 
-class SyntaxFault(ExpressionError):
+class ExpressionSyntaxError(ExpressionError):
     template = 'Syntax error; token: "{token}", near: "{near}"'
 
 
@@ -174,7 +174,7 @@ class PathsConflict(ExpressionError):
 
 
 class KeyConditionError(ValidationException):
-    """A condition that does not pick a partition and a range of sort keys."""
+    """A condition that does not select one partition and a range of sort keys."""
 
     code = "ValidationException"
 
@@ -209,11 +209,11 @@ KEY_TYPE_MISMATCH = (
 )
 
 
-# --- Updates at run time -------------------------------------------------------------------------
+# --- Updates of an item --------------------------------------------------------------------------
 
 
 class UpdateError(ValidationException):
-    """An update that does not fit the item it meets."""
+    """An update that cannot be applied to the item."""
 
     code = "ValidationException"
     default_text: ClassVar[str]
@@ -232,6 +232,6 @@ class IncorrectOperand(UpdateError):
 
 
 class TypeMismatch(UpdateError):
-    """The same fault through the legacy AttributeUpdates."""
+    """IncorrectOperand in the legacy AttributeUpdates."""
 
     default_text = "Type mismatch for attribute to update"

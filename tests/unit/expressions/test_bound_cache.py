@@ -1,4 +1,4 @@
-"""A text that was bound before gives the same answers and the same refusals as one that was not."""
+"""A cached bound expression has the same results and errors as one that is bound anew."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from faradisc.errors import ApiError
-from faradisc.language.expressions import Placeholders, bind_condition, bind_update, condition, kept, update
-from faradisc.language.expressions.faults import ExpressionError, UpdateError
+from faradisc.language.expressions import Placeholders, bind_condition, bind_update, cache, condition, update
+from faradisc.language.expressions.errors import ExpressionError, UpdateError
 
 ITEM: dict[str, Any] = {
     "n": {"N": "5"},
@@ -70,18 +70,18 @@ UPDATES = [
 NAMES = [{"#x": "n", "#y": "s"}, {"#x": "m", "#y": "n"}, {"#x": "s", "#y": "s"}, {"#y": "n"}]
 
 
-def told(bind: Callable[[], Any]) -> object:
-    """What comes of it, or what it is refused with."""
+def outcome(bind: Callable[[], Any]) -> object:
+    """Returns the result, or the type and text of the error."""
     try:
         return bind()
-    except (ExpressionError, UpdateError, ApiError) as fault:
-        return type(fault), str(fault)
+    except (ExpressionError, UpdateError, ApiError) as error:
+        return type(error), str(error)
 
 
-def forget(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Conditions are bound from their trees, and updates as if for the first time."""
+def disable_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Binds conditions from their trees, and updates without cached plans."""
     monkeypatch.setattr(condition, "key_of", lambda *_: None)
-    monkeypatch.setattr(update, "_plans", kept.Kept())
+    monkeypatch.setattr(update, "_plans", cache.BoundCache())
 
 
 def rounds() -> list[tuple[dict[str, str], dict[str, Any]]]:
@@ -90,35 +90,35 @@ def rounds() -> list[tuple[dict[str, str], dict[str, Any]]]:
 
 
 @pytest.mark.parametrize("text", CONDITIONS)
-def test_conditions(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_conditions_with_and_without_cache(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def answer(names: dict[str, str], values: dict[str, Any]) -> object:
         return bind_condition(text, "ConditionExpression", Placeholders(names, values)).matches(ITEM)
 
     for _ in range(2):
         for names, values in rounds():
-            known = told(lambda names=names, values=values: answer(names, values))  # type: ignore[misc]
+            known = outcome(lambda names=names, values=values: answer(names, values))  # type: ignore[misc]
             with monkeypatch.context() as fresh:
-                forget(fresh)
-                new = told(lambda names=names, values=values: answer(names, values))  # type: ignore[misc]
+                disable_cache(fresh)
+                new = outcome(lambda names=names, values=values: answer(names, values))  # type: ignore[misc]
             assert known == new
 
 
 @pytest.mark.parametrize("text", UPDATES)
-def test_updates(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_updates_with_and_without_cache(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def answer(names: dict[str, str], values: dict[str, Any]) -> object:
         bound = bind_update(text, Placeholders(names, values))
         return bound.apply(ITEM).item, bound.top_level_written, bound.nested, bound.gate_bytes
 
     for _ in range(2):
         for names, values in rounds():
-            known = told(lambda names=names, values=values: answer(names, values))  # type: ignore[misc]
+            known = outcome(lambda names=names, values=values: answer(names, values))  # type: ignore[misc]
             with monkeypatch.context() as fresh:
-                forget(fresh)
-                new = told(lambda names=names, values=values: answer(names, values))  # type: ignore[misc]
+                disable_cache(fresh)
+                new = outcome(lambda names=names, values=values: answer(names, values))  # type: ignore[misc]
             assert known == new
 
 
-def test_the_same_fault_is_told_whatever_was_kept() -> None:
+def test_reported_error_does_not_depend_on_the_cache() -> None:
     text = "a < :a AND b < :a"
     bind_condition(text, "ConditionExpression", Placeholders(None, {":a": {"N": "1"}}))
     with pytest.raises(ExpressionError, match="Incorrect operand type"):
@@ -131,12 +131,12 @@ def test_the_same_fault_is_told_whatever_was_kept() -> None:
         bind_condition(text, "ConditionExpression", Placeholders(None, {}))
 
 
-def test_little_is_kept() -> None:
-    texts: kept.Kept[int] = kept.Kept()
-    for number in range(3 * kept.KEPT_MAX):
+def test_cache_is_bounded() -> None:
+    texts: cache.BoundCache[int] = cache.BoundCache()
+    for number in range(3 * cache.BOUND_MAX):
         texts.put((str(number),), number)
         assert texts.get((str(number),)) == number
-    assert len(texts._made) <= kept.KEPT_MAX
+    assert len(texts) <= cache.BOUND_MAX
     for long in [("x" * 513,), ("x", "y" * 1024)]:
         texts.put(long, 0)
         assert texts.get(long) is None

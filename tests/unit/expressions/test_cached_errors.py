@@ -1,4 +1,4 @@
-"""A text that was refused is refused from memory the next time, by an exception of its own."""
+"""Errors of a text are cached, and each request raises an exception of its own."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from faradisc.language.expressions import parser
-from faradisc.language.expressions.faults import ExpressionError
+from faradisc.language.expressions.cache import cached_by_text
+from faradisc.language.expressions.errors import ExpressionError
 
 
 @pytest.mark.parametrize(
@@ -20,7 +21,7 @@ from faradisc.language.expressions.faults import ExpressionError
         (parser.parse_projection, "a,"),
     ],
 )
-def test_the_same_refusal_twice(parse: Callable[[str], Any], text: str) -> None:
+def test_second_error_of_a_text_equals_the_first(parse: Callable[[str], Any], text: str) -> None:
     with pytest.raises(ExpressionError) as first:
         parse(text)
     first.value.within("ConditionExpression")
@@ -32,12 +33,12 @@ def test_the_same_refusal_twice(parse: Callable[[str], Any], text: str) -> None:
     assert second.value.body()["message"] == second.value.message
 
 
-def test_texts_that_are_too_long_are_not_kept() -> None:
+def test_texts_that_are_too_long_are_not_parsed_or_cached() -> None:
     """Otherwise a few hundred requests of 16 MB would stay in memory."""
     seen: list[str] = []
-    remember = parser._cached_by_text(seen.append)
+    cached = cached_by_text(seen.append)
     for _ in range(2):
         for text in ("", "x" * 4097, "x" * 1_000_000):
             with pytest.raises(ExpressionError):
-                remember(text)
+                cached(text)
     assert seen == []
