@@ -46,18 +46,18 @@ CASES = [
     ("{uniform: 100}", "{unifrom: 100}", 12, "there is no key model 'unifrom'", "Did you mean 'uniform'?"),
     ("{uniform: 100}", "{gauss: 100}", 12, "there is no key model 'gauss'", "Known: uniform, zipf, single"),
     ("{uniform: 100}", "hot", 12, "there is no key model 'hot'", "Known: uniform"),
-    ("{uniform: 100}", "{uniform: 0}", 12, "the number of keys cannot be below 1", "Write 1 or more."),
+    ("{uniform: 100}", "{uniform: 0}", 12, "keys.uniform: 0 is below 1", "Write 1 or more."),
     ("{uniform: 100}", "{uniform: 100, single: a}", 12, "keys are one model", "Write, for example"),
     ("{uniform: 100}", "{uniform: 9, suffixes: 3}", 12, "uniform keys take no suffixes", "Use more keys"),
-    ("{uniform: 100}", "{zipf: {keys: 9, exponent: 11}}", 12, "an exponent above 10", "exponent: 1.1"),
+    ("{uniform: 100}", "{zipf: {keys: 9, exponent: 11}}", 12, "exponent: 11 is above 10", "Write 10 or less."),
     ("{uniform: 100}", "{zipf: {exponent: 1}}", 12, "'keys' is missing", "for example: keys: 1000000"),
     ("{uniform: 100}", "{weighted: {A: 0}}", 12, "no key has any weight", "{SHIPPED: 97, OPEN: 3}"),
-    ("{uniform: 100}", "{weighted: {A: -1}}", 12, "a weight cannot be negative: -1", "Write 0 or more."),
+    ("{uniform: 100}", "{weighted: {A: -1}}", 12, "weighted.A: -1 is below 0", "Write 0 or more."),
     ("{uniform: 100}", "{date: week}", 12, "'week' is not known here", "Known: hour, day, month."),
     ("{uniform: 100}", "{sequential: {item_per_key: 3}}", 12, "no member 'item_per_key'", "'items_per_key'"),
-    ("rate: 5", "rate: -5", 11, "a rate cannot be negative: -5", "Write 0 or more."),
-    ("rate: 5", "rate: fast", 11, "'fast' cannot be a rate", "Write a number"),
-    ("rate: 5", "rate: 99999999", 11, "a rate is at most 10000000", "Write a smaller one."),
+    ("rate: 5", "rate: -5", 11, "rate: -5 is below 0", "Write 0 or more."),
+    ("rate: 5", "rate: fast", 11, "'fast' is not a number", "for example 100"),
+    ("rate: 5", "rate: 99999999", 11, "99999999 is above 10000000", "Write 10000000 or less."),
     ("rate: 5", "rate: {step: []}", 11, "there is no curve 'step'", "Did you mean 'steps'?"),
     ("rate: 5", "rate: {steps: []}", 11, "the list is empty", "{at: 0s, rate: 100}"),
     ("rate: 5", "rate: {steps: [{at: 9s, rate: 1}, {at: 9s, rate: 2}]}", 11, "do not ascend", "Sort the list"),
@@ -66,10 +66,10 @@ CASES = [
     ("rate: 5", "rate: {daily: {low: 1, high: 9, peak: noon}}", 11, "'noon' is not a time of day", '"14:00"'),
     ("rate: 5", "rate: {spikes: {base: 1, high: 2, every: 5s, lasting: 9s}}", 11, "shorter than", "shorter one"),
     ("rate: 5", "rate: 5\n    from: 10m\n    until: 5m", 13, "the stream ends before it begins", "later moment"),
-    ("rate: 5", "rate: 5\n    cache: 150%", 12, "the hit ratio lies between 0 and 1", "Write 0.9 or 90%."),
+    ("rate: 5", "rate: 5\n    cache: 150%", 12, "a share lies between 0 and 1, not at 150%", "0.9 or 90%."),
     ("rate: 5", "rate: 5\n    cache: 50%", 12, "a cache answers reads only", "Leave cache out."),
-    ("rate: 5", "rate: 5\n    item_size: 1 GB", 12, "item_size is at most 409600 bytes", "a smaller one"),
-    ("rate: 5", "rate: 5\n    item_size: big", 12, "'big' cannot be item_size", "1.5 KB"),
+    ("rate: 5", "rate: 5\n    item_size: 1 GB", 12, "item_size: 1 GB is above 409600", "409600 or less"),
+    ("rate: 5", "rate: 5\n    item_size: big", 12, "item_size: 'big' cannot be read", "1.5 KB"),
     ("rate: 5", "rate: 5\n    sort: rising", 12, "table 'Orders' has no sort key", "Add sort_key: true"),
     ("rate: 5", "rate: 5\n    effect: vanish", 12, "'vanish' is not known here", "Known: add, replace."),
     ("rate: 5", "rate: 5\n    items: 3", 12, "PutItem is for one item", "use Query"),
@@ -81,9 +81,9 @@ CASES = [
     ("PutItem", "PutItems", 10, "'PutItems' is not known here", "Did you mean 'PutItem'?"),
     ("operation: PutItem", "operations: {GetItem: 0}", 10, "the mix is empty", "{GetItem: 80, PutItem: 20}"),
     ("table: Orders", "table: Order", 9, "there is no table 'Order'", "Did you mean 'Orders'?"),
-    ("read: 10", "read: 0", 6, "read cannot be below 1: 0", "Write 1 or more."),
-    ("read: 10", "read: 2.5", 6, "read is a whole number, not 2.5", "Write 2."),
-    ("read: 10", "read: 50000", 6, "cannot be above 40000: 50000", "Write 40000 or less."),
+    ("read: 10", "read: 0", 6, "read: 0 is below 1", "Write 1 or more."),
+    ("read: 10", "read: 2.5", 6, "read: '2.5' is not a whole number", "Write one"),
+    ("read: 10", "read: 50000", 6, "50000 is above 40000", "Write 40000 or less."),
     ("read: 10", "max_read: 10", 6, "'max_read' belongs to mode on-demand", "mode: on-demand"),
     ("mode: provisioned", "mode: on-demand", 6, "'read' belongs to mode provisioned", "mode: provisioned"),
     ("mode: provisioned", "mode: serverless", 5, "'serverless' is not known here", "Known: provisioned, on-demand"),
@@ -94,37 +94,39 @@ CASES = [
     ("read: 10", "read: 10\n    indexes: {g: {projection: include}}", 7, "needs the size of an entry", "entry_size"),
     ("read: 10", "read: 10\n    indexes: {g: {max_read: 1}}", 7, "belongs to mode on-demand", "Remove it"),
     ("read: 10", "read: 10\n    auto_scaling: {read: {min: 9, max: 5}}", 7, "maximum is below the minimum", "9 or"),
-    ("read: 10", "read: 10\n    auto_scaling: {read: {min: 1, max: 5, target: 95}}", 7, "20 and 90", "target: 70"),
+    ("read: 10", "read: 10\n    auto_scaling: {read: {min: 1, max: 5, target: 95}}", 7, "target: 95 is above 90", "Write 90 or less."),
     ("read: 10", "read: 10\n    changes: [{at: 5m}]", 7, "this changes nothing", "Add read:, write:"),
     ("read: 10", "read: 10\n    changes: [{at: 5m, index: g, read: 1}]", 7, "there is no global index 'g'", ""),
-    ("duration: 10m", "duration: soon", 2, "'soon' cannot be the duration", "Write seconds"),
+    ("duration: 10m", "duration: soon", 2, "'soon' cannot be read", "Write seconds"),
     ("duration: 10m", "duration: 0s", 2, "a run lasts from 1 second", "1h or 1d"),
     ("duration: 10m", "duration: 10m\nstart: yesterday", 3, "'yesterday' is not a moment", "2026-11-02T08:00:00Z"),
     ("duration: 10m", "duration: 10m\nbudgets: {speed: 1}", 3, "no member 'speed' here", "throttled_percent"),
-    ("duration: 10m", "duration: 10m\nbudgets: {lost_percent: -1}", 3, "a budget cannot be negative", "0 or more"),
+    ("duration: 10m", "duration: 10m\nbudgets: {lost_percent: -1}", 3, "lost_percent: -1 is below 0", "0 or more"),
     ("duration: 10m", "duration: 10m\nprices: {write_milion: 1}", 3, "'write_milion'", "'write_million'"),
     ("duration: 10m\n", "", 1, "'duration' is missing", "duration: 1h"),
     ("duration: 10m", "duration: *d", 2, "aliases (*name)", "Write the value out."),
     ("duration: 10m", "duration: &d 10m\nname2: *d", 3, "aliases (*name) are not taken", "Write the value out."),
     ("duration: 10m", "duration: [10m", 3, "this is not YAML", "Check the indentation"),
-    ("duration: 10m", f"duration: {'9' * 5000}", 2, "at most 40 characters, not 5000", "Write a number"),
-    ("rate: 5", f"rate: 1.{'9' * 5000}", 11, "at most 40 characters, not 5002", "Write a number"),
-    ("rate: 5", "rate: .nan", 11, "'.nan' cannot be a rate", "Write a number"),
-    ("rate: 5", "rate: .inf", 11, "'.inf' cannot be a rate", "Write a number"),
-    ("rate: 5", f"rate: 5\n    cache: {'9' * 50}%", 12, "at most 40 characters", "Write a number"),
-    ("rate: 5", f"rate: 5\n    item_size: {'9' * 50}", 12, "at most 40 characters", "Write a number"),
+    ("duration: 10m", f"duration: {'9' * 5000}", 2, "cannot be read", "Write seconds"),
+    ("rate: 5", f"rate: 1.{'9' * 5000}", 11, "a number has at most 40 digits", "Write one"),
+    ("rate: 5", "rate: .nan", 11, "'.nan' is not a number", "Write one"),
+    ("rate: 5", "rate: .inf", 11, "'.inf' is not a number", "Write one"),
+    ("rate: 5", f"rate: 5\n    cache: {'9' * 50}%", 12, "cannot be read", "or a percentage"),
+    ("rate: 5", f"rate: 5\n    item_size: {'9' * 50}", 12, "cannot be read", "Write bytes"),
     ("write: 10", "write: 10\n    items: 1000000000000", 8, "more than 10,000 partitions", "Write fewer"),
-    ("write: 10", "write: 10\n    item_size: 9 TB", 8, "at most 409600 bytes", "Write a smaller one."),
+    ("write: 10", "write: 10\n    item_size: 9 TB", 8, "9 TB is above 409600", "Write 409600 or less."),
     ("duration: 10m", "duration: 10m\nstart: 9999-12-31", 3, "the years 1970 to 2998", "another year"),
     ("duration: 10m", "duration: 10m\nstart: 0001-01-01T00:00:00+14:00", 3, "the years 1970 to 2998", "another year"),
     ("duration: 10m", "duration: 10m\n? [a, b]\n: 1", 3, "a name is one text", "Write name: value."),
     ("operation: PutItem", "operations: {PutItem: 1}\n    cache: 90%", 11, "'cache' means nothing to PutItem", "add GetItem"),
     ("operation: PutItem", "operations: {GetItem: 1}\n    items: 7", 11, "'items' means nothing to GetItem", "add Query or Scan"),
-    ("traffic:", "trafic:", 9, "there is no member 'trafic' here", "Did you mean 'traffic'?"),
+    ("traffic:", "trafic:", 8, "there is no member 'trafic' here", "Did you mean 'traffic'?"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("old", "new", "line", "what", "remedy"), CASES, ids=[case[1] for case in CASES])
+@pytest.mark.parametrize(
+    ("old", "new", "line", "what", "remedy"), CASES, ids=[case[1][:60] for case in CASES]
+)
 def test_a_mistake_names_file_line_and_remedy(old: str, new: str, line: int, what: str, remedy: str) -> None:
     said = mistake(changed(old, new))
     assert said.startswith(f"plan.yaml:{line}: "), said
@@ -158,9 +160,7 @@ def test_two_streams_of_one_name() -> None:
 
 
 def test_a_path_says_where() -> None:
-    assert "plan.yaml:11: traffic[0].rate: a rate cannot be negative" in mistake(
-        changed("rate: 5", "rate: -5")
-    )
+    assert "plan.yaml:11: traffic[0].rate: -5 is below 0" in mistake(changed("rate: 5", "rate: -5"))
 
 
 def test_numbers_sizes_and_durations_as_people_write_them() -> None:

@@ -280,7 +280,7 @@ def test_without_a_plan_tables_are_on_demand_and_keys_spread() -> None:
     assert (found.duration_s, found.totals.offered) == (60, 5)
     assert "No plan describes 'T', 'U': taken to be on demand." in found.assumptions
     assert (
-        "The plan says nothing of class 'a', 'b': its keys are taken to be evenly spread."
+        "The plan does not describe class 'a', 'b': its keys are taken to be evenly spread."
         in found.assumptions
     )
 

@@ -1,7 +1,7 @@
 """A file of partition keys with weights, which a plan names under `keys: {file: ...}`.
 
 docs/formats/rates.md describes it for users: one key per line, after a comma how often it is asked for.
-Whoever loads the plan gives the lines (cli/plan.py): this module opens nothing.
+The caller (cli/plan.py) opens the file.
 
 Source: capacity.md section 3.3 names the model; how the file is written is Faradisc's own.
 """
@@ -17,24 +17,24 @@ from faradisc.limits import PARTITION_KEY_BYTES_MAX
 from faradisc.tools.planner.errors import PlanError
 
 LinesOf = Callable[[str], Iterable[bytes]]
-"""The lines of a file by the name a plan gives it. Raises: OSError, PlanError."""
+"""Returns the lines of a file by the name a plan gives it. Raises OSError and PlanError."""
 KEYS_MAX = 1_000_000
-"""Different keys of one file: they are held in memory."""
+"""Different keys of one file, which are held in memory."""
 DIGITS_MAX = 40
 _HEADING = ["key", "weight"]
 _WEIGHT = re.compile(r"\d+(\.\d+)?")
 
 
 def no_files(name: str) -> Iterable[bytes]:
-    """For plans that are no files themselves, so that nothing lies beside them. Raises: OSError."""
+    """Raises OSError: a plan that is not a file has no files beside it."""
     raise FileNotFoundError(2, "there are no files beside this plan", name)
 
 
 def read_keys(file: str, lines: Iterable[bytes]) -> list[tuple[str, Fraction]]:
-    """The keys and their weights, the heaviest first, equal ones by name. A key that is there several times
-    has the sum. Keys without weight are left out.
+    """Returns keys and weights, the heaviest first, equal ones by name. Repeated keys are added up, keys
+    without weight are left out.
 
-    Raises: PlanError for the first line that is wrong, and for a file in which no key has any weight.
+    Raises PlanError for the first bad line, and for a file in which no key has any weight.
     """
     weights: dict[str, Fraction | int] = {}
     for number, line in enumerate(lines, 1):
@@ -53,7 +53,7 @@ def read_keys(file: str, lines: Iterable[bytes]) -> list[tuple[str, Fraction]]:
 
 
 def _fields(file: str, number: int, line: bytes) -> list[str]:
-    """Key and weight as they are written; nothing for an empty line."""
+    """Returns key and weight as written; nothing for an empty line."""
     try:
         text = line.decode()
         rows = list(csv.reader([text.rstrip("\r\n")], strict=True))

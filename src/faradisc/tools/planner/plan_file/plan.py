@@ -2,18 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Literal
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import Field, model_validator
 
 from faradisc.capacity.config import CapacityConfig
-from faradisc.capacity.schedules import Schedule
+from faradisc.capacity.schedules import Schedule, ScheduleError, parse_schedule
+from faradisc.tools.planner.plan_file.fields import (
+    Example,
+    Members,
+    Seconds,
+    Share,
+    Units,
+    choice,
+    mistake,
+    reader,
+)
 from faradisc.tools.planner.results.outcome import Skipped
 from faradisc.tools.planner.results.prices import US_EAST_1, Prices
 from faradisc.tools.planner.workload.arrival_rates import MICRO, Rate
 from faradisc.tools.planner.workload.key_distributions import KeyModel, Sort
 from faradisc.tools.planner.workload.retries import NO_RETRIES, Retries
+
+START_S = 1_793_577_600
+"""When plans begin that do not say it: Monday, 2 November 2026, midnight UTC."""
+DURATION_MAX_S = 366 * 86_400
+Resharded = Callable[[int], KeyModel]
+"""Returns a key model with another number of suffixes."""
+
+Mode: TypeAlias = Annotated[str, choice("provisioned", "on-demand")]
 
 READS = ("GetItem", "Query", "Scan")
 WRITES = ("PutItem", "UpdateItem", "DeleteItem")
@@ -21,27 +41,57 @@ OPERATIONS = READS + WRITES
 """What traffic consists of. A batch is its items, a transaction its actions: capacity sees no more."""
 
 
-@dataclass(frozen=True, slots=True)
-class ScheduledLimits:
+def _read_schedule(text: str) -> tuple[Schedule, str]:
+    try:
+        return parse_schedule(text), text
+    except ScheduleError as error:
+        raise mistake(str(error), "Write, for example, cron(0 8 ? * MON-FRI *).") from None
+
+
+def _check_limits(minimum: int, maximum: int) -> None:
+    if maximum < minimum:
+        raise mistake("the maximum is below the minimum", f"Write {minimum} or more.", ["max"])
+
+
+class ScheduledLimits(Members):
     """A scheduled action of auto scaling: new limits at certain times."""
 
-    schedule: Schedule
-    text: str
-    minimum: int | None
-    maximum: int | None
+    at: Annotated[tuple[Schedule, str], reader(_read_schedule), Example("at: cron(0 8 ? * MON-FRI *)")]
+    minimum: Annotated[Units | None, Field(alias="min")] = None
+    maximum: Annotated[Units | None, Field(alias="max")] = None
+
+    @model_validator(mode="after")
+    def _check(self) -> ScheduledLimits:
+        if self.minimum is None and self.maximum is None:
+            raise mistake("this changes nothing", "Add min:, max: or both.")
+        if self.minimum is not None and self.maximum is not None:
+            _check_limits(self.minimum, self.maximum)
+        return self
+
+    @property
+    def schedule(self) -> Schedule:
+        return self.at[0]
+
+    @property
+    def text(self) -> str:
+        return self.at[1]
 
 
-@dataclass(frozen=True, slots=True)
-class Scaling:
+class Scaling(Members):
     """Auto scaling of one direction."""
 
-    minimum: int
-    maximum: int
-    target_percent: float
-    scale_in_cooldown_s: int = 0
-    scale_out_cooldown_s: int = 0
+    minimum: Annotated[Units, Field(alias="min"), Example("min: 5")]
+    maximum: Annotated[Units, Field(alias="max"), Example("max: 1000")]
+    target_percent: Annotated[float, Field(alias="target", ge=20, le=90)] = 70.0
+    scale_in_cooldown_s: Annotated[Seconds, Field(alias="scale_in_cooldown")] = 0
+    scale_out_cooldown_s: Annotated[Seconds, Field(alias="scale_out_cooldown")] = 0
     disable_scale_in: bool = False
-    scheduled: tuple[ScheduledLimits, ...] = ()
+    scheduled: Annotated[tuple[ScheduledLimits, ...], Field(alias="schedule")] = ()
+
+    @model_validator(mode="after")
+    def _check(self) -> Scaling:
+        _check_limits(self.minimum, self.maximum)
+        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +108,24 @@ class Rates:
     write_scaling: Scaling | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """An UpdateTable call of the plan's."""
+class Change(Members):
+    """An UpdateTable call of the plan."""
 
-    at_s: int
-    index: str | None
-    read_units: int | None
-    write_units: int | None
-    to_on_demand: bool = False
+    at_s: Annotated[Seconds, Field(alias="at"), Example("at: 30m")]
+    index: str | None = None
+    read_units: Annotated[Units | None, Field(alias="read")] = None
+    write_units: Annotated[Units | None, Field(alias="write")] = None
+    mode: Mode | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Change:
+        if self.read_units is None and self.write_units is None and not self.to_on_demand:
+            raise mistake("this changes nothing", "Add read:, write: or mode: on-demand.")
+        return self
+
+    @property
+    def to_on_demand(self) -> bool:
+        return self.mode == "on-demand"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +143,8 @@ class IndexPlan:
     """Which of its keys the table's writes touch; None: as evenly spread as can be."""
     sort: Sort
     partitions: int | None = None
+    resharded: Resharded | None = None
+    """Returns `keys` with another number of suffixes; None where they take none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +171,16 @@ class TablePlan:
         return tuple(index for index in self.indexes if not index.is_global)
 
 
-@dataclass(frozen=True, slots=True)
-class Cache:
+class Cache(Members):
     """A cache in front of the table's reads."""
 
-    hits: Fraction
-    warm_up_s: int
-    """How long it takes to fill; its hit ratio grows evenly meanwhile."""
+    hits: Annotated[Share, Example("hits: 90%")]
+    warm_up_s: Annotated[Seconds, Field(alias="warm_up")] = 0
+    """How long the cache takes to fill. Its hit ratio grows evenly meanwhile."""
+
+    @classmethod
+    def written_out(cls, text: str) -> Any:
+        return {"hits": text}
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +208,8 @@ class FlowPlan:
     cache: Cache | None
     retries: Retries
     line: int = 0
+    resharded: Resharded | None = None
+    """Returns `keys` with another number of suffixes; None where they take none."""
     half_units: int | None = None
     """What a request costs its table, local indexes included, or the index that it reads; None: what follows
     from the sizes."""
@@ -215,6 +281,8 @@ class Plan:
     assumptions: tuple[str, ...] = field(default=())
     classes: Mapping[str, ClassPlan] = field(default_factory=dict)
     """What is known of the requests in a file of rates; others have no classes."""
+    variant: str = ""
+    """Which of the file's variants it is."""
     skipped: Skipped | None = None
     """What could not be read of the file that the traffic is from."""
 

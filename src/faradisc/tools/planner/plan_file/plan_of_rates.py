@@ -1,7 +1,7 @@
-"""A plan whose traffic is a file of rates (rate_trace.py): its tables, and what it says of classes,
-from the plan file; or tables on demand and evenly spread keys without one.
+"""Plans whose traffic is a file of rates (traces/rate_file.py).
 
-Each kind of request becomes a flow, so that both engines run it as they do the traffic of a plan.
+Tables and classes come from the plan file; without one, tables are on demand and keys evenly spread. Each
+kind of request becomes a flow, which both engines run like the traffic of a plan.
 """
 
 from __future__ import annotations
@@ -14,13 +14,21 @@ from faradisc.capacity import units
 from faradisc.capacity.config import CapacityConfig
 from faradisc.limits import ITEM_SIZE_BYTES_MAX
 from faradisc.tools.planner.errors import PlanError, nearest
-from faradisc.tools.planner.plan_file.classes import unknown_class
-from faradisc.tools.planner.plan_file.loading import DURATION_MAX_S, START_S
-from faradisc.tools.planner.plan_file.plan import ClassPlan, FlowPlan, IndexPlan, Plan, Rates, TablePlan
+from faradisc.tools.planner.plan_file.plan import (
+    DURATION_MAX_S,
+    START_S,
+    ClassPlan,
+    FlowPlan,
+    IndexPlan,
+    Plan,
+    Rates,
+    TablePlan,
+)
 from faradisc.tools.planner.plan_file.plan_of_trace import some
 from faradisc.tools.planner.results.outcome import Skipped
 from faradisc.tools.planner.traces.rate_file import OPERATIONS, READS, WRITES, Kind, PerSecond, RateTrace
-from faradisc.tools.planner.workload.key_distributions import Sort
+from faradisc.tools.planner.workload.key_distributions import ONE, Fixed, KeyModel, Shape, Sort
+from faradisc.tools.planner.workload.retries import Retries
 
 _UNIT_BYTES = 1024
 _MEANT_FOR = {
@@ -33,7 +41,7 @@ _MEANT_FOR = {
 
 
 def plan_of_rates(trace: RateTrace, *, seed: int = 1) -> Plan:
-    """A plan with the tables that the rates are of, on demand. Raises: PlanError for a file without rates."""
+    """Returns a plan with the tables of the rates, on demand. Raises PlanError for a file without rates."""
     indexes: dict[str, list[IndexPlan]] = {}
     for table, index in sorted(trace.targets, key=lambda target: (target[0], target[1] or "")):
         mine = indexes.setdefault(table, [])
@@ -57,9 +65,9 @@ def plan_of_rates(trace: RateTrace, *, seed: int = 1) -> Plan:
 
 
 def with_rates(plan: Plan, trace: RateTrace) -> Plan:
-    """A plan with the traffic of a file of rates, which is as long as the file unless the plan is shorter.
+    """Returns the plan with the traffic of a file of rates, and its length unless the plan is shorter.
 
-    Raises: PlanError for rates of other tables only, and for classes that do not go with them.
+    Raises PlanError where no rate is of the plan's tables, and for classes that do not match the file.
     """
     if not trace.rates:
         what = "there are no rates in this file"
@@ -73,10 +81,10 @@ def with_rates(plan: Plan, trace: RateTrace) -> Plan:
         what = f"it has no rates of the plan's tables, but of {some({table for table, _ in trace.targets})}"
         remedy = "Name the tables in the plan as in the file, or leave the plan out."
         raise PlanError(trace.file, None, what, remedy)
-    # In an order of their own: that of the lines means nothing.
+    # Sorted, so that the order of the lines does not matter.
     used = {kind: trace.rates[kind] for kind in sorted(trace.rates) if _target(kind) in known_targets}
     _check_classes(plan, used)
-    unknown = unknown_class(plan.retries)
+    unknown = _unknown_class(plan.retries)
     flows = tuple(
         _flow(plan, tables[kind.table], kind, rate, plan.classes.get(kind.key_class, unknown))
         for kind, rate in used.items()
@@ -91,12 +99,19 @@ def with_rates(plan: Plan, trace: RateTrace) -> Plan:
     )
 
 
+def _unknown_class(client: Retries) -> ClassPlan:
+    """Returns a class with evenly spread keys, for one that the plan does not describe."""
+    choices: tuple[Sort, ...] = ("one", "spread")
+    keys: dict[Sort, KeyModel] = {sort: Fixed(Shape((), ONE, sort), "evenly spread") for sort in choices}
+    return ClassPlan(keys, None, None, False, "replace", Fraction(1), client)
+
+
 def _target(kind: Kind) -> tuple[str, str | None]:
     return kind.table, kind.index
 
 
 def _skipped(trace: RateTrace, known_targets: list[tuple[str, str | None]]) -> Skipped:
-    """What could not be used: with lines of tables that the plan does not have."""
+    """Returns what was skipped, lines of tables that the plan does not have included."""
     mine = replace(trace, mistakes=list(trace.mistakes))
     for (table, index), target in trace.targets.items():
         if (table, index) not in known_targets:
@@ -107,7 +122,7 @@ def _skipped(trace: RateTrace, known_targets: list[tuple[str, str | None]]) -> S
 
 
 def _check_classes(plan: Plan, used: Mapping[Kind, PerSecond]) -> None:
-    """Whether each class of the plan is one of the file's, and says nothing that means nothing there."""
+    """Raises PlanError for a class that the file lacks, and for members that its operations do not use."""
     operations: dict[str, set[str]] = {}
     for kind in used:
         operations.setdefault(kind.key_class, set()).add(kind.operation)
@@ -136,7 +151,7 @@ def _flow(plan: Plan, table: TablePlan, kind: Kind, rate: PerSecond, of: ClassPl
     writes = kind.operation in WRITES
     item_bytes, half_units, share = table.item_bytes, kind.half_units, Fraction(1)
     if half_units is not None:
-        # What one request of a transaction costs is doubled.
+        # Transactions cost twice as much.
         stands_for = half_units * _UNIT_BYTES // (4 if operation.transaction else 2)
         item_bytes = min(stands_for, ITEM_SIZE_BYTES_MAX)
     if of.item_bytes is not None:
@@ -173,12 +188,12 @@ def _flow(plan: Plan, table: TablePlan, kind: Kind, rate: PerSecond, of: ClassPl
 
 
 def _of_classes(plan: Plan, flows: tuple[FlowPlan, ...], used: Mapping[Kind, PerSecond]) -> list[str]:
-    """What is assumed of the classes' keys."""
+    """Returns what is assumed of the classes' keys."""
     names = list(dict.fromkeys(kind.key_class for kind in used))
     words = {kind.key_class: flow.keys.words for kind, flow in zip(used, flows, strict=True)}
-    said = [f"Class {name}: {words[name]}." for name in names if name in plan.classes]
+    assumed = [f"Class {name}: {words[name]}." for name in names if name in plan.classes]
     missing = [name for name in names if name not in plan.classes]
     if missing:
         named = some(set(missing))
-        said.append(f"The plan says nothing of class {named}: its keys are taken to be evenly spread.")
-    return said
+        assumed.append(f"The plan does not describe class {named}: its keys are taken to be evenly spread.")
+    return assumed

@@ -1,4 +1,4 @@
-"""A plan whose traffic is a trace: its tables from the plan file, or as the trace describes them."""
+"""Plans whose traffic is a trace: tables come from the plan file, or as the trace describes them."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ from fractions import Fraction
 
 from faradisc.capacity.config import CapacityConfig
 from faradisc.tools.planner.errors import PlanError
-from faradisc.tools.planner.plan_file.loading import DURATION_MAX_S
-from faradisc.tools.planner.plan_file.plan import IndexPlan, Plan, Rates, TablePlan
+from faradisc.tools.planner.plan_file.plan import DURATION_MAX_S, IndexPlan, Plan, Rates, TablePlan
 from faradisc.tools.planner.traces.trace_format import Described, Trace
 
 NAMES_SHOWN = 5
 
 
 def plan_of_trace(trace: Trace, *, seed: int = 1) -> Plan:
-    """A plan with the trace's own tables; those it does not describe are on demand.
+    """Returns a plan with the trace's own tables; those it does not describe are on demand.
 
-    Raises: PlanError for a trace without requests.
+    Raises PlanError for a trace without requests.
     """
     _need_requests(trace)
     names = [*trace.tables, *sorted(trace.mentioned - trace.tables.keys())]
@@ -42,9 +41,9 @@ def plan_of_trace(trace: Trace, *, seed: int = 1) -> Plan:
 
 
 def with_trace(plan: Plan, trace: Trace) -> Plan:
-    """A plan that replays a trace: the trace's start, and its length unless the plan is shorter.
+    """Returns the plan with the trace's start, and with its length unless the plan is shorter.
 
-    Raises: PlanError for a trace without requests of the plan's tables.
+    Raises PlanError for a trace without requests of the plan's tables.
     """
     _need_requests(trace)
     if trace.mentioned.isdisjoint(table.name for table in plan.tables):
@@ -56,7 +55,7 @@ def with_trace(plan: Plan, trace: Trace) -> Plan:
 
 
 def some(names: Set[str]) -> str:
-    """Some of many names, for people."""
+    """Returns the first of many names, for people."""
     shown = sorted(names)[:NAMES_SHOWN]
     more = len(names) - len(shown)
     return ", ".join(map(repr, shown)) + (f" and {more} more" if more else "")
@@ -72,7 +71,7 @@ def _need_requests(trace: Trace) -> None:
 
 
 def _profile(trace: Trace) -> str:
-    """The one that all tables have, or else the usual one: the report names those that have another."""
+    """Returns the profile of all tables; where they differ, the default one."""
     found = {table.config.profile for table in trace.tables.values()}
     return found.pop() if len(found) == 1 else CapacityConfig().profile
 

@@ -35,7 +35,6 @@ from faradisc.tools.planner.simulation.recorder import DirectionRecord, Resource
 
 MONTH_S = HOURS_PER_MONTH * 3600
 _CENT = Decimal("0.01")
-_TARGET_PERCENT = 70.0
 _MINUTE_S = 60
 
 
@@ -184,7 +183,7 @@ def _settings(load: LaneLoad) -> Scaling:
     own = rates.write_scaling if load.record.writes else rates.read_scaling
     config = load.record.virtual.resource.config
     most = config.table_write_units if load.record.writes else config.table_read_units
-    return own or Scaling(1, most, _TARGET_PERCENT)
+    return own or Scaling.model_construct(minimum=1, maximum=most)
 
 
 def _as_planned(

@@ -52,8 +52,12 @@ class Prices:
     overridden: tuple[str, ...] = field(default=())
     """Names that the plan has set."""
 
-    def with_overrides(self, overrides: Mapping[str, Decimal | str]) -> Prices:
-        return replace(self, **{**overrides, "overridden": tuple(sorted(overrides))})  # type: ignore[arg-type]
+    def with_overrides(self, texts: Mapping[str, str]) -> Prices:
+        """Returns the prices with some of them, or labels, replaced by what a plan file says."""
+        values: dict[str, Any] = {
+            name: text if name in LABEL_NAMES else Decimal(text) for name, text in texts.items()
+        }
+        return replace(self, **values, overridden=tuple(sorted(texts)))
 
     def of_class(self, infrequent: bool) -> ClassPrices:
         if infrequent:
