@@ -35,8 +35,8 @@ from faradisc import clock as clocks
 from faradisc.clock import SystemClock
 from faradisc.server import lifecycle
 from faradisc.server.connection import Connection, Shared
-from faradisc.server.health import Site
 from faradisc.server.settings import ServerSettings
+from faradisc.server.site import Site
 
 ITEMS = 200
 WARM_UP, COUNTED = 1_536, 512

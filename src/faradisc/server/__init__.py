@@ -5,7 +5,8 @@
     connection.py  one client's connection: HTTP/1.0 and 1.1 on httptools, bounded everywhere
     driver.py      runs a request's coroutine from callbacks, without a Task
     listener.py    accepts connections, ages them, drains them
-    health.py      /health/live and /health/ready beside the database
+    request_reader.py  bytes of a connection to requests, with every state and limit
+    site.py        routes requests to the database, the health pages and the admin pages
     background.py  the database's background work, step by step
     heat_watch.py  what is warm now, for the heat map of the live page
     lifecycle.py   from settings to a running server, and from SIGTERM to exit 0

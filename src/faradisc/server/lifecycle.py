@@ -33,12 +33,12 @@ from faradisc.engine.exchange.locations import Locations, directories
 from faradisc.engine.kinesis.sender import Sender
 from faradisc.server.addresses import AddressError, bind, is_loopback, resolve, url_of
 from faradisc.server.admin import AdminPages
-from faradisc.server.health import Site
 from faradisc.server.heat_watch import every_s, keep_watching
 from faradisc.server.listener import Listener
 from faradisc.server.load import Load
 from faradisc.server.serving import Serving
 from faradisc.server.settings import ServerSettings, SettingsError
+from faradisc.server.site import Site
 from faradisc.server.timekeeping import data_clock, keep_time
 from faradisc.storage.api import Store
 

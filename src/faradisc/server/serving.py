@@ -17,7 +17,7 @@ from pathlib import Path
 from faradisc.database import Database
 from faradisc.errors import StorageError
 from faradisc.server.background import keep_working
-from faradisc.server.health import Site
+from faradisc.server.site import Site
 from faradisc.storage.api import Full
 from faradisc.storage.rocks_files import log_bytes
 

@@ -12,7 +12,8 @@ import pytest
 
 from faradisc.limits import REQUEST_BODY_BYTES_MAX
 from faradisc.protocol.http import HttpRequest, HttpResponse
-from faradisc.server import connection as limits
+from faradisc.server import request_reader as limits
+from faradisc.server.connection import REQUESTS_PER_TURN
 
 Run = Callable[[Coroutine[Any, Any, None]], None]
 
@@ -75,7 +76,7 @@ def test_keep_alive_serves_many_requests(serve: Any, run: Run, echo: Any) -> Non
     run(scenario())
 
 
-@pytest.mark.parametrize("count", [2, limits.REQUESTS_PER_TURN * 3 + 1])
+@pytest.mark.parametrize("count", [2, REQUESTS_PER_TURN * 3 + 1])
 def test_pipelined_requests_are_answered_in_order(serve: Any, run: Run, echo: Any, count: int) -> None:
     async def scenario() -> None:
         async with serve(echo) as server, server.client() as client:
@@ -369,7 +370,10 @@ def test_a_body_in_chunks_of_one_byte(serve: Any, run: Run, echo: Any) -> None:
 OVERSIZED_HEADS = {
     "one long header": (b"x: " + b"a" * limits.HEAD_BYTES_MAX + b"\r\n", 431),
     "one endless header": (b"x: " + b"a" * (1 << 20), 431),
-    "many headers": (b"".join(b"x%d: 1\r\n" % number for number in range(limits.HEADERS_MAX + 1)), 431),
+    "many headers": (
+        b"".join(b"x%d: 1\r\n" % number for number in range(limits.HEADERS_MAX + 1)),
+        431,
+    ),
     "one name many times": (b"x: 1\r\n" * limits.HEAD_BYTES_MAX, 431),
 }
 

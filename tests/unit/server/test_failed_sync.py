@@ -14,7 +14,7 @@ import orjson
 
 from faradisc.database import Database, Settings
 from faradisc.protocol.http import HttpRequest
-from faradisc.server.health import Site
+from faradisc.server.site import Site
 from faradisc.storage.rocks import RocksStore, open_rocks
 from faradisc.storage.rocks_files import open_files
 from fixtures.in_process import headers_of

@@ -194,7 +194,7 @@ def test_the_end_does_not_wait_for_requests_that_are_half_sent(
     async def scenario() -> None:
         async with serve(gate) as server, server.client() as half, server.client() as whole:
             await half.send(sent)
-            await until(lambda: any(each._stage for each in server.listener.shared.connections))
+            await until(lambda: any(each.state != "idle" for each in server.listener.shared.connections))
             await whole.send(post(b"begun"))
             await gate.arrival()
             ending = asyncio.create_task(server.listener.drain(1e9))

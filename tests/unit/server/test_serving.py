@@ -11,7 +11,7 @@ import pytest
 
 from faradisc.errors import StorageError
 from faradisc.server import serving
-from faradisc.server.health import Site
+from faradisc.server.site import Site
 from faradisc.storage.api import Full, IOFailed
 
 

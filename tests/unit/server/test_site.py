@@ -9,7 +9,7 @@ import pytest
 from faradisc.clock import SeededEntropy
 from faradisc.operations.call import Call
 from faradisc.protocol.http import HttpRequest, HttpResponse, RequestIds
-from faradisc.server.health import Site
+from faradisc.server.site import Site
 from faradisc.storage.immediate import run
 from faradisc.storage.memory import MemoryStore
 

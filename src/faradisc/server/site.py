@@ -1,13 +1,13 @@
-"""The site behind the socket: the database, and two pages that say how the process is.
+"""Routes every request of the socket: to the database, the health pages or the administrator's pages.
 
-    GET /health/live     200 {"status":"live"} as long as the process answers at all
+    GET /health/live     200 {"status":"live"} as long as the process answers
     GET /health/ready    200 {"status":"ready"}, or 503 with "starting", "draining", or "failed" and a reason:
-                         the disk refused a write or a sync, and the store takes none until it is opened again
-                         (after a full disk by the server itself: server/serving.py)
+                         the disk refused a write or a sync, and the store rejects writes until it is opened
+                         again (after a full disk by the server itself: server/serving.py)
 
-`/_faradisc/...` and `/metrics` are the administrator's (server/admin.py). Every other request is the
-database's (`protocol/front.py`, which also answers `GET /` as the service does). Until the database is open
-such a request gets 503, which every SDK retries.
+`/_faradisc/...` and `/metrics` are the administrator's (server/admin.py). Every other request goes to the
+database (`protocol/front.py`, which also answers `GET /` as the service does). Until the database is open
+such a request gets 503, after which every SDK tries again.
 """
 
 from __future__ import annotations
@@ -22,18 +22,19 @@ from faradisc.database import Database
 from faradisc.protocol.front import answer
 from faradisc.protocol.http import HttpRequest, HttpResponse
 from faradisc.server.admin import METRICS_PATH, PREFIX, AdminPages
+from faradisc.server.load import BUSY
 
 LIVE_PATH = b"/health/live"
 READY_PATH = b"/health/ready"
 
 
 class Site:
-    """Routes a request. `executor` is None until the database is open."""
+    """Routes requests. `executor` is None until the database is open."""
 
     __slots__ = ("_authenticate", "draining", "executor", "pages")
 
     def __init__(self, authenticate: Authenticator = lenient, pages: AdminPages | None = None) -> None:
-        """pages: the administrator's; None: there are none."""
+        """pages: the administrator's; None: administration is off."""
         self._authenticate = authenticate
         self.pages = pages
         self.executor: Database | None = None
@@ -66,7 +67,7 @@ class Site:
         return (503, "failed") if self._reason() else (200, "ready")
 
     def _reason(self) -> str:
-        """Why the database refuses writes; empty when it does not."""
+        """Returns why the database rejects writes; "" when it accepts them."""
         failure = self.executor.store.failure if self.executor is not None else None
         return "" if failure is None else str(failure)
 
@@ -77,4 +78,4 @@ async def _page(status: int, word: str, *, reason: str = "") -> HttpResponse:
 
 
 async def _unavailable() -> HttpResponse:
-    return HttpResponse(503, b"", None, None, None, ((b"Retry-After", b"1"),))
+    return BUSY
