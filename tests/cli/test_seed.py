@@ -71,11 +71,11 @@ def test_a_server_is_seeded_once(start_server: Any, command: Any, seed: Path) ->
     dynamodb = client_at(server.port)
     result = command("seed", "seed", "--url", url)
     assert (result.returncode, result.stdout) == (0, "created: plain, music\n63 items put\n")
-    assert result.stderr == "note: stack.yaml:2: music: SSESpecification is left out\n"
+    assert result.stderr == "note: stack.yaml:2: music: SSESpecification is ignored\n"
     assert_seeded(dynamodb)
     dynamodb.delete_item(TableName="plain", Key={"id": {"S": "i1"}})
     result = command("seed", "seed", FARADISC_URL=url)
-    assert (result.returncode, result.stdout) == (0, "left as they are: plain, music\n0 items put\n")
+    assert (result.returncode, result.stdout) == (0, "unchanged: plain, music\n0 items put\n")
     assert count(dynamodb, "plain") == 59
     result = command("seed", "seed", "--url", url, "--replace")
     assert (result.returncode, result.stdout) == (0, "replaced: plain, music\n63 items put\n")
@@ -103,10 +103,12 @@ def test_what_was_cut_short_is_done_again(start_server: Any, command: Any, seed:
 def test_a_directory_that_is_not_there(command: Any) -> None:
     result = command("seed", "sed")
     assert (result.returncode, result.stdout) == (1, "")
-    assert result.stderr == "faradisc: There is no directory sed.\n"
+    assert result.stderr == "faradisc: The directory sed does not exist.\n"
 
 
-def test_faults_are_named_and_nothing_is_made(start_server: Any, command: Any, seed: Path) -> None:
+def test_errors_of_a_seed_are_listed_and_nothing_is_created(
+    start_server: Any, command: Any, seed: Path
+) -> None:
     server = start_server("--memory")
     url = f"http://127.0.0.1:{server.port}"
     (seed / "bad.json").write_text("{}")
@@ -115,10 +117,10 @@ def test_faults_are_named_and_nothing_is_made(start_server: Any, command: Any, s
     result = command("seed", "seed", "--url", url)
     assert (result.returncode, result.stdout) == (1, "0 items put\n")
     assert result.stderr.splitlines() == [
-        "seed/bad.json:1: neither a request of CreateTable, nor an answer of DescribeTable, nor a template; "
-        "items belong into items/.",
-        "seed/items/music.csv:3: 1 cells, but the header has 2.",
-        "seed/items/unknown.json:1: no definition is called unknown, as the file is.",
+        "seed/bad.json:1: not a CreateTable request, an answer of DescribeTable, a CloudFormation template "
+        "or the output of `terraform show -json`; items belong into items/.",
+        "seed/items/music.csv:3: the row has 1 cells, the header 2.",
+        "seed/items/unknown.json:1: there is no definition of the table unknown.",
     ]
     assert client_at(server.port).list_tables()["TableNames"] == []
 
@@ -131,16 +133,16 @@ def test_what_the_database_refuses_has_its_line_and_the_rest_is_put(
     (seed / "items" / "music.csv").write_text("artist,year\na,1\nb,old\n,3\nc,4\n")
     result = command("seed", "seed", "--url", url)
     assert (result.returncode, result.stdout) == (1, "created: plain, music\n62 items put\n")
-    faults = result.stderr.splitlines()[1:]
-    assert [each.partition(" ")[0] for each in faults] == [
+    found = result.stderr.splitlines()[1:]
+    assert [each.partition(" ")[0] for each in found] == [
         "seed/items/music.csv:3:",
         "seed/items/music.csv:4:",
     ]
-    assert "The parameter cannot be converted to a numeric value: old" in faults[0]
-    assert "Missing the key artist" in faults[1]
+    assert "The parameter cannot be converted to a numeric value: old" in found[0]
+    assert "Missing the key artist" in found[1]
     (seed / "items" / "music.csv").write_text("artist,year\na,1\n")
     result = command("seed", "seed", "--url", url)
-    assert result.stdout == "replaced: music\nleft as they are: plain\n1 items put\n"
+    assert result.stdout == "replaced: music\nunchanged: plain\n1 items put\n"
 
 
 def test_a_table_that_the_database_refuses(start_server: Any, command: Any, seed: Path) -> None:
@@ -152,22 +154,19 @@ def test_a_table_that_the_database_refuses(start_server: Any, command: Any, seed
     assert "seed/plain.json:1: plain: ValidationException: " in result.stderr
 
 
-def test_parameters(start_server: Any, command: Any, tmp_path: Path) -> None:
+def test_parameters_of_a_template(start_server: Any, command: Any, tmp_path: Path) -> None:
     server = start_server("--memory")
     (tmp_path / "seed").mkdir()
-    (tmp_path / "seed" / "a.tf").write_text(
-        'variable "stage" {}\nresource "aws_dynamodb_table" "t" {\n  name = "${var.stage}-t"\n'
-        '  billing_mode = "PAY_PER_REQUEST"\n  hash_key = "p"\n'
-        '  attribute {\n    name = "p"\n    type = "S"\n  }\n}\n'
-    )
+    named = MUSIC.replace("TableName: music", 'TableName: !Sub "${Stage}-t"')
+    (tmp_path / "seed" / "a.yaml").write_text("Parameters:\n  Stage: {Type: String}\n" + named)
     url = f"http://127.0.0.1:{server.port}"
-    assert command("seed", "seed", "--url", url, "--parameter", "stage=dev").stdout.startswith(
+    assert command("seed", "seed", "--url", url, "--parameter", "Stage=dev").stdout.startswith(
         "created: dev-t\n"
     )
-    assert command("seed", "seed", "--url", url, "--parameter", "stage").returncode == 2
+    assert command("seed", "seed", "--url", url, "--parameter", "Stage").returncode == 2
 
 
-def test_nobody_there(command: Any, seed: Path) -> None:
+def test_unreachable_endpoint(command: Any, seed: Path) -> None:
     result = command("seed", "seed", "--url", "http://127.0.0.1:1")
     assert (result.returncode, result.stdout) == (1, "")
     assert result.stderr.startswith("faradisc: http://127.0.0.1:1 does not answer: ")
@@ -196,9 +195,7 @@ def test_a_server_that_seeds_itself(start_server: Any, seed: Path) -> None:
     dynamodb.delete_item(TableName="plain", Key={"id": {"S": "i1"}})
     code, _, errors = server.stop(signal.SIGTERM)
     assert code == 0
-    assert (
-        "WARNING faradisc.tools.seeding: seed/stack.yaml:2: music: SSESpecification is left out\n" in errors
-    )
+    assert "WARNING faradisc.tools.seeding: seed/stack.yaml:2: music: SSESpecification is ignored\n" in errors
     again = start_server("--seed", "seed", "--per-region", "--account", "123456789012")
     assert count(client_at(again.port), "plain") == 59
 
@@ -225,5 +222,5 @@ def test_a_bad_seed_stops_the_start(command: Any, seed: Path) -> None:
     result = command("serve", "--port", "0", "--memory", "--seed", "seed")
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr == (
-        "faradisc: The seed cannot be used:\n  seed/items/music.csv:2: 1 cells, but the header has 2.\n"
+        "faradisc: The seed cannot be used:\n  seed/items/music.csv:2: the row has 1 cells, the header 2.\n"
     )

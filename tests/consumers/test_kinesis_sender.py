@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from faradisc.engine.kinesis import sender
-from faradisc.engine.kinesis.sender import Outgoing, Refused, ThreadedSender
+from faradisc.engine.kinesis.sender import Outgoing, Rejected, ThreadedSender
 
 RECORDS = (Outgoing("a", b"1"),)
 
@@ -24,12 +24,12 @@ def sending(monkeypatch: pytest.MonkeyPatch, put: Any) -> ThreadedSender:
 def test_what_became_of_each_request_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     def put(region: str, stream: str, records: Sequence[Outgoing]) -> list[int]:
         if stream == "refused":
-            raise Refused(stream)
+            raise Rejected(stream)
         return [len(records)]
 
     made = sending(monkeypatch, put)
     sent = [made.send("us-east-1", stream, RECORDS) for stream in ("s", "refused", *"s" * 20)]
-    assert isinstance(sent[1].exception(5), Refused)
+    assert isinstance(sent[1].exception(5), Rejected)
     assert [each.result(5) for each in (sent[0], *sent[2:])] == [[1]] * 21
     made.close()
 

@@ -35,7 +35,7 @@ def create(table: str, *, name: str | None, url: str, data_dir: Path | None, reg
 
 
 def _follow_backup(database: Database, arn: str) -> None:
-    from faradisc.tools.seeding.loading import Refused  # noqa: PLC0415
+    from faradisc.tools.seeding.applying import RequestRejected  # noqa: PLC0415
 
     described = database.call("DescribeBackup", BackupArn=arn)["BackupDescription"]
     size = described["SourceTableDetails"].get("TableSizeBytes", 0)
@@ -45,7 +45,7 @@ def _follow_backup(database: Database, arn: str) -> None:
             database.wait()
             try:
                 described = database.call("DescribeBackup", BackupArn=arn)["BackupDescription"]
-            except Refused as refusal:
+            except RequestRejected as refusal:
                 if refusal.code == "BackupNotFoundException":
                     fail("the backup was given up; the database's log says why, a full disk for one")
                 raise
@@ -143,13 +143,13 @@ def restore(
 
 
 def _follow_restore(database: Database, target: str, items: int) -> None:
-    from faradisc.tools.seeding.loading import Refused  # noqa: PLC0415
+    from faradisc.tools.seeding.applying import RequestRejected  # noqa: PLC0415
 
     with _progress("restore", items) as show:
         while True:
             try:
                 table = database.call("DescribeTable", TableName=target)["Table"]
-            except Refused as refusal:
+            except RequestRejected as refusal:
                 if refusal.code == "ResourceNotFoundException":
                     fail(f"{target} could not be restored and was removed; the database's log says why")
                 raise

@@ -33,7 +33,7 @@ class Database(Protocol):
     """Something that answers requests, and goes on with its background work meanwhile."""
 
     def call(self, operation: str, **request: Any) -> Answer:
-        """Raises Refused, Unreachable."""
+        """Raises RequestRejected, Unreachable."""
         ...
 
     def wait(self) -> None:
@@ -82,7 +82,7 @@ def reached(url: str, data_dir: Path | None, region: str | None) -> Iterator[Dat
     """The database; ends the program with one sentence where it cannot be used, or says no."""
     from faradisc.cli.requests import Unreachable  # noqa: PLC0415 - slow to import
     from faradisc.errors import StorageError  # noqa: PLC0415
-    from faradisc.tools.seeding.loading import Refused  # noqa: PLC0415
+    from faradisc.tools.seeding.applying import RequestRejected  # noqa: PLC0415
 
     try:
         if data_dir is None:
@@ -93,7 +93,7 @@ def reached(url: str, data_dir: Path | None, region: str | None) -> Iterator[Dat
             yield offline
         finally:
             offline.close()
-    except (Refused, Unreachable, StorageError) as error:
+    except (RequestRejected, Unreachable, StorageError) as error:
         fail(str(error))
 
 
@@ -138,7 +138,7 @@ class _Offline:
 
         from faradisc.protocol.front import answer  # noqa: PLC0415
         from faradisc.protocol.http import HttpRequest  # noqa: PLC0415
-        from faradisc.tools.seeding.loading import Refused  # noqa: PLC0415
+        from faradisc.tools.seeding.applying import RequestRejected  # noqa: PLC0415
 
         headers = {
             b"content-type": b"application/x-amz-json-1.0",
@@ -149,7 +149,7 @@ class _Offline:
         document: Answer = orjson.loads(got.body)
         if got.status != 200:
             code = document["__type"].rpartition("#")[2]
-            raise Refused(code, document.get("message") or document.get("Message") or "")
+            raise RequestRejected(code, document.get("message") or document.get("Message") or "")
         return document
 
     def _authenticate(self, *_: object) -> Credential:

@@ -14,7 +14,7 @@ from botocore.credentials import Credentials
 from botocore.exceptions import BotoCoreError
 
 from faradisc.addresses import completed, http_address
-from faradisc.tools.seeding.loading import Refused
+from faradisc.tools.seeding.applying import RequestRejected
 
 TIMEOUT_S = 60.0
 
@@ -47,7 +47,7 @@ class Requests:
     async def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
         """The answer of one operation. Never suspends.
 
-        Raises: Refused, Unreachable.
+        Raises: RequestRejected, Unreachable.
         """
         headers = {
             "Content-Type": "application/x-amz-json-1.0",
@@ -60,7 +60,7 @@ class Requests:
             raise Unreachable(f"{self._url} answers {status}, which is no answer of a database.") from error
         if status != 200:
             code = str(answer.get("__type", status)).rpartition("#")[2]
-            raise Refused(code, str(answer.get("message") or answer.get("Message") or ""))
+            raise RequestRejected(code, str(answer.get("message") or answer.get("Message") or ""))
         return dict(answer)
 
     def page(self, method: str, path: str) -> tuple[int, bytes]:

@@ -1,4 +1,4 @@
-"""`faradisc seed`: make the tables a directory defines, and put the items it holds."""
+"""`faradisc seed`: creates the tables and items of a seed directory."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ PAUSE_S = 0.1
 @click.command()
 @click.argument("directory", type=click.Path(path_type=Path))
 @endpoint
-@click.option("--replace", is_flag=True, help="Delete tables that exist, and make them anew.")
+@click.option("--replace", is_flag=True, help="Delete existing tables first.")
 @click.option(
     "--parameter",
     "parameters",
     multiple=True,
     metavar="NAME=VALUE",
-    help="A template's parameter, or a Terraform variable; can be given several times.",
+    help="Value of a CloudFormation parameter; can be given several times.",
 )
 def seed(
     directory: Path, *, url: str, region: str | None, replace: bool, parameters: tuple[str, ...]
 ) -> None:
-    """Make the tables that DIRECTORY defines, and put its items.
+    """Create the tables that DIRECTORY defines, and put its items.
 
-    Definitions: CreateTable JSON, answers of DescribeTable, CloudFormation (JSON, YAML), Terraform (.tf with
-    faradisc[seed], .tf.json). Items: items/TABLE.json, .jsonl or .csv. Tables that exist stay as they are.
-    """
+    Definitions: CreateTable JSON, answers of DescribeTable, CloudFormation (JSON, YAML), Terraform (the
+    output of `terraform show -json`; .tf and .tf.json with literal values). Items: items/TABLE.json, .jsonl
+    or .csv. Existing tables stay unchanged."""
     from faradisc.cli.requests import Requests, Unreachable  # noqa: PLC0415 - slow to import
     from faradisc.storage.immediate import run  # noqa: PLC0415
-    from faradisc.tools.seeding import load, read_seed  # noqa: PLC0415
+    from faradisc.tools.seeding import apply, read_seed  # noqa: PLC0415
 
     if not directory.is_dir():
-        fail(f"There is no directory {directory}.")
+        fail(f"The directory {directory} does not exist.")
     found = read_seed(directory, _pairs(parameters))
-    if not found.tables and not found.faults:
+    if not found.tables and not found.errors:
         fail(f"{directory} defines no table.")
     pause = threading.Event()
 
@@ -47,22 +47,22 @@ def seed(
         pause.wait(PAUSE_S)
 
     try:
-        outcome = run(load(found, Requests(url, region).call, wait, replace=replace))
+        outcome = run(apply(found, Requests(url, region).call, wait, replace=replace))
     except Unreachable as error:
         fail(str(error))
     for note in outcome.notes:
         click.echo(f"note: {note}", err=True)
-    for what, names in (
+    for result, names in (
         ("created", outcome.created),
         ("replaced", outcome.replaced),
-        ("left as they are", outcome.kept),
+        ("unchanged", outcome.unchanged),
     ):
         if names:
-            click.echo(f"{what}: {', '.join(names)}")
+            click.echo(f"{result}: {', '.join(names)}")
     click.echo(f"{outcome.items:,} items put")
-    for fault in outcome.faults:
-        click.echo(f"{directory}/{fault}", err=True)
-    if outcome.faults:
+    for each in outcome.errors:
+        click.echo(f"{directory}/{each}", err=True)
+    if outcome.errors:
         raise SystemExit(1)
 
 
@@ -71,6 +71,6 @@ def _pairs(parameters: tuple[str, ...]) -> dict[str, str]:
     for each in parameters:
         name, equals, value = each.partition("=")
         if not name or not equals:
-            raise click.BadParameter(f"{each!r} is no NAME=VALUE", param_hint="--parameter")
+            raise click.BadParameter(f"{each!r} is not NAME=VALUE", param_hint="--parameter")
         pairs[name] = value
     return pairs

@@ -13,8 +13,8 @@ from faradisc.database import Database
 from faradisc.protocol.front import answer
 from faradisc.protocol.http import HttpRequest
 from faradisc.server.settings import SettingsError
-from faradisc.tools.seeding import Outcome, load, read_seed
-from faradisc.tools.seeding.loading import Refused
+from faradisc.tools.seeding import Outcome, apply, read_seed
+from faradisc.tools.seeding.applying import RequestRejected
 
 _log = logging.getLogger("faradisc.tools.seeding")
 
@@ -25,13 +25,13 @@ SHOWN_MAX = 20
 async def seed(database: Database, directory: str) -> Outcome:
     """Logs what was left out. Raises: SettingsError, naming the faults by file and line."""
     found = await asyncio.to_thread(read_seed, Path(directory))
-    outcome = await load(found, _Caller(database).call, lambda: asyncio.sleep(PAUSE_S))
+    outcome = await apply(found, _Caller(database).call, lambda: asyncio.sleep(PAUSE_S))
     for note in outcome.notes:
         _log.warning("%s/%s", directory, note)
-    if outcome.faults:
-        listed = [f"\n  {directory}/{fault}" for fault in outcome.faults[:SHOWN_MAX]]
-        if len(outcome.faults) > SHOWN_MAX:
-            listed.append(f"\n  and {len(outcome.faults) - SHOWN_MAX} more")
+    if outcome.errors:
+        listed = [f"\n  {directory}/{error}" for error in outcome.errors[:SHOWN_MAX]]
+        if len(outcome.errors) > SHOWN_MAX:
+            listed.append(f"\n  and {len(outcome.errors) - SHOWN_MAX} more")
         raise SettingsError(f"The seed cannot be used:{''.join(listed)}")
     return outcome
 
@@ -57,5 +57,5 @@ class _Caller:
         document: dict[str, Any] = orjson.loads(answered.body)
         if answered.status != 200:
             text = document.get("message") or document.get("Message") or ""
-            raise Refused(str(document["__type"]).rpartition("#")[2], str(text))
+            raise RequestRejected(str(document["__type"]).rpartition("#")[2], str(text))
         return document

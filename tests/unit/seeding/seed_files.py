@@ -1,4 +1,4 @@
-"""Directories to seed from, written out and read, for the tests beside this file."""
+"""Writes and reads seed directories for the tests of this folder."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ def read(directory: Path, files: dict[str, str], **parameters: str) -> Seed:
     return read_seed(directory, parameters)
 
 
-def faults(seed: Seed) -> list[str]:
-    return [str(fault) for fault in seed.faults]
+def errors(seed: Seed) -> list[str]:
+    return [str(error) for error in seed.errors]
 
 
 def only(seed: Seed) -> dict[str, Any]:
-    assert faults(seed) == []
+    assert errors(seed) == []
     (table,) = seed.tables
     return table.request
 
@@ -35,6 +35,7 @@ REQUEST = {
 
 
 def small(body: str) -> str:
+    """Returns the configuration of a small table, with more arguments from line 9 on."""
     return (
         'variable "unset" {}\nresource "aws_dynamodb_table" "t" {\n  billing_mode = "PAY_PER_REQUEST"\n'
         f'  hash_key = "p"\n  attribute {{\n    name = "p"\n    type = "S"\n  }}\n{body}\n}}\n'

@@ -1,4 +1,4 @@
-"""Items of files: what becomes what, and on which line a fault is."""
+"""Items read from files: their types, and the lines of errors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ KEYS = {"p": "S", "n": "N", "b": "B"}
 
 
 def read(directory: Path, name: str, text: str) -> tuple[list[tuple[int, dict[str, Any]]], list[str]]:
-    """(line, item) of the good ones; faults with their lines."""
+    """Returns (line, item) of the valid items, and errors with their lines."""
     (directory / name).write_text(text)
     found = list(read_items(directory / name, KEYS))
     good = [(each.number, each.item) for each in found if isinstance(each, Line)]
@@ -59,7 +59,7 @@ def test_lines_of_a_list(tmp_path: Path) -> None:
     text = '[\n\n{"p": "a",\n "v": 1},\n  5, {"p": 7},\n{"p": "b"}\n]\n'
     assert read(tmp_path, "t.json", text) == (
         [(3, {"p": {"S": "a"}, "v": {"N": "1"}}), (6, {"p": {"S": "b"}})],
-        ["5: an item is an object.", "5: p is a key attribute of type S, not a number."],
+        ["5: an item must be an object.", "5: p is a key attribute of type S, not a number."],
     )
 
 
@@ -69,33 +69,37 @@ def test_what_scan_answers(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "fault"),
+    ("name", "text", "error"),
     [
-        ("t.json", "", "1: the file holds no list of items."),
-        ("t.json", '{"p": 1}', "1: the file holds no list of items."),
-        ("t.json", '[{"p": "a"}\n{"p": "b"}]', "2: no JSON: a comma or the end of the list is missing"),
-        ("t.json", '[\n{"p": }]', "2: no JSON: Expecting value"),
-        ("t.json", '[{"p": "a"},\n', "2: no JSON: Expecting value"),
-        ("t.json", '[{"p": "a", "v": NaN}]', "1: NaN and Infinity are no numbers."),
-        ("t.json", '[{"p": ["a"]}]', "1: p is a key attribute, so it has to be of type S."),
-        ("t.jsonl", '{"p": "a"}\n\n{"p": \n', "3: no JSON: Expecting value"),
-        ("t.jsonl", "[]\n", "1: an item is an object."),
+        ("t.json", "", "1: the file has no list of items."),
+        ("t.json", '{"p": 1}', "1: the file has no list of items."),
+        (
+            "t.json",
+            '[{"p": "a"}\n{"p": "b"}]',
+            "2: not valid JSON: a comma or the end of the list is missing",
+        ),
+        ("t.json", '[\n{"p": }]', "2: not valid JSON: Expecting value"),
+        ("t.json", '[{"p": "a"},\n', "2: not valid JSON: Expecting value"),
+        ("t.json", '[{"p": "a", "v": NaN}]', "1: NaN and Infinity are not valid numbers."),
+        ("t.json", '[{"p": ["a"]}]', "1: p is a key attribute and must have the type S."),
+        ("t.jsonl", '{"p": "a"}\n\n{"p": \n', "3: not valid JSON: Expecting value"),
+        ("t.jsonl", "[]\n", "1: an item must be an object."),
         ("t.csv", "", "1: the header with the attribute names is missing."),
         ("t.csv", "p,p\n", "1: the header has an empty name, or one twice."),
-        ("t.csv", 'p,v\n"a\n', "2: no CSV: unexpected end of data"),
-        ("t.csv", 'p,v\n"a\nb",1\nc\n', "4: 1 cells, but the header has 2."),
-        ("t.csv", "p,v:BOOL\na,yes\n", "2: v has to be true or false."),
-        ("t.csv", "p,v:L\na,{}\n", "2: v has to be a list."),
-        ("t.csv", "p,v:M\na,{\n", "2: v has to be JSON: "),
-        ("t.csv", 'p,v:SS\na,"[[]]"\n', "2: v has to be a list of texts or numbers."),
+        ("t.csv", 'p,v\n"a\n', "2: not valid CSV: unexpected end of data"),
+        ("t.csv", 'p,v\n"a\nb",1\nc\n', "4: the row has 1 cells, the header 2."),
+        ("t.csv", "p,v:BOOL\na,yes\n", "2: v must be true or false."),
+        ("t.csv", "p,v:L\na,{}\n", "2: v must be a list."),
+        ("t.csv", "p,v:M\na,{\n", "2: v must be JSON: "),
+        ("t.csv", 'p,v:SS\na,"[[]]"\n', "2: v must be a list of strings or numbers."),
     ],
 )
-def test_faults(tmp_path: Path, name: str, text: str, fault: str) -> None:
+def test_invalid_item_is_an_error_with_its_line(tmp_path: Path, name: str, text: str, error: str) -> None:
     _, wrong = read(tmp_path, name, text)
-    assert [each[: len(fault)] for each in wrong] == [fault]
+    assert [each[: len(error)] for each in wrong] == [error]
 
 
-def test_json_lines_go_on_behind_a_fault(tmp_path: Path) -> None:
+def test_json_lines_continue_after_an_error(tmp_path: Path) -> None:
     good, wrong = read(tmp_path, "t.jsonl", '{"p": "a"}\n{\n{"Item": {"p": {"S": "b"}}}\n')
     assert good == [(1, {"p": {"S": "a"}}), (3, {"p": {"S": "b"}})]
     assert [each.partition(":")[0] for each in wrong] == ["2"]
@@ -129,7 +133,7 @@ def test_csv(tmp_path: Path) -> None:
 
 def test_a_file_that_is_no_utf_8_or_not_there(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_bytes(b"\xff")
-    for name, text in (("t.json", "the file is no UTF-8"), ("none.csv", "the file cannot be read")):
-        (fault,) = read_items(tmp_path / name, KEYS)
-        assert not isinstance(fault, Line)
-        assert fault.text.startswith(text)
+    for name, text in (("t.json", "the file is not UTF-8"), ("none.csv", "the file cannot be read")):
+        (error,) = read_items(tmp_path / name, KEYS)
+        assert not isinstance(error, Line)
+        assert error.text.startswith(text)

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from faradisc.tools.seeding import read_seed
-from unit.seeding.seed_files import REQUEST, faults, read
+from unit.seeding.seed_files import REQUEST, errors, read
 
 
 def test_link_out_of_the_directory_is_reported(tmp_path: Path) -> None:
@@ -19,7 +19,7 @@ def test_link_out_of_the_directory_is_reported(tmp_path: Path) -> None:
     found = read_seed(seed, {})
     assert (found.tables, found.files) == ([], [])
     text = f"the symbolic link leads out of {seed}; put the file itself here."
-    assert faults(found) == [f"music.json:1: {text}", f"items/music.json:1: {text}"]
+    assert errors(found) == [f"music.json:1: {text}", f"items/music.json:1: {text}"]
 
 
 def test_link_within_the_directory_is_read(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from faradisc.clock import Clock, Entropy
 from faradisc.engine.kinesis.destinations import parse_arn
 from faradisc.engine.kinesis.document import document, partition_key
-from faradisc.engine.kinesis.sender import Outgoing, Refused, Sender
+from faradisc.engine.kinesis.sender import Outgoing, Rejected, Sender
 from faradisc.engine.streams.records import take_apart
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.state import KinesisDestination, TableState
@@ -166,12 +166,12 @@ class KinesisDelivery:
         """
         flow.sent = None
         error = sent.exception()
-        if isinstance(error, Refused) and len(flow.sequences) == 1:
+        if isinstance(error, Rejected) and len(flow.sequences) == 1:
             log.error("a record is passed over: %s", error)
             taken = 1
         elif error is not None:
-            flow.at_most = max(len(flow.sequences) // 2, 1) if isinstance(error, Refused) else flow.at_most
-            self._failed(flow, f"{type(error).__name__}: {error}", pause=not isinstance(error, Refused))
+            flow.at_most = max(len(flow.sequences) // 2, 1) if isinstance(error, Rejected) else flow.at_most
+            self._failed(flow, f"{type(error).__name__}: {error}", pause=not isinstance(error, Rejected))
             return
         else:
             missed = sent.result()

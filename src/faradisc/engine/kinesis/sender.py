@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol
 TIMEOUT_S = 5
 """For an answer, or more of one; also the longest that the end of the database waits for a request."""
 _THREADS = 4
-_REFUSALS = frozenset({"ValidationException", "InvalidArgumentException"})
+_REJECTIONS = frozenset({"ValidationException", "InvalidArgumentException"})
 
 
 class Outgoing(NamedTuple):
@@ -25,13 +25,13 @@ class Outgoing(NamedTuple):
     data: bytes
 
 
-class Refused(Exception):
+class Rejected(Exception):
     """The endpoint will never take this request, however often it is sent."""
 
 
 class Sender(Protocol):
     def send(self, region: str, stream: str, records: Sequence[Outgoing]) -> Future[list[int]]:
-        """Positions of the records that were not taken. Fails with Refused, or with any other exception
+        """Positions of the records that were not taken. Fails with Rejected, or with any other exception
         when a retry may help."""
         ...
 
@@ -63,8 +63,8 @@ class InlineSender:
                 Records=[{"Data": each.data, "PartitionKey": each.partition_key} for each in records],
             )
         except ClientError as error:
-            if error.response["Error"]["Code"] in _REFUSALS:
-                raise Refused(str(error)) from error
+            if error.response["Error"]["Code"] in _REJECTIONS:
+                raise Rejected(str(error)) from error
             raise
         return [at for at, result in enumerate(answer["Records"]) if result.get("ErrorCode")]
 

@@ -1,17 +1,17 @@
-"""Tables and items from a directory: table definitions as people already have them, items as files.
+"""Tables and items from a directory of definitions and files of items.
 
-plan.py            what a directory asks for, and every fault in it by file and line
-reading.py         which file is what
-create_table.py    requests of CreateTable, answers of DescribeTable
-cloudformation.py  templates, in JSON and YAML; intrinsics.py their functions
-terraform.py       .tf and .tf.json; expressions.py what of the language can be worked out
-shapes.py          holds a request against the service model, as texts become the types it wants
+seed.py            the content of a directory, and its errors by file and line
+reading.py         reads a directory
+create_table.py    CreateTable requests and answers of DescribeTable
+cloudformation.py  CloudFormation templates, JSON and YAML; intrinsics.py evaluates their functions
+terraform.py       `terraform show -json`, and configurations with literal values
+shapes.py          checks a request against the service model and converts texts to its types
 items.py           items as DynamoDB JSON, plain JSON, JSON lines or CSV
-loading.py         makes the tables and puts the items, through requests like anybody's
+applying.py        creates the tables and puts the items by ordinary requests
 """
 
-from faradisc.tools.seeding.loading import Outcome, load
-from faradisc.tools.seeding.plan import Fault, Seed
+from faradisc.tools.seeding.applying import Outcome, apply
 from faradisc.tools.seeding.reading import read_seed
+from faradisc.tools.seeding.seed import LocatedError, Seed
 
-__all__ = ["Fault", "Outcome", "Seed", "load", "read_seed"]
+__all__ = ["LocatedError", "Outcome", "Seed", "apply", "read_seed"]

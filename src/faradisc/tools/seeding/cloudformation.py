@@ -1,7 +1,7 @@
 """Tables of CloudFormation templates: AWS::DynamoDB::Table, ::GlobalTable and AWS::Serverless::SimpleTable.
 
-A table's properties are those of CreateTable with a few of their own. What Faradisc has no use for (replicas,
-keys of encryption, sources of imports) is left out with a note; what nobody knows is a fault.
+A table has the properties of CreateTable and a few more. Properties without a meaning in Faradisc (replicas,
+encryption, imports) are ignored with a note; a property that needs a deployment is an error.
 
 Source: the CloudFormation template reference of the three resource types.
 """
@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from faradisc.tools.seeding.intrinsics import Template, Unknown
-from faradisc.tools.seeding.plan import Fault, Place, SeedError, TableSeed, take
+from faradisc.tools.seeding.seed import LocatedError, Location, SeedError, TableSeed, select
 from faradisc.tools.seeding.shapes import fitted
 
 TABLE, GLOBAL_TABLE = "AWS::DynamoDB::Table", "AWS::DynamoDB::GlobalTable"
@@ -30,7 +30,7 @@ _SAME: tuple[str, ...] = (
     "WarmThroughput",
     "VectorIndexes",
 )
-_LEFT_OUT: tuple[str, ...] = (
+_IGNORED: tuple[str, ...] = (
     "SSESpecification",
     "ImportSourceSpecification",
     "Replicas",
@@ -47,7 +47,7 @@ _LEFT_OUT: tuple[str, ...] = (
 _INDEX = ("IndexName", "KeySchema", "Projection")
 _GLOBAL_INDEX = (*_INDEX, "ProvisionedThroughput", "OnDemandThroughput", "WarmThroughput")
 _HANDLED = frozenset(
-    {*_SAME, *_LEFT_OUT, "LocalSecondaryIndexes", "GlobalSecondaryIndexes", "StreamSpecification", "Tags"}
+    {*_SAME, *_IGNORED, "LocalSecondaryIndexes", "GlobalSecondaryIndexes", "StreamSpecification", "Tags"}
     | {"TimeToLiveSpecification", "PointInTimeRecoverySpecification"}
 )
 _SIMPLE_TYPES = {"String": "S", "Number": "N", "Binary": "B"}
@@ -58,112 +58,112 @@ def is_template(document: Any) -> bool:
 
 
 def tables_of(
-    document: Mapping[str, Any], place_of: Callable[[str], Place], parameters: Mapping[str, str]
-) -> tuple[list[TableSeed], list[Fault]]:
-    """The tables of a template. `place_of` says where the resource of a name begins."""
+    document: Mapping[str, Any], location_of: Callable[[str], Location], parameters: Mapping[str, str]
+) -> tuple[list[TableSeed], list[LocatedError]]:
+    """Returns the tables of a template, and its errors. location_of: returns the location of a resource."""
     tables: list[TableSeed] = []
-    faults: list[Fault] = []
+    errors: list[LocatedError] = []
     try:
         template = Template(document, parameters)
     except SeedError as error:
-        return [], [Fault(place_of(""), error.text)]
+        return [], [LocatedError(location_of(""), error.text)]
     makers = {TABLE: _table, GLOBAL_TABLE: _global_table, SIMPLE_TABLE: _simple_table}
     for name, resource in template.resources.items():
         maker = makers.get(str(resource.get("Type"))) if isinstance(resource, Mapping) else None
         if maker is None:
             continue
-        template.effort.renew()
+        template.budget.reset()
         try:
             condition = resource.get("Condition")
             if condition is not None and not template.holds(condition):
                 continue
             properties = template.value(resource.get("Properties") or {})
-            tables.append(maker(name, properties, place_of(name)))
+            tables.append(maker(name, properties, location_of(name)))
         except SeedError as error:
-            faults.append(Fault(place_of(name), f"{name}: {error.text}"))
+            errors.append(LocatedError(location_of(name), f"{name}: {error.text}"))
         except RecursionError:
-            faults.append(Fault(place_of(name), f"{name}: it is nested too deeply."))
-    return tables, faults
+            errors.append(LocatedError(location_of(name), f"{name}: it is nested too deeply."))
+    return tables, errors
 
 
-def _table(name: str, properties: dict[str, Any], place: Place) -> TableSeed:
-    unused = sorted(set(properties) - _HANDLED)
-    if unused:
-        raise SeedError(f"a table has no property {', '.join(unused)}.")
-    notes = [f"{each} is left out" for each in _LEFT_OUT if each in properties]
-    kept = {each: value for each, value in properties.items() if each not in _LEFT_OUT}
-    if isinstance(kept.get("TableName", ""), Unknown):
-        notes.append(f"its name depends on {kept['TableName'].what}, so it is called {name}")
-        kept["TableName"] = name
-    _refuse_unknown(kept, "")
-    request = {"TableName": name, **take(kept, *_SAME)}
+def _table(name: str, properties: dict[str, Any], location: Location) -> TableSeed:
+    unknown = sorted(set(properties) - _HANDLED)
+    if unknown:
+        raise SeedError(f"a table has no property {', '.join(unknown)}.")
+    notes = [f"{each} is ignored" for each in _IGNORED if each in properties]
+    used = {each: value for each, value in properties.items() if each not in _IGNORED}
+    if isinstance(used.get("TableName", ""), Unknown):
+        notes.append(f"its name depends on {used['TableName'].expression}, so it is called {name}")
+        used["TableName"] = name
+    _check_known(used, "")
+    request = {"TableName": name, **select(used, *_SAME)}
     for kind, members in (("LocalSecondaryIndexes", _INDEX), ("GlobalSecondaryIndexes", _GLOBAL_INDEX)):
-        if kept.get(kind):
-            request[kind] = [take(each, *members) for each in kept[kind]]
-    if "StreamSpecification" in kept:
+        if used.get(kind):
+            request[kind] = [select(each, *members) for each in used[kind]]
+    if "StreamSpecification" in used:
         request["StreamSpecification"] = {
             "StreamEnabled": True,
-            **take(kept["StreamSpecification"], "StreamViewType"),
+            **select(used["StreamSpecification"], "StreamViewType"),
         }
-    if kept.get("Tags"):
-        request["Tags"] = kept["Tags"]
-    made = TableSeed(place, fitted("CreateTable", request), notes=notes)
-    _add_later(made, kept)
-    return made
+    if used.get("Tags"):
+        request["Tags"] = used["Tags"]
+    table = TableSeed(location, fitted("CreateTable", request), notes=notes)
+    _add_later(table, used)
+    return table
 
 
-def _add_later(made: TableSeed, properties: Mapping[str, Any]) -> None:
-    """What is set on a table once it is there."""
+def _add_later(table: TableSeed, properties: Mapping[str, Any]) -> None:
+    """Adds the settings that need an ACTIVE table."""
     ttl = properties.get("TimeToLiveSpecification")
     if ttl and str(ttl.get("Enabled", True)).lower() == "true":
-        request = {"TableName": made.name, "TimeToLiveSpecification": ttl}
-        made.later.append(("UpdateTimeToLive", fitted("UpdateTimeToLive", request)))
+        request = {"TableName": table.name, "TimeToLiveSpecification": ttl}
+        table.later.append(("UpdateTimeToLive", fitted("UpdateTimeToLive", request)))
     recovery = properties.get("PointInTimeRecoverySpecification")
     if recovery and str(recovery.get("PointInTimeRecoveryEnabled", False)).lower() == "true":
-        request = {"TableName": made.name, "PointInTimeRecoverySpecification": recovery}
-        made.later.append(("UpdateContinuousBackups", fitted("UpdateContinuousBackups", request)))
+        request = {"TableName": table.name, "PointInTimeRecoverySpecification": recovery}
+        table.later.append(("UpdateContinuousBackups", fitted("UpdateContinuousBackups", request)))
 
 
-def _global_table(name: str, properties: dict[str, Any], place: Place) -> TableSeed:
-    """One table in place of its replicas. Its throughput is that of auto scaling, so it is on demand here."""
-    kept = {**properties, "BillingMode": "PAY_PER_REQUEST"}
-    made = _table(name, kept, place)
+def _global_table(name: str, properties: dict[str, Any], location: Location) -> TableSeed:
+    """Returns one table instead of replicas, on demand: provisioned throughput would need auto scaling."""
+    table = _table(name, {**properties, "BillingMode": "PAY_PER_REQUEST"}, location)
     if properties.get("BillingMode", "PROVISIONED") == "PROVISIONED":
-        made.notes.append("a global table's provisioned throughput is left out: it is on demand")
-    return made
+        table.notes.append("the provisioned throughput of a global table is ignored: it is on demand")
+    return table
 
 
-def _simple_table(name: str, properties: dict[str, Any], place: Place) -> TableSeed:
+def _simple_table(name: str, properties: dict[str, Any], location: Location) -> TableSeed:
     key = properties.get("PrimaryKey") or {}
     attribute = key.get("Name", "id")
     kind = _SIMPLE_TYPES.get(key.get("Type", "String"))
     if kind is None:
-        raise SeedError("PrimaryKey.Type has to be String, Number or Binary.")
+        raise SeedError("PrimaryKey.Type must be String, Number or Binary.")
     tags = properties.get("Tags") or {}
     throughput = properties.get("ProvisionedThroughput")
     return _table(
         name,
         {
-            **take(properties, "TableName", "SSESpecification", "PointInTimeRecoverySpecification"),
+            **select(properties, "TableName", "SSESpecification", "PointInTimeRecoverySpecification"),
             "AttributeDefinitions": [{"AttributeName": attribute, "AttributeType": kind}],
             "KeySchema": [{"AttributeName": attribute, "KeyType": "HASH"}],
             "Tags": [{"Key": each, "Value": value} for each, value in tags.items()],
             "BillingMode": "PROVISIONED" if throughput else "PAY_PER_REQUEST",
             **({"ProvisionedThroughput": throughput} if throughput else {}),
         },
-        place,
+        location,
     )
 
 
-def _refuse_unknown(value: Any, path: str) -> None:
+def _check_known(value: Any, path: str) -> None:
+    """Raises SeedError for a value that needs a deployment."""
     if isinstance(value, Unknown):
         raise SeedError(
-            f"{path} depends on {value.what}, which the template does not say; give it with --parameter if "
-            "it is one."
+            f"{path} depends on {value.expression}, which has no value in the template; "
+            "use --parameter if it is a parameter."
         )
     if isinstance(value, Mapping):
         for name, each in value.items():
-            _refuse_unknown(each, f"{path}.{name}" if path else str(name))
+            _check_known(each, f"{path}.{name}" if path else str(name))
     elif isinstance(value, list):
         for at, each in enumerate(value):
-            _refuse_unknown(each, f"{path}[{at}]")
+            _check_known(each, f"{path}[{at}]")

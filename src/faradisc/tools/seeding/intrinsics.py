@@ -1,8 +1,9 @@
-"""The functions of CloudFormation templates, as far as a template alone can answer them.
+"""Evaluates the functions of CloudFormation templates.
 
-Parameters have their defaults, or what the caller gives; pseudo parameters have the values of a local
-account. What only a deployment knows (an attribute of another resource, an export of another stack) is
-`Unknown`, and whoever needs it says so. How much may be worked out is bounded (effort.py).
+Parameters have their defaults or given values, pseudo parameters those of a local account. What needs a
+deployment (an attribute of another resource, an export of another stack) is `Unknown`. The work for one
+resource is limited: thirty lines of references that each name the line before twice stand for a billion
+references.
 
 Source: the CloudFormation template reference, "Intrinsic functions" and "Pseudo parameters".
 """
@@ -13,8 +14,14 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from faradisc.tools.seeding.effort import STEP, Effort, shortened
-from faradisc.tools.seeding.plan import SeedError
+from faradisc.tools.seeding.seed import SeedError
+
+WORK_MAX = 4_000_000
+"""Characters read and written for one resource. An item has at most 400 KB."""
+CALL_COST = 50
+"""Characters that a reference or a function counts for."""
+SHOWN_MAX = 60
+"""Characters of an expression in an error text."""
 
 PSEUDO = {
     "AWS::AccountId": "000000000000",
@@ -28,14 +35,30 @@ PSEUDO = {
 
 
 class Absent:
-    """AWS::NoValue: the member is as if it were not there."""
+    """AWS::NoValue: the member does not exist."""
 
 
 class Unknown:
-    """A value that only a deployment knows."""
+    """A value that needs a deployment."""
 
-    def __init__(self, what: str) -> None:
-        self.what = shortened(what)
+    def __init__(self, expression: str) -> None:
+        self.expression = _shortened(expression)
+
+
+class Budget:
+    """The work left for one resource."""
+
+    def __init__(self) -> None:
+        self._left = WORK_MAX
+
+    def reset(self) -> None:
+        self._left = WORK_MAX
+
+    def spend(self, amount: int, expression: str) -> None:
+        """Raises SeedError when the budget is exhausted."""
+        self._left -= amount
+        if self._left < 0:
+            raise SeedError(f"its references expand to too much text, found at {_shortened(expression)}")
 
 
 ABSENT = Absent()
@@ -43,14 +66,14 @@ _REFERENCE = re.compile(r"\$\{(!?)([^}]+)\}")
 
 
 class Template:
-    """One template, and the values its parameters have."""
+    """One template with the values of its parameters."""
 
     def __init__(self, template: Mapping[str, Any], parameters: Mapping[str, str]) -> None:
         self.resources: Mapping[str, Any] = _section(template, "Resources")
         self._conditions = _section(template, "Conditions")
         self._mappings = _section(template, "Mappings")
         self._values: dict[str, Any] = dict(PSEUDO)
-        self.effort = Effort()
+        self.budget = Budget()
         for name, declared in _section(template, "Parameters").items():
             default = declared.get("Default") if isinstance(declared, Mapping) else None
             value = parameters.get(name, default)
@@ -59,9 +82,9 @@ class Template:
             self._values[name] = Unknown(f"the parameter {name}") if value is None else value
 
     def value(self, raw: Any) -> Any:
-        """What a part of the template stands for: plain values, ABSENT, or Unknown.
+        """Evaluates a part of the template to plain values, ABSENT or Unknown.
 
-        Raises: SeedError when it is a mistake, or too much.
+        Raises SeedError for a mistake, or when the budget is exhausted.
         """
         if isinstance(raw, list):
             values = [self.value(each) for each in raw]
@@ -76,21 +99,21 @@ class Template:
         return {name: each for name, each in found.items() if each is not ABSENT}
 
     def holds(self, condition: Any) -> bool:
-        """Whether a condition of that name, or one written out, is true."""
+        """Returns whether a condition, given by name or as an expression, is true."""
         if isinstance(condition, str):
             if condition not in self._conditions:
                 raise SeedError(f"There is no condition {condition}.")
             return self.holds(self._conditions[condition])
         value = self.value(condition)
         if not isinstance(value, bool):
-            raise SeedError("A condition cannot be worked out from the template alone.")
+            raise SeedError("A condition cannot be evaluated without a deployment.")
         return value
 
     def _function(self, name: str, argument: Any) -> Any:
-        self.effort.spend(STEP, name)
+        self.budget.spend(CALL_COST, name)
         value = self._called(name, argument)
         if isinstance(value, str):
-            self.effort.spend(len(value), name)
+            self.budget.spend(len(value), name)
         return value
 
     def _called(self, name: str, argument: Any) -> Any:
@@ -135,7 +158,7 @@ class Template:
         if isinstance(resource, Mapping):
             properties = resource.get("Properties")
             table_name = properties.get("TableName") if isinstance(properties, Mapping) else None
-            # A table is referred to by its name; without one, it is called as its resource here.
+            # The reference to a table is its name; a table without one is named like its resource here.
             if str(resource.get("Type", "")).startswith(("AWS::DynamoDB::", "AWS::Serverless::SimpleTable")):
                 return self.value(table_name) if table_name is not None else name
             return Unknown(f"the resource {name}")
@@ -144,7 +167,7 @@ class Template:
     def _substituted(self, argument: Any) -> Any:
         text, names = argument if isinstance(argument, list) and len(argument) == 2 else (argument, {})
         if not isinstance(text, str) or not isinstance(names, Mapping):
-            raise SeedError("Fn::Sub takes a text, or a text and a map.")
+            raise SeedError("Fn::Sub needs a text, or a text and a map.")
         values: dict[str, Any] = {}
         for escaped, name in _REFERENCE.findall(text):
             if escaped or name in values:
@@ -158,7 +181,7 @@ class Template:
 
         def shown(each: re.Match[str]) -> str:
             value = f"${{{each[2]}}}" if each[1] else str(values[each[2]])
-            self.effort.spend(len(value), "Fn::Sub")  # before they are put together, which may be gigabytes
+            self.budget.spend(len(value), "Fn::Sub")  # before the result is built, which may have gigabytes
             return value
 
         return _REFERENCE.sub(shown, text)
@@ -170,7 +193,7 @@ class Template:
         unknown = next((each for each in values if isinstance(each, Unknown)), None)
         if unknown is not None:
             return unknown
-        self.effort.spend(len(str(delimiter)) * len(values), "Fn::Join")  # the values are counted already
+        self.budget.spend(len(str(delimiter)) * len(values), "Fn::Join")  # the values are counted already
         return str(delimiter).join(map(str, values))
 
     def _selected(self, argument: Any) -> Any:
@@ -180,7 +203,7 @@ class Template:
         try:
             return values[int(index)]
         except (ValueError, IndexError, TypeError) as error:
-            raise SeedError("Fn::Select asks for what is not in its list.") from error
+            raise SeedError("The index of Fn::Select is not in its list.") from error
 
     def _found_in_map(self, argument: Any) -> Any:
         map_name, first, second = self._arguments("Fn::FindInMap", argument, 3)
@@ -198,12 +221,16 @@ class Template:
 
 def _listed(name: str, argument: Any, count: int) -> list[Any]:
     if not isinstance(argument, list) or len(argument) != count:
-        raise SeedError(f"{name} takes a list of {count}.")
+        raise SeedError(f"{name} needs a list of {count}.")
     return argument
+
+
+def _shortened(expression: str) -> str:
+    return expression if len(expression) <= SHOWN_MAX else expression[: SHOWN_MAX - 3] + "..."
 
 
 def _section(template: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     section = template.get(name) or {}
     if not isinstance(section, Mapping):
-        raise SeedError(f"{name} has to be a map.")
+        raise SeedError(f"{name} must be a map.")
     return section

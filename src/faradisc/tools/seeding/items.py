@@ -1,14 +1,13 @@
-"""The items of one file: DynamoDB JSON, plain JSON, JSON lines, or CSV.
+"""Reads the items of one file: DynamoDB JSON, plain JSON, JSON lines, or CSV.
 
-    NAME.json    a list of items, or an object whose `Items` is one, as Scan answers
-    NAME.jsonl   an item per line, also as an export has it: {"Item": {...}}
+    NAME.json    a list of items, or an object with the list `Items`, as in an answer of Scan
+    NAME.jsonl   an item per line, also as in an export: {"Item": {...}}
     NAME.csv     a header with attribute names, an item per line
 
-An item is taken for DynamoDB JSON when each of its attributes is an object whose only member is a type's
-name. Otherwise it is plain: texts, numbers, truths, null, lists and maps become S, N, BOOL, NULL, L and M,
-and a key attribute becomes what the table says. In CSV an attribute is a text, but a key attribute is what
-the table says and `name:TYPE` in the header what that says; an empty cell is no attribute.
-"""
+An item is DynamoDB JSON when each of its attributes is an object whose only member is the name of a type.
+Otherwise it is plain: strings, numbers, booleans, null, lists and maps become S, N, BOOL, NULL, L and M, and
+key attributes have the types of the table's definition. In CSV an attribute is a string, except key
+attributes and those with `name:TYPE` in the header; an empty cell is no attribute."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from faradisc.model.values.attribute import TYPES
-from faradisc.tools.seeding.plan import SeedError
+from faradisc.tools.seeding.seed import SeedError
 
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv")
 _ITEMS = re.compile(r'"Items"\s*:\s*\[')
@@ -29,7 +28,7 @@ _TYPED_COLUMN = re.compile(r"(.+):(S|N|B|BOOL|SS|NS|BS|L|M)")
 
 
 class Numeral(str):
-    """A number as it was written, so that none of its 38 digits is lost."""
+    """The text of a number, with all of up to 38 digits."""
 
 
 class Line(NamedTuple):
@@ -38,9 +37,9 @@ class Line(NamedTuple):
 
 
 def read_items(path: Path, key_types: Mapping[str, str]) -> Iterator[Line | SeedError]:
-    """The items of a file in DynamoDB JSON, and what cannot be one.
+    """Yields the items of a file in DynamoDB JSON, and an error for each that is invalid.
 
-    key_types: S, N or B by the names of the table's and its indexes' key attributes.
+    key_types: S, N or B by the names of the key attributes of the table and its indexes.
     """
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
@@ -51,7 +50,7 @@ def read_items(path: Path, key_types: Mapping[str, str]) -> Iterator[Line | Seed
             else:
                 yield from _converted(_line_items(file), key_types)
     except UnicodeDecodeError as error:
-        yield SeedError(f"the file is no UTF-8: {error.reason} at byte {error.start}", 1)
+        yield SeedError(f"the file is not UTF-8: {error.reason} at byte {error.start}", 1)
     except OSError as error:
         yield SeedError(f"the file cannot be read: {error.strerror}", 1)
 
@@ -72,7 +71,7 @@ def _converted(found: Found, key_types: Mapping[str, str]) -> Iterator[Line | Se
 
 
 def parse_json(text: str) -> Any:
-    """JSON with its numbers as they are written. Raises ValueError."""
+    """Parses JSON with numbers as Numeral. Raises ValueError."""
     return _DECODER.decode(text.strip())
 
 
@@ -83,7 +82,7 @@ def _line_items(lines: Iterator[str]) -> Found:
         try:
             item = parse_json(line)
         except ValueError as error:
-            yield SeedError(f"no JSON: {getattr(error, 'msg', error)}", number)
+            yield SeedError(f"not valid JSON: {getattr(error, 'msg', error)}", number)
             continue
         if isinstance(item, dict) and set(item) == {"Item"}:
             item = item["Item"]
@@ -94,13 +93,13 @@ _DECODER = json.JSONDecoder(parse_float=Numeral, parse_int=Numeral)
 
 
 def _json_items(text: str) -> Found:
-    """The members of the list, each with the line on which it begins."""
+    """Yields the members of the list, each with its line."""
     start = _SPACE.match(text)
     at = start.end() if start is not None else 0
     if not text.startswith("[", at):
         wrapped = _ITEMS.search(text)
         if wrapped is None:
-            yield SeedError("the file holds no list of items.", 1)
+            yield SeedError("the file has no list of items.", 1)
             return
         at = wrapped.end() - 1
     at += 1
@@ -115,14 +114,15 @@ def _json_items(text: str) -> Found:
         except ValueError as error:
             position = getattr(error, "pos", at)
             message = getattr(error, "msg", str(error))
-            yield SeedError(f"no JSON: {message}", text.count("\n", 0, position) + 1)
+            yield SeedError(f"not valid JSON: {message}", text.count("\n", 0, position) + 1)
             return
         yield line, item
         at = _skipped(text, at)
         if text.startswith(",", at):
             at += 1
         elif not text.startswith("]", at):
-            yield SeedError("no JSON: a comma or the end of the list is missing", text.count("\n", 0, at) + 1)
+            message = "not valid JSON: a comma or the end of the list is missing"
+            yield SeedError(message, text.count("\n", 0, at) + 1)
             return
 
 
@@ -135,9 +135,9 @@ def _skipped(text: str, at: int) -> int:
 
 
 def dynamodb_item(item: Any, key_types: Mapping[str, str]) -> dict[str, Any]:
-    """An item in DynamoDB JSON, whichever way it was written. Raises SeedError."""
+    """Converts an item, plain or DynamoDB JSON, to DynamoDB JSON. Raises SeedError."""
     if not isinstance(item, dict):
-        raise SeedError("an item is an object.")
+        raise SeedError("an item must be an object.")
     if item and all(_is_typed(value) for value in item.values()):
         return {name: _without_numerals(value) for name, value in item.items()}
     made: dict[str, Any] = {}
@@ -152,7 +152,7 @@ def _is_typed(value: Any) -> bool:
 
 
 def _without_numerals(value: Any) -> Any:
-    """DynamoDB JSON writes numbers as texts; one written bare is taken for that text."""
+    """Replaces numbers by their texts: DynamoDB JSON has numbers as strings."""
     if isinstance(value, dict):
         return {name: _without_numerals(each) for name, each in value.items()}
     if isinstance(value, list):
@@ -170,7 +170,7 @@ def _plain(value: Any) -> dict[str, Any]:
     if isinstance(value, str):
         return {"S": value}
     if isinstance(value, float):
-        raise SeedError("NaN and Infinity are no numbers.")
+        raise SeedError("NaN and Infinity are not valid numbers.")
     if isinstance(value, list):
         return {"L": [_plain(each) for each in value]}
     return {"M": {name: _plain(each) for name, each in value.items()}}
@@ -178,7 +178,7 @@ def _plain(value: Any) -> dict[str, Any]:
 
 def _key_value(name: str, value: Any, kind: str) -> dict[str, Any]:
     if not isinstance(value, str):
-        raise SeedError(f"{name} is a key attribute, so it has to be of type {kind}.")
+        raise SeedError(f"{name} is a key attribute and must have the type {kind}.")
     if isinstance(value, Numeral) and kind != "N":
         raise SeedError(f"{name} is a key attribute of type {kind}, not a number.")
     return {kind: str(value)}
@@ -188,11 +188,12 @@ def _key_value(name: str, value: Any, kind: str) -> dict[str, Any]:
 
 
 def _csv_items(rows: Any, key_types: Mapping[str, str]) -> Iterator[Line | SeedError]:
-    """rows: a csv.reader; its `line_num` is where a row ends, so a row begins behind the one before."""
+    """rows: a csv.reader. Its `line_num` is the last line of a row, so the next row begins on the line
+    after."""
     try:
         header = next(rows, None)
     except csv.Error as error:
-        yield SeedError(f"no CSV: {error}", 1)
+        yield SeedError(f"not valid CSV: {error}", 1)
         return
     if not header:
         yield SeedError("the header with the attribute names is missing.", 1)
@@ -207,14 +208,14 @@ def _csv_items(rows: Any, key_types: Mapping[str, str]) -> Iterator[Line | SeedE
         try:
             cells = next(rows, None)
         except csv.Error as error:
-            yield SeedError(f"no CSV: {error}", rows.line_num)
+            yield SeedError(f"not valid CSV: {error}", rows.line_num)
             return
         if cells is None:
             return
         if not cells:
             continue
         if len(cells) != len(columns):
-            yield SeedError(f"{len(cells)} cells, but the header has {len(columns)}.", line)
+            yield SeedError(f"the row has {len(cells)} cells, the header {len(columns)}.", line)
             continue
         try:
             yield Line(
@@ -228,7 +229,7 @@ Column = tuple[str, str]
 
 
 def _column(name: str, key_types: Mapping[str, str]) -> Column:
-    """(attribute, type) of a column's heading."""
+    """Returns (attribute, type) of a column from its header."""
     typed = _TYPED_COLUMN.fullmatch(name)
     if typed is not None and name not in key_types:
         return typed[1], typed[2]
@@ -244,16 +245,16 @@ def _cell(name: str, kind: str, text: str) -> dict[str, Any]:
         return {kind: text}
     if kind == "BOOL":
         if text.lower() not in ("true", "false"):
-            raise SeedError(f"{name} has to be true or false.")
+            raise SeedError(f"{name} must be true or false.")
         return {"BOOL": text.lower() == "true"}
     try:
         value = parse_json(text)
     except ValueError as error:
-        raise SeedError(f"{name} has to be JSON: {getattr(error, 'msg', error)}") from error
+        raise SeedError(f"{name} must be JSON: {getattr(error, 'msg', error)}") from error
     if kind in ("SS", "NS", "BS"):
         if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-            raise SeedError(f"{name} has to be a list of texts or numbers.")
+            raise SeedError(f"{name} must be a list of strings or numbers.")
         return {kind: [str(each) for each in value]}
     if not isinstance(value, list if kind == "L" else dict):
-        raise SeedError(f"{name} has to be a {'list' if kind == 'L' else 'map'}.")
+        raise SeedError(f"{name} must be a {'list' if kind == 'L' else 'map'}.")
     return _plain(value)

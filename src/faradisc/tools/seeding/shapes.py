@@ -1,7 +1,7 @@
-"""A request held against the service model: unknown members are named, texts become what the model wants.
+"""Checks a request against the service model and converts its values.
 
-Templates write numbers and truths as text as often as not; YAML reads an unquoted 5 as a number where the
-service wants a string.
+Templates often have numbers and booleans as texts, and YAML reads an unquoted 5 as a number where the service
+needs a string.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 from faradisc.protocol.service_model import Shape, operation_named
-from faradisc.tools.seeding.plan import SeedError
+from faradisc.tools.seeding.seed import SeedError
 
 
 def fitted(operation: str, request: dict[str, Any]) -> dict[str, Any]:
-    """The request with every value of the type its shape has. Raises SeedError."""
+    """Returns the request with every value converted to the type of its shape. Raises SeedError."""
     found = operation_named(operation)
     assert found is not None, f"the service model has {operation}"
     fit: dict[str, Any] = _fit(request, found.input, operation)
@@ -26,28 +26,28 @@ def _fit(value: Any, shape: Shape, path: str) -> Any:
             return _structure(value, shape, path)
         case "list":
             if not isinstance(value, list):
-                raise SeedError(f"{path} has to be a list.")
+                raise SeedError(f"{path} must be a list.")
             assert shape.element is not None
             return [_fit(each, shape.element, f"{path}[{at}]") for at, each in enumerate(value)]
         case "map":
             if not isinstance(value, dict):
-                raise SeedError(f"{path} has to be a map.")
+                raise SeedError(f"{path} must be a map.")
             assert shape.element is not None
             return {str(name): _fit(each, shape.element, f"{path}.{name}") for name, each in value.items()}
         case "boolean":
-            return _truth(value, path)
+            return _boolean(value, path)
         case "integer" | "long":
-            return _whole(value, path)
+            return _integer(value, path)
         case "string" if isinstance(value, bool | int | float):
             return str(value).lower() if isinstance(value, bool) else str(value)
         case "string" if not isinstance(value, str):
-            raise SeedError(f"{path} has to be a text.")
+            raise SeedError(f"{path} must be a string.")
     return value
 
 
 def _structure(value: Any, shape: Shape, path: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise SeedError(f"{path} has to have members.")
+        raise SeedError(f"{path} must be a structure.")
     fit: dict[str, Any] = {}
     for name, member in value.items():
         if name not in shape.members:
@@ -55,19 +55,19 @@ def _structure(value: Any, shape: Shape, path: str) -> dict[str, Any]:
         fit[name] = _fit(member, shape.members[name], f"{path}.{name}")
     missing = [name for name in shape.required if name not in fit]
     if missing:
-        raise SeedError(f"{path} lacks {', '.join(missing)}.")
+        raise SeedError(f"{path} has no {', '.join(missing)}.")
     return fit
 
 
-def _truth(value: Any, path: str) -> bool:
+def _boolean(value: Any, path: str) -> bool:
     if isinstance(value, bool):
         return value
     if isinstance(value, str) and value.lower() in ("true", "false"):
         return value.lower() == "true"
-    raise SeedError(f"{path} has to be true or false.")
+    raise SeedError(f"{path} must be true or false.")
 
 
-def _whole(value: Any, path: str) -> int:
+def _integer(value: Any, path: str) -> int:
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     if isinstance(value, str | float):
@@ -77,4 +77,4 @@ def _whole(value: Any, path: str) -> int:
             number = 0.5
         if number == int(number):
             return int(number)
-    raise SeedError(f"{path} has to be a whole number.")
+    raise SeedError(f"{path} must be an integer.")

@@ -1,58 +1,118 @@
-"""Tables of Terraform configurations: aws_dynamodb_table, and aws_dynamodb_table_item with its item.
+"""Tables of Terraform: aws_dynamodb_table, and aws_dynamodb_table_item with its item.
 
-`.tf` is read by python-hcl2 (faradisc[seed]), `.tf.json` needs nothing. All files of the seed's directory
-are one module, as Terraform has it, so a variable may be declared in another file than it is used in.
+Two forms are read: the output of `terraform show -json`, for a plan or a state, in which Terraform has
+evaluated all expressions; and configurations (.tf by python-hcl2, `faradisc[seed]`; .tf.json) whose tables
+have literal values only. An expression in a table is an error that names the remedy.
 
-Source: the AWS provider's documentation of the two resources.
+Source: the AWS provider's documentation of the two resources; Terraform's "JSON Output Format".
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from faradisc.tools.seeding.expressions import Module
-from faradisc.tools.seeding.intrinsics import Unknown
 from faradisc.tools.seeding.items import parse_json
-from faradisc.tools.seeding.plan import Fault, InlineItem, Place, SeedError, TableSeed
+from faradisc.tools.seeding.seed import InlineItem, LocatedError, Location, SeedError, TableSeed
 from faradisc.tools.seeding.shapes import fitted
 
 TABLE, ITEM = "aws_dynamodb_table", "aws_dynamodb_table_item"
 NEEDS_HCL = "reading .tf needs python-hcl2: pip install 'faradisc[seed]' (.tf.json is read without it)"
+REMEDY = "only literal values are read; put the output of `terraform show -json` into the directory instead"
 
-_LEFT_OUT = frozenset(
-    {"replica", "server_side_encryption", "import_table", "timeouts", "lifecycle", "provider"}
+_NOTED = ("replica", "server_side_encryption", "import_table", "warm_throughput", "global_table_witness")
+_IGNORED = frozenset(
+    {*_NOTED, "timeouts", "lifecycle", "provider", "depends_on", "region", "tags_all", "restore_date_time"}
+    | {"restore_source_name", "restore_source_table_arn", "restore_to_latest_time"}
 )
-_LEFT_OUT |= {
-    "depends_on",
-    "region",
-    "tags_all",
-    "restore_date_time",
-    "restore_source_name",
-    "warm_throughput",
-}
-_LEFT_OUT |= {"restore_source_table_arn", "restore_to_latest_time", "global_table_witness"}
 _TABLE_MEMBERS = frozenset(
     {"name", "billing_mode", "hash_key", "range_key", "read_capacity", "write_capacity", "attribute", "ttl"}
     | {"global_secondary_index", "local_secondary_index", "stream_enabled", "stream_view_type", "tags"}
     | {"point_in_time_recovery", "deletion_protection_enabled", "table_class", "on_demand_throughput"}
-    | {"count", "for_each"}
 )
+_REPEATING = ("count", "for_each", "dynamic")
 
 Document = Mapping[str, Any]
+Body = Mapping[str, Any]
 
 
-def parse(text: str, file: str) -> Document:
-    """The blocks of a .tf or .tf.json file. Raises SeedError, with the line."""
+@dataclass(slots=True)
+class Found:
+    """The tables and items of one file."""
+
+    tables: list[TableSeed] = field(default_factory=list)
+    items: list[InlineItem] = field(default_factory=list)
+    errors: list[LocatedError] = field(default_factory=list)
+
+    def add(self, kind: str, name: str, body: Body, location: Location) -> None:
+        try:
+            if kind == TABLE:
+                self.tables.append(_table(name, body, location))
+            else:
+                self.items.append(_item(body, location))
+        except SeedError as error:
+            self.errors.append(LocatedError(location._replace(line=error.line or location.line), error.text))
+
+
+# --- terraform show -json ------------------------------------------------------------------------
+
+
+def is_shown(document: Any) -> bool:
+    """Returns whether a JSON document is the output of `terraform show -json`."""
+    return isinstance(document, Mapping) and "format_version" in document and "terraform_version" in document
+
+
+def read_shown(document: Document, text: str, file: str) -> Found:
+    """Reads the resources of a plan or a state in all its modules."""
+    found = Found()
+    values = document.get("planned_values") or document.get("values") or {}
+    for resource in _resources(values.get("root_module") or {}):
+        if resource.get("type") in (TABLE, ITEM) and resource.get("mode") == "managed":
+            line = _line_of(text, rf'"address"\s*:\s*{re.escape(json.dumps(resource.get("address")))}')
+            body = {name: each for name, each in resource["values"].items() if each is not None}
+            found.add(resource["type"], resource["name"], body, Location(file, line))
+    return found
+
+
+def _resources(module: Document) -> Iterator[Document]:
+    yield from module.get("resources", ())
+    for child in module.get("child_modules", ()):
+        yield from _resources(child)
+
+
+# --- Configurations ------------------------------------------------------------------------------
+
+
+def read_configuration(text: str, file: str) -> Found:
+    """Reads a .tf or .tf.json file. Raises SeedError with the line when the file cannot be parsed."""
+    found = Found()
+    for kind, named in _blocks(_parsed(text, file).get("resource")):
+        for name, body in _blocks([named]):
+            if kind not in (TABLE, ITEM):
+                continue
+            location = Location(file, _line_of(text, rf'"?{re.escape(kind)}"?\s+"?{re.escape(name)}"?'))
+            if location.line == 1 and file.endswith(".json"):
+                location = Location(file, _line_of(text, rf'"{re.escape(name)}"\s*:'))
+            try:
+                literal = _literal_body(kind, name, body, text, location.line)
+            except SeedError as error:
+                found.errors.append(LocatedError(Location(file, error.line or location.line), error.text))
+            else:
+                found.add(kind, name, literal, location)
+    return found
+
+
+def _parsed(text: str, file: str) -> Document:
     if file.endswith(".json"):
         try:
             document = json.loads(text)
         except ValueError as error:
-            raise SeedError(f"no JSON: {error}", getattr(error, "lineno", 1)) from error
+            raise SeedError(f"not valid JSON: {error}", getattr(error, "lineno", 1)) from error
         if not isinstance(document, Mapping):
-            raise SeedError("a configuration in JSON is an object.", 1)
+            raise SeedError("a configuration in JSON must be an object.", 1)
         return document
     try:
         import hcl2  # noqa: PLC0415 - an extra
@@ -65,205 +125,63 @@ def parse(text: str, file: str) -> Document:
         loaded: Document = hcl2.loads(
             text if text.endswith("\n") else text + "\n", serialization_options=options
         )
-    except Exception as error:  # lark's, of several kinds; all of them say that this is no Terraform
+    except Exception as error:  # several types, of hcl2 and of its parser
         reason = str(error).partition("\n")[0]
-        raise SeedError(f"no Terraform: {reason}", getattr(error, "line", 1)) from error
+        raise SeedError(f"not valid Terraform: {reason}", getattr(error, "line", 1)) from error
     return loaded
 
 
-class Configuration:
-    """All files of one directory."""
-
-    def __init__(self, parameters: Mapping[str, str]) -> None:
-        self._module = Module({}, {})
-        self._parameters = parameters
-        self._places: dict[tuple[str, str], Place] = {}
-
-    def add(self, document: Document, text: str, file: str) -> None:
-        """Take in one file's blocks."""
-        module = self._module
-        for name, body in _blocks(document.get("variable")):
-            default = body.get("default", Unknown(f"var.{name}"))
-            module.variables.setdefault(name, self._parameters.get(name, default))
-        for values in _bodies(document.get("locals")):
-            module.locals.update(values)
-        for kind, named in _blocks(document.get("resource")):
-            for name, body in _blocks([named]):
-                module.resources[(kind, name)] = body
-                self._places[(kind, name)] = Place(file, _line_of(text, kind, name))
-
-    def read(self) -> tuple[list[TableSeed], list[InlineItem], list[Fault]]:
-        """The tables and items of all files."""
-        tables: list[TableSeed] = []
-        items: list[InlineItem] = []
-        faults: list[Fault] = []
-        for (kind, name), body in self._module.resources.items():
-            place = self._places[(kind, name)]
-            self._module.effort.renew()
-            try:
-                if kind == TABLE:
-                    tables.append(self._table(name, body, place))
-                elif kind == ITEM:
-                    items.append(self._item(body, place))
-            except SeedError as error:
-                faults.append(Fault(place, f"{name}: {error.text}"))
-            except RecursionError:
-                faults.append(Fault(place, f"{name}: it is nested too deeply."))
-        return tables, items, faults
-
-    def _value(self, body: Mapping[str, Any], member: str, default: Any = None) -> Any:
-        """A member of a body, worked out. Raises SeedError when it cannot be."""
-        if member not in body:
-            return default
-        value = self._module.value(body[member])
-        unknown = _unknown_in(value)
-        if unknown is not None:
-            raise SeedError(
-                f"{member} depends on {unknown.what}, which the files do not say; give it with --parameter "
-                "if it is a variable."
-            )
-        return default if value is None else value
-
-    def _table(self, name: str, body: Mapping[str, Any], place: Place) -> TableSeed:
-        unused = sorted(set(body) - _TABLE_MEMBERS - _LEFT_OUT - {"dynamic"})
-        if unused:
-            raise SeedError(f"a table has no argument {', '.join(unused)}.")
-        for repeating in ("count", "for_each", "dynamic"):
-            if repeating in body and not (repeating == "count" and self._value(body, "count") == 1):
-                raise SeedError(f"{repeating} is not worked out; write the tables and blocks out.")
-        notes = [f"{each} is left out" for each in sorted(set(body) & _LEFT_OUT - {"lifecycle", "timeouts"})]
-        table_name = self._module.value(body.get("name", name))
-        if isinstance(table_name, Unknown):
-            notes.append(f"its name depends on {table_name.what}, so it is called {name}")
-            table_name = name
-        provisioned = self._value(body, "billing_mode", "PROVISIONED") == "PROVISIONED"
-        request: dict[str, Any] = {
-            "TableName": table_name,
-            "BillingMode": "PROVISIONED" if provisioned else "PAY_PER_REQUEST",
-            "AttributeDefinitions": [
-                {"AttributeName": self._value(each, "name"), "AttributeType": self._value(each, "type")}
-                for each in _bodies(body.get("attribute"))
-            ],
-            "KeySchema": self._key_schema(body),
-        }
-        if provisioned:
-            request["ProvisionedThroughput"] = self._units(body)
-        for kind, member in (
-            ("GlobalSecondaryIndexes", "global_secondary_index"),
-            ("LocalSecondaryIndexes", "local_secondary_index"),
-        ):
-            indexes = [self._index(each, body, kind, provisioned) for each in _bodies(body.get(member))]
-            if indexes:
-                request[kind] = indexes
-        self._add_settings(request, body)
-        made = TableSeed(place, fitted("CreateTable", request), notes=notes)
-        self._add_later(made, body)
-        return made
-
-    def _add_settings(self, request: dict[str, Any], body: Mapping[str, Any]) -> None:
-        if self._value(body, "stream_enabled", False):
-            request["StreamSpecification"] = {
-                "StreamEnabled": True,
-                "StreamViewType": self._value(body, "stream_view_type", "NEW_AND_OLD_IMAGES"),
-            }
-        tags = self._value(body, "tags", {})
-        if tags:
-            request["Tags"] = [{"Key": name, "Value": value} for name, value in tags.items()]
-        for member, wanted in (
-            ("deletion_protection_enabled", "DeletionProtectionEnabled"),
-            ("table_class", "TableClass"),
-        ):
-            if member in body:
-                request[wanted] = self._value(body, member)
-        for limits in _bodies(body.get("on_demand_throughput")):
-            request["OnDemandThroughput"] = {
-                wanted: self._value(limits, member)
-                for member, wanted in (
-                    ("max_read_request_units", "MaxReadRequestUnits"),
-                    ("max_write_request_units", "MaxWriteRequestUnits"),
-                )
-                if member in limits
-            }
-
-    def _add_later(self, made: TableSeed, body: Mapping[str, Any]) -> None:
-        for ttl in _bodies(body.get("ttl")):
-            if self._value(ttl, "enabled", False):
-                wanted = {"Enabled": True, "AttributeName": self._value(ttl, "attribute_name")}
-                request = {"TableName": made.name, "TimeToLiveSpecification": wanted}
-                made.later.append(("UpdateTimeToLive", fitted("UpdateTimeToLive", request)))
-        for recovery in _bodies(body.get("point_in_time_recovery")):
-            if self._value(recovery, "enabled", False):
-                wanted = {"PointInTimeRecoveryEnabled": True}
-                if "recovery_period_in_days" in recovery:
-                    wanted["RecoveryPeriodInDays"] = self._value(recovery, "recovery_period_in_days")
-                request = {"TableName": made.name, "PointInTimeRecoverySpecification": wanted}
-                made.later.append(("UpdateContinuousBackups", fitted("UpdateContinuousBackups", request)))
-
-    def _key_schema(self, body: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Of a table or an index: hash_key and range_key, or blocks called key_schema."""
-        blocks = list(_bodies(body.get("key_schema")))
-        if blocks:
-            return [
-                {
-                    "AttributeName": self._value(each, "attribute_name"),
-                    "KeyType": self._value(each, "key_type"),
-                }
-                for each in blocks
-            ]
-        key = [{"AttributeName": self._value(body, "hash_key"), "KeyType": "HASH"}]
-        if self._value(body, "range_key"):
-            key.append({"AttributeName": self._value(body, "range_key"), "KeyType": "RANGE"})
-        return key
-
-    def _index(
-        self, body: Mapping[str, Any], table: Mapping[str, Any], kind: str, provisioned: bool
-    ) -> dict[str, Any]:
-        index: dict[str, Any] = {"IndexName": self._value(body, "name")}
-        is_local = kind == "LocalSecondaryIndexes"
-        index["KeySchema"] = self._key_schema(
-            {**body, "hash_key": table.get("hash_key")} if is_local else body
-        )
-        projection: dict[str, Any] = {"ProjectionType": self._value(body, "projection_type")}
-        if self._value(body, "non_key_attributes"):
-            projection["NonKeyAttributes"] = self._value(body, "non_key_attributes")
-        index["Projection"] = projection
-        if provisioned and not is_local:
-            index["ProvisionedThroughput"] = self._units(body)
-        return index
-
-    def _units(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        return {
-            "ReadCapacityUnits": self._value(body, "read_capacity", 1),
-            "WriteCapacityUnits": self._value(body, "write_capacity", 1),
-        }
-
-    def _item(self, body: Mapping[str, Any], place: Place) -> InlineItem:
-        table_name = self._value(body, "table_name")
-        text = self._value(body, "item")
-        try:
-            item = parse_json(text)
-        except (AttributeError, ValueError) as error:
-            raise SeedError(f"item is no JSON: {error}") from error
-        if not isinstance(item, dict) or not isinstance(table_name, str):
-            raise SeedError("an item is an object, and its table a name.")
-        return InlineItem(place, table_name, item)
+def _literal_body(kind: str, name: str, body: Body, text: str, line: int) -> Body:
+    """Returns the members of a resource that count. Raises SeedError when one has an expression."""
+    if kind == TABLE:
+        unknown = sorted(set(body) - _TABLE_MEMBERS - _IGNORED - {*_REPEATING})
+        if unknown:
+            raise SeedError(f"{name}: a table has no argument {', '.join(unknown)}.")
+    literal = {}
+    for member, value in body.items():
+        found = _line_of_member(text, member, line)
+        if member in _REPEATING and value != 1:
+            raise SeedError(f"{name}: {member} is an expression; {REMEDY}.", found)
+        if member not in _IGNORED:
+            expression = _expression_in(value)
+            if expression is not None:
+                raise SeedError(f"{name}: {member} has the expression {expression}; {REMEDY}.", found)
+            literal[member] = _unescaped(value)
+        elif member in _NOTED:
+            literal[member] = True
+    return literal
 
 
-def _unknown_in(value: Any) -> Unknown | None:
-    if isinstance(value, Unknown):
-        return value
-    members = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
-    return next((found for each in members if (found := _unknown_in(each)) is not None), None)
+def _expression_in(value: Any) -> str | None:
+    """Returns the beginning of an expression in a value, None for a literal value."""
+    if isinstance(value, str):
+        match = re.search(r"(?<!\$)\$\{.*|(?<!%)%\{.*", value)
+        return match[0][:60] if match is not None else None
+    members = [*value.keys(), *value.values()] if isinstance(value, Mapping) else value
+    for each in members if isinstance(members, list) else ():
+        found = _expression_in(each)
+        if found is not None:
+            return found
+    return None
 
 
-def _bodies(block: Any) -> list[Mapping[str, Any]]:
-    """The bodies of a kind of block: .tf has a list, .tf.json may have one body."""
+def _unescaped(value: Any) -> Any:
+    """Replaces the escapes `$${` and `%%{` of templates."""
+    if isinstance(value, str):
+        return value.replace("$${", "${").replace("%%{", "%{")
+    if isinstance(value, Mapping):
+        return {name: _unescaped(each) for name, each in value.items()}
+    return [_unescaped(each) for each in value] if isinstance(value, list) else value
+
+
+def _bodies(block: Any) -> list[Body]:
+    """Returns the bodies of a kind of block: a list in .tf, perhaps one body in .tf.json."""
     found = block if isinstance(block, list) else [block]
     return [each for each in found if isinstance(each, Mapping)]
 
 
-def _blocks(block: Any) -> list[tuple[str, Mapping[str, Any]]]:
-    """(label, body) of labelled blocks. Two of one label stay two."""
+def _blocks(block: Any) -> list[tuple[str, Body]]:
+    """Returns (label, body) of labelled blocks, also of several with one label."""
     return [
         (name, body)
         for labelled in _bodies(block)
@@ -272,8 +190,136 @@ def _blocks(block: Any) -> list[tuple[str, Mapping[str, Any]]]:
     ]
 
 
-def _line_of(text: str, kind: str, name: str) -> int:
-    """Where a resource begins: `resource "kind" "name"`, or its name as a member in JSON."""
-    block = re.search(rf'resource\s+"?{re.escape(kind)}"?\s+"?{re.escape(name)}"?', text)
-    found = block or re.search(rf'"{re.escape(name)}"\s*:', text)
+def _line_of(text: str, pattern: str) -> int:
+    """Returns the line of the first match; 1 without a match."""
+    found = re.search(pattern, text)
     return text.count("\n", 0, found.start()) + 1 if found is not None else 1
+
+
+def _line_of_member(text: str, member: str, line: int) -> int:
+    """Returns the line of a member of the resource at `line`: of all with that name the least indented one,
+    since those of nested blocks have more indentation. Returns `line` without a match."""
+    pattern = re.compile(rf'(\s*)"?{re.escape(member)}"?\s*[=:{{"]')
+    found = []
+    for number, content in enumerate(text.split("\n")[line - 1 :], line):
+        match = pattern.match(content)
+        if match is not None:
+            found.append((len(match[1]), number))
+        if content.startswith("}"):
+            break
+    return min(found, default=(0, line))[1]
+
+
+# --- Resources -----------------------------------------------------------------------------------
+
+
+def _table(name: str, body: Body, location: Location) -> TableSeed:
+    notes = [f"{each} is ignored" for each in _NOTED if body.get(each)]
+    if "name" not in body:
+        notes.append(f"its name is not known, so it is called {name}")
+    provisioned = body.get("billing_mode", "PROVISIONED") == "PROVISIONED"
+    request: dict[str, Any] = {
+        "TableName": body.get("name", name),
+        "BillingMode": "PROVISIONED" if provisioned else "PAY_PER_REQUEST",
+        "AttributeDefinitions": [
+            {"AttributeName": each.get("name"), "AttributeType": each.get("type")}
+            for each in _bodies(body.get("attribute"))
+        ],
+        "KeySchema": _key_schema(body),
+    }
+    if provisioned:
+        request["ProvisionedThroughput"] = _units(body)
+    for kind, member in (
+        ("GlobalSecondaryIndexes", "global_secondary_index"),
+        ("LocalSecondaryIndexes", "local_secondary_index"),
+    ):
+        indexes = [_index(each, body, kind, provisioned) for each in _bodies(body.get(member))]
+        if indexes:
+            request[kind] = indexes
+    _add_settings(request, body)
+    table = TableSeed(location, fitted("CreateTable", request), notes=notes)
+    _add_later(table, body)
+    return table
+
+
+def _add_settings(request: dict[str, Any], body: Body) -> None:
+    if body.get("stream_enabled"):
+        view = body.get("stream_view_type") or "NEW_AND_OLD_IMAGES"
+        request["StreamSpecification"] = {"StreamEnabled": True, "StreamViewType": view}
+    if body.get("tags"):
+        request["Tags"] = [{"Key": name, "Value": value} for name, value in body["tags"].items()]
+    for member, target in (
+        ("deletion_protection_enabled", "DeletionProtectionEnabled"),
+        ("table_class", "TableClass"),
+    ):
+        if body.get(member) not in (None, ""):
+            request[target] = body[member]
+    for limits in _bodies(body.get("on_demand_throughput")):
+        request["OnDemandThroughput"] = {
+            target: limits[member]
+            for member, target in (
+                ("max_read_request_units", "MaxReadRequestUnits"),
+                ("max_write_request_units", "MaxWriteRequestUnits"),
+            )
+            if limits.get(member) is not None
+        }
+
+
+def _add_later(table: TableSeed, body: Body) -> None:
+    for ttl in _bodies(body.get("ttl")):
+        if ttl.get("enabled"):
+            specification = {"Enabled": True, "AttributeName": ttl.get("attribute_name")}
+            request = {"TableName": table.name, "TimeToLiveSpecification": specification}
+            table.later.append(("UpdateTimeToLive", fitted("UpdateTimeToLive", request)))
+    for recovery in _bodies(body.get("point_in_time_recovery")):
+        if recovery.get("enabled"):
+            specification = {"PointInTimeRecoveryEnabled": True}
+            if recovery.get("recovery_period_in_days"):
+                specification["RecoveryPeriodInDays"] = recovery["recovery_period_in_days"]
+            request = {"TableName": table.name, "PointInTimeRecoverySpecification": specification}
+            table.later.append(("UpdateContinuousBackups", fitted("UpdateContinuousBackups", request)))
+
+
+def _key_schema(body: Body) -> list[dict[str, Any]]:
+    """Returns the key of a table or an index: from hash_key and range_key, or from key_schema blocks."""
+    blocks = _bodies(body.get("key_schema"))
+    if blocks:
+        return [
+            {"AttributeName": each.get("attribute_name"), "KeyType": each.get("key_type")} for each in blocks
+        ]
+    key = [{"AttributeName": body.get("hash_key"), "KeyType": "HASH"}]
+    if body.get("range_key"):
+        key.append({"AttributeName": body["range_key"], "KeyType": "RANGE"})
+    return key
+
+
+def _index(body: Body, table: Body, kind: str, provisioned: bool) -> dict[str, Any]:
+    is_local = kind == "LocalSecondaryIndexes"
+    projection: dict[str, Any] = {"ProjectionType": body.get("projection_type")}
+    if body.get("non_key_attributes"):
+        projection["NonKeyAttributes"] = body["non_key_attributes"]
+    index: dict[str, Any] = {
+        "IndexName": body.get("name"),
+        "KeySchema": _key_schema({**body, "hash_key": table.get("hash_key")} if is_local else body),
+        "Projection": projection,
+    }
+    if provisioned and not is_local:
+        index["ProvisionedThroughput"] = _units(body)
+    return index
+
+
+def _units(body: Body) -> dict[str, Any]:
+    return {
+        "ReadCapacityUnits": body.get("read_capacity", 1),
+        "WriteCapacityUnits": body.get("write_capacity", 1),
+    }
+
+
+def _item(body: Body, location: Location) -> InlineItem:
+    try:
+        item = parse_json(body.get("item", ""))
+    except (AttributeError, ValueError) as error:
+        raise SeedError(f"item is not valid JSON: {error}") from error
+    if not isinstance(item, dict) or not isinstance(body.get("table_name"), str):
+        raise SeedError("an item must be an object, and table_name a string.")
+    return InlineItem(location, body["table_name"], item)

@@ -1,4 +1,4 @@
-"""YAML as CloudFormation writes it: `!Sub x` is `{"Fn::Sub": "x"}`, and resources know their lines."""
+"""YAML of CloudFormation templates: `!Sub x` becomes `{"Fn::Sub": "x"}`."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from typing import Any
 
 import yaml
 
-from faradisc.tools.seeding.plan import SeedError
+from faradisc.tools.seeding.seed import SeedError
 
 _LIST_ARGUMENTS = ("GetAtt",)
 NODES_MAX = 1_000_000
-"""Of a document whose aliases are written out. A few lines of aliases of aliases are billions; the largest
-template CloudFormation takes is 1 MB."""
+"""Nodes of a document with expanded aliases. A few lines of nested aliases expand to billions;
+CloudFormation's limit for a template is 1 MB."""
 
 
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]
-    """Also dates stay texts: a template's `2010-09-09` is one."""
+    """Dates stay texts, as in `AWSTemplateFormatVersion: 2010-09-09`."""
 
 
 def _function(loader: _Loader, suffix: str, node: yaml.Node) -> dict[str, Any]:
@@ -40,28 +40,28 @@ _Loader.yaml_implicit_resolvers = {
 
 
 def parse(text: str) -> tuple[Any, dict[str, int]]:
-    """The document, and the line on which each of its Resources begins. Raises SeedError, with the line."""
+    """Returns the document and the line of each of its Resources. Raises SeedError with the line."""
     loader = _Loader(text)
     try:
         node = loader.get_single_node()
         if _size(node, {}) > NODES_MAX:
-            raise ValueError("its aliases stand for too much")
+            raise ValueError("its aliases expand to too much")
         document = loader.construct_document(node) if node is not None else None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         reason = getattr(error, "problem", None) or str(error).partition("\n")[0]
-        raise SeedError(f"no YAML: {reason}", mark.line + 1 if mark is not None else 1) from error
+        raise SeedError(f"not valid YAML: {reason}", mark.line + 1 if mark is not None else 1) from error
     except (ValueError, RecursionError) as error:
-        raise SeedError(f"no YAML: {error}", 1) from error
+        raise SeedError(f"not valid YAML: {error}", 1) from error
     finally:
         loader.dispose()
     return document, _lines(node)
 
 
 def _size(node: yaml.Node | None, known: dict[int, int]) -> int:
-    """How many nodes there are below one and in it, those behind aliases each time they are named.
+    """Returns the number of nodes of a subtree, those of an alias counted each time.
 
-    Raises: RecursionError when it is below itself.
+    Raises RecursionError when a node contains itself.
     """
     size = known.get(id(node))
     if size is None:

@@ -1,9 +1,8 @@
-"""Making the tables of a seed and putting their items, by requests like anybody's.
+"""Creates the tables of a seed and puts their items, by ordinary requests.
 
-A table that exists is left as it is, with its items, unless it is to be replaced. So a seed can be given at
-every start. While a table is being loaded it carries a tag, and keeps it when something was refused: a
-loading that was cut short is known by it, and done again from the beginning.
-"""
+An existing table stays as it is, with its items, unless it is to be replaced; so a seed can be applied at
+every start. While a table is loaded it has a tag, and keeps it when something was rejected: an incomplete
+table is recognised by the tag and loaded again from the beginning."""
 
 from __future__ import annotations
 
@@ -12,21 +11,21 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from faradisc.tools.seeding.items import Line, dynamodb_item, read_items
-from faradisc.tools.seeding.plan import Fault, ItemFile, Place, Seed, SeedError, TableSeed
+from faradisc.tools.seeding.seed import ItemFile, LocatedError, Location, Seed, SeedError, TableSeed
 
 LOADING_TAG = "faradisc:seeding"
 BATCH_ITEMS = 25
-FAULTS_MAX = 100
-"""After so many the rest of a file is not tried."""
-LOOKS_MAX = 6_000
-"""At a table that is being created or deleted; with the usual pause, ten minutes."""
+ERRORS_MAX = 100
+"""Errors of one file after which its rest is skipped."""
+POLLS_MAX = 6_000
+"""Of a table that is being created or deleted; ten minutes with the usual pause."""
 
 Caller = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
-"""Makes a request. Raises Refused."""
+"""Makes a request. Raises RequestRejected."""
 
 
-class Refused(Exception):
-    """The database said no."""
+class RequestRejected(Exception):
+    """The database answered a request with an error."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(f"{code}: {message}" if message else code)
@@ -37,26 +36,26 @@ class Refused(Exception):
 class Outcome:
     created: list[str] = field(default_factory=list)
     replaced: list[str] = field(default_factory=list)
-    kept: list[str] = field(default_factory=list)
-    """Tables that were there and were left as they are."""
+    unchanged: list[str] = field(default_factory=list)
+    """Tables that existed before."""
     items: int = 0
-    faults: list[Fault] = field(default_factory=list)
+    errors: list[LocatedError] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
 
-async def load(
+async def apply(
     seed: Seed, call: Caller, pause: Callable[[], Awaitable[None]], *, replace: bool = False
 ) -> Outcome:
-    """Make what a seed asks for. Nothing is made of a seed that has faults; its items are read before.
+    """Creates the tables and items of a seed; nothing if the seed or its files of items have errors.
 
-    pause: waits a moment between two looks at a table that is not ready.
-    replace: tables that exist are deleted.
+    pause: waits between two polls of a table.
+    replace: delete existing tables first.
     """
     loader = _Loader(seed, call, pause)
     outcome = loader.outcome
-    outcome.faults += seed.faults
-    outcome.faults += loader.faults_of_items()
-    if not outcome.faults:
+    outcome.errors += seed.errors
+    outcome.errors += loader.errors_of_items()
+    if not outcome.errors:
         for table in seed.tables:
             await loader.load(table, replace=replace)
     return outcome
@@ -70,123 +69,127 @@ class _Loader:
         self._seed = seed
         self._tables = {table.name: table for table in seed.tables}
 
-    # --- Items as they are written ---
+    # --- Reading items ---
 
-    def faults_of_items(self) -> list[Fault]:
-        """What is wrong with the items by themselves; all files are read once for that."""
-        found: list[Fault] = []
+    def errors_of_items(self) -> list[LocatedError]:
+        """Reads all files of items once and returns their errors."""
+        found: list[LocatedError] = []
         for file in self._seed.files:
             if file.table_name not in self._tables:
-                text = f"no definition is called {file.table_name}, as the file is."
-                found.append(Fault(Place(file.name, 1), text))
+                text = f"there is no definition of the table {file.table_name}."
+                found.append(LocatedError(Location(file.name, 1), text))
                 continue
-            faults = 0
+            errors = 0
             for line in self._lines(file):
                 if isinstance(line, SeedError):
-                    found.append(Fault(Place(file.name, line.line or 1), line.text))
-                    faults += 1
-                    if faults == FAULTS_MAX:
+                    found.append(LocatedError(Location(file.name, line.line or 1), line.text))
+                    errors += 1
+                    if errors == ERRORS_MAX:
                         break
         for inline in self._seed.items:
             table = self._tables.get(inline.table_name)
             if table is None:
-                found.append(Fault(inline.place, f"no definition is called {inline.table_name}."))
+                text = f"there is no definition of the table {inline.table_name}."
+                found.append(LocatedError(inline.location, text))
                 continue
             try:
                 dynamodb_item(inline.item, _key_types(table))
             except SeedError as error:
-                found.append(Fault(inline.place, error.text))
+                found.append(LocatedError(inline.location, error.text))
         return found
 
     def _lines(self, file: ItemFile) -> Iterator[Line | SeedError]:
         return read_items(file.path, _key_types(self._tables[file.table_name]))
 
-    def _items_of(self, table: TableSeed) -> Iterator[tuple[Place, dict[str, Any]]]:
+    def _items_of(self, table: TableSeed) -> Iterator[tuple[Location, dict[str, Any]]]:
         for inline in self._seed.items:
             if inline.table_name == table.name:
-                yield inline.place, dynamodb_item(inline.item, _key_types(table))
+                yield inline.location, dynamodb_item(inline.item, _key_types(table))
         for file in self._seed.files:
             if file.table_name == table.name:
                 for line in self._lines(file):
                     if not isinstance(line, SeedError):
-                        yield Place(file.name, line.number), line.item
+                        yield Location(file.name, line.number), line.item
 
     # --- Tables ---
 
     async def load(self, table: TableSeed, *, replace: bool) -> None:
         outcome = self.outcome
-        faults_before = len(outcome.faults)
+        errors_before = len(outcome.errors)
         try:
             present = await self._described(table.name)
-            if present is not None and not replace and not await self._was_cut_short(present):
-                outcome.kept.append(table.name)
+            if present is not None and not replace and not await self._is_incomplete(present):
+                outcome.unchanged.append(table.name)
                 return
             if present is not None:
                 await self._call("DeleteTable", {"TableName": table.name})
                 await self._wait(table.name, None)
             await self._create(table)
-            outcome.notes += [f"{table.place}: {table.name}: {note}" for note in table.notes]
+            outcome.notes += [f"{table.location}: {table.name}: {note}" for note in table.notes]
             await self._put_items(table)
-            if len(outcome.faults) == faults_before:
+            if len(outcome.errors) == errors_before:
                 arn = (await self._wait(table.name, "ACTIVE"))["TableArn"]
                 await self._call("UntagResource", {"ResourceArn": arn, "TagKeys": [LOADING_TAG]})
-        except Refused as refusal:
-            outcome.faults.append(Fault(table.place, f"{table.name}: {refusal}"))
+        except RequestRejected as error:
+            outcome.errors.append(LocatedError(table.location, f"{table.name}: {error}"))
         else:
             (outcome.created if present is None else outcome.replaced).append(table.name)
 
     async def _create(self, table: TableSeed) -> None:
-        tags = [*table.request.get("Tags", []), {"Key": LOADING_TAG, "Value": table.place.file}]
+        tags = [*table.request.get("Tags", []), {"Key": LOADING_TAG, "Value": table.location.file}]
         await self._call("CreateTable", {**table.request, "Tags": tags})
         await self._wait(table.name, "ACTIVE")
         for operation, request in table.later:
             try:
                 await self._call(operation, request)
-            except Refused as refusal:
-                self.outcome.faults.append(Fault(table.place, f"{table.name}: {operation}: {refusal}"))
+            except RequestRejected as error:
+                text = f"{table.name}: {operation}: {error}"
+                self.outcome.errors.append(LocatedError(table.location, text))
             await self._wait(table.name, "ACTIVE")
 
     async def _described(self, name: str) -> dict[str, Any] | None:
         try:
             answer = await self._call("DescribeTable", {"TableName": name})
-        except Refused as refusal:
-            if refusal.code == "ResourceNotFoundException":
+        except RequestRejected as error:
+            if error.code == "ResourceNotFoundException":
                 return None
             raise
         description: dict[str, Any] = answer["Table"]
         return description
 
-    async def _was_cut_short(self, description: dict[str, Any]) -> bool:
+    async def _is_incomplete(self, description: dict[str, Any]) -> bool:
         answer = await self._call("ListTagsOfResource", {"ResourceArn": description["TableArn"]})
         return any(tag["Key"] == LOADING_TAG for tag in answer.get("Tags", []))
 
     async def _wait(self, name: str, status: str | None) -> dict[str, Any]:
-        """Until the table has that status; None: until it is gone."""
-        for _ in range(LOOKS_MAX):
+        """Waits until the table has that status; None: until it is deleted."""
+        for _ in range(POLLS_MAX):
             description = await self._described(name)
             if (description or {}).get("TableStatus") == status:
                 return description or {}
             await self._pause()
-        raise Refused("ResourceInUseException", f"the table is not {status or 'gone'} after a long wait")
+        state = status or "deleted"
+        raise RequestRejected("ResourceInUseException", f"the table is not {state} after a long wait")
 
-    # --- Items as they are put ---
+    # --- Putting items ---
 
     async def _put_items(self, table: TableSeed) -> None:
-        batch: dict[str, tuple[Place, dict[str, Any]]] = {}
-        refused = 0
-        for place, item in self._items_of(table):
+        batch: dict[str, tuple[Location, dict[str, Any]]] = {}
+        rejected = 0
+        for location, item in self._items_of(table):
             key = repr([item.get(name) for name in _key_names(table)])
-            if key in batch or len(batch) == BATCH_ITEMS:  # a batch names no item twice
-                refused += await self._put(table, list(batch.values()))
+            if key in batch or len(batch) == BATCH_ITEMS:  # the keys of a batch must be distinct
+                rejected += await self._put(table, list(batch.values()))
                 batch = {}
-                if refused >= FAULTS_MAX:
+                if rejected >= ERRORS_MAX:
                     return
-            batch[key] = (place, item)
+            batch[key] = (location, item)
         if batch:
             await self._put(table, list(batch.values()))
 
-    async def _put(self, table: TableSeed, batch: list[tuple[Place, dict[str, Any]]]) -> int:
-        """Put a batch; item by item where it is refused, so that the bad ones have names. Their number."""
+    async def _put(self, table: TableSeed, batch: list[tuple[Location, dict[str, Any]]]) -> int:
+        """Puts a batch; if it is rejected, puts its items one by one. Returns the number of rejected
+        items."""
         puts = [{"PutRequest": {"Item": item}} for _, item in batch]
         try:
             while puts:
@@ -196,19 +199,19 @@ class _Loader:
                     await self._pause()
             self.outcome.items += len(batch)
             return 0
-        except Refused:
+        except RequestRejected:
             return await self._put_singly(table, batch)
 
-    async def _put_singly(self, table: TableSeed, batch: list[tuple[Place, dict[str, Any]]]) -> int:
-        refused = 0
-        for place, item in batch:
+    async def _put_singly(self, table: TableSeed, batch: list[tuple[Location, dict[str, Any]]]) -> int:
+        rejected = 0
+        for location, item in batch:
             try:
                 await self._call("PutItem", {"TableName": table.name, "Item": item})
                 self.outcome.items += 1
-            except Refused as refusal:
-                self.outcome.faults.append(Fault(place, str(refusal)))
-                refused += 1
-        return refused
+            except RequestRejected as error:
+                self.outcome.errors.append(LocatedError(location, str(error)))
+                rejected += 1
+        return rejected
 
 
 def _key_types(table: TableSeed) -> dict[str, str]:

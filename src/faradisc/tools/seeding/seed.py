@@ -1,4 +1,4 @@
-"""What a seed asks for: tables with what is set on them, and the files their items come from."""
+"""The content of a seed directory: tables with their settings, items, and the files of items."""
 
 from __future__ import annotations
 
@@ -7,44 +7,44 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 
-class Place(NamedTuple):
+class Location(NamedTuple):
     file: str
-    """Relative to the seed's directory."""
+    """Relative to the seed directory."""
     line: int
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}"
 
 
-class Fault(NamedTuple):
-    """Something in the seed that cannot be used."""
+class LocatedError(NamedTuple):
+    """An error in a seed."""
 
-    place: Place
+    location: Location
     text: str
 
     def __str__(self) -> str:
-        return f"{self.place}: {self.text}"
+        return f"{self.location}: {self.text}"
 
 
 class SeedError(Exception):
-    """Raised where a fault is met, and collected by whoever reads the file."""
+    """Raised for an error in a file; its reader collects it as a LocatedError."""
 
     def __init__(self, text: str, line: int | None = None) -> None:
         super().__init__(text)
         self.text = text
         self.line = line
-        """None: that of the definition."""
+        """None: the line of the definition."""
 
 
 @dataclass(slots=True)
 class TableSeed:
-    place: Place
+    location: Location
     request: dict[str, Any]
     """Of CreateTable."""
     later: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
-    """(operation, request) for the ACTIVE table."""
+    """(operation, request) when the table is ACTIVE."""
     notes: list[str] = field(default_factory=list)
-    """What the definition says and Faradisc leaves out."""
+    """Settings of the definition that Faradisc ignores."""
 
     @property
     def name(self) -> str:
@@ -53,9 +53,9 @@ class TableSeed:
 
 @dataclass(slots=True)
 class InlineItem:
-    """An item that stands among the definitions."""
+    """An item in a file of definitions."""
 
-    place: Place
+    location: Location
     table_name: str
     item: dict[str, Any]
 
@@ -64,7 +64,7 @@ class InlineItem:
 class ItemFile:
     path: Path
     name: str
-    """Relative to the seed's directory."""
+    """Relative to the seed directory."""
     table_name: str
 
 
@@ -73,9 +73,9 @@ class Seed:
     tables: list[TableSeed] = field(default_factory=list)
     items: list[InlineItem] = field(default_factory=list)
     files: list[ItemFile] = field(default_factory=list)
-    faults: list[Fault] = field(default_factory=list)
+    errors: list[LocatedError] = field(default_factory=list)
 
 
-def take(stored: dict[str, Any], *names: str) -> dict[str, Any]:
-    """The members of those names that are there."""
+def select(stored: dict[str, Any], *names: str) -> dict[str, Any]:
+    """Returns the members with these names that exist."""
     return {name: stored[name] for name in names if name in stored}
