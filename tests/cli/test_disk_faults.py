@@ -137,7 +137,7 @@ def test_a_full_disk_that_has_room_again(start_server: Any, command: Any, small_
         time.sleep(0.1)
     assert_whole(server, command, acknowledged)
     code, _, errors = server.stop(signal.SIGTERM)
-    assert (code, errors.count("the database takes writes again"), "Traceback" in errors) == (0, 1, False)
+    assert (code, errors.count("the database accepts writes again"), "Traceback" in errors) == (0, 1, False)
 
 
 def test_a_full_disk(start_server: Any, command: Any, small_disk: Path) -> None:

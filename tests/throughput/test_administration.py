@@ -223,7 +223,7 @@ def test_a_mistake_in_one_lever_leaves_all_alone(site: Site) -> None:
 def test_the_clock_takes_nothing_it_does_not_know(site: Site) -> None:
     assert site.refusal("/_faradisc/clock", {"advance_s": 1, "advance_ms": 5}) == (
         400,
-        "There is nothing called 'advance_ms' to change.",
+        "There is no setting 'advance_ms' to change.",
     )
 
 

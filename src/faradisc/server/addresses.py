@@ -1,4 +1,4 @@
-"""Host and port: resolved, judged, bound.
+"""Resolves and binds host and port.
 
 The sockets are bound before anything is opened, so a port in use is reported at once and a free port
 (`--port 0`) is known early.
@@ -18,14 +18,11 @@ _Address = tuple[int, str]
 
 
 class AddressError(Exception):
-    """The host or the port cannot be used; the text is one sentence for people."""
+    """Raised when the host or the port cannot be used; the text is a sentence for the user."""
 
 
 def resolve(host: str) -> list[_Address]:
-    """Every numeric address that `host` names, in the system's order of preference.
-
-    Raises: AddressError.
-    """
+    """Returns every numeric address of `host`, in the system's order of preference. Raises AddressError."""
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError) as error:
@@ -47,9 +44,9 @@ def is_loopback(address: _Address) -> bool:
 
 
 def bind(host: str, addresses: Sequence[_Address], port: int) -> list[socket.socket]:
-    """One listening socket per address, all on one port; port 0 takes any port free on all of them.
+    """Returns one bound socket per address, all with the same port; port 0 means any free one.
 
-    Raises: AddressError.
+    Raises AddressError.
     """
     attempts = 1 if port else FREE_PORT_ATTEMPTS
     for attempt in range(1, attempts + 1):
@@ -78,7 +75,7 @@ def bind(host: str, addresses: Sequence[_Address], port: int) -> list[socket.soc
 def _bind_one(family: int, numeric: str, port: int) -> socket.socket:
     made = socket.socket(family, socket.SOCK_STREAM)
     try:
-        if os.name == "posix":  # on Windows the option means something else: sharing the port
+        if os.name == "posix":  # on Windows the option shares the port
             made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
             made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
@@ -104,7 +101,7 @@ def _explain(error: OSError, host: str, port: int) -> str:
 
 
 def url_of(host: str, port: int) -> str:
-    """The URL a client on this machine uses; the "any" addresses are reached over loopback."""
+    """Returns the URL for clients on this machine; the "any" addresses become loopback."""
     name = {"0.0.0.0": "127.0.0.1", "::": "[::1]", "": "127.0.0.1"}.get(host, host)
     if ":" in name and not name.startswith("["):
         name = f"[{name}]"

@@ -2,20 +2,20 @@
 
     GET  /_faradisc/                     for a browser: all tables;  /_faradisc/tables/TABLE  one, live
     GET  /_faradisc/tables               all tables, a line each
-    GET  /_faradisc/capacity/TABLE       rates, banks, partitions, heat, splits of a table and its indexes
-    POST /_faradisc/capacity/TABLE       pull its levers (services/administration/throughput.py)
-    GET  /_faradisc/events               splits, refusals to split, growth
+    GET  /_faradisc/capacity/TABLE       burst capacity, partitions, heat, splits of a table and its indexes
+    POST /_faradisc/capacity/TABLE       changes its settings (services/administration/throughput.py)
+    GET  /_faradisc/events               splits, refused splits, growth
     GET  /_faradisc/clock                the database's time;  POST {"advance_s": 300} moves a virtual one
-    GET  /_faradisc/jobs                 how far background work has come
-    POST /_faradisc/expire               delete now what has expired
+    GET  /_faradisc/jobs                 progress of background work
+    POST /_faradisc/expire               deletes expired items now
     GET  /_faradisc/check                the last check of the whole database;  POST begins one
     GET  /metrics                        for Prometheus
 
-They are served on loopback addresses, elsewhere only when asked for. A server that verifies signatures
-verifies those of these requests too, unless it was started with `--admin unsigned`. A page of another site
-that a browser has open cannot use them: a request that names a foreign Origin is refused, and so is a POST
-that is not declared JSON. Unless they were asked for, so is one for a Host that is not this machine: a site
-whose name was turned to 127.0.0.1 after its page was loaded (DNS rebinding) is its own Origin.
+They are served on loopback addresses, elsewhere only under `--admin on`. A server that verifies signatures
+verifies those of these requests too, unless it was started with `--admin unsigned`. A page of another site in
+a browser cannot use them: a request with a foreign Origin is rejected, and so is a POST that is not declared
+JSON. Without `--admin on` a request for a Host that is not this machine is rejected too: a site whose name
+changes to 127.0.0.1 after its page was loaded (DNS rebinding) is its own Origin.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ class PageRequest:
         self.database = database
         self.request = request
         self.name = name
-        """What follows the page's path: the name of a table."""
+        """The rest of the path: the name of a table."""
         self.query_string = request.target.partition(b"?")[2].decode("latin-1")
         self.region = parse_qs(self.query_string).get("region", [database.region])[-1]
         self.account = database.account
 
     def body(self) -> dict[str, Any]:
-        """Raises: AdminError."""
+        """Raises AdminError."""
         try:
             document = orjson.loads(self.request.body or b"{}")
         except orjson.JSONDecodeError as mistake:
@@ -70,28 +70,27 @@ class PageRequest:
 
 
 class AdminPages:
-    """Answers what lies under PREFIX, and METRICS_PATH."""
+    """Answers requests under PREFIX and for METRICS_PATH."""
 
     __slots__ = ("_authenticate", "_hosts", "history", "load")
 
     def __init__(
         self, load: Load, authenticate: Authenticator | None, hosts: Container[str] | None = None
     ) -> None:
-        """load: that of the listener whose requests these are.
+        """load: of the listener. authenticate: verifies signatures; None: every request is trusted.
 
-        authenticate: verifies signatures; None: whoever reaches the address is trusted.
-        hosts: names that a request may be addressed to, beside numeric addresses and `localhost`; None: any.
+        hosts: accepted names in the Host header, besides numeric addresses and `localhost`; None: any.
         """
         self.load = load
         self._authenticate = authenticate
         self._hosts = hosts
         self.history = HeatHistory()
-        """What is to be drawn of the past."""
+        """The history that the heat map shows."""
 
     async def answer(self, database: Database, request: HttpRequest) -> HttpResponse:
-        refusal = _foreign(request) or self._misled(request)
-        if refusal is not None:
-            return _failure(403, refusal)
+        rejection = _foreign_origin(request) or self._foreign_host(request)
+        if rejection is not None:
+            return _failure(403, rejection)
         if self._authenticate is not None:
             try:
                 self._authenticate(request)
@@ -103,7 +102,7 @@ class AdminPages:
         word, _, name = path.removeprefix(PREFIX.decode()).strip("/").partition("/")
         methods = _PAGES.get(f"{word}/" if name else word)
         if methods is None:
-            return _failure(404, "There is no such page; docs/guide/administration.md lists those there are.")
+            return _failure(404, "There is no such page; docs/guide/administration.md lists all pages.")
         handler = methods.get("GET" if request.method == "HEAD" else request.method)
         if handler is None:
             return _failure(405, f"This page takes {' and '.join(methods)}.")
@@ -112,8 +111,8 @@ class AdminPages:
         except AdminError as mistake:
             return _failure(404 if isinstance(mistake, NoSuchTable) else 400, str(mistake))
 
-    def _misled(self, request: HttpRequest) -> str | None:
-        """Why the address that a request was sent to cannot have meant this machine; None when it can."""
+    def _foreign_host(self, request: HttpRequest) -> str | None:
+        """Returns why a request's Host is rejected; None when it names this machine."""
         host = request.headers.get(b"host", b"").decode("latin-1")
         if self._hosts is None or _is_own(host) or _name_of(host) in self._hosts:
             return None
@@ -121,18 +120,18 @@ class AdminPages:
 
 
 def _name_of(host: str) -> str:
-    """The name in a Host header, without its port."""
+    """Returns the name in a Host header, without its port."""
     return host.lower().rpartition(":")[0] if re.search(r":[0-9]*$", host) else host.lower()
 
 
 def _is_own(host: str) -> bool:
-    """Whether no name server was asked for this address: there is none, it is numeric, or `localhost`."""
+    """Whether a Host needs no name server: it is missing, numeric or `localhost`."""
     name = _name_of(host)
     return name in ("", "localhost") or name.endswith(".localhost") or _NUMERIC.fullmatch(name) is not None
 
 
-def _foreign(request: HttpRequest) -> str | None:
-    """Why a request must not be served though it comes from this machine; None when it may."""
+def _foreign_origin(request: HttpRequest) -> str | None:
+    """Returns why a request that may come from another site's page is rejected; None when it is accepted."""
     headers = request.headers
     origin, host = headers.get(b"origin"), headers.get(b"host", b"")
     if origin is not None and origin.partition(b"://")[2] != host:
@@ -152,7 +151,7 @@ def _failure(status: int, sentence: str) -> HttpResponse:
 
 
 async def _console(page: PageRequest) -> HttpResponse:
-    from faradisc import console  # noqa: PLC0415 - drawing is for the few who look
+    from faradisc import console  # noqa: PLC0415 - few servers draw pages
 
     desk, status = page.database.desk, 200
     try:
@@ -191,7 +190,7 @@ async def _advance(page: PageRequest) -> HttpResponse:
     wanted = page.body()
     for name in wanted:
         if name != "advance_s":
-            raise AdminError(f"There is nothing called {name!r} to change.")
+            raise AdminError(f"There is no setting {name!r} to change.")
     return _answer(await page.database.desk.advance(wanted.get("advance_s")))
 
 
@@ -230,4 +229,4 @@ _PAGES: Final[dict[str, dict[str, Handler]]] = {
     "check": {"GET": _check, "POST": _begin_check},
     "metrics": {"GET": _metrics},
 }
-"""By the word of the path; one that ends in "/" is followed by the name of a table."""
+"""By the first part of the path; "/" after it means that the name of a table follows."""

@@ -1,14 +1,14 @@
-"""Run a request's coroutine from callbacks, without a Task.
+"""Runs a request's coroutine from callbacks, without a Task.
 
-Most requests never wait: one `send(None)` takes their coroutine to its end, and a Task (an object, a
-context and a turn of the loop) would cost more than the HTTP around it. A write waits once, for the sync
-that makes it durable; then the coroutine yields that future, and the future's callback resumes it.
+Most requests never wait: one `send(None)` runs their coroutine to its end, and a Task (an object, a context
+and a turn of the loop) would cost more than the HTTP around it. A write waits once, for the sync that makes
+it durable; then the coroutine yields that future, and the future's callback resumes it.
 
-What a coroutine may await here: asyncio futures (so tasks, `gather`, locks, events, `to_thread`) and
+A coroutine may await here: asyncio futures (so tasks, `gather`, locks, events, `to_thread`) and
 `asyncio.sleep(0)`. It runs in no task, so `asyncio.current_task()` is None and `asyncio.timeout` refuses.
 
-Nothing is ever cancelled from here. A client that goes away ends only the wish for an answer: a write
-that began runs to its end, as it would on the service.
+Nothing is cancelled: when the client disconnects, a write that has begun still runs to its end, as in the
+service.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class _Mark(Enum):
 
 
 PENDING: Final = _Mark.PENDING
-"""What `start` answers for a coroutine that waits for something."""
+"""Returned by `start` for a coroutine that waits."""
 
 Pending = Literal[_Mark.PENDING]
 
@@ -34,13 +34,11 @@ Pending = Literal[_Mark.PENDING]
 def start(
     coroutine: Coroutine[Any, Any, T], ended: Callable[[T | None, BaseException | None], None]
 ) -> T | Pending:
-    """Run `coroutine` until it ends or waits.
+    """Runs `coroutine` until it ends or waits.
 
-    Returns its result when it ended, otherwise PENDING; then `ended(result, None)` or
-    `ended(None, error)` is called once, later, from the event loop.
-
-    Raises: what the coroutine raises before its first wait; `ended` is then not called.
-    Requires: a running loop in this thread, if the coroutine waits.
+    Returns its result if it ended, otherwise PENDING; then `ended(result, None)` or `ended(None, error)` is
+    called once, later, from the event loop, which must run in this thread. Raises what the coroutine raises
+    before its first wait; `ended` is then not called.
     """
     try:
         waited = coroutine.send(None)
@@ -51,7 +49,7 @@ def start(
 
 
 class _Waiting(Generic[T]):
-    """A coroutine between two steps. Kept alive by the callback that will resume it."""
+    """A coroutine between two steps. The callback that resumes it keeps it alive."""
 
     __slots__ = ("_coroutine", "_ended")
 
@@ -62,20 +60,20 @@ class _Waiting(Generic[T]):
         self._ended = ended
 
     def park(self, waited: Any) -> None:
-        """Arrange for the next step once `waited`, which the coroutine yielded, is done."""
-        # asyncio's protocol between a future and its driver: `await future` raises this mark on the future
-        # and yields it; the driver lowers the mark to say that it understood.
+        """Schedules the next step for the time when `waited`, which the coroutine yielded, is done."""
+        # asyncio's protocol between a future and its driver: `await future` sets this flag on the future and
+        # yields it; the driver clears the flag.
         if getattr(waited, "_asyncio_future_blocking", False):
             waited._asyncio_future_blocking = False
             waited.add_done_callback(self._resume)
-        elif waited is None:  # `asyncio.sleep(0)`: let others run first
+        elif waited is None:  # `asyncio.sleep(0)`
             asyncio.get_running_loop().call_soon(self._step)
         else:
-            mistake = RuntimeError(f"{self._coroutine!r} awaited {waited!r}, which is no future")
+            mistake = RuntimeError(f"{self._coroutine!r} awaited {waited!r}, which is not a future")
             asyncio.get_running_loop().call_soon(self._step, mistake)
 
     def _resume(self, future: object) -> None:
-        # The future's result, error or cancellation is raised inside the coroutine, by its own `await`.
+        # The coroutine's own `await` returns the future's result or raises its error.
         self._step()
 
     def _step(self, mistake: RuntimeError | None = None) -> None:

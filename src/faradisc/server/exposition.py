@@ -1,7 +1,7 @@
-"""The metrics as Prometheus reads them.
+"""The metrics in Prometheus's format.
 
-First what the process itself has refused and holds (load.py), as of now. Then the counters and gauges that
-CloudWatch has (engine/metrics/metric_catalog.py), under names in Prometheus's manner:
+First the counts of the process itself (load.py), as of now. Then the counters and gauges that
+CloudWatch has (engine/metrics/metric_catalog.py), under Prometheus's naming conventions:
 ConsumedReadCapacityUnits of a table becomes faradisc_consumed_read_capacity_units_total{table=...}. They are
 as old as the last full minute; latencies are as of now.
 """
@@ -46,7 +46,7 @@ _LATENCY: Final = "SuccessfulRequestLatency"
 
 
 def exposition(accounts: Iterable[tuple[str, ResourceRegistry]], load: Load) -> bytes:
-    """Everything there is of a process, and of these accounts by namespace."""
+    """Returns the metrics of the process, and of these accounts by namespace."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Process(load))
     registry.register(_Accounts(list(accounts)))
@@ -60,12 +60,12 @@ class _Process(Collector):
 
     def collect(self) -> Iterator[Metric]:
         shed = CounterMetricFamily(
-            "faradisc_shed", "Connections and requests refused because the process had no room for them."
+            "faradisc_shed", "Connections and requests rejected because the process was overloaded."
         )
         shed.add_metric((), self._load.shed)
         yield shed
         held = GaugeMetricFamily(
-            "faradisc_held_bytes", "Of bodies half read and of answers not taken, all connections together."
+            "faradisc_held_bytes", "Bytes of unfinished bodies and unsent answers of all connections."
         )
         held.add_metric((), self._load.held_bytes)
         yield held
@@ -80,7 +80,7 @@ class _Accounts(Collector):
         for namespace, account in self._accounts:
             for (name, which), series in account.metrics.series.items():
                 if name == _LATENCY or not series.points or ("Source", "Customer") in which:
-                    continue  # the last is the same series once more
+                    continue  # the last duplicates another series
                 gauge = _GAUGES.fullmatch(name) is not None
                 family = families.get(name)
                 if family is None:
@@ -94,7 +94,7 @@ class _Accounts(Collector):
     def _latency(self) -> HistogramMetricFamily:
         family = HistogramMetricFamily(
             "faradisc_request_latency_seconds",
-            "Successful requests, from their arrival at the operation to its answer.",
+            "Successful requests, from the operation's begin to its answer.",
             labels=("namespace", "table", "operation"),
         )
         for namespace, account in self._accounts:
@@ -109,7 +109,7 @@ class _Accounts(Collector):
 
 
 def _latencies(account: ResourceRegistry) -> dict[tuple[str, str], tuple[int, Counter[int]]]:
-    """Microseconds in sum and their counts by table and operation, whatever further dimensions there are."""
+    """Returns the sum of microseconds and their counts by table and operation, over all other dimensions."""
     found: dict[tuple[str, str], tuple[int, Counter[int]]] = {}
     for meter in account.requests.operations():
         micros, counts = meter.lifetime()

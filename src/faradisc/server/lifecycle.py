@@ -1,9 +1,9 @@
-"""From settings to a running server, and from SIGTERM to exit 0.
+"""Starts a server from its settings, and stops it on SIGTERM.
 
-Order at start: bind (a port in use is the commonest mistake, and costs nothing to find), accept, open the
-database, write the port file, print the banner. So `/health/live` answers while data of an older format is
-rewritten, and a port file means "ready". Order at the end: accept nothing, answer what is under way, close
-the database. A second signal cuts the connections that are left.
+Start: bind (a port in use is the commonest mistake, and is found at once), accept, open the database, write
+the port file, print the banner. So `/health/live` answers while data of an older format is rewritten, and a
+port file means "ready". Stop: accept nothing, answer the requests under way, close the database. A second
+signal closes the remaining connections at once.
 """
 
 from __future__ import annotations
@@ -46,31 +46,31 @@ if TYPE_CHECKING:
     from faradisc.server.tracing import TraceFile
 
 BACKGROUND_THROTTLE_S = 0.005
-"""What a sync of a disk takes, or two: a step of work that waits for none leaves so much to requests."""
+"""One or two syncs of a disk; the pause after a step of background work that waits for no sync."""
 DRAIN_S = 8.0
-"""Longest wait for requests under way. Below the 10 s after which container runtimes kill."""
+"""Longest wait for requests under way; container runtimes kill after 10 s."""
 
 SWITCH_INTERVAL_S = 0.0005
-"""The thread that syncs the log asks for the interpreter after each sync; with Python's default of 5 ms a
-busy loop would keep it waiting ten times longer than the sync itself took."""
+"""The thread that syncs the log needs the interpreter after each sync; with Python's default of 5 ms it
+would wait for a busy loop ten times as long as the sync takes."""
 
 COLLECTED_AFTER = 50_000
-"""Objects more than there were after a collection, until the next one: some megabytes at most."""
+"""New objects between two collections of garbage: some megabytes at most."""
 
 OPEN_FILES_WANTED = 65_536
 
 
 def serve(settings: ServerSettings, *, out: TextIO = sys.stdout) -> None:
-    """Run a server until SIGTERM or SIGINT.
+    """Runs a server until SIGTERM or SIGINT.
 
-    Raises: SettingsError, AddressError, StorageError, PortFileError before it is ready; nothing later.
+    Raises SettingsError, AddressError, StorageError, PortFileError before it is ready, nothing later.
     """
     addresses = resolve(settings.host)
     verified = settings.trust_network or settings.auth == "strict"
     if not verified and not all(is_loopback(each) for each in addresses):
         raise SettingsError(
-            f"Refusing to listen on {settings.host}: whoever reaches this machine could read and write all "
-            "data, since signatures are not verified; verify them with --auth strict, or add "
+            f"Refusing to listen on {settings.host}: anyone who reaches this machine could read and write "
+            "all data, since signatures are not verified; verify them with --auth strict, or add "
             "--trust-network if that is intended."
         )
     clock = SystemClock()
@@ -87,7 +87,7 @@ def serve(settings: ServerSettings, *, out: TextIO = sys.stdout) -> None:
 
 
 def _authenticator(settings: ServerSettings, clock: Clock) -> Authenticator:
-    """Raises: SettingsError when the credentials cannot be used."""
+    """Raises SettingsError when the credentials cannot be used."""
     if settings.auth == "lenient":
         return lenient
     from faradisc.auth.credentials_file import (  # noqa: PLC0415 - only strict servers need them
@@ -110,7 +110,7 @@ def _admin_pages(
     authenticate: Authenticator,
     load: Load,
 ) -> AdminPages | None:
-    """Raises: SettingsError when they would be open to strangers."""
+    """Raises SettingsError when the pages would be open to other machines without signatures."""
     local = all(is_loopback(each) for each in addresses)
     if settings.admin == "unsigned" and not local:
         raise SettingsError(
@@ -127,7 +127,7 @@ def _admin_pages(
 
 
 def _trace(settings: ServerSettings, clock: Clock) -> TraceFile | None:
-    """Raises: SettingsError when the file cannot be made."""
+    """Raises SettingsError when the file cannot be created."""
     if not settings.record_trace:
         return None
     from faradisc.server.tracing import TraceFile  # noqa: PLC0415 - few servers record
@@ -160,12 +160,12 @@ async def _run(
     stop = asyncio.Event()
     _on_signals(lambda: listener.cut() if stop.is_set() else stop.set())
     await listener.start(sockets)
-    # The time that data lives in; signatures and HTTP stay on the machine's.
-    its_clock, kept = data_clock(settings, clock)
-    trace = _trace(settings, its_clock)
+    # The database's clock; signatures and HTTP use the machine's.
+    database_clock, stored_time = data_clock(settings, clock)
+    trace = _trace(settings, database_clock)
 
     async def open_traced() -> Database:
-        database = await open_database(settings, its_clock)
+        database = await open_database(settings, database_clock)
         await database.record(trace)
         return database
 
@@ -173,18 +173,18 @@ async def _run(
         site.draining = True
         await listener.drain(DRAIN_S)
 
-    async with contextlib.AsyncExitStack() as at_the_end:
+    async with contextlib.AsyncExitStack() as exit_stack:
         if port_file is not None:
-            at_the_end.callback(port_file.remove)
+            exit_stack.callback(port_file.remove)
         if trace is not None:
-            at_the_end.callback(trace.close)
-        serving = Serving(site, await open_database(settings, its_clock), open_traced, drain)
-        at_the_end.push_async_callback(serving.close)
+            exit_stack.callback(trace.close)
+        serving = Serving(site, await open_database(settings, database_clock), open_traced, drain)
+        exit_stack.push_async_callback(serving.close)
         if settings.seed:
             await _seed(serving.database, settings.seed)
         await serving.database.record(trace)
         site.executor = serving.database
-        _settle_collector()
+        _tune_garbage_collection()
         if port_file is not None:
             port_file.write()
         print(banner(settings, port), file=out, flush=True)
@@ -192,15 +192,15 @@ async def _run(
         if site.pages is not None:
             watching = keep_watching(serving, site.pages.history, stop, every_s(settings.time_scale))
             others.append(asyncio.create_task(watching))
-        if kept is not None:
-            others.append(asyncio.create_task(keep_time(its_clock, kept, stop)))
+        if stored_time is not None:
+            others.append(asyncio.create_task(keep_time(database_clock, stored_time, stop)))
         await serving.until(stop, None if settings.memory else Path(settings.data_dir))
         for each in others:
             await each
 
 
 async def _seed(database: Database, directory: str) -> None:
-    """Raises: SettingsError when the seed cannot be used."""
+    """Raises SettingsError when the seed cannot be used."""
     from faradisc.server.seed import seed  # noqa: PLC0415 - few servers have one
 
     await seed(database, directory)
@@ -215,7 +215,7 @@ async def _background_throttle() -> None:
 
 
 async def open_database(settings: ServerSettings, clock: Clock) -> Database:
-    """Raises: StorageError."""
+    """Raises StorageError."""
     store = await _open_store(settings)
     try:
         return await Database.open(
@@ -255,7 +255,7 @@ def _kinesis(settings: ServerSettings) -> Sender | None:
 
 
 def _locations(settings: ServerSettings) -> Locations | None:
-    """Where exports go to; nowhere when all data is in memory and nothing else was said."""
+    """Returns the buckets of exports and imports; none by default when the data is in memory."""
     logs = None if settings.memory else Path(settings.data_dir, "logs")
     if settings.s3_endpoint:
         from faradisc.engine.exchange.s3 import endpoint  # noqa: PLC0415 - few servers have one
@@ -279,14 +279,14 @@ async def _open_store(settings: ServerSettings) -> Store:
         return MemoryStore()
     from faradisc.storage.rocks import open_rocks  # noqa: PLC0415
 
-    # In a thread, so that health answers while an older format is rewritten. While RocksDB replays the log
-    # that a crash has left, it waits: rocksdict 0.3.29 keeps the interpreter to itself (0.4 s for 28 MB, of
-    # which there are 64 at the most).
+    # In a thread, so that /health/live answers while an older format is rewritten. While RocksDB replays the
+    # log after a crash it does not answer: rocksdict 0.3.29 holds the interpreter lock (0.4 s for 28 MB; the
+    # log has at most 64 MB).
     return await asyncio.to_thread(open_rocks, settings.data_dir)
 
 
 def banner(settings: ServerSettings, port: int) -> str:
-    """What a stranger needs to know, and one line to try."""
+    """Returns the text printed when the server is ready: its address, its data, and a command to try."""
     url = url_of(settings.host, port)
     data = "in memory, gone at the end" if settings.memory else os.path.abspath(settings.data_dir)
     apart = ", each region apart" if settings.per_region else ""
@@ -302,7 +302,7 @@ def banner(settings: ServerSettings, port: int) -> str:
 
 
 def _throughput(settings: ServerSettings) -> str:
-    """Whether anybody will be throttled."""
+    """Returns the banner's sentence about throttling."""
     if settings.throughput == "off" and not settings.throughput_tables:
         return "counted; nothing is throttled (--throughput aws enforces limits)"
     if settings.throughput == "off":
@@ -320,15 +320,15 @@ def _on_signals(call: Callable[[], None]) -> None:
             signal.signal(each, lambda *_: loop.call_soon_threadsafe(call))
 
 
-def _settle_collector() -> None:
-    """Set aside what start-up made, so that no collection walks it again, and turn the collector on.
+def _tune_garbage_collection() -> None:
+    """Excludes the objects of the start from garbage collection, and turns the collector on.
 
-    Measured: this takes a third off a put. Nothing is collected first: what start-up left behind is some
-    hundred small objects, and finding them takes longer than opening the store.
+    Measured: this takes a third off a put. Nothing is collected first: the start leaves some hundred small
+    objects of garbage, and finding them takes longer than opening the store.
 
-    Requests are freed by their reference counts, but at Python's own threshold the collector walks those
-    that are being carried out again and again: 16 transactions of 4 items are some 8,000 objects. At a higher
-    one they come and go between two collections (measured: 5 % fewer instructions for a transaction).
+    Reference counts free requests, but at Python's own threshold the collector visits the running ones again
+    and again: 16 transactions of 4 items are some 8,000 objects. With a higher threshold most live between
+    two collections (measured: 5 % fewer instructions for a transaction).
     """
     gc.set_threshold(COLLECTED_AFTER, *gc.get_threshold()[1:])
     gc.freeze()
@@ -336,7 +336,7 @@ def _settle_collector() -> None:
 
 
 def _raise_open_files_limit() -> None:
-    """Each connection takes a descriptor, and shells commonly allow 1,024; take what the system allows."""
+    """Raises the limit of open files: each connection needs one, and shells commonly allow 1,024."""
     try:
         import resource  # noqa: PLC0415 - POSIX only
     except ImportError:
@@ -344,46 +344,43 @@ def _raise_open_files_limit() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = OPEN_FILES_WANTED if hard == resource.RLIM_INFINITY else min(OPEN_FILES_WANTED, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:
-        # Not being allowed more is no reason not to serve.
+        # The server runs with a low limit too.
         with contextlib.suppress(OSError, ValueError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 class PortFileError(Exception):
-    """The port file cannot be written; the text is one sentence for people."""
+    """Raised when the port file cannot be written; the text is a sentence for the user."""
 
 
 class PortFile:
-    """The port as text in a file, there whole or not at all, and only while the server is ready."""
+    """A file with the port as text, written atomically, that exists while the server is ready."""
 
     def __init__(self, path: str, port: int) -> None:
-        """Forgets what an earlier server left, so that nobody reads its port.
-
-        Raises: PortFileError.
-        """
+        """Removes the file of an earlier server. Raises PortFileError."""
         self._path = Path(path)
         self._text = f"{port}\n"
         try:
             self._path.unlink(missing_ok=True)
         except OSError as error:
-            raise self._refusal(error) from error
+            raise self._failure(error) from error
 
     def write(self) -> None:
-        """Raises: PortFileError."""
+        """Raises PortFileError."""
         draft = self._path.with_name(f"{self._path.name}.{os.getpid()}.new")
         try:
             draft.write_text(self._text)
             os.replace(draft, self._path)
         except OSError as error:
-            raise self._refusal(error) from error
+            raise self._failure(error) from error
 
     def remove(self) -> None:
-        # A port file that cannot be removed, or is another server's by now, harms nobody who retries.
+        # Another server may have written the file meanwhile; a client that finds no server there retries.
         with contextlib.suppress(OSError):
             if self._path.read_text() == self._text:
                 self._path.unlink()
 
-    def _refusal(self, error: OSError) -> PortFileError:
+    def _failure(self, error: OSError) -> PortFileError:
         return PortFileError(
             f"The port file {self._path} cannot be written ({error.strerror or error}); give --port-file a "
             "path in a directory this user can write."
@@ -391,4 +388,4 @@ class PortFile:
 
 
 STARTUP_ERRORS = (SettingsError, AddressError, PortFileError)
-"""Mistakes of whoever starts the server; StorageError comes beside them."""
+"""The user's mistakes at the start; a StorageError is possible too."""

@@ -1,4 +1,4 @@
-"""Accepts connections, ages them, and drains them at the end."""
+"""Accepts connections, expires them, and drains them at the end."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MONTHS = (b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep
 
 
 def http_date(now_ns: int) -> bytes:
-    """An instant as the Date header writes it: `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110 section 5.6.7)."""
+    """Returns the value of a Date header: `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110 section 5.6.7)."""
     at = time.gmtime(now_ns // 1_000_000_000)
     day, month = _DAYS[at.tm_wday], _MONTHS[at.tm_mon - 1]
     clock = (at.tm_hour, at.tm_min, at.tm_sec)
@@ -38,7 +38,7 @@ class Listener:
         self._quiet = asyncio.Event()
 
     async def start(self, sockets: Sequence[socket.socket]) -> None:
-        """Accept connections on bound sockets. Requires: called in the loop that will serve them."""
+        """Accepts connections on bound sockets. Must be called in the loop that serves them."""
         loop = asyncio.get_running_loop()
         self.shared.date = http_date(self._clock.now_ns())
         self._timer = loop.call_later(TICK_S, self._tick)
@@ -47,29 +47,29 @@ class Listener:
             self._servers.append(server)
 
     async def drain(self, patience_s: float) -> None:
-        """Accept nothing more, answer what is under way, close. After `patience_s` cut what is left."""
+        """Accepts nothing more, answers the requests under way, closes; after `patience_s` aborts."""
         shared = self.shared
         for server in self._servers:
             server.close()
         shared.draining = True
-        shared.on_quiet = self._look_if_quiet
+        shared.on_quiet = self._check_quiet
         for connection in list(shared.connections):
             connection.drain()
-        self._look_if_quiet()
+        self._check_quiet()
         try:
             await asyncio.wait_for(self._quiet.wait(), patience_s)
         except TimeoutError:
             self.cut()
-            await asyncio.sleep(0)  # lets the transports report their loss
+            await asyncio.sleep(0)  # the transports report that they are closed
         if self._timer is not None:
             self._timer.cancel()
 
     def cut(self) -> None:
-        """Drop every connection, whatever is under way."""
+        """Closes every connection at once, whatever is under way."""
         for connection in list(self.shared.connections):
             connection.abort()
 
-    def _look_if_quiet(self) -> None:
+    def _check_quiet(self) -> None:
         if not self.shared.connections and not self.shared.waiting:
             self._quiet.set()
 

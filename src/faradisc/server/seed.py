@@ -1,4 +1,4 @@
-"""`serve --seed DIR`: the tables and items of a directory, before the server is ready."""
+"""`serve --seed DIR`: creates the tables and items of a directory before the server is ready."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHOWN_MAX = 20
 
 
 async def seed(database: Database, directory: str) -> Outcome:
-    """Logs what was left out. Raises: SettingsError, naming the faults by file and line."""
+    """Logs what was skipped. Raises SettingsError, which names the errors by file and line."""
     found = await asyncio.to_thread(read_seed, Path(directory))
     outcome = await apply(found, _Caller(database).call, lambda: asyncio.sleep(PAUSE_S))
     for note in outcome.notes:
@@ -37,7 +37,7 @@ async def seed(database: Database, directory: str) -> Outcome:
 
 
 class _Caller:
-    """Requests to the database of this process, in the server's own region and account."""
+    """Calls the database of this process, in the server's own region and account."""
 
     def __init__(self, database: Database) -> None:
         scope = f"SEED/20260101/{database.region}/dynamodb/aws4_request"

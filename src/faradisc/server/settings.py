@@ -1,7 +1,7 @@
-"""Every setting of `faradisc serve`, as data.
+"""Every setting of `faradisc serve`.
 
-`ServerSettings` is the only list: the command line, the environment variables, the banner and the
-reference pages are made from its fields. A setting named `data_dir` is `--data-dir` on the command line
+The command line, the environment variables, the banner and the reference pages are generated from the fields
+of `ServerSettings`. A setting named `data_dir` is `--data-dir` on the command line
 and `FARADISC_DATA_DIR` in the environment; the command line wins.
 """
 
@@ -21,12 +21,12 @@ SECONDS_MAX = 3_155_760_000
 
 
 class SettingsError(Exception):
-    """A setting has a value that cannot be used; the text is one sentence for people."""
+    """Raised for a setting that cannot be used; the text is a sentence for the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting, for whoever lists or reads them."""
+    """One setting, for lists of them."""
 
     name: str
     kind: type
@@ -52,8 +52,8 @@ class ServerSettings:
     host: str = _setting("127.0.0.1", "Address or name to listen on.")
     port: int = _setting(8000, "Port to listen on; 0 takes any free one.")
     port_file: str = _setting("", "File to write the port to, once the server is ready.")
-    data_dir: str = _setting("faradisc-data", "Directory that holds the data; made if it is missing.")
-    memory: bool = _setting(False, "Keep everything in memory; nothing outlives the process.")
+    data_dir: str = _setting("faradisc-data", "Directory that holds the data; created if it is missing.")
+    memory: bool = _setting(False, "Keep all data in memory; it is lost when the process ends.")
     region: str = _setting("us-east-1", "Region of requests that name none, and of the banner.")
     account: str = _setting("000000000000", "Account number in ARNs, 12 digits.")
     per_region: bool = _setting(False, "Keep the tables of each region apart, as the service does.")
@@ -65,12 +65,12 @@ class ServerSettings:
         0.0, "Seconds an item outlives its time to live; the service takes minutes to days."
     )
     shard_lifetime_s: float = _setting(
-        14_400.0, "Seconds after which the open shards of a stream are closed and followed by others."
+        14_400.0, "Seconds after which the open shards of a stream close and their children open."
     )
     conflict_rate: float = _setting(
-        0.0, "Share of writes and transactions to refuse with a conflict, 0 to 1, to test retries with."
+        0.0, "Share of writes and transactions to reject with a conflict, 0 to 1, to test retries."
     )
-    conflict_seed: int = _setting(0, "Which of them: the same number gives the same sequence.")
+    conflict_seed: int = _setting(0, "Seed of the conflicts: the same number gives the same sequence.")
     throughput: str = _setting(
         "off",
         "Capacity profile to enforce: aws, documented, pessimistic, classic-2017 or off; aws:30/10/64MB for "
@@ -80,35 +80,33 @@ class ServerSettings:
     restorable_lag_s: float = _setting(
         0.0, "How far the latest moment that a table can be restored to is behind the clock, in seconds."
     )
-    auth: str = _setting("lenient", "lenient takes any well-formed signature, strict verifies each.")
+    auth: str = _setting("lenient", "lenient accepts any well-formed signature, strict verifies each.")
     kinesis_endpoint_url: str = _setting("", "Kinesis endpoint that tables' Kinesis destinations deliver to.")
     s3_root: str = _setting(
-        "", "Directory whose directories are the buckets of exports and imports; s3 in the data directory."
+        "", "Directory whose subdirectories are the buckets of exports and imports; s3 in the data directory."
     )
     s3_endpoint: str = _setting(
-        "", "S3 endpoint, or `aws` for Amazon's, whose buckets take the place of directories."
+        "", "S3 endpoint, or `aws` for Amazon's, whose buckets replace the directories."
     )
     seed: str = _setting(
         "",
-        "Directory of table definitions and items to make before the server is ready; see `faradisc seed`.",
+        "Directory of table definitions and items to create before the server is ready; see `faradisc seed`.",
     )
-    credentials_file: str = _setting("", "Access keys for strict, made by `faradisc credentials add`.")
-    record_trace: str = _setting("", "File to write the traffic to, for `faradisc plan --trace`.")
+    credentials_file: str = _setting("", "Access keys for --auth strict, made by `faradisc credentials add`.")
+    record_trace: str = _setting("", "File to record the traffic in, for `faradisc plan --trace`.")
     admin: str = _setting(
         "auto",
-        "Serve /_faradisc and /metrics: on, off, or auto: where nobody but this machine reaches them; "
-        "unsigned: like auto, and without signatures where --auth strict verifies them.",
+        "Serve /_faradisc and /metrics: on, off, or auto: on addresses that only this machine reaches; "
+        "unsigned: like auto, and without signatures under --auth strict.",
     )
     virtual_clock: bool = _setting(
-        False, "Time stands still but for POST /_faradisc/clock, so that tests pass a day in a call."
+        False, "Stop the clock; only POST /_faradisc/clock moves it, so that a test passes a day in a call."
     )
-    time_scale: float = _setting(1.0, "How many times as fast as the machine's the database's clock goes.")
-    trust_network: bool = _setting(
-        False, "Listen beyond this machine although nobody's signature is verified."
-    )
+    time_scale: float = _setting(1.0, "Speed of the database's clock, as a multiple of the machine's.")
+    trust_network: bool = _setting(False, "Listen beyond this machine although signatures are not verified.")
 
     def __post_init__(self) -> None:
-        """Raises: SettingsError."""
+        """Raises SettingsError."""
         if not 0 <= self.port <= PORT_MAX:
             raise SettingsError(f"The port {self.port} is not between 0 and {PORT_MAX}.")
         if not re.fullmatch(r"[0-9]{12}", self.account):

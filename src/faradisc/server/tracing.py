@@ -1,30 +1,29 @@
-"""`--record-trace FILE`: the traffic of a server, for `faradisc plan --trace` (docs/formats/trace.md)."""
+"""`--record-trace FILE`: records traffic, for `faradisc plan --trace` (docs/formats/trace.md)."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
 
 from faradisc.capacity.admission import Charge
+from faradisc.server.background import pause
 from faradisc.tools.planner.traces.trace_format import TraceCharge, TraceWriter
 
 log = logging.getLogger("faradisc.trace")
 
 BUFFER_BYTES = 1 << 20
 FLUSH_S = 1.0
-"""How old may be what the file lacks: people read it while the server runs, and the server may be killed."""
+"""Greatest age of unwritten requests, for readers during the run and in case the server is killed."""
 
 
 class TraceFile:
-    """A trace on its way to a file. When the file cannot be written any more, recording ends and serving
-    goes on."""
+    """Writes a trace to a file. When a write fails, recording ends and the server goes on."""
 
     def __init__(self, path: str, now_ns: int) -> None:
-        """Raises: OSError."""
+        """Raises OSError."""
         self._path = path
         self._file: IO[bytes] | None = Path(path).open("wb", buffering=BUFFER_BYTES)  # noqa: SIM115 - see close
         self._writer = TraceWriter(self._write, now_ns)
@@ -46,10 +45,9 @@ class TraceFile:
             self._end(failure)
 
     async def keep_flushing(self, stop: asyncio.Event) -> None:
-        """Until `stop` is set; what is recorded afterwards is written by `close`."""
+        """Flushes every second until `stop` is set; `close` writes the rest."""
         while not stop.is_set():
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(stop.wait(), FLUSH_S)
+            await pause(FLUSH_S, stop)
             self.flush()
 
     def _end(self, failure: OSError) -> None:

@@ -35,7 +35,7 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     async def pause(pause_s: float, stop: asyncio.Event) -> None:
         taken.append(pause_s)
 
-    monkeypatch.setattr(background, "_pause", pause)
+    monkeypatch.setattr(background, "pause", pause)
     return taken
 
 

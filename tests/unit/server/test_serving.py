@@ -39,7 +39,7 @@ def run(
 ) -> tuple[Site, int, serving.Serving]:
     """Serve until a condition holds, each further opening answering in turn. Returns: also how often it was
     drained."""
-    monkeypatch.setattr(serving, "LOOK_EVERY_S", 0.001)
+    monkeypatch.setattr(serving, "CHECK_EVERY_S", 0.001)
     monkeypatch.setattr(serving, "PAUSES_S", (0.001, 0.002))
     site, drained = Site(), 0
 

@@ -1,4 +1,4 @@
-"""The time that data lives in, kept where it is ahead of the machine's."""
+"""The time that data lives in, stored where it is ahead of the machine's."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from faradisc.clock import LAST_NS, ManualClock, MovableClock
 from faradisc.server.settings import ServerSettings, SettingsError
-from faradisc.server.timekeeping import KeptTime, data_clock, keep_time
+from faradisc.server.timekeeping import StoredTime, data_clock, keep_time
 
 HOUR_NS = 3600 * 10**9
 
@@ -22,8 +22,8 @@ def settings(directory: Path, **more: object) -> ServerSettings:
 
 def test_a_virtual_clock_goes_on_from_where_it_was(tmp_path: Path) -> None:
     machine = ManualClock()
-    clock, kept = data_clock(settings(tmp_path, virtual_clock=True), machine)
-    assert isinstance(clock, MovableClock) and kept is None
+    clock, stored = data_clock(settings(tmp_path, virtual_clock=True), machine)
+    assert isinstance(clock, MovableClock) and stored is None
     assert clock.now_ns() == machine.now_ns()
     clock.advance(3600)
     clock.advance(0.5)
@@ -37,19 +37,19 @@ def test_a_virtual_clock_goes_on_from_where_it_was(tmp_path: Path) -> None:
 @pytest.mark.parametrize("factor", [1.0, 60.0])
 def test_a_clock_that_runs_goes_on_from_there_too(tmp_path: Path, factor: float) -> None:
     machine = ManualClock()
-    KeptTime(tmp_path).write(machine.now_ns() + HOUR_NS)
-    clock, kept = data_clock(settings(tmp_path, time_scale=factor), machine)
+    StoredTime(tmp_path).write(machine.now_ns() + HOUR_NS)
+    clock, stored = data_clock(settings(tmp_path, time_scale=factor), machine)
     assert clock.now_ns() == machine.now_ns() + HOUR_NS
     begun = clock.now_ns()
     machine.advance(10)
     assert clock.now_ns() == begun + 10 * 10**9 * factor
-    assert kept is not None
+    assert stored is not None
 
 
 def test_the_machines_own_clock_is_not_kept(tmp_path: Path) -> None:
     machine = ManualClock()
     assert data_clock(settings(tmp_path), machine) == (machine, None)
-    KeptTime(tmp_path).write(machine.now_ns() - 1)
+    StoredTime(tmp_path).write(machine.now_ns() - 1)
     assert data_clock(settings(tmp_path), machine) == (machine, None)
 
 
@@ -57,27 +57,27 @@ def test_data_in_memory_has_no_time_to_keep() -> None:
     clock, _ = data_clock(ServerSettings(memory=True, virtual_clock=True, data_dir=""), ManualClock())
     assert isinstance(clock, MovableClock)
     clock.advance(5)
-    assert KeptTime(None).read() == 0
+    assert StoredTime(None).read() == 0
 
 
-def _wait_for(kept: KeptTime, now_ns: int) -> None:
-    while kept.read() != now_ns:
+def _wait_for(stored: StoredTime, now_ns: int) -> None:
+    while stored.read() != now_ns:
         time.sleep(0.001)
 
 
 def test_a_clock_that_runs_is_kept_until_the_end(tmp_path: Path) -> None:
-    clock, kept = ManualClock(), KeptTime(tmp_path)
+    clock, stored = ManualClock(), StoredTime(tmp_path)
 
     async def run() -> None:
         stop = asyncio.Event()
-        keeping = asyncio.create_task(keep_time(clock, kept, stop))
-        await asyncio.to_thread(_wait_for, kept, clock.now_ns())
+        keeping = asyncio.create_task(keep_time(clock, stored, stop))
+        await asyncio.to_thread(_wait_for, stored, clock.now_ns())
         clock.advance(10)
         stop.set()
         await keeping
 
     asyncio.run(run())
-    assert kept.read() == clock.now_ns()
+    assert stored.read() == clock.now_ns()
 
 
 @pytest.mark.parametrize("text", ["", "soon\n", "12", "-5\n", f"{LAST_NS + 1}\n", "1" * 400 + "\n"])
@@ -89,8 +89,8 @@ def test_what_is_no_time_is_refused(tmp_path: Path, text: str) -> None:
 
 def test_a_time_that_cannot_be_written_is_told_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
-        KeptTime(tmp_path / "missing").write(5)
-    assert "could not be kept" in caplog.text
+        StoredTime(tmp_path / "missing").write(5)
+    assert "could not be stored" in caplog.text
 
 
 def test_a_clock_goes_no_farther_than_the_year_2200() -> None:
