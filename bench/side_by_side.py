@@ -80,7 +80,7 @@ async def _serve(directory: Path | None, states: Sequence[str]) -> None:
     lifecycle: Any = sys.modules["faradisc.server.lifecycle"]
     sys.setswitchinterval(lifecycle.SWITCH_INTERVAL_S)
     gc.collect()
-    lifecycle._settle_collector()
+    lifecycle.tune_garbage_collection()
     print(json.dumps([copy.port for copy in copies]), flush=True)
     await asyncio.to_thread(sys.stdin.read)
     stop.set()

@@ -1,14 +1,15 @@
-"""kill -9 in the middle of a backfill, while others write.
+"""kill -9 in the middle of a backfill, under concurrent writes.
 
-What it proves: the next process goes on where the killed one was, the index becomes ACTIVE only when it is
-complete, it is then exactly what the items say, and no acknowledged write is lost. Why a process: nothing of
-ours runs after SIGKILL. Source: issue 4, "Index life".
+What it proves: the next process continues the backfill, the index becomes ACTIVE only when it is complete and
+agrees with the items, and no acknowledged write is lost. Why a process: no code of the server runs after
+SIGKILL. The killed servers stop the backfill after a number of steps (fixtures/paused_backfill.py).
 """
 
 from __future__ import annotations
 
 import itertools
 import random
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -17,7 +18,9 @@ from typing import Any
 import pytest
 from botocore.exceptions import BotoCoreError, ClientError
 
+from faradisc.engine.tables.backfill import ROWS_PER_STEP
 from faradisc.local import LocalDatabase
+from fixtures import paused_backfill
 from fixtures.clients import http_client
 from fixtures.integrity import faults
 from fixtures.schemas import item, schema
@@ -25,18 +28,19 @@ from fixtures.served import Server
 
 WRITERS = 3
 KEYS_PER_WRITER = 40
+WAIT_S = 120.0
 
 
 class Writer:
-    """Puts and deletes items of its own until the server is gone; remembers what was acknowledged."""
+    """Puts and deletes items of its own until the server is killed; records what was acknowledged."""
 
     def __init__(self, number: int, seed: int) -> None:
         self._random = random.Random(f"{seed}/{number}")
         self._number = number
         self.state: dict[str, int | None] = {}
-        """By key: the number it has, None when deleted, as far as that was acknowledged."""
+        """The acknowledged number of each key; None when it is deleted."""
         self.unknown: tuple[str, int | None] | None = None
-        """The write whose answer was lost."""
+        """The write without an answer."""
 
     def run(self, url: str) -> None:
         client = http_client(url)
@@ -54,7 +58,7 @@ class Writer:
             self.unknown = None
 
     def check(self, found: dict[str, int]) -> None:
-        """What was acknowledged is there; the write without an answer may be. Then that is known too."""
+        """Asserts that acknowledged writes are there; the write without an answer may be there."""
         for key in {*self.state, *([self.unknown[0]] if self.unknown else [])}:
             allowed = {self.state.get(key)}
             if self.unknown is not None and self.unknown[0] == key:
@@ -89,32 +93,45 @@ def _add_index(client: Any) -> None:
     )
 
 
+def _paused(steps: int, file: Path) -> tuple[str, ...]:
+    """Returns the program of a server that takes `steps` steps of a backfill and then creates `file`."""
+    return (str(Path(paused_backfill.__file__)), str(steps), str(file))
+
+
+def _wait_for(file: Path) -> None:
+    deadline = time.monotonic() + WAIT_S
+    while not file.exists():
+        assert time.monotonic() < deadline, f"{file} was not created"
+        time.sleep(0.01)
+
+
 def _kill_during_backfill(data_dir: Path, items: int, seed: int) -> None:
     print(f"seed {seed}")
     chance = random.Random(seed)
     options = ("--data-dir", str(data_dir), "--transition-ms", "0")
     suitable = items - (items + 9) // 10
-    interrupted = 0
+    # Three servers take less than half of the steps together, each is killed, and the fourth takes the rest.
+    steps = [chance.randrange(items // ROWS_PER_STEP // 6) for _ in range(3)]
+    paused = [data_dir.with_name(f"paused{number}") for number in range(3)]
     writers = [Writer(number, seed) for number in range(WRITERS)]
     with ThreadPoolExecutor(WRITERS) as threads, ExitStack() as servers:
-        server = servers.enter_context(Server(*options))
+        server = servers.enter_context(Server(*options, program=_paused(steps[0], paused[0])))
         client = http_client(server.url)
         _load(client, items)
         running = [threads.submit(writer.run, server.url) for writer in writers]
         _add_index(client)
-        # The first kill comes at once, so that a slow machine has one too.
-        for share in (None, *sorted(chance.random() * 0.9 for _ in range(2))):
-            if share is not None and not _is_filled_to(client, share * suitable):
-                break
+        for number, file in enumerate(paused):
+            _wait_for(file)
             server.kill()
             for each in running:
                 each.result()
-            server = servers.enter_context(Server(*options))
+            program = _paused(steps[number + 1], paused[number + 1]) if number < 2 else ("-m", "faradisc")
+            server = servers.enter_context(Server(*options, program=program))
             client = http_client(server.url)
-            interrupted += _index(client)["IndexStatus"] == "CREATING"
+            if number < 2:  # the last server may be done already
+                assert _index(client)["IndexStatus"] == "CREATING"
             _check_acknowledged(client, writers)
             running = [threads.submit(writer.run, server.url) for writer in writers]
-        assert interrupted, "the index was complete before it could be interrupted"
         while _index(client)["IndexStatus"] != "ACTIVE":
             pass
         server.kill()
@@ -126,14 +143,6 @@ def _kill_during_backfill(data_dir: Path, items: int, seed: int) -> None:
         assert _index(client)["ItemCount"] >= suitable
         _check_acknowledged(client, writers)
         assert faults(database.database.store) == []
-
-
-def _is_filled_to(client: Any, entries: float) -> bool:
-    """Wait until an index that is being filled has so many; False: it was complete before that."""
-    shown = _index(client)
-    while shown["IndexStatus"] == "CREATING" and shown["ItemCount"] < entries:
-        shown = _index(client)
-    return bool(shown["IndexStatus"] == "CREATING")
 
 
 def _check_acknowledged(client: Any, writers: list[Writer]) -> None:
