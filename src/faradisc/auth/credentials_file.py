@@ -1,4 +1,4 @@
-"""The file of access keys: secrets encrypted at rest, written whole or not at all.
+"""The file of access keys: secrets encrypted at rest, written atomically.
 
 JSON, one object:
 
@@ -8,14 +8,14 @@ JSON, one object:
      "keys": {<key id>: {"created_s": <epoch>, "expires_s": <epoch, only temporary keys>,
                          "sealed": <base64 of nonce (12 bytes) and AES-256-GCM ciphertext>}}}
 
-What is sealed is the JSON of secret and session token; the key id and the end are authenticated with it, so
-entries can neither be swapped nor prolonged. `check` tells a wrong key from a damaged entry.
+`sealed` holds the JSON of secret and session token; the key id and the expiry are authenticated with it, so
+entries can neither be swapped nor prolonged. `check` distinguishes a wrong key from a damaged entry.
 
-The encryption key is either the 32 bytes in `<file>.key` (base64, mode 0600, made with the file), or derived
-by scrypt from the passphrase in FARADISC_CREDENTIALS_PASSPHRASE. Which of the two a file wants stands in it.
+The encryption key is either the 32 bytes in `<file>.key` (base64, mode 0600, created with the file), or
+derived by scrypt from the passphrase in FARADISC_CREDENTIALS_PASSPHRASE; `kdf` tells which.
 
-A change takes the file `<file>.new` as its lock, writes there, syncs and renames. `cryptography` is imported
-only when something is sealed or opened.
+A change creates `<file>.new` as its lock, writes there, syncs and renames. `cryptography` is imported only to
+encrypt or decrypt.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _BASE32: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 
 
 class CredentialsError(Exception):
-    """The file cannot be used; the text is one sentence for people."""
+    """Raised when the file cannot be used; the text is a sentence for the user."""
 
 
 class CredentialsFile:
@@ -57,12 +57,12 @@ class CredentialsFile:
         self.path = Path(path)
         self._environment = environment
         self._derived: dict[str, bytes] = {}
-        """scrypt takes a tenth of a second, so what it gave is kept, by salt."""
+        """Keys by salt; scrypt takes a tenth of a second."""
 
     # --- Reading ---------------------------------------------------------------------------------
 
     def load(self) -> dict[str, AccessKey]:
-        """Every key, opened. Raises: CredentialsError."""
+        """Returns every key, decrypted, by id. Raises CredentialsError."""
         document = self._read()
         open_ = _opener(self._key(document), self.path)
         open_("check", document["check"])
@@ -74,15 +74,15 @@ class CredentialsFile:
         return keys
 
     def listed(self) -> list[tuple[str, int, int | None]]:
-        """(key id, created, end) of every key, in order of their making; needs no encryption key.
+        """Returns (key id, creation, expiry) of every key, oldest first, without decrypting.
 
-        Raises: CredentialsError.
+        Raises CredentialsError.
         """
         entries = self._read()["keys"].items()
         return [(key_id, entry["created_s"], entry.get("expires_s")) for key_id, entry in entries]
 
     def state(self) -> tuple[int, int, int] | None:
-        """Changes when the file does; None while there is none."""
+        """Returns a value that changes when the file does; None when there is no file."""
         try:
             found = os.stat(self.path)
         except OSError:
@@ -95,24 +95,24 @@ class CredentialsFile:
         except OSError as error:
             raise CredentialsError(
                 f"The credentials file {self.path} cannot be read ({error.strerror or error}); "
-                "`faradisc credentials add` makes one."
+                "`faradisc credentials add` creates one."
             ) from error
         except orjson.JSONDecodeError as error:
             raise CredentialsError(f"The credentials file {self.path} is damaged: it is not JSON.") from error
         if type(document) is not dict or document.get("format") != _FORMAT:
             raise CredentialsError(
-                f"{self.path} is no credentials file that this version of Faradisc can read."
+                f"{self.path} is not a credentials file that this version of Faradisc can read."
             )
         return document
 
     # --- Changing --------------------------------------------------------------------------------
 
     def add(self, key: AccessKey, now_s: int, entropy: Entropy) -> None:
-        """Make the file if there is none. Raises: CredentialsError, also for a key id that is taken."""
+        """Adds a key, and creates a missing file. Raises CredentialsError, also for an existing key id."""
 
         def change(document: dict[str, Any]) -> None:
             if key.key_id in document["keys"]:
-                raise CredentialsError(f"The access key {key.key_id} is there already; revoke it first.")
+                raise CredentialsError(f"The access key {key.key_id} exists already; revoke it first.")
             content = {"secret": key.secret}
             if key.token is not None:
                 content["token"] = key.token
@@ -126,7 +126,7 @@ class CredentialsFile:
         self._change(change, entropy)
 
     def revoke(self, key_id: str) -> None:
-        """Raises: CredentialsError when there is no such key."""
+        """Removes a key. Raises CredentialsError when there is no such key."""
 
         def change(document: dict[str, Any]) -> None:
             if document["keys"].pop(key_id, None) is None:
@@ -140,7 +140,7 @@ class CredentialsFile:
             descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except FileExistsError:
             raise CredentialsError(
-                f"{draft} is there: another command is changing the credentials, or was killed while it "
+                f"{draft} exists: another command is changing the credentials, or was killed while it "
                 "did; if none is running, remove that file."
             ) from None
         except OSError as error:
@@ -232,7 +232,7 @@ class CredentialsFile:
 
 
 def _bound(key_id: str, expires_s: int | None) -> str:
-    """What is authenticated beside an entry's content."""
+    """Returns the data that is authenticated together with an entry's content."""
     return f"key {key_id} {'' if expires_s is None else expires_s}"
 
 
@@ -266,14 +266,14 @@ def _opener(key: bytes, path: Path) -> Callable[[str, str], bytes]:
 
 
 class FileKeyring:
-    """The keys of a file, read again when it has changed.
+    """The keys of a file, which is read again when it changes.
 
-    A file that cannot be read any more leaves the keys as they were, and says so in the log once: taking a
-    file away must not lock everybody out, and revoking is done by a change.
+    When the file can no longer be read, the keys stay in force and an error is logged once: a missing file
+    must not lock all clients out.
     """
 
     def __init__(self, file: CredentialsFile) -> None:
-        """Raises: CredentialsError."""
+        """Raises CredentialsError."""
         self._file = file
         self._seen = file.state()
         self._keys = file.load()
@@ -287,10 +287,10 @@ class FileKeyring:
         try:
             self._keys = self._file.load()
         except (CredentialsError, KeyError, TypeError, ValueError) as error:
-            log.error("The keys stay as they were: %s", error)
+            log.error("the access keys stay as they were: %s", error)
             return
         self.generation += 1
-        log.warning("Read %s again: %d access keys.", self._file.path, len(self._keys))
+        log.warning("read %s again: %d access keys", self._file.path, len(self._keys))
 
     def find(self, key_id: str) -> AccessKey | None:
         return self._keys.get(key_id)
@@ -300,7 +300,7 @@ class FileKeyring:
 
 
 def new_key(entropy: Entropy, *, expires_s: int | None = None) -> AccessKey:
-    """A key of the form that AWS gives out: AKIA..., or ASIA... with a session token if it ends."""
+    """Returns a random key in AWS's form: AKIA..., or ASIA... with a session token if it expires."""
     letters = bytes(_BASE32[byte & 31] for byte in entropy.token_bytes(16)).decode()
     secret = b64encode(entropy.token_bytes(30)).decode()
     if expires_s is None:

@@ -1,4 +1,4 @@
-"""Access keys, and the ring of them that an authenticator asks."""
+"""Access keys, and the keyring that an authenticator looks them up in."""
 
 from __future__ import annotations
 
@@ -9,36 +9,36 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class AccessKey:
-    """One pair of key id and secret. A temporary one has a session token and an end."""
+    """A key id and its secret. A temporary key has a session token and an expiry."""
 
     key_id: str
     secret: str = field(repr=False)
     token: str | None = field(default=None, repr=False)
     expires_s: int | None = None
-    """Epoch seconds; None for a key that lasts until it is revoked."""
+    """Epoch seconds; None for a key that does not expire."""
 
 
 class Keyring(Protocol):
-    """Where an authenticator finds keys. `generation` changes whenever an earlier answer may be outdated."""
+    """Holds access keys. `generation` changes whenever the result of an earlier `find` may have."""
 
     @property
     def generation(self) -> int: ...
 
     def refresh(self) -> None:
-        """See whether something has changed. Called at most once a second."""
+        """Looks for changes; called at most once a second."""
 
     def find(self, key_id: str) -> AccessKey | None: ...
 
 
 class FixedKeyring:
-    """Keys that are given once; for tests and for whoever embeds the front end."""
+    """Keys that never change, for tests and for programs that embed the front end."""
 
     def __init__(self, keys: Iterable[AccessKey]) -> None:
         self._keys = {key.key_id: key for key in keys}
         self.generation = 0
 
     def refresh(self) -> None:
-        """Nothing ever changes."""
+        """Does nothing."""
 
     def find(self, key_id: str) -> AccessKey | None:
         return self._keys.get(key_id)

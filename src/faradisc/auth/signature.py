@@ -1,8 +1,8 @@
-"""What the signature of a request should be: Signature Version 4, step by step.
+"""Computes the signature of a request: Signature Version 4, step by step.
 
     canonical request -> string to sign -> signature, with a signing key derived per day, region and service
 
-Nothing in the default, lenient mode calls this: it is the arithmetic of strict verification.
+Only strict verification needs this.
 Source: AWS's published description of Signature Version 4; the tests compare with botocore's signer.
 """
 
@@ -26,10 +26,10 @@ def canonical_request(
     signed_headers: tuple[str, ...],
     body_sha256: str,
 ) -> bytes:
-    """The request as its signer saw it. `headers` has lower-case names; a missing one counts as empty.
+    """Returns the canonical request. `headers` has lower-case names; a missing one counts as empty.
 
-    The path is encoded once more than it was sent, as every service but S3 wants it. A presigned query is
-    canonicalised without its own `X-Amz-Signature`.
+    The path is URI-encoded once more, as for every service but S3. A presigned query is canonicalised without
+    its own `X-Amz-Signature`.
     """
     path, _, query = target.decode("latin-1").partition("?")
     pairs = sorted(
@@ -50,13 +50,13 @@ def canonical_request(
 
 
 def string_to_sign(timestamp: str, scope: str, canonical: bytes) -> str:
-    """`timestamp` as `20260102T030405Z`; `scope` as `20260102/eu-west-1/dynamodb/aws4_request`."""
+    """timestamp: `20260102T030405Z`. scope: `20260102/eu-west-1/dynamodb/aws4_request`."""
     return "\n".join((ALGORITHM, timestamp, scope, sha256(canonical).hexdigest()))
 
 
 @lru_cache(maxsize=1024)
 def signing_key(secret: str, date: str, region: str, service: str) -> bytes:
-    """The key of one secret for one day, region and service. Four HMACs, so it is kept."""
+    """Returns the key of a secret for one day, region and service; cached, as it takes four HMACs."""
     key = ("AWS4" + secret).encode()
     for part in (date, region, service, TERMINATOR):
         key = _hmac(key, part)
@@ -64,32 +64,32 @@ def signing_key(secret: str, date: str, region: str, service: str) -> bytes:
 
 
 def signature_of(key: bytes, text: str) -> str:
-    """64 lower-case hexadecimal characters. Compare with `hmac.compare_digest`."""
+    """Returns 64 lower-case hexadecimal characters, to be compared with `hmac.compare_digest`."""
     return _hmac(key, text).hex()
 
 
 class Signing:
-    """`signature_of` for one key used many times: both pads are hashed once, then copied.
+    """`signature_of` for a key that is used many times: hashes both pads once and copies the hashes.
 
-    Four tenths of the cost of `hmac.digest`, which sets everything up anew for each text.
+    Takes four tenths of the time of `hmac.digest`, which hashes the pads for each text.
     """
 
     __slots__ = ("_inner", "_outer")
 
     def __init__(self, key: bytes) -> None:
-        """`key`: at most 64 bytes, as signing keys are."""
+        """key: at most 64 bytes, as signing keys are."""
         block = key.ljust(_BLOCK_BYTES, b"\0")
         self._inner = sha256(block.translate(_INNER_PAD))
         self._outer = sha256(block.translate(_OUTER_PAD))
 
     def begin(self, text: bytes) -> Any:
-        """The hash of a text's beginning, to be finished any number of times."""
+        """Returns the hash of a text's beginning, for any number of calls of `finish`."""
         inner = self._inner.copy()
         inner.update(text)
         return inner
 
     def finish(self, begun: Any, rest: bytes) -> str:
-        """The signature of the whole text."""
+        """Returns the signature of the whole text."""
         inner = begun.copy()
         inner.update(rest)
         outer = self._outer.copy()

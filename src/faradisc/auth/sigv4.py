@@ -1,10 +1,10 @@
 """The parts of a Signature Version 4, from the Authorization header or from a presigned query.
 
-Whether the signature is right is not asked here, only whether everything of it is there. `lenient`, the
-default way to authenticate, stops at that; `strict.py` goes on and verifies.
+Checks that a signature is complete, not that it is right. `lenient`, the default authenticator, does only
+this; `strict.py` also verifies.
 
-A client sends the same header again and again, except for the signature at its end. So a header that was
-found whole is remembered without its signature, and the next one costs a dict lookup.
+A client sends the same header again and again, except for the signature at its end. So the credential of a
+complete header is cached by the header without its signature, and the next request costs a dict lookup.
 
 Texts and their order: errors.md section 5.
 """
@@ -36,14 +36,14 @@ _QUERY_PARAMETERS = (
     "X-Amz-SignedHeaders",
     "X-Amz-Date",
 )
-_REMEMBERED_MAX = 4096
-_REMEMBERED_BYTES_MAX = 1024
-"""Of one header. Both bounds together keep strangers from filling the memory."""
+CACHED_HEADERS_MAX = 4096
+CACHED_HEADER_BYTES_MAX = 1024
+"""Together these limit the cache's memory, whatever clients send."""
 _REGION = re.compile(r"[A-Za-z0-9-]{1,64}", re.ASCII)
 
 
 class SignedRequest(Protocol):
-    """What of a request a signature can cover; `protocol.http.HttpRequest` is one."""
+    """The parts of a request that a signature can cover; `protocol.http.HttpRequest` is one."""
 
     @property
     def method(self) -> str: ...
@@ -62,23 +62,24 @@ class SignedRequest(Protocol):
 
 
 class Authenticator(Protocol):
-    """Says who sent a request, or refuses it."""
+    """Identifies the sender of a request, or rejects it."""
 
     def __call__(self, request: SignedRequest, service: str = DYNAMODB, /) -> Credential:
-        """`service`: the signing name of the one that the request is for.
+        """Returns the credential of a request to the service with this signing name.
 
-        Raises: MissingAuthenticationTokenException, IncompleteSignatureException,
-        InvalidSignatureException, UnrecognizedClientException, ExpiredTokenException."""
+        Raises MissingAuthenticationTokenException, IncompleteSignatureException,
+        InvalidSignatureException, UnrecognizedClientException, ExpiredTokenException.
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """Who signed, and for what: `<key id>/<date>/<region>/<service>/aws4_request`."""
+    """The signer and the scope: `<key id>/<date>/<region>/<service>/aws4_request`."""
 
     access_key_id: str
     date: str
     region: str
-    """"" when the scope's region is no name; the caller puts its own."""
+    """"" when the scope's region is not a name; the caller uses its own then."""
     service: str
     signed_headers: tuple[str, ...]
     """Lower-case names in the order given."""
@@ -86,7 +87,7 @@ class Credential:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Everything that a request says of its signature, as sent."""
+    """The parts of a signature, as sent."""
 
     algorithm: str
     credential: Credential
@@ -99,23 +100,24 @@ class Parts:
     """The parameters of a presigned request; None when the header signs."""
 
 
-_remembered: dict[bytes, Credential] = {}
+credential_cache: dict[bytes, Credential] = {}
+"""Credentials of complete headers, by the header up to `Signature=`."""
 
 
 def lenient(request: SignedRequest, service: str = DYNAMODB, /) -> Credential:
-    """The authenticator that takes any well-formed signature, whatever service it names."""
+    """Accepts any well-formed signature, for any service."""
     return credential_of(request.headers, request.target)
 
 
 def credential_of(headers: Mapping[bytes, bytes], target: bytes) -> Credential:
-    """Who sent a request with these (lower-case) headers to this request target.
+    """Returns the credential of a request with these (lower-case) headers and this request target.
 
-    Raises: MissingAuthenticationTokenException, IncompleteSignatureException, InvalidSignatureException.
+    Raises MissingAuthenticationTokenException, IncompleteSignatureException, InvalidSignatureException.
     """
     header = headers.get(b"authorization")
     if header is not None:
         cut = header.rfind(_SIGNATURE)
-        credential = _remembered.get(header[:cut]) if cut > 0 else None
+        credential = credential_cache.get(header[:cut]) if cut > 0 else None
         if (
             credential is not None
             and len(header) > cut + len(_SIGNATURE)
@@ -125,12 +127,12 @@ def credential_of(headers: Mapping[bytes, bytes], target: bytes) -> Credential:
             return credential
     parts = parts_of(headers, target)
     if header is not None and parts.query is None and is_whole_before_signature(header):
-        _remember(header, parts.credential)
+        _cache(header, parts.credential)
     return parts.credential
 
 
 def parts_of(headers: Mapping[bytes, bytes], target: bytes) -> Parts:
-    """Raises as `credential_of` does."""
+    """Returns the parts of a signature. Raises as `credential_of` does."""
     header = headers.get(b"authorization")
     query = _query_of(target)
     in_query = "X-Amz-Algorithm" in query
@@ -153,22 +155,22 @@ def _query_of(target: bytes) -> dict[str, str]:
 def _from_header(header: bytes, headers: Mapping[bytes, bytes]) -> Parts:
     text = header.decode("latin-1")
     algorithm, parameters = _parameters(text)
-    complaint = "".join(
+    problems = "".join(
         f"Authorization header requires '{name}' parameter. "
         for name in _HEADER_PARAMETERS
         if not parameters.get(name)
     )
     timestamp = headers.get(b"x-amz-date") or headers.get(b"date")
     if not timestamp:
-        complaint += "Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header. "
-    if complaint or not timestamp:
-        raise IncompleteSignatureException(f"{complaint}Authorization={text}")
+        problems += "Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header. "
+    if problems or not timestamp:
+        raise IncompleteSignatureException(f"{problems}Authorization={text}")
     credential, scope = _credential(parameters["Credential"], parameters["SignedHeaders"])
     return Parts(algorithm, credential, scope, parameters["Signature"], timestamp.decode("latin-1"), None)
 
 
 def _parameters(text: str) -> tuple[str, dict[str, str]]:
-    """`AWS4-HMAC-SHA256 Credential=..., SignedHeaders=..., Signature=...`: its first word and the rest."""
+    """Returns algorithm and parameters of `AWS4-HMAC-SHA256 Credential=..., SignedHeaders=..., ...`."""
     algorithm, *rest = re.split(r"[, ]", text.strip())
     parameters = {}
     for part in rest:
@@ -179,29 +181,29 @@ def _parameters(text: str) -> tuple[str, dict[str, str]]:
 
 
 def is_whole_before_signature(header: bytes) -> bool:
-    """Whether what stands before the signature names everything else, and is short enough to keep."""
+    """Whether the header up to its signature holds everything else, and is short enough to cache."""
     before = header[: header.rfind(_SIGNATURE)]
-    if len(before) > _REMEMBERED_BYTES_MAX:
+    if len(before) > CACHED_HEADER_BYTES_MAX:
         return False
     algorithm, parameters = _parameters(header.decode("latin-1"))
     parameters.pop("Signature", None)
     return _parameters(before.decode("latin-1")) == (algorithm, parameters)
 
 
-def _remember(header: bytes, credential: Credential) -> None:
-    if len(_remembered) >= _REMEMBERED_MAX:
-        _remembered.clear()
-    _remembered[header[: header.rfind(_SIGNATURE)]] = credential
+def _cache(header: bytes, credential: Credential) -> None:
+    if len(credential_cache) >= CACHED_HEADERS_MAX:
+        credential_cache.clear()
+    credential_cache[header[: header.rfind(_SIGNATURE)]] = credential
 
 
 def _from_query(query: Mapping[str, str]) -> Parts:
-    complaint = "".join(
+    problems = "".join(
         f"AWS query-string parameters must include '{name}'. "
         for name in _QUERY_PARAMETERS
         if not query.get(name)
     )
-    if complaint:
-        raise IncompleteSignatureException(f"{complaint}Re-examine the query-string parameters.")
+    if problems:
+        raise IncompleteSignatureException(f"{problems}Re-examine the query-string parameters.")
     credential, scope = _credential(query["X-Amz-Credential"], query["X-Amz-SignedHeaders"])
     return Parts(
         query["X-Amz-Algorithm"], credential, scope, query["X-Amz-Signature"], query["X-Amz-Date"], query
@@ -209,10 +211,10 @@ def _from_query(query: Mapping[str, str]) -> Parts:
 
 
 def _credential(text: str, signed_headers: str) -> tuple[Credential, tuple[str, str, str, str]]:
-    """A key id may hold slashes; the four parts of the scope may not."""
+    """Splits a credential; a key id may contain slashes, the four parts of the scope may not."""
     parts = text.rsplit("/", 4)
     if len(parts) != 5 or not parts[0]:
-        # Assumed: AWS's general words for this; no capture from DynamoDB.
+        # Assumed: AWS's general text; no capture from DynamoDB.
         raise IncompleteSignatureException(
             "Credential must have exactly 5 slash-delimited elements, "
             f"e.g. keyid/date/region/service/term, got '{text}'"

@@ -1,23 +1,23 @@
-"""The authenticator that verifies: Signature Version 4 in full, against the keys of a ring.
+"""The authenticator that verifies: full Signature Version 4, with the keys of a keyring.
 
 Checks, in this order (texts: errors.md section 5):
 
-    1 everything is there                 sigv4.py
+    1 completeness                        sigv4.py
     2 algorithm, and host among the signed headers
-    3 scope: date, region, service, terminator, all complaints in one text
-    4 clock: 15 minutes either way; a presigned request may say how long it holds
-    5 key id, session token, its end
+    3 scope: date, region, service, terminator, all errors in one text
+    4 clock: 15 minutes either way; a presigned request may name its lifetime
+    5 key id, session token, its expiry
     6 the signature, compared in constant time
 
-A signature is valid again within its 15 minutes, as it is at the service: repeating a request is what SDKs
-do when an answer is lost. `X-Amz-Target` must be signed too, or a captured signature of a read could be sent
-as a delete with the same members.
+A signature can be used again within its 15 minutes, as at the service: SDKs repeat a request whose answer is
+lost. `X-Amz-Target` must be signed too, or a captured signature of a read could be sent as a delete with the
+same members.
 
-Cost. A client's Authorization header stays the same all day but for the signature at its end. What follows
-from the rest (key, scope, names of the signed headers) is kept as a `_Signer`. The signed headers, too, stay
-the same for a second; what is hashed before the payload comes in is kept as a `_Moment`. What is left per
-request: the payload's SHA-256, and the ends of two more, all in C. Both are kept only once a signature was
-right, so strangers fill no memory.
+Cost. A client's Authorization header stays the same all day except for the signature at its end. All that
+follows from the rest (key, scope, names of the signed headers) is cached as a `_Signer`. The values of the
+signed headers stay the same for a second; the hashes up to the payload are cached as a `_HeaderHashes`. What
+remains per request is the payload's SHA-256 and the ends of two more, all in C. Only right signatures are
+cached, so requests without a key use no memory.
 """
 
 from __future__ import annotations
@@ -62,8 +62,7 @@ from faradisc.errors import (
 SKEW_MINUTES: Final = 15
 _SKEW_S: Final = SKEW_MINUTES * 60
 PRESIGNED_S_MAX: Final = 604_800
-"""Longest life of a presigned request: seven days, AWS's general bound."""
-
+"""Longest lifetime of a presigned request: seven days, AWS's general limit."""
 
 MISMATCH: Final = (
     "The request signature we calculated does not match the signature you provided. "
@@ -72,13 +71,13 @@ MISMATCH: Final = (
 TOKEN_EXPIRED: Final = "The security token included in the request is expired"
 
 _REFRESH_EVERY_NS: Final = 1_000_000_000
-_SIGNERS_MAX: Final = 1024
+CACHED_HEADERS_MAX: Final = 1024
 _SIGNATURE: Final = b"Signature="
 
 
 @dataclass(slots=True, eq=False)
-class _Moment:
-    """What the signed headers' values stand for: those of one second and one kind of request."""
+class _HeaderHashes:
+    """Hashes of the signed headers' values, which are the same for one second and kind of request."""
 
     signed_s: int
     canonical: Any
@@ -89,7 +88,7 @@ class _Moment:
 
 @dataclass(slots=True, eq=False)
 class _Signer:
-    """What one beginning of an Authorization header stands for."""
+    """All that follows from an Authorization header without its signature."""
 
     credential: Credential
     token: bytes
@@ -97,22 +96,22 @@ class _Signer:
     expires_s: int | None
     date: bytes
     scope: bytes
-    """`\n<scope>\n`, as it stands in the string to sign."""
+    """`\n<scope>\n`, as in the string to sign."""
     signing: Signing
     values_of: Callable[[dict[bytes, bytes]], tuple[bytes, ...]]
-    """The signed headers' values in their order; KeyError when one is missing."""
+    """Returns the signed headers' values in their order. Raises KeyError when one is missing."""
     unsigned: frozenset[bytes]
-    """Headers that mean something and are not signed: with one of them the long way decides."""
+    """Unsigned headers that have a meaning; a request with one of them takes the slow path."""
     template: bytes
-    """The canonical request up to the payload's hash, for `%` with those values."""
-    moments: dict[tuple[bytes, ...], _Moment]
+    """The canonical request up to the payload's hash, for `%` with the values."""
+    header_hashes: dict[tuple[bytes, ...], _HeaderHashes]
 
 
 class StrictAuthenticator:
     """Belongs to one thread, as the database does."""
 
     def __init__(self, keyring: Keyring, clock: Clock, *, region: str | None = None) -> None:
-        """`region`: the only one that scopes may name; None takes any."""
+        """region: the only accepted one; None: any."""
         self._keyring = keyring
         self._clock = clock
         self._region = region
@@ -121,7 +120,7 @@ class StrictAuthenticator:
         self._refresh_at_ns = 0
 
     def __call__(self, request: SignedRequest, service: str = DYNAMODB, /) -> Credential:
-        """Raises: what `sigv4.Authenticator` names."""
+        """Raises the errors that `sigv4.Authenticator` lists."""
         now_ns = self._clock.now_ns()
         keyring = self._keyring
         if now_ns >= self._refresh_at_ns:
@@ -143,6 +142,11 @@ class StrictAuthenticator:
                         raise InvalidSignatureException(MISMATCH)
                     return signer.credential
         return self._verify(request, service, header, now_ns)
+
+    @property
+    def cached_headers(self) -> int:
+        """Number of Authorization headers whose verification is cached."""
+        return len(self._signers)
 
     def _verify(self, request: SignedRequest, service: str, header: bytes | None, now_ns: int) -> Credential:
         headers = request.headers
@@ -170,17 +174,17 @@ class StrictAuthenticator:
         if not hmac.compare_digest(expected.encode(), parts.signature.encode()):
             raise InvalidSignatureException(MISMATCH)
         if header is not None and parts.query is None and is_whole_before_signature(header):
-            self._remember(header, parts, key, made)
+            self._cache(header, parts, key, made)
         return parts.credential
 
-    def _remember(self, header: bytes, parts: Parts, key: AccessKey, made: bytes) -> None:
-        """Only headers that were signed rightly are kept, so strangers cannot fill the memory."""
+    def _cache(self, header: bytes, parts: Parts, key: AccessKey, made: bytes) -> None:
+        """Caches a header whose signature was right."""
         names = parts.credential.signed_headers
         if "x-amz-date" not in names or len(names) < 2 or any("%" in name for name in names):
             return
         lines = "".join(f"{name}:%b\n" for name in names)
         encoded = [name.encode("latin-1") for name in names]
-        if len(self._signers) >= _SIGNERS_MAX:
+        if len(self._signers) >= CACHED_HEADERS_MAX:
             self._signers.clear()
         self._signers[header[: header.rfind(_SIGNATURE)]] = _Signer(
             credential=parts.credential,
@@ -190,41 +194,43 @@ class StrictAuthenticator:
             scope=f"\n{'/'.join(parts.scope)}\n".encode("latin-1"),
             signing=Signing(made),
             values_of=itemgetter(*encoded),
-            unsigned=_MEANT.difference(encoded),
+            unsigned=_MEANINGFUL.difference(encoded),
             template=f"POST\n/\n\n{lines}\n{';'.join(names)}\n".encode("latin-1"),
-            moments={},
+            header_hashes={},
         )
 
 
 def _verify_known(signer: _Signer, request: SignedRequest, given: bytes, now_s: int) -> bool | None:
-    """Whether the signature is right; None when the long way has to say, be it only for the words."""
+    """Returns whether the signature is right; None when the slow path has to decide, or to word the error."""
     headers = request.headers
     try:
         values = signer.values_of(headers)
     except KeyError:
         return None
-    found = signer.moments.get(values)
-    moment = found or _moment(signer, headers, values)
+    found = signer.header_hashes.get(values)
+    hashes = found or _hash_headers(signer, headers, values)
     if (
-        moment is None
-        or not -_SKEW_S <= now_s - moment.signed_s <= _SKEW_S
+        hashes is None
+        or not -_SKEW_S <= now_s - hashes.signed_s <= _SKEW_S
         or not headers.keys().isdisjoint(signer.unsigned)
         or (signer.expires_s is not None and now_s >= signer.expires_s)
     ):
         return None
-    canonical = moment.canonical.copy()
+    canonical = hashes.canonical.copy()
     canonical.update(sha256(request.body).hexdigest().encode())
-    expected = signer.signing.finish(moment.text, canonical.hexdigest().encode())
+    expected = signer.signing.finish(hashes.text, canonical.hexdigest().encode())
     if not hmac.compare_digest(expected.encode(), given):
         return False
     if found is None:
-        if len(signer.moments) >= _MOMENTS_MAX:
-            signer.moments.clear()
-        signer.moments[values] = moment
+        if len(signer.header_hashes) >= _HEADER_HASHES_MAX:
+            signer.header_hashes.clear()
+        signer.header_hashes[values] = hashes
     return True
 
 
-def _moment(signer: _Signer, headers: dict[bytes, bytes], values: tuple[bytes, ...]) -> _Moment | None:
+def _hash_headers(
+    signer: _Signer, headers: dict[bytes, bytes], values: tuple[bytes, ...]
+) -> _HeaderHashes | None:
     timestamp = headers[b"x-amz-date"]
     signed_s = _epoch_seconds(timestamp.decode("latin-1"))
     if signed_s is None or timestamp[:8] != signer.date:
@@ -232,10 +238,10 @@ def _moment(signer: _Signer, headers: dict[bytes, bytes], values: tuple[bytes, .
     if not hmac.compare_digest(headers.get(b"x-amz-security-token", b""), signer.token):
         return None
     canonical = signer.template % values
-    # Values are signed without spaces around them and with single ones inside; few hold any at all.
+    # Values are signed without spaces around them and with single ones inside; the slow path does that.
     if _ODD_SPACES.search(canonical):
         return None
-    return _Moment(
+    return _HeaderHashes(
         signed_s=signed_s,
         canonical=sha256(canonical),
         text=signer.signing.begin(ALGORITHM.encode() + b"\n" + timestamp + signer.scope),
@@ -243,8 +249,8 @@ def _moment(signer: _Signer, headers: dict[bytes, bytes], values: tuple[bytes, .
 
 
 _ODD_SPACES: Final = re.compile(rb"  |: | \n|\t")
-_MEANT: Final = frozenset({b"x-amz-security-token", b"x-amz-target", b"x-amz-content-sha256"})
-_MOMENTS_MAX: Final = 256
+_MEANINGFUL: Final = frozenset({b"x-amz-security-token", b"x-amz-target", b"x-amz-content-sha256"})
+_HEADER_HASHES_MAX: Final = 256
 
 
 # --- The checks before the signature ---------------------------------------------------------------
@@ -260,19 +266,19 @@ def _check_signed_headers(parts: Parts, headers: Mapping[bytes, bytes]) -> None:
     names = parts.credential.signed_headers
     for header, name in (("Host", "host"), ("X-Amz-Target", "x-amz-target")):
         if name not in names and (name == "host" or name.encode() in headers):
-            # Assumed: AWS's general words for this; no capture from DynamoDB.
+            # Assumed: AWS's general text; no capture from DynamoDB.
             raise InvalidSignatureException(f"'{header}' must be a 'SignedHeader' in the AWS Authorization.")
 
 
 def _timestamp(parts: Parts) -> str:
-    """The time of signing in ISO 8601's basic form. Raises IncompleteSignatureException."""
+    """Returns the time of signing in ISO 8601's basic form. Raises IncompleteSignatureException."""
     text = parts.timestamp.strip()
     if _epoch_seconds(text) is not None:
         return text
     try:
         signed_s = timegm(parsedate_to_datetime(text).utctimetuple())
-    except (ValueError, TypeError, IndexError, OverflowError):  # whatever the parser meets in hostile text
-        # Assumed: AWS's general words for this; no capture from DynamoDB.
+    except (ValueError, TypeError, IndexError, OverflowError):  # the parser's errors for invalid text
+        # Assumed: AWS's general text; no capture from DynamoDB.
         raise IncompleteSignatureException(
             f"Date must be in ISO-8601 'basic format'. Got '{text}'. "
             "See http://en.wikipedia.org/wiki/ISO_8601"
@@ -282,22 +288,22 @@ def _timestamp(parts: Parts) -> str:
 
 def _check_scope(parts: Parts, timestamp: str, only_region: str | None, wanted: str) -> None:
     date, region, service, terminator = parts.scope
-    complaint = ""
+    problems = ""
     if not parts.credential.region or (only_region is not None and region != only_region):
-        complaint += f"Credential should be scoped to a valid region, not '{region}'. "
+        problems += f"Credential should be scoped to a valid region, not '{region}'. "
     if service != wanted:
-        complaint += f"Credential should be scoped to correct service: '{wanted}'. "
+        problems += f"Credential should be scoped to correct service: '{wanted}'. "
     if terminator != TERMINATOR:
-        complaint += (
+        problems += (
             f"Credential should be scoped with a valid terminator: '{TERMINATOR}', not '{terminator}'. "
         )
     if date != timestamp[:8]:
-        complaint += (
+        problems += (
             "Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from HTTP: "
             f"'{date}' != '{timestamp[:8]}', from '{timestamp}'. "
         )
-    if complaint:
-        raise InvalidSignatureException(complaint)
+    if problems:
+        raise InvalidSignatureException(problems)
 
 
 def _check_clock(parts: Parts, timestamp: str, now_s: int) -> None:
@@ -324,7 +330,7 @@ def _check_clock(parts: Parts, timestamp: str, now_s: int) -> None:
 
 
 def _lifetime(parts: Parts) -> int | None:
-    """Seconds that a presigned request holds, if it says so. Raises IncompleteSignatureException."""
+    """Returns the seconds in X-Amz-Expires, if it is there. Raises IncompleteSignatureException."""
     if parts.query is None or "X-Amz-Expires" not in parts.query:
         return None
     text = parts.query["X-Amz-Expires"]
@@ -344,7 +350,7 @@ def _token(parts: Parts, headers: Mapping[bytes, bytes]) -> str | None:
 
 
 def _check_token(key: AccessKey, token: str | None, now_s: int) -> None:
-    """A temporary key needs its token, any other must come without one."""
+    """Raises unless a temporary key has its token, and any other key none."""
     if (key.token is None) != (token is None):
         raise UnrecognizedClientException
     if (
@@ -361,7 +367,7 @@ def _check_token(key: AccessKey, token: str | None, now_s: int) -> None:
 
 
 def _epoch_seconds(text: str) -> int | None:
-    """`20260102T030405Z` as epoch seconds; None when it is not of this form."""
+    """Returns the epoch seconds of `20260102T030405Z`; None for another form."""
     digits = text[:8] + text[9:15]
     if len(text) != 16 or text[8] != "T" or text[15] != "Z" or not (digits.isascii() and digits.isdigit()):
         return None

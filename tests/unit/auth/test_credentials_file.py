@@ -54,7 +54,7 @@ def test_nothing_secret_stands_in_the_file(file: CredentialsFile) -> None:
 
 
 def test_revoking_and_adding_again(file: CredentialsFile) -> None:
-    with pytest.raises(CredentialsError, match="is there already"):
+    with pytest.raises(CredentialsError, match="exists already"):
         file.add(ONE, 0, ENTROPY)
     file.revoke("AKIDONE")
     assert list(file.load()) == ["ASIDTWO"]
@@ -154,7 +154,7 @@ def test_a_keyring_keeps_its_keys_when_the_file_is_spoilt(
         ring.refresh()
     assert ring.find("AKIDONE") == ONE
     assert ring.generation == 0
-    assert caplog.text.count("The keys stay as they were") == 1
+    assert caplog.text.count("the access keys stay as they were") == 1
 
 
 def test_new_keys_look_like_keys() -> None:

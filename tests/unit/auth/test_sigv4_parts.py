@@ -25,7 +25,7 @@ QUERY = (
 
 @pytest.fixture(autouse=True)
 def forget() -> None:
-    sigv4._remembered.clear()
+    sigv4.credential_cache.clear()
 
 
 @pytest.mark.parametrize(
@@ -76,14 +76,14 @@ def test_signature_first_is_not_remembered_by_its_beginning() -> None:
 
 
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sigv4, "_REMEMBERED_MAX", 3)
+    monkeypatch.setattr(sigv4, "CACHED_HEADERS_MAX", 3)
     for number in range(10):
         header = HEADER.replace(b"AKID", b"AKID%d" % number)
         credential_of({b"authorization": header, **DATE}, b"/")
-        assert 1 <= len(sigv4._remembered) <= 3
-    sigv4._remembered.clear()
+        assert 1 <= len(sigv4.credential_cache) <= 3
+    sigv4.credential_cache.clear()
     credential_of({b"authorization": HEADER.replace(b"AKID", b"A" * 1024), **DATE}, b"/")
-    assert sigv4._remembered == {}
+    assert sigv4.credential_cache == {}
 
 
 def test_key_ids_with_slashes_and_regions_that_are_no_names() -> None:

@@ -486,15 +486,15 @@ def test_what_is_missing_is_told_as_without_verification(
 def test_what_is_remembered_is_bounded(
     strict: StrictAuthenticator, keys: FixedKeys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("faradisc.auth.strict._SIGNERS_MAX", 2)
+    monkeypatch.setattr("faradisc.auth.strict.CACHED_HEADERS_MAX", 2)
     for number in range(6):
         strict(signed(monkeypatch, headers={f"X-Amz-H{number}": "a"}))
-        assert 1 <= len(strict._signers) <= 2
-    strict._signers.clear()
+        assert 1 <= strict.cached_headers <= 2
+    before = strict.cached_headers
     for number in range(6):
         with pytest.raises(InvalidSignatureException):
             strict(replaced(signed(monkeypatch), b"Signature=", b"Signature=%d" % number))
-    assert strict._signers == {}
+    assert strict.cached_headers == before
 
 
 def test_secrets_stay_out_of_representations() -> None:
