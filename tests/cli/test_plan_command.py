@@ -52,26 +52,33 @@ def test_budgets_decide_the_exit_code(good: Path, bad: Path) -> None:
     held = faradisc_plan(good)
     assert (held.exit_code, held.stderr) == (0, "")
     assert "Nothing was throttled" in held.stdout
-    assert "ok     attempts refused, percent of all: 0 of at most 1\n" in held.stdout
+    assert (
+        "throttled percent   holds    0 % of the attempts were throttled, at most 1 % allowed." in held.stdout
+    )
     broken = faradisc_plan(bad)
     assert broken.exit_code == 1
-    assert "BROKEN attempts refused, percent of all: 4" in broken.stdout
+    assert "throttled percent   broken   44 % of the attempts were throttled" in broken.stdout
     assert faradisc_plan(good, bad).exit_code == 1
 
 
 def test_budgets_on_the_command_line_outrank_the_plans(good: Path, bad: Path) -> None:
-    assert faradisc_plan(bad, "--quiet", "--max-throttle-percent", "100").stdout.count("ok: attempts") == 1
+    assert (
+        faradisc_plan(bad, "--quiet", "--max-throttle-percent", "100").stdout.count(
+            "holds: 44 % of the attempts"
+        )
+        == 1
+    )
     strict = faradisc_plan(good, "--quiet", "--max-cost", "0.01")
     assert strict.exit_code == 1
     broken = [line for line in strict.stdout.splitlines() if "BROKEN" in line]
-    assert len(broken) == 1 and "US dollars a month as planned" in broken[0]
+    assert len(broken) == 1 and "a month costs $2.85, at most $0.01 allowed" in broken[0]
     assert faradisc_plan(good, "--max-cost", "-1").exit_code == 2
 
 
 def test_quiet_prints_budgets_only(bad: Path) -> None:
     lines = faradisc_plan(bad, "--quiet").stdout.splitlines()
     assert len(lines) == 6
-    assert lines[0].startswith("A small plan: BROKEN: attempts refused")
+    assert lines[0].startswith("A small plan: BROKEN: 44 % of the attempts were throttled")
 
 
 @pytest.mark.parametrize("engine", ["events", "fluid"])
@@ -84,7 +91,7 @@ def test_files(good: Path, bad: Path, tmp_path: Path, engine: str) -> None:
     names = sorted(file.name for file in tables.iterdir())
     assert names == [
         "budgets.csv", "collections.csv", "costs.csv", "events.csv", "headroom.csv", "keys.csv",
-        "minutes.csv", "partitions.csv", "scaling.csv", "traffic.csv",
+        "minutes.csv", "partitions.csv", "plans.csv", "scaling.csv", "traffic.csv", "what_if.csv",
     ]  # fmt: skip
     minutes = list(csv.DictReader((tables / "minutes.csv").read_text().splitlines()))
     writes = [row for row in minutes if row["direction"] == "W"]
@@ -94,7 +101,7 @@ def test_files(good: Path, bad: Path, tmp_path: Path, engine: str) -> None:
     ]
     faradisc_plan(good, bad, "--json", document, "--csv", tmp_path / "two")
     assert [entry["holds"] for entry in json.loads(document.read_text())] == [True, False]
-    assert sorted(each.name for each in (tmp_path / "two").iterdir()) == ["1-good", "2-bad"]
+    assert sorted(each.name for each in (tmp_path / "two").iterdir()) == ["1-good", "2-bad", "plans.csv"]
 
 
 def test_a_trace_alone_and_on_a_plan(good: Path, tmp_path: Path) -> None:

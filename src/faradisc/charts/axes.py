@@ -1,8 +1,7 @@
-"""Scales, ticks and the frame that every plot over time stands in.
+"""Scales, ticks and the frame of a plot over time.
 
-All plots of a report have the same left and right margins, so that a moment is at the same place in each of
-them and a column of plots can be read downwards. Lengths are pixels of the drawing, times seconds since the
-beginning of what is drawn.
+All plots of a report have the same left and right margins, so that a moment has the same x in each of them.
+Lengths are pixels of the drawing, times are seconds since the beginning of what is drawn.
 """
 
 from __future__ import annotations
@@ -11,12 +10,12 @@ import math
 from dataclasses import dataclass
 
 from faradisc.charts.markup import Markup, element, join
-from faradisc.charts.words import SPACE, duration, elapsed, short
+from faradisc.charts.words import duration, elapsed, short
 
 WIDTH = 900
 LEFT = 64
 RIGHT = 130
-"""Room for the names of lines, which stand at their ends."""
+"""Room for the names of lines, written at their ends."""
 
 _STEPS_S = (1, 2, 5, 10, 15, 30, *(60 * n for n in (1, 2, 5, 10, 15, 30)))
 _STEPS_H = (*(3600 * n for n in (1, 2, 3, 6, 12)), *(86_400 * n for n in (1, 2, 5, 10, 30, 90, 365)))
@@ -24,7 +23,7 @@ TIME_STEPS_S = (*_STEPS_S, *_STEPS_H)
 
 
 def ticks(high: float, wanted: int = 4) -> list[float]:
-    """Round values from 0 to `high` at least, about so many: steps of 1, 2, 2.5 or 5 times a power of ten."""
+    """Returns round values from 0 to `high` or more: steps of 1, 2, 2.5 or 5 times a power of ten."""
     if high <= 0 or not math.isfinite(high):
         return [0, 1]
     rough = high / wanted
@@ -37,7 +36,7 @@ def ticks(high: float, wanted: int = 4) -> list[float]:
 
 
 def time_ticks(span_s: float, wanted: int = 8) -> list[float]:
-    """Round moments from 0 to `span_s`, at most about `wanted`."""
+    """Returns round times from 0 to `span_s`, at most about `wanted`."""
     step = next((step for step in TIME_STEPS_S if span_s / step <= wanted), None)
     if step is None:
         step = 365 * 86_400 * math.ceil(span_s / (365 * 86_400) / wanted)
@@ -64,7 +63,7 @@ class Frame:
 
     @property
     def floor(self) -> float:
-        """Where zero is."""
+        """y of zero."""
         return self.top + self.height
 
     @property
@@ -79,19 +78,19 @@ class Frame:
         return round(self.floor - self.height * min(max(share, 0), 1), 1)
 
     def edge(self, bucket: int, count: int) -> float:
-        """The left edge of a bucket among `count` equal ones; bucket `count` is the right end."""
+        """Returns the left edge of a bucket among `count` equal ones; bucket `count` is the right end."""
         return round(self.left + self.inner * bucket / max(count, 1), 1)
 
 
 def time_axis(frame: Frame, *, ago: bool = False) -> Markup:
-    """Ticks and moments below, with seconds only where ticks are closer than a minute.
+    """Returns ticks and times below the frame, with seconds where ticks are closer than a minute.
 
-    `ago`: the right end is now, and moments say how long ago they were.
+    `ago`: the right end is now, and times say how long ago they are.
     """
     marks = time_ticks(frame.span_s)
     fine = len(marks) > 1 and marks[1] - marks[0] < 60
-    places = [(frame.x(frame.span_s - at if ago else at), at) for at in marks]
-    path = "".join(f"M{x:g} {frame.floor:g}v4" for x, _ in places)
+    xs = [(frame.x(frame.span_s - at if ago else at), at) for at in marks]
+    path = "".join(f"M{x:g} {frame.floor:g}v4" for x, _ in xs)
     texts = [
         element(
             "text",
@@ -100,27 +99,17 @@ def time_axis(frame: Frame, *, ago: bool = False) -> Markup:
             y=frame.floor + 16,
             class_="tm",
         )
-        for x, at in places
+        for x, at in xs
     ]
     return join(element("path", d=path, class_="tick"), texts)
 
 
-def value_axis(frame: Frame, values: list[float], *, unit: str = "") -> Markup:
-    """Hair lines across and numbers on the left; the topmost carries the unit."""
+def value_axis(frame: Frame, values: list[float], *, unit: str = "", suffix: str = "") -> Markup:
+    """Returns hair lines across and numbers on the left; `unit` stands above the topmost."""
     lines = "".join(f"M{frame.left:g} {frame.y(v):g}h{frame.inner:g}" for v in values)
     texts = [
-        element("text", short(value), x=frame.left - 6, y=frame.y(value) + 4, class_="tv") for value in values
+        element("text", f"{short(value)}{suffix}", x=frame.left - 6, y=frame.y(value) + 4, class_="tv")
+        for value in values
     ]
     named = element("text", unit, x=frame.left - 6, y=frame.top - 9, class_="tv unit") if unit else None
     return join(element("path", d=lines, class_="hair"), texts, named)
-
-
-def percent_axis(frame: Frame) -> Markup:
-    """0, 50 and 100 percent."""
-    values = [0.0, frame.high / 2, frame.high]
-    lines = "".join(f"M{frame.left:g} {frame.y(v):g}h{frame.inner:g}" for v in values)
-    texts = [
-        element("text", f"{position * 50}{SPACE}%", x=frame.left - 6, y=frame.y(value) + 4, class_="tv")
-        for position, value in enumerate(values)
-    ]
-    return join(element("path", d=lines, class_="hair"), texts)

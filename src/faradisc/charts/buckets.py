@@ -1,6 +1,6 @@
-"""Many points made few without losing a peak: the largest value of each bucket stands for it.
+"""Reduces many points to few without losing a peak: the largest value of each bucket stands for it.
 
-A mean would hide exactly what these charts are for, the one second in which something was refused.
+A mean would hide what these charts are for: the one second that throttled.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from itertools import pairwise
 
 
 def peaks(values: Sequence[float], buckets: int) -> list[float]:
-    """At most `buckets` values, each the largest of its equal stretch. O(n)."""
+    """Returns at most `buckets` values, the largest of each bucket. O(n)."""
     return _reduced(values, buckets, max)
 
 
 def lows(values: Sequence[float], buckets: int) -> list[float]:
-    """At most `buckets` values, each the smallest of its stretch: for balances, where little counts."""
+    """Returns at most `buckets` values, the smallest of each bucket: for balances."""
     return _reduced(values, buckets, min)
 
 
@@ -30,5 +30,5 @@ def _reduced(
 
 
 def width(count: int, buckets: int) -> float:
-    """How many points one bucket stands for."""
+    """Returns how many points one bucket covers."""
     return max(1.0, count / buckets) if buckets else 1.0

@@ -1,8 +1,8 @@
-"""The whole page: one file, complete without its script, readable on paper and in the dark.
+"""The whole page: one file, complete without its script, readable in print and in dark mode.
 
-Nothing is fetched: the fonts are the reader's own, the style sheet and the script stand in the page, and a
-Content-Security-Policy forbids everything else. Colours are the Okabe-Ito set (told apart by all kinds of
-colour vision) and one ramp of blues whose lightness falls evenly, so a grey print keeps its order.
+The page loads nothing: fonts are the reader's own, style sheet and script are inline, and a
+Content-Security-Policy forbids everything else. Colours are the Okabe-Ito set, which all kinds of colour
+vision distinguish, and one ramp of blues whose lightness falls evenly, so that it keeps its order in grey.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from faradisc.charts.style import STYLE
 
 
 def page(title: str, *body: Child, script: str = CURSOR, connect: str = "'none'") -> str:
-    """A complete document. `connect` is where the script may fetch from (Content-Security-Policy)."""
+    """Returns a complete document. `connect`: where the script may fetch from (Content-Security-Policy)."""
     script = f"/*<![CDATA[*/{script}/*]]>*/"
     policy = (
         f"default-src 'none'; style-src '{_digest(STYLE)}'; script-src '{_digest(script)}'; "
@@ -44,7 +44,6 @@ def _digest(text: str) -> str:
 
 
 def section(title: str, *children: Child, level: int = 2, style: str | None = None) -> Markup:
-    """A part of the page under a heading."""
     return element("section", element(f"h{level}", title), *children, class_=style)
 
 

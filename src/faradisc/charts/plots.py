@@ -1,8 +1,8 @@
-"""What stands in a frame: areas, steps, stacks, marks; and the figure around it.
+"""Areas, lines, stacks and marks in a frame, and the figure around them.
 
-Values are equal stretches of time, drawn as steps: nothing is interpolated, a second without a request is a
-gap to the ground. None breaks a line. Each figure says in words what it shows (`alternative`), for those
-who hear the page, and carries its numbers in an attribute, for the cursor that the page's script moves.
+Values cover equal parts of the time and are drawn as steps: nothing is interpolated, a second without a
+request is a gap. None breaks a line. Each figure describes itself in words (`alternative`) for screen
+readers, and has its numbers in an attribute for the cursor of the page's script.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Value = float | None
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """A line or area with its name; `style` is a class of the style sheet."""
+    """A line or an area; `style` is a class of the style sheet."""
 
     name: str
     values: Sequence[Value]
@@ -28,7 +28,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Something that happened at a moment."""
+    """An event at a moment."""
 
     at_s: float
     text: str
@@ -36,7 +36,7 @@ class Mark:
 
 
 def area(frame: Frame, series: Series) -> Markup:
-    """Filled from the ground to the values."""
+    """Returns the filled area below the values."""
     path = []
     for first, run in _runs(series.values):
         path.append(f"M{number(frame.edge(first, len(series.values)))} {number(frame.floor)}")
@@ -46,7 +46,7 @@ def area(frame: Frame, series: Series) -> Markup:
 
 
 def line(frame: Frame, series: Series) -> Markup:
-    """A step line through the values."""
+    """Returns a step line through the values."""
     path = []
     for first, run in _runs(series.values):
         path.append(f"M{number(frame.edge(first, len(series.values)))} {number(frame.y(run[0]))}")
@@ -55,7 +55,7 @@ def line(frame: Frame, series: Series) -> Markup:
 
 
 def stack(frame: Frame, layers: Sequence[Series]) -> Markup:
-    """Layers on top of each other, the first at the bottom. All have equally many values."""
+    """Returns layers on top of each other, the first at the bottom. All have equally many values."""
     count = max((len(layer.values) for layer in layers), default=0)
     below = [0.0] * count
     drawn = []
@@ -67,7 +67,7 @@ def stack(frame: Frame, layers: Sequence[Series]) -> Markup:
 
 
 def _band(frame: Frame, below: Sequence[float], above: Sequence[float]) -> str:
-    """The stretches where `above` is higher than `below`, as closed shapes."""
+    """Returns the parts where `above` is higher than `below`, as closed shapes."""
     path: list[str] = []
     count = len(above)
     position = 0
@@ -87,7 +87,7 @@ def _band(frame: Frame, below: Sequence[float], above: Sequence[float]) -> str:
 
 
 def _runs(values: Sequence[Value]) -> list[tuple[int, list[float]]]:
-    """The stretches without a gap: where each begins, and its values."""
+    """Returns the runs without a gap: the first position and the values of each."""
     runs: list[tuple[int, list[float]]] = []
     open_run = False
     for position, value in enumerate(values):
@@ -102,7 +102,7 @@ def _runs(values: Sequence[Value]) -> list[tuple[int, list[float]]]:
 
 
 def _steps(frame: Frame, run: Sequence[float], first: int, count: int) -> str:
-    """Up or down to each value and along to its end; equal neighbours share one stroke."""
+    """Returns the strokes through a run of values; equal neighbours share one."""
     written = []
     for offset, value in enumerate(run):
         last = offset + 1 == len(run)
@@ -113,7 +113,7 @@ def _steps(frame: Frame, run: Sequence[float], first: int, count: int) -> str:
 
 
 def ends(frame: Frame, labels: Sequence[tuple[float, str, str]], *, apart: float = 12) -> Markup:
-    """Names at the right end of lines: (value, text, style). Those that would overlap are moved apart."""
+    """Returns names at the right end of lines: (value, text, style). Names that overlap are moved apart."""
     placed = sorted((frame.y(value) + 4, text, style) for value, text, style in labels)
     heights = [y for y, _, _ in placed]
     for index in range(1, len(heights)):
@@ -131,7 +131,7 @@ def ends(frame: Frame, labels: Sequence[tuple[float, str, str]], *, apart: float
 
 
 def marks(frame: Frame, found: Sequence[Mark]) -> Markup:
-    """A hair line through the frame and a small triangle above it for each mark, its text as a title."""
+    """Returns a hair line and a small triangle above it for each mark, with its text as a title."""
     drawn = []
     for mark in found:
         x = frame.x(mark.at_s)
@@ -154,16 +154,16 @@ def marks(frame: Frame, found: Sequence[Mark]) -> Markup:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A drawing with its words."""
+    """A drawing with its texts."""
 
     title: str
     drawing: Markup
     frame: Frame
     alternative: str
     note: Markup | str = ""
-    """What the reader should know: how to read it, what was left out."""
+    """How to read the drawing, and what was left out."""
     readings: tuple[Series, ...] = ()
-    """What the cursor reads."""
+    """The numbers for the cursor."""
     unit: str = ""
     extra: tuple[tuple[str, str], ...] = ()
     """More for the cursor: names and values of data attributes."""
@@ -196,7 +196,7 @@ def figure(shown: Figure) -> Markup:
 
 
 def _readings(shown: Figure) -> str:
-    """`name=value,value;name=...`, the unit first. Names are ours and hold none of these characters."""
+    """Returns `unit;name=value,value;name=...`. Names have none of these characters."""
     written = [shown.unit]
     for series in shown.readings:
         values = ",".join("" if value is None else _compact(value) for value in series.values)
@@ -205,12 +205,12 @@ def _readings(shown: Figure) -> str:
 
 
 def _compact(value: float) -> str:
-    """As people read it, without the separators of thousands: the script puts them in."""
+    """Returns a number without separators of thousands, which the script adds."""
     return units(value).replace(",", "")
 
 
 def bar(share: float, *, style: str = "bar", width: float = 120, height: float = 9) -> Markup:
-    """A small horizontal bar for a table cell; the number stands beside it, so it is decoration."""
+    """Returns a small horizontal bar beside a number in a table cell."""
     filled = round(width * min(max(share, 0), 1), 1)
     return element(
         "svg",

@@ -1,7 +1,6 @@
-"""The script of the page: a cursor that reads all plots of a section at the moment under the pointer.
+"""The script of the page: a cursor that shows the numbers of all plots of a section at the pointer's time.
 
-It adds nothing that the page does not say without it: it only saves the reader a ruler. It writes text
-with `textContent` alone, so no name in the data can become markup.
+The page is complete without it. It writes texts with `textContent` only, so no name becomes markup.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ let v=parseInt(pair,36),no=false;if(v>647){v-=648;no=true}
 const names=plot.dataset.parts.split(';').map(p=>p.split(',')).filter(p=>
 c>=+p[1]&&p[2]>c&&r>=+p[3]&&p[4]>r).map(p=>p[0]);
 return names.slice(0,3).join(', ')+(names.length>3?' and '+(names.length-3)+' more':'')+'  '+v+' %'+
-(no?', refusing':'')};
+(no?', throttling':'')};
 const say=(plot,f,y)=>{const ago=plot.dataset.ago!==undefined,
 at=clock((ago?1-f:f)*plot.dataset.span)+(ago?' ago':'');
 if(plot.dataset.cells!==undefined)return y===null?'':at+'  '+cell(plot,f,y);

@@ -1,4 +1,4 @@
-"""The style sheet. It holds no `<` and no `&`, so a page stays XML too."""
+"""The style sheet. It has no `<` and no `&`, so that a page is XML too."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ svg path,svg rect{{stroke:none}}
 .tm{{text-anchor:middle}}.tv{{text-anchor:end}}.last{{text-anchor:end}}
 svg .hair{{stroke:var(--hair);stroke-width:1;fill:none}}
 svg .tick{{stroke:var(--rule);stroke-width:1;fill:none}}
-.use{{fill:var(--use)}}.peak{{fill:var(--peak)}}.bank{{fill:var(--peak)}}
+.use{{fill:var(--use)}}.peak{{fill:var(--peak)}}.burst{{fill:var(--peak)}}
 svg path.ask{{fill:none;stroke:var(--ask);stroke-width:1;stroke-dasharray:2 2}}
 svg path.limit{{fill:none;stroke:var(--limit);stroke-width:1.5}}
 svg path.want{{fill:none;stroke:var(--want);stroke-width:1.5;stroke-dasharray:5 2}}

@@ -1,7 +1,4 @@
-"""Numbers, durations, moments and sizes as people read them.
-
-Units are kept apart from numbers by a no-break space, so that a line never ends between them.
-"""
+"""Numbers, durations, times and sizes for people. A no-break space stands between a number and its unit."""
 
 from __future__ import annotations
 
@@ -13,12 +10,12 @@ MINUS = "\u2212"
 
 
 def count(value: float) -> str:
-    """A whole number with thousands separated: 12,345."""
+    """Returns a whole number with thousands separated: 12,345."""
     return f"{round(value):,}".replace("-", MINUS)
 
 
 def units(value: float) -> str:
-    """A rate or an amount: whole above 100, with as much of the fraction below as says something."""
+    """Returns a rate or an amount: whole above 100, with one or two decimals below."""
     size = abs(value)
     if size >= 100 or value == round(value):
         return count(value)
@@ -26,7 +23,7 @@ def units(value: float) -> str:
 
 
 def short(value: float) -> str:
-    """For axes: 800, 1.5k, 20k, 3M."""
+    """Returns a number for an axis: 800, 1.5k, 20k, 3M."""
     size = abs(value)
     for limit, suffix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
         if size >= limit:
@@ -35,7 +32,7 @@ def short(value: float) -> str:
 
 
 def percent(part: float, whole: float = 100) -> str:
-    """Part of a whole. Never "0 %" of something and never "100 %" of not all."""
+    """Returns a part in percent: never "0 %" of something, and "100 %" of all only."""
     if not whole:
         return f"0{SPACE}%"
     share = 100 * part / whole
@@ -49,14 +46,14 @@ def percent(part: float, whole: float = 100) -> str:
 
 
 def money(value: float) -> str:
-    """US dollars, to the cent; cents are dropped from a thousand on."""
+    """Returns US dollars, with cents below a thousand."""
     if abs(value) >= 1000:
         return f"${value:,.0f}".replace("$-", f"{MINUS}$")
     return f"${value:,.2f}".replace("$-", f"{MINUS}$")
 
 
 def size(value: float) -> str:
-    """Bytes: 912 B, 4.2 KiB, 10 GiB."""
+    """Returns bytes: 912 B, 4.2 KiB, 10 GiB."""
     amount = float(value)
     for unit in ("B", "KiB", "MiB", "GiB"):
         if abs(amount) < 1024:
@@ -66,7 +63,7 @@ def size(value: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """The two largest units: 40 s, 12 min, 1 h 5 min, 2 d 3 h."""
+    """Returns the two largest units: 40 s, 12 min, 1 h 5 min, 2 d 3 h."""
     left = round(seconds)
     if left < 1 and seconds > 0:
         return f"{seconds:.2g}{SPACE}s"
@@ -83,12 +80,12 @@ def duration(seconds: float) -> str:
 
 
 def each(seconds: float) -> str:
-    """A stretch as what something happens in: minute, hour, 10 min."""
+    """Returns the length of a sample: minute, hour, 10 min."""
     return {1: "second", 60: "minute", 3600: "hour", 86_400: "day"}.get(round(seconds)) or duration(seconds)
 
 
 def elapsed(seconds: float, *, with_seconds: bool = True) -> str:
-    """A moment since the beginning: 0:05:10, or 0:05; days are counted: 1d 02:00."""
+    """Returns a time since the beginning: 0:05:10, or 0:05; days are counted: 1d 02:00."""
     whole = math.floor(seconds)
     days, rest = divmod(whole, 86_400)
     text = f"{rest // 3600}:{rest // 60 % 60:02d}"
@@ -98,10 +95,16 @@ def elapsed(seconds: float, *, with_seconds: bool = True) -> str:
 
 
 def moment(epoch_s: float) -> str:
-    """A moment of the calendar, UTC."""
+    """Returns a date and time, UTC."""
     return datetime.fromtimestamp(math.floor(epoch_s), UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def plural(amount: int, one: str, many: str | None = None) -> str:
-    """ "1 partition", "3 partitions"."""
+    """Returns "1 partition", "3 partitions"."""
     return f"{count(amount)}{SPACE}{one if amount == 1 else many or one + 's'}"
+
+
+def brief(partition: str) -> str:
+    """Returns the short name of a partition: "shard-000000012" is p12."""
+    head, _, tail = partition.rpartition("-")
+    return f"p{int(tail)}" if head and tail.isascii() and tail.isdecimal() else partition[:9]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import json
+import re
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -15,16 +17,19 @@ from faradisc.cli.failing import fail
 if TYPE_CHECKING:
     from faradisc.tools.planner.plan_file.plan import Plan
     from faradisc.tools.planner.results.outcome import Outcome
+    from faradisc.tools.planner.run import Engine
     from faradisc.tools.planner.traces.rate_file import RateTrace
     from faradisc.tools.planner.traces.trace_format import Trace
 
 Sums = tuple[int | None, float | None]
-"""What is said of sums from CloudWatch: seconds of a period, and the peak factor."""
+"""Of sums from CloudWatch: seconds of a period, and the peak factor."""
 BUDGET_BROKEN = 1
 BAD_INPUT = 2
 GARBAGE = 100_000
-"""So many new objects before cycles are looked for: runs make many that are short-lived, and hardly a cycle
-(measured: up to 11 % less time than with 700)."""
+"""New objects between two garbage collections. Runs make many short-lived objects and hardly a cycle: up to
+11 % less time than with 700, measured."""
+PIPED_WIDTH = 1000
+"""Columns where standard output is not a terminal: so many that no cell is wrapped."""
 
 
 @click.command()
@@ -32,20 +37,19 @@ GARBAGE = 100_000
 @click.option(
     "--trace",
     type=click.Path(path_type=Path),
-    help="Replay a recorded trace, a file of rates, or what CloudWatch has kept, on the plan's tables.",
+    help="Replay a recorded trace, a file of rates, or an export from CloudWatch, on the plan's tables.",
 )
 @click.option(
     "--peak-factor",
     type=click.FloatRange(min=1),
     default=None,
-    help="How many times the mean of a minute its busiest seconds have, where a trace from CloudWatch knows "
-    "its sum only; 1.",
+    help="How many times the mean of a period its busiest seconds have, in an export from CloudWatch; 1.",
 )
 @click.option(
     "--period",
     type=click.IntRange(min=1, max=86_400),
     default=None,
-    help="Seconds that the sums of a trace from CloudWatch are of; 60.",
+    help="Seconds of the periods of an export from CloudWatch; 60.",
 )
 @click.option(
     "--engine",
@@ -53,19 +57,25 @@ GARBAGE = 100_000
     default=None,
     help="Every request by itself, or one step per second; by default what the traffic allows.",
 )
+@click.option("--variant", help="Run only this variant of the plans.")
+@click.option(
+    "--what-if/--no-what-if",
+    default=True,
+    help="Rerun a plan that fails with changes that may help, and name the first that holds; on by default.",
+)
 @click.option(
     "--max-throttle-percent",
     type=click.FloatRange(min=0, max=100),
     default=None,
-    help="A budget: attempts refused, percent of all; outranks the plan's throttled_percent.",
+    help="A budget: attempts throttled, percent of all; replaces the plan's throttled_percent.",
 )
 @click.option(
     "--max-cost",
     type=click.FloatRange(min=0),
     default=None,
-    help="A budget: US dollars a month as planned; outranks the plan's monthly_cost.",
+    help="A budget: US dollars a month as planned; replaces the plan's monthly_cost.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=None, help="Of all chance; outranks the plan's.")
+@click.option("--seed", type=click.IntRange(min=0), default=None, help="Of all chance; replaces the plan's.")
 @click.option("--html", type=click.Path(path_type=Path), help="Write a report, one page, to this file.")
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write all numbers to this file.")
 @click.option("--csv", "csv_dir", type=click.Path(path_type=Path), help="Write the tables to this directory.")
@@ -78,7 +88,9 @@ def plan(
     period: int | None,
     max_throttle_percent: float | None,
     max_cost: float | None,
-    engine: str | None,
+    engine: Engine | None,
+    variant: str | None,
+    what_if: bool,
     seed: int | None,
     html: Path | None,
     json_file: Path | None,
@@ -90,22 +102,33 @@ def plan(
     FILES are plans (docs/guide/planning.md, examples/plans). Exits 0 when every budget holds, 1 when one
     is broken, 2 when the input cannot be used.
     """
-    from faradisc.tools.planner.errors import PlanError  # noqa: PLC0415 - the other commands need none of this
-    from faradisc.tools.planner.run import run  # noqa: PLC0415
-
     if not files and trace is None:
         _fail("name a plan file, or a trace with --trace; examples are in examples/plans")
+    try:
+        from faradisc.tools.planner.errors import PlanError  # noqa: PLC0415 - the other commands need none of this
+        from faradisc.tools.planner.results.what_if import explored  # noqa: PLC0415
+        from faradisc.tools.planner.run import run  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        _fail(f"plans need {error.name}, which is not installed. Run: pip install 'faradisc[plan]'")
     gc.set_threshold(GARBAGE)
     limits = {"throttled_percent": max_throttle_percent, "monthly_cost": max_cost}
+    outcomes: list[Outcome] = []
     try:
-        outcomes = []
         for file in files or (None,):
-            wanted, recorded = _load(file, trace, (period, peak_factor), seed)
-            outcomes.append(run(wanted.within(limits), engine=engine, trace=recorded))  # type: ignore[arg-type]
+            plans, recorded = _load(file, trace, (period, peak_factor), seed)
+            for wanted in _chosen(plans, variant):
+                limited = wanted.within(limits)
+                outcome = run(limited, engine=engine, trace=recorded)
+                if what_if and not quiet:
+                    outcome = explored(
+                        limited,
+                        outcome,
+                        lambda other: run(other, engine=engine, trace=recorded),  # noqa: B023
+                    )
+                outcomes.append(outcome)
     except PlanError as mistake:
         _fail(str(mistake))
-    for outcome in outcomes:
-        _print(outcome, quiet=quiet)
+    _print(outcomes, quiet=quiet)
     try:
         _write(outcomes, html, json_file, csv_dir)
     except OSError as error:
@@ -114,12 +137,23 @@ def plan(
         raise SystemExit(BUDGET_BROKEN)
 
 
+def _chosen(plans: Sequence[Plan], variant: str | None) -> Sequence[Plan]:
+    from faradisc.tools.planner.errors import nearest  # noqa: PLC0415
+
+    if variant is None:
+        return plans
+    chosen = [each for each in plans if each.variant == variant]
+    if not chosen:
+        _fail(f"{plans[0].file} has no variant {variant!r}. {nearest(variant, [p.variant for p in plans])}")
+    return chosen
+
+
 def _load(
     file: Path | None, trace_file: Path | None, sums: Sums, seed: int | None
-) -> tuple[Plan, Trace | None]:
-    """A plan, and the trace that is to be replayed on it. Raises: PlanError."""
+) -> tuple[Sequence[Plan], Trace | None]:
+    """Returns the plans of a file, one for each variant, and the trace to replay. Raises PlanError."""
     from faradisc.cli.trace_file import beside, lines_of  # noqa: PLC0415
-    from faradisc.tools.planner.plan_file.loading import load_plan  # noqa: PLC0415
+    from faradisc.tools.planner.plan_file.loading import load_plans  # noqa: PLC0415
     from faradisc.tools.planner.plan_file.plan_of_rates import plan_of_rates, with_rates  # noqa: PLC0415
     from faradisc.tools.planner.plan_file.plan_of_trace import plan_of_trace, with_trace  # noqa: PLC0415
     from faradisc.tools.planner.traces.trace_format import Trace  # noqa: PLC0415
@@ -128,29 +162,27 @@ def _load(
     rates = _rates(trace_file, sums)
     if trace_file is not None and rates is None:
         trace = Trace.scan(str(trace_file), lambda: lines_of(trace_file))
-    if file is not None:
-        wanted = load_plan(
-            _text(file),
-            str(file),
-            seed=seed,
-            traced=trace_file is not None,
-            start_s=rates.start_s if rates is not None else None,
-            lines_of=beside(file),
-        )
-        if trace is not None:
-            wanted = with_trace(wanted, trace)
-        elif rates is not None:
-            wanted = with_rates(wanted, rates)
-    elif rates is not None:
-        wanted = plan_of_rates(rates, seed=1 if seed is None else seed)
-    else:
+    if file is None:
+        only_seed = 1 if seed is None else seed
+        if rates is not None:
+            return [plan_of_rates(rates, seed=only_seed)], None
         assert trace is not None
-        wanted = plan_of_trace(trace, seed=1 if seed is None else seed)
-    return wanted, trace
+        return [plan_of_trace(trace, seed=only_seed)], trace
+    plans = load_plans(
+        _text(file),
+        str(file),
+        seed=seed,
+        traced=trace_file is not None,
+        start_s=rates.start_s if rates is not None else None,
+        lines_of=beside(file),
+    )
+    if trace is not None:
+        return [with_trace(each, trace) for each in plans], trace
+    return [with_rates(each, rates) for each in plans] if rates is not None else plans, None
 
 
 def _rates(file: Path | None, sums: Sums) -> RateTrace | None:
-    """The rates in a file; None where it is not one of rates. Raises: PlanError."""
+    """Returns the rates in a file; None where it is not one of rates. Raises PlanError."""
     from faradisc.cli.trace_file import contents, first_line, lines_of  # noqa: PLC0415
     from faradisc.tools.planner.traces.cloudwatch import (  # noqa: PLC0415
         EXPORT_BYTES_MAX,
@@ -173,7 +205,7 @@ def _rates(file: Path | None, sums: Sums) -> RateTrace | None:
 
 
 def _text(file: Path) -> str:
-    """Raises: PlanError."""
+    """Raises PlanError."""
     from faradisc.tools.planner.errors import PlanError  # noqa: PLC0415
 
     try:
@@ -185,17 +217,25 @@ def _text(file: Path) -> str:
         raise PlanError(str(file), line, "this is not UTF-8", "Save the file as UTF-8 text.") from None
 
 
-def _print(outcome: Outcome, *, quiet: bool) -> None:
-    from faradisc.tools.planner.results.terminal import summary  # noqa: PLC0415
+def _print(outcomes: Sequence[Outcome], *, quiet: bool) -> None:
+    from rich.console import Console  # noqa: PLC0415
+
+    from faradisc.tools.planner.report.terminal import show  # noqa: PLC0415
 
     if not quiet:
-        click.echo(summary(outcome))
+        console = Console(highlight=False)
+        if not console.is_terminal:
+            console.width = PIPED_WIDTH
+        show(outcomes, console)
         return
-    for budget in outcome.budgets:
-        click.echo(f"{outcome.name}: {'ok' if budget.holds else 'BROKEN'}: {budget.words}")
+    for outcome in outcomes:
+        for budget in outcome.budgets:
+            click.echo(f"{outcome.title}: {'holds' if budget.holds else 'BROKEN'}: {budget.words}")
 
 
-def _write(outcomes: list[Outcome], html: Path | None, json_file: Path | None, csv_dir: Path | None) -> None:
+def _write(
+    outcomes: Sequence[Outcome], html: Path | None, json_file: Path | None, csv_dir: Path | None
+) -> None:
     if html is not None:
         from faradisc.tools.planner.report import render  # noqa: PLC0415
 
@@ -206,13 +246,20 @@ def _write(outcomes: list[Outcome], html: Path | None, json_file: Path | None, c
         text = json.dumps(documents[0] if len(documents) == 1 else documents, indent=1, ensure_ascii=False)
         json_file.write_text(text + "\n", encoding="utf-8")
     if csv_dir is not None:
-        from faradisc.tools.planner.results.csv_tables import tables  # noqa: PLC0415
+        from faradisc.tools.planner.results.csv_tables import plans_table, tables  # noqa: PLC0415
 
         for number, outcome in enumerate(outcomes, 1):
-            directory = csv_dir if len(outcomes) == 1 else csv_dir / f"{number}-{Path(outcome.file).stem}"
+            directory = csv_dir if len(outcomes) == 1 else csv_dir / _folder(number, outcome)
             directory.mkdir(parents=True, exist_ok=True)
             for name, text in tables(outcome).items():
                 (directory / name).write_text(text, encoding="utf-8")
+        (csv_dir / "plans.csv").write_text(plans_table(outcomes), encoding="utf-8")
+
+
+def _folder(number: int, outcome: Outcome) -> str:
+    """Returns "1-orders", or "2-orders-by-date" for a variant."""
+    variant = re.sub(r"[^A-Za-z0-9.]+", "-", outcome.variant).strip("-")
+    return "-".join(filter(None, (str(number), Path(outcome.file).stem, variant)))
 
 
 def _fail(sentence: str) -> NoReturn:

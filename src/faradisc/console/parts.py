@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from faradisc.charts.heatmap import Life, brief, cells_attribute, grid, heatmap, parts_attribute
-from faradisc.charts.markup import Child, Markup, element, number
-from faradisc.charts.plots import Figure, bar, figure
+from faradisc.charts.heatmap import Life, grid, heatmap
+from faradisc.charts.markup import Child, Markup, element
+from faradisc.charts.plots import bar
 from faradisc.charts.tables import Column, Row, table
-from faradisc.charts.words import count, duration, moment, percent, plural, size, units
+from faradisc.charts.words import brief, count, duration, moment, percent, plural, size, units
 from faradisc.engine.metrics.heat_history import SLOT_S, HeatHistory, busiest
 
 ROWS_MAX = 64
@@ -62,24 +62,14 @@ def heat(resource: Described, history: HeatHistory) -> Markup | None:
     lives = [Life(past.name, past.parent, past.first, past.used, past.throttled) for past in pasts]
     found = grid(lives, slots, slots, 120)
     span_s = slots * SLOT_S
-    frame, drawing = heatmap(found, span_s, ago=True)
     highest = max(busiest(part) for part in resource["partitions"])
-    return figure(
-        Figure(
-            "Partition heat",
-            drawing,
-            frame,
-            f"The busiest of {plural(len(lives), 'partition')} now uses {percent(highest)} of its limit.",
-            f"The last {duration(span_s)}; blank is idle. Each row is a partition, in order of keys; a row "
-            "that divides is a split. Colour: the larger of reads and writes, over a minute.",
-            extra=(
-                ("data_ago", ""),
-                ("data_cells", cells_attribute(found)),
-                ("data_parts", parts_attribute(found)),
-                ("data_top", number(frame.top)),
-                ("data_tall", number(frame.height)),
-            ),
-        )
+    return heatmap(
+        found,
+        span_s,
+        f"The busiest of {plural(len(lives), 'partition')} now uses {percent(highest)} of its limit.",
+        f"The last {duration(span_s)}; blank is idle. Each row is a partition, in order of keys; a row "
+        "that divides is a split. Colour: the larger of reads and writes, over a minute.",
+        ago=True,
     )
 
 

@@ -1,4 +1,4 @@
-"""Markup, words, buckets, axes, plots and heat maps, each by what a reader would see of them."""
+"""Markup, words, buckets, axes, plots and heat maps, by what a reader sees of them."""
 
 from __future__ import annotations
 
@@ -15,16 +15,7 @@ from hypothesis import strategies as st
 from faradisc.charts import words
 from faradisc.charts.axes import Frame, ticks, time_ticks
 from faradisc.charts.buckets import lows, peaks
-from faradisc.charts.heatmap import (
-    PERCENT_MAX,
-    Life,
-    cells_attribute,
-    grid,
-    heatmap,
-    leaves,
-    level,
-    parts_attribute,
-)
+from faradisc.charts.heatmap import PERCENT_MAX, Life, grid, heatmap, leaves, level
 from faradisc.charts.markup import element, escape, join
 from faradisc.charts.page import page
 from faradisc.charts.plots import Figure, Series, area, ends, figure, line, stack
@@ -41,7 +32,7 @@ def path_of(markup: str) -> str:
 
 
 @given(st.text())
-def test_any_text_comes_back_from_a_parser_but_for_what_xml_forbids(text: str) -> None:
+def test_text_survives_parsing_except_for_characters_that_xml_forbids(text: str) -> None:
     written = element("td", text, title=text)
     parsed = ElementTree.fromstring(written)
     kept = re.sub("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]", "\ufffd", text)
@@ -101,7 +92,7 @@ def test_words(said: str, expected: str) -> None:
 
 
 @given(st.lists(st.integers(0, 1000), min_size=1, max_size=400), st.integers(1, 50))
-def test_no_peak_is_lost(values: list[int], count: int) -> None:
+def test_buckets_keep_the_peak_and_the_low(values: list[int], count: int) -> None:
     assert max(peaks(values, count)) == max(values)
     assert min(lows(values, count)) == min(values)
     assert len(peaks(values, count)) == min(count, len(values))
@@ -130,24 +121,24 @@ def test_ticks_of_nothing() -> None:
 # --- Plots ----------------------------------------------------------------------------------------
 
 
-def test_an_area_is_made_of_steps() -> None:
+def test_area_is_drawn_in_steps() -> None:
     drawn = area(FRAME, Series("a", [2, 2, 5, 0], "use"))
     assert path_of(drawn) == "M0 100V80H50V50H75V100H100V100z"
 
 
-def test_a_line_breaks_where_nothing_is_known() -> None:
+def test_line_breaks_at_none() -> None:
     drawn = line(FRAME, Series("a", [None, 1, None, 3], "limit"))
     assert path_of(drawn) == "M25 90V90H50M75 70V70H100"
 
 
-def test_layers_stand_on_each_other() -> None:
+def test_stack_draws_layers_on_top_of_each_other() -> None:
     drawn = stack(FRAME, [Series("a", [2, 0], "c0"), Series("b", [3, 4], "c1")])
     lower, upper = re.findall(r' d="([^"]*)"', drawn)
     assert lower == "M0 100V80H50V100H0z"
     assert upper == "M0 80V50H50V60H100V100H50V80H0z"
 
 
-def test_names_of_lines_are_kept_apart_and_inside() -> None:
+def test_line_names_do_not_overlap() -> None:
     drawn = ends(FRAME, [(0, "a", "use"), (0.1, "b", "use"), (0.2, "c", "use")])
     heights = [float(y) for y in re.findall(r' y="([^"]*)"', drawn)]
     assert heights == sorted(heights)
@@ -155,7 +146,7 @@ def test_names_of_lines_are_kept_apart_and_inside() -> None:
     assert heights[-1] <= FRAME.floor + 4
 
 
-def test_a_figure_has_a_title_words_and_numbers() -> None:
+def test_figure_has_title_alternative_text_and_numbers() -> None:
     drawn = figure(
         Figure(
             "Reads",
@@ -188,39 +179,44 @@ B2 = Life("shard-000000003", "shard-000000001", 2, [90, 0])
 SPLIT = [A, B, B1, B2]
 
 
-def test_a_parent_is_as_tall_as_what_became_of_it() -> None:
+def test_parent_is_as_tall_as_its_children() -> None:
     count, spans = leaves(SPLIT)
     assert count == 3
     assert spans == {A.name: (0, 1), B.name: (1, 3), B1.name: (1, 2), B2.name: (2, 3)}
 
 
-def test_cells_tell_use_and_refusals() -> None:
+def drawn_heatmap() -> ElementTree.Element:
+    return ElementTree.fromstring(heatmap(grid(SPLIT, 4, 100, 100), 240, "One split.", "how"))
+
+
+def test_cells_have_use_and_throttling() -> None:
     found = grid(SPLIT, 4, 100, 100)
     assert (found.columns, found.rows, found.joined) == (4, 3, 1)
     assert found.percents == [[50, 50, 50, 50], [100, 100, 10, 10], [100, 100, 90, 0]]
-    assert found.refused == [[False] * 4, [False, True, False, False], [False, True, False, False]]
-    rows = [[row[i : i + 2] for i in range(0, len(row), 2)] for row in cells_attribute(found).split(" ")]
+    assert found.throttled == [[False] * 4, [False, True, False, False], [False, True, False, False]]
+    plot = drawn_heatmap().find("div")
+    assert plot is not None
+    cells = plot.get("data-cells", "").split(" ")
+    rows = [[row[i : i + 2] for i in range(0, len(row), 2)] for row in cells]
     assert [[int(cell, 36) for cell in row] for row in rows] == [
         [50, 50, 50, 50],
         [100, 100 + PERCENT_MAX + 1, 10, 10],
         [100, 100 + PERCENT_MAX + 1, 90, 0],
     ]
-    assert parts_attribute(found) == "p0,0,4,0,1;p1,0,2,1,3;p2,2,4,1,2;p3,2,4,2,3"
+    assert plot.get("data-parts") == "p0,0,4,0,1;p1,0,2,1,3;p2,2,4,1,2;p3,2,4,2,3"
 
 
-def test_a_split_is_a_stroke_where_the_row_divides() -> None:
-    frame, drawn = heatmap(grid(SPLIT, 4, 100, 100), 240)
-    parsed = ElementTree.fromstring(f"<svg>{drawn}</svg>")
+def test_split_is_a_stroke_where_the_row_divides() -> None:
+    parsed = drawn_heatmap()
     strokes = [path.get("d") for path in parsed.iter("path") if path.get("class") == "split"]
-    assert strokes == [
-        f"M{frame.edge(2, 4):g} {frame.top + frame.height / 3:.1f}V{frame.floor:g}".replace(".0V", "V")
-    ]
+    frame = Frame(240, 3, height=64)
+    assert strokes == [f"M{frame.edge(2, 4):g} {frame.top + frame.height / 3:.1f}V{frame.floor:g}"]
     names = [text.text for text in parsed.iter("text")]
     assert names[:3] == ["p0", "p2", "p3"]
     assert [path.get("class") for path in parsed.iter("path") if path.get("class") == "no"] == ["no"]
 
 
-def test_a_map_made_smaller_keeps_what_is_hottest() -> None:
+def test_reduced_heat_map_keeps_the_hottest_cell() -> None:
     lives = [
         Life(f"p-{i}", None, 0, [100 if (i, j) == (77, 301) else 1 for j in range(600)]) for i in range(100)
     ]
@@ -229,7 +225,7 @@ def test_a_map_made_smaller_keeps_what_is_hottest() -> None:
     assert [(r, c) for r in range(10) for c in range(60) if found.percents[r][c] == 100] == [(7, 30)]
 
 
-def test_children_without_their_parent_are_roots() -> None:
+def test_children_without_parent_are_roots() -> None:
     count, spans = leaves([B1, B2])
     assert count == 2
     assert spans == {B1.name: (0, 1), B2.name: (1, 2)}
@@ -244,7 +240,7 @@ def test_levels_rise_with_use() -> None:
 # --- Page -----------------------------------------------------------------------------------------
 
 
-def test_a_page_is_whole_and_fetches_nothing() -> None:
+def test_page_is_complete_and_loads_nothing() -> None:
     written = page("T & co", element("p", "x"))
     parsed = ElementTree.fromstring(written.removeprefix("<!DOCTYPE html>\n"))
     assert parsed.findtext("head/title") == "T & co"
@@ -254,7 +250,7 @@ def test_a_page_is_whole_and_fetches_nothing() -> None:
     assert "@import" not in written
 
 
-def test_the_policy_of_a_page_lets_its_own_script_run_and_no_other() -> None:
+def test_policy_of_page_allows_only_its_own_script() -> None:
     written = page("T")
     for kind in ("script", "style"):
         inside = re.findall(f"<{kind}>(.*)</{kind}>", written, re.S)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from io import StringIO
 from textwrap import dedent
 
 import pytest
+from rich.console import Console
 
 from faradisc.tools.planner.plan_file.loading import load_plan
 from faradisc.tools.planner.plan_file.plan import Plan
-from faradisc.tools.planner.results.outcome import LaneSeries, Outcome, ResourceOutcome
+from faradisc.tools.planner.report.terminal import show
+from faradisc.tools.planner.results.outcome import DirectionSeries, Outcome, ResourceOutcome
 from faradisc.tools.planner.run import Engine, run
 
 RETRIES = ("none", "standard", "legacy")
@@ -31,12 +34,12 @@ def resource(outcome: Outcome, name: str) -> ResourceOutcome:
     return next(each for each in outcome.resources if each.name == name)
 
 
-def served(lane: LaneSeries) -> float:
+def served(lane: DirectionSeries) -> float:
     """Units served per second at the end of the run."""
     return lane.consumed[-1]
 
 
-def throttles(lane: LaneSeries) -> dict[str, int]:
+def throttles(lane: DirectionSeries) -> dict[str, int]:
     """Throttle events of the run by cause, those that occurred."""
     return {cause: int(sum(counts)) for cause, counts in lane.throttled.items() if sum(counts)}
 
@@ -45,3 +48,10 @@ def verdict_of(outcome: Outcome, key: str, name: str | None = None) -> str:
     return next(
         each.words for each in outcome.hot_keys if each.key == key and (name is None or each.resource == name)
     )
+
+
+def printed(outcome: Outcome) -> str:
+    """Returns what a terminal shows of an outcome."""
+    out = StringIO()
+    show([outcome], Console(file=out, width=1000))
+    return out.getvalue()

@@ -10,8 +10,7 @@ import pytest
 from faradisc.tools.planner.report import render
 from faradisc.tools.planner.results.csv_tables import tables
 from faradisc.tools.planner.results.outcome import Headroom, Outcome
-from faradisc.tools.planner.results.terminal import summary
-from unit.planner.planned import ENGINES, outcome_of, resource
+from unit.planner.planned import ENGINES, outcome_of, printed, resource
 
 STEP = """
     duration: 40m
@@ -45,7 +44,7 @@ def test_a_jump_beyond_double_the_peak(engine: str) -> None:
     assert (room.minutes_over, room.first_over_s) == (30, 600)
     assert room.warm_units == 6000
     assert room.words == (
-        "30 minutes asked for more than double the previous peak: "
+        "30 minutes requested more than double the previous peak: "
         "warm throughput of 6,000 WriteUnitsPerSecond would serve it, hot keys aside"
     )
 
@@ -55,7 +54,7 @@ def test_the_recommended_warm_throughput_is_enough(engine: str) -> None:
     room = room_of(found(15, "{mode: on-demand, warm: {write: 6000}}", engine))
     assert (room.capacity_first, room.minutes_over) == (6000, 0)
     assert room.first_over_s is room.warm_units is None
-    assert room.words == "0 % of the capacity was left at the least: no warm throughput is needed"
+    assert room.words == "at least 0 % of the capacity was left: no warm throughput is needed"
 
 
 def test_growth_is_seen() -> None:
@@ -87,7 +86,7 @@ def test_single_seconds_need_warm_throughput_too() -> None:
     """
     room = room_of(outcome_of(text))
     assert (room.minutes_over, room.warm_units, room.demand_second) == (0, 5200, 5200)
-    assert room.words.startswith("single seconds, no minute, asked for more than double the previous peak: ")
+    assert room.words.startswith("single seconds, no minute, requested more than double the previous peak: ")
 
 
 def test_only_the_time_on_demand_is_looked_at() -> None:
@@ -105,16 +104,19 @@ def test_indexes_have_rooms_of_their_own() -> None:
 
 def test_it_is_in_every_form_of_the_outcome() -> None:
     outcome = found(15)
-    assert any(said.startswith("T: 30 minutes asked for more than double") for said in outcome.verdict)
+    assert any(said.startswith("T: 30 minutes requested more than double") for said in outcome.verdict)
     rows = list(csv.DictReader(StringIO(tables(outcome)["headroom.csv"])))
     shown = [(row["resource"], row["minutes_over"], row["warm_units"]) for row in rows]
     assert shown == [("T", "30", "6000")]
     assert outcome.to_json()["headroom"][0]["first_over_s"] == 600
-    text = summary(outcome)
-    assert "On-demand headroom, units/s" in text
-    assert "T         writes   4,000       4,000  6,000  -50 %        30  6,000" in text
+    lines = [" ".join(line.split()) for line in printed(outcome).splitlines()]
+    caption = "On-demand headroom: capacity of the doubling rule against demand"
+    assert f"{caption}: T" in lines
+    assert any(line.startswith("writes 4,000 4,000 6,000 6,000 -50 % 0:10:00 30 6,000") for line in lines), (
+        lines
+    )
     page = render([outcome])
-    assert "On-demand headroom: what the doubling rule serves" in page
+    assert caption in page
     assert "warm throughput of 6,000 WriteUnitsPerSecond" in page
     calm = found(5)
     assert "no warm throughput is needed" not in render([calm])

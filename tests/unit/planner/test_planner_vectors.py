@@ -223,7 +223,7 @@ def test_v137_status_codes_and_user_ids() -> None:
     codes = outcome_of(text.format("{weighted: {A: 97, B: 2, C: 1}}"), "fluid")
     key = next(key for key in codes.hot_keys if key.key == "A")
     assert (key.peak_units, key.verdict) == (970, "near")
-    assert "97 % of a partition" in key.words and "growth needs sharding" in key.words
+    assert "serves: 97 %; it fits" in key.words and "growth needs sharding" in key.words
     users = outcome_of(text.format("{uniform: 100000}"), "fluid")
     loads = [sum(part.write) for part in resource(users, "T").partitions]
     assert max(loads) / sum(loads) == pytest.approx(0.1, abs=0.005)

@@ -11,11 +11,12 @@ from faradisc.tools.planner.results.outcome import (
     AlarmState,
     BudgetResult,
     Costs,
+    DirectionSeries,
     EventRow,
+    Headline,
     Headroom,
     HotKey,
     ItemCollection,
-    LaneSeries,
     ModeCost,
     Outcome,
     PartitionSeries,
@@ -26,6 +27,7 @@ from faradisc.tools.planner.results.outcome import (
     ThrottleSummary,
     Totals,
     Waits,
+    WhatIf,
     number,
 )
 
@@ -33,22 +35,24 @@ PROVISIONED, KEY_RANGE = "ProvisionedThroughputExceeded", "KeyRangeThroughputExc
 WAITS = Waits(2, 0, 0, 150, 900, (99_000, 900, 100))
 
 
-def lane(samples: int, *, busy: float = 0, refused: dict[str, tuple[float, ...]] | None = None) -> LaneSeries:
-    """A day's wave of `busy` units per second on average; `refused` says what was, by cause."""
+def lane(
+    samples: int, *, busy: float = 0, throttled: dict[str, tuple[float, ...]] | None = None
+) -> DirectionSeries:
+    """A day's wave of `busy` units per second on average; `throttled`: attempts by cause."""
     wave = tuple(
         number(busy * (1 - 0.6 * math.cos(i * 2 * math.pi / max(samples, 1)))) for i in range(samples)
     )
     served = tuple(number(min(value, busy * 1.2)) for value in wave)
     zeros = (0,) * samples
     full = number(busy * 1.25 * 300)
-    return LaneSeries(
+    return DirectionSeries(
         offered=wave,
         consumed=served,
         consumed_peak=tuple(number(value * (1.1 + 0.2 * (i % 3))) for i, value in enumerate(served)),
         provisioned=tuple(number(busy * 1.25) for _ in range(samples)),
-        throttled={cause: (refused or {}).get(cause, zeros) for cause in CAUSES},
-        bank=tuple(number(max(0, full - busy * 600 * max(0, i - samples / 3))) for i in range(samples)),
-        bank_max=(full,) * samples,
+        throttled={cause: (throttled or {}).get(cause, zeros) for cause in CAUSES},
+        burst=tuple(number(max(0, full - busy * 600 * max(0, i - samples / 3))) for i in range(samples)),
+        burst_max=(full,) * samples,
     )
 
 
@@ -77,20 +81,20 @@ def partition(
 
 
 def split_map(samples: int) -> tuple[PartitionSeries, ...]:
-    """Four partitions; the third is hot, refuses, and is split into three around one key."""
+    """Four partitions; the third is hot, throttles, and is split into three around one key."""
     at = max(samples // 2, 1)
     hot = tuple(40 if i > at // 3 else 0 for i in range(at))
     roots = [
-        partition("shard-000000000", samples, low=0, high=0.25, heat=0.3),
-        partition("shard-000000001", samples, low=0.25, high=0.5, heat=0.55),
-        partition("shard-000000002", samples, low=0.5, high=0.75, heat=1.4, end=at, throttled=hot),
-        partition("shard-000000003", samples, low=0.75, high=1, heat=0.15),
+        partition("p0", samples, low=0, high=0.25, heat=0.3),
+        partition("p1", samples, low=0.25, high=0.5, heat=0.55),
+        partition("p2", samples, low=0.5, high=0.75, heat=1.4, end=at, throttled=hot),
+        partition("p3", samples, low=0.75, high=1, heat=0.15),
     ]
-    kin = {"parent": "shard-000000002", "first": at}
+    kin = {"parent": "p2", "first": at}
     children = [
-        partition("shard-000000004", samples, low=0.5, high=0.61, heat=0.2, **kin),
-        partition("shard-000000005", samples, low=0.61, high=0.61, heat=1.3, **kin),
-        partition("shard-000000006", samples, low=0.61, high=0.75, heat=0.25, **kin),
+        partition("p4", samples, low=0.5, high=0.61, heat=0.2, **kin),
+        partition("p5", samples, low=0.61, high=0.61, heat=1.3, **kin),
+        partition("p6", samples, low=0.61, high=0.75, heat=0.25, **kin),
     ]
     return (*roots, *(children if samples > at else []))
 
@@ -106,7 +110,7 @@ def resource(name: str = "Orders", samples: int = 240, **changes: Any) -> Resour
         index=index or None,
         mode="PROVISIONED",
         read=lane(samples, busy=400),
-        write=lane(samples, busy=1600, refused={KEY_RANGE: hot, PROVISIONED: short}),
+        write=lane(samples, busy=1600, throttled={KEY_RANGE: hot, PROVISIONED: short}),
         partition_count=tuple(4 if i < samples // 2 else 6 for i in range(samples)),
         partitions=parts,
         partitions_left_out=0,
@@ -123,13 +127,13 @@ def quiet_resource(name: str, samples: int) -> ResourceOutcome:
         samples,
         read=lane(samples),
         write=lane(samples, busy=10),
-        partitions=(partition("shard-000000000", samples, heat=0.01),),
+        partitions=(partition("p0", samples, heat=0.01),),
         partition_count=(1,) * samples,
         throttle_summary=ThrottleSummary({}, None, None, 0, 0),
     )
 
 
-def mode(name: Any, title: str, total: float, *, cheapest: bool = False, refused: float = 0) -> ModeCost:
+def mode(name: Any, title: str, total: float, *, cheapest: bool = False, throttled: float = 0) -> ModeCost:
     return ModeCost(
         name,
         title,
@@ -139,7 +143,7 @@ def mode(name: Any, title: str, total: float, *, cheapest: bool = False, refused
         round(total * 0.02, 2),
         total,
         round(total * 0.2, 2),
-        refused,
+        throttled,
         cheapest,
         "units of every hour at the unit's price",
     )
@@ -148,9 +152,9 @@ def mode(name: Any, title: str, total: float, *, cheapest: bool = False, refused
 MODES = (
     mode("on-demand", "On demand", 2611.4),
     mode("provisioned-peak", "Provisioned for the peak", 1904.12),
-    mode("provisioned-p99", "Provisioned for the 99th percentile", 1633.9, refused=0.31),
-    mode("auto-scaling", "Auto scaled", 1210.55, refused=0.05, cheapest=True),
-    mode("as-planned", "As planned", 1290, refused=3.4),
+    mode("provisioned-p99", "Provisioned for the 99th percentile", 1633.9, throttled=0.31),
+    mode("auto-scaling", "Auto scaled", 1210.55, throttled=0.05, cheapest=True),
+    mode("as-planned", "As planned", 1290, throttled=3.4),
 )
 PRICES = {
     "region": "us-east-1",
@@ -262,20 +266,18 @@ def outcome(name: str = "date-key", samples: int = 240, **changes: Any) -> Outco
                 middle - 300,
                 "Orders",
                 "split-started",
-                "shard-000000002",
+                "p2",
                 "heat",
                 "2014-07-09",
                 None,
                 "p2 has been at its limit for 5 min; the key 2014-07-09 will be isolated",
             ),
-            EventRow(
-                middle, "Orders", "split", "shard-000000002", "heat", "2014-07-09", 6, "p2 became p4, p5, p6"
-            ),
+            EventRow(middle, "Orders", "split", "p2", "heat", "2014-07-09", 6, "p2 became p4, p5, p6"),
             EventRow(
                 middle + 900,
                 "Orders",
                 "split-refused",
-                "shard-000000005",
+                "p5",
                 "heat",
                 "2014-07-09",
                 None,
@@ -294,12 +296,26 @@ def outcome(name: str = "date-key", samples: int = 240, **changes: Any) -> Outco
         ),
         budgets=(
             BudgetResult(
-                "throttled_percent", 1, 3.288, False, "3.29 % of the attempts were refused; 1 % were allowed"
+                "throttled_percent",
+                1,
+                3.288,
+                False,
+                "3.29 % of the attempts were throttled, at most 1 % allowed",
             ),
             BudgetResult("monthly_cost", 2000, 1290, True, "$1,290 a month, at most $2,000"),
         ),
+        headline=Headline(
+            False,
+            "3.29 % of the attempts were throttled, at most 1 % allowed. "
+            "The key '2014-07-09' of Orders alone needs 4 partitions.",
+            "It holds with one change: divide the key '2014-07-09' of Orders by 4 suffixes.",
+        ),
+        what_if=(
+            WhatIf("divide the key '2014-07-09' of Orders by 2 suffixes", False, 1.5, 0.4, 1300),
+            WhatIf("divide the key '2014-07-09' of Orders by 4 suffixes", True, 0, 0, 1300),
+        ),
         verdict=(
-            "3.29 % of the attempts were refused, most of them because one key needs four partitions.",
+            "3.29 % of the attempts were throttled, most of them because one key needs four partitions.",
             "The key 2014-07-09 takes 92 % of the writes; shard it 4 ways.",
         ),
     )
@@ -319,6 +335,8 @@ def empty() -> Outcome:
         hot_keys=(),
         costs=Costs(730, {}, (), (), ""),
         budgets=(),
+        headline=Headline(True, "There were no requests."),
+        what_if=(),
         verdict=(),
         assumptions=(),
     )

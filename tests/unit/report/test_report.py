@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 import pytest
 
 from faradisc.tools.planner.report import PAGE_BYTES_MAX, render
-from faradisc.tools.planner.report.detail import COLUMNS_MAX, Detail
-from faradisc.tools.planner.report.overview import because, headline
+from faradisc.tools.planner.report.detail import COLUMNS_MAX
+from faradisc.tools.planner.results.headline import main_cause
 from faradisc.tools.planner.results.outcome import (
     AlarmState,
     EventRow,
@@ -32,8 +32,6 @@ from unit.report.made_outcomes import (
     split_map,
     totals,
 )
-
-FINE = Detail(480, 120, 100, 300)
 
 
 def parsed(*outcomes: Outcome) -> ElementTree.Element:
@@ -70,33 +68,34 @@ def plot(page: ElementTree.Element, title: str) -> ElementTree.Element:
 # --- Structure ------------------------------------------------------------------------------------
 
 
-def test_the_parts_of_a_report_in_order() -> None:
+def test_report_has_its_parts_in_order() -> None:
     page = parsed(outcome())
     assert [words(heading) for heading in page.iter("h2")] == ["Table Orders", "Index by-status of Orders"]
     assert titles(page) == [
         "Writes: consumed against provisioned",
         "Reads: consumed against provisioned",
-        "Refused requests by reason",
+        "Throttled requests by cause",
         "Partition heat",
-        "Writes: burst balance",
-        "Reads: burst balance",
+        "Writes: burst capacity",
+        "Reads: burst capacity",
         "Writes: auto scaling",
         "Writes: consumed against provisioned",
         "Partition heat",
-        "Writes: burst balance",
+        "Writes: burst capacity",
     ]
-    assert captions(page)[:4] == [
+    assert captions(page)[:5] == [
         "Budgets",
+        "What if: the same plan with one change",
         "Traffic",
         "A month in each mode, if every day were like this run",
         "The same by table and index",
     ]
-    for caption in ("Writes: what auto scaling did", "Heaviest partition keys", "Partitions"):
+    for caption in ("Writes: steps of auto scaling", "Hot partition keys", "Partitions"):
         assert caption in captions(page)
     assert "profile aws" in words(page.find(".//main")).replace("profileaws", "profile aws")
 
 
-def test_every_figure_says_in_words_what_it_shows() -> None:
+def test_every_figure_has_an_alternative_text() -> None:
     for svg in parsed(outcome()).iter("svg"):
         if svg.get("aria-hidden") != "true":
             assert svg.get("role") == "img"
@@ -112,43 +111,54 @@ def test_the_plots_of_a_resource_share_one_axis() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("broken", "start"),
-    [(True, "Does not hold. 3.3 % of the attempts were refused"), (False, "Holds. 3.29 % of")],
-)
-def test_the_headline_says_whether_the_budgets_hold(broken: bool, start: str) -> None:
+@pytest.mark.parametrize("holds", [True, False])
+def test_headline_says_whether_the_plan_holds_and_what_would_make_it_hold(holds: bool) -> None:
     made = outcome()
-    budgets = tuple(replace(each, holds=each.holds or not broken) for each in made.budgets)
-    page = parsed(replace(made, budgets=budgets))
+    made = replace(
+        made, headline=replace(made.headline, holds=holds, change="" if holds else made.headline.change)
+    )
+    page = parsed(made)
     verdict = next(each for each in page.iter("p") if (each.get("class") or "").startswith("verdict"))
-    assert words(verdict).startswith(start)
-    assert (verdict.get("class") or "").endswith("fails" if broken else "holds")
-    results = [row[3] for row in table(page, "Budgets")]
-    assert results == (["broken", "holds"] if broken else ["holds", "holds"])
+    assert words(verdict).startswith(
+        "Holds. 3.29 %" if holds else "Fails. 3.29 % of the attempts were throttled"
+    )
+    assert (verdict.get("class") or "").endswith("holds" if holds else "fails")
+    changes = [words(each) for each in page.iter("p") if each.get("class") == "change"]
+    assert changes == ([] if holds else [made.headline.change])
 
 
-def test_the_headline_names_the_key_that_was_refused_most() -> None:
-    _, word, rest = headline(outcome(), FINE)
-    assert word == "Does not hold."
-    assert rest.endswith("The key '2014-07-09' of Orders alone needs 4\u00a0partitions.")
+def test_broken_budgets_are_marked() -> None:
+    assert [row[1] for row in table(parsed(outcome()), "Budgets")] == ["broken", "holds"]
 
 
-def test_without_such_a_key_the_headline_names_the_limit_that_refused_most() -> None:
-    assert because(outcome(hot_keys=()), FINE) == "Most was refused at Orders: a partition was at its limit."
-    calm = outcome(hot_keys=(), resources=(quiet_resource("Orders", 240),))
-    assert because(calm, FINE) == ""
+def test_what_if_lists_the_changes_that_were_tried() -> None:
+    rows = table(parsed(outcome()), "What if: the same plan with one change")
+    assert [row[1] for row in rows] == ["fails", "holds"]
+    assert rows[1][0] == "divide the key '2014-07-09' of Orders by 4 suffixes"
 
 
-def test_a_table_tells_which_index_held_its_writes_back() -> None:
+def test_main_cause_is_the_key_that_was_throttled_most() -> None:
+    made = outcome()
+    expected = "The key '2014-07-09' of Orders alone needs 4 partitions."
+    assert main_cause(made.hot_keys, made.resources) == expected
+
+
+def test_main_cause_without_such_a_key_is_the_limit_that_throttled_most() -> None:
+    found = main_cause((), outcome().resources)
+    assert found == "Most was throttled at table Orders: writes, by the limit of single partitions."
+    assert main_cause((), (quiet_resource("Orders", 240),)) == ""
+
+
+def test_table_names_the_index_that_throttled_its_writes() -> None:
     index = resource("Orders/index/by-status", 10)
     calm = quiet_resource("Orders", 10)
     page = parsed(outcome(samples=10, resources=(calm, index), scaling=(), hot_keys=(), events=()))
-    told = [words(each) for each in page.iter("p") if "refused" in words(each)][-1]
+    told = [words(each) for each in page.iter("p") if "throttled" in words(each)][-1]
     refused = sum(index.throttle_summary.events.values())
-    assert told == f"The index by-status refused {refused:,} writes of this table; see there for why."
+    assert told == f"The index by-status throttled {refused:,} writes of this table; see there for why."
 
 
-def test_without_budgets_nothing_holds_or_breaks() -> None:
+def test_report_without_budgets_has_no_budget_table() -> None:
     page = parsed(outcome(budgets=()))
     assert "Budgets" not in captions(page)
     assert "olds." not in words(page.find(".//p"))
@@ -160,10 +170,10 @@ def test_every_mode_has_its_price_and_the_cheapest_is_marked() -> None:
     assert [row[0].endswith("cheapest") for row in rows[::2]] == [False, False, False, True, False]
 
 
-def test_hot_keys_come_with_verdict_and_arithmetic() -> None:
-    rows = table(parsed(outcome()), "Heaviest partition keys")
+def test_hot_keys_have_verdict_and_arithmetic_and_fitting_keys_are_left_out() -> None:
+    rows = table(parsed(outcome()), "Hot partition keys")
     assert rows[0][0] == "2014-07-09"
-    assert [row[-1] for row in rows[::2]] == ["shard 4 ways", "near the limit", "fits"]
+    assert [row[-1] for row in rows[::2]] == ["shard 4 ways", "near the limit"]
     assert rows[1] == ["", "busiest second 3,600 WCU/s over 1,000 per partition is 3.6: shard 4 ways"]
 
 
@@ -176,7 +186,7 @@ def test_numbers_stand_on_the_right() -> None:
                     assert cell.get("class") == "n"
 
 
-def test_a_refusal_to_split_that_is_repeated_is_one_row() -> None:
+def test_repeated_rejection_of_a_split_is_one_row() -> None:
     again = [
         EventRow(600 * i, "Orders", "split-refused", "p-1", "heat", "k", None, "one key") for i in range(5)
     ]
@@ -204,7 +214,7 @@ def strip(page: ElementTree.Element, style: str) -> str:
     return found
 
 
-def test_an_alarm_that_was_redrawn_within_its_minute_is_shown() -> None:
+def test_alarm_that_ended_within_its_minute_is_shown() -> None:
     page = scaled(
         ScalingEvent(180, "alarm", "high alarm: OK to ALARM", 1000),
         ScalingEvent(180, "decision", "more is wanted", 1000, 1500),
@@ -254,13 +264,13 @@ def test_the_heat_map_has_a_row_for_each_partition_and_a_column_for_each_minute(
 
 
 def test_a_partition_is_coloured_by_the_direction_nearer_to_its_limit() -> None:
-    part = partition("shard-000000000", 3, read=(1500, 0, 3000), write=(100, 900, 0), gib=(1, 1, 1))
+    part = partition("p0", 3, read=(1500, 0, 3000), write=(100, 900, 0), gib=(1, 1, 1))
     page = parsed(outcome(samples=3, resources=(resource(samples=3, partitions=(part,)),)))
     assert cells(page) == [[50, 90, 100]]
 
 
 def test_a_limit_that_changes_is_the_limit_of_its_minute() -> None:
-    part = partition("shard-000000000", 2, write=(100, 100), write_limit=(1000, 200))
+    part = partition("p0", 2, write=(100, 100), write_limit=(1000, 200))
     assert cells(parsed(outcome(samples=2, resources=(resource(samples=2, partitions=(part,)),)))) == [
         [10, 50]
     ]
@@ -268,7 +278,7 @@ def test_a_limit_that_changes_is_the_limit_of_its_minute() -> None:
 
 def test_a_long_run_keeps_its_hottest_minute() -> None:
     writes = tuple(1000 if i == 5_003 else 1 for i in range(7_200))
-    part = partition("shard-000000000", 7_200, write=writes)
+    part = partition("p0", 7_200, write=writes)
     page = parsed(outcome(samples=7_200, resources=(resource(samples=7_200, partitions=(part,)),)))
     [row] = cells(page)
     assert len(row) == COLUMNS_MAX
@@ -291,7 +301,7 @@ def test_a_description_is_a_paragraph_and_ends_with_a_word() -> None:
     assert mark == "\u2026" and (f"{words} " * 9).startswith(f"{kept} ")
 
 
-def test_no_name_breaks_out_of_the_page() -> None:
+def test_hostile_names_do_not_become_markup() -> None:
     one = resource(f"{HOSTILE}/index/{HOSTILE}", 10)
     event = EventRow(0, one.name, "split", HOSTILE, HOSTILE, HOSTILE, 2, HOSTILE)
     named = replace(hot_key(HOSTILE), resource=one.name, words=HOSTILE)
@@ -316,13 +326,13 @@ def test_no_name_breaks_out_of_the_page() -> None:
     assert "<script>alert(1)</script>" in words(page.find(".//h1"))
 
 
-def test_a_run_of_nothing_is_a_page_that_says_so() -> None:
+def test_run_without_traffic_is_a_page_without_charts() -> None:
     page = parsed(empty())
-    assert words(page.find(".//p")).startswith("Nothing was asked for.")
+    assert words(page.find(".//p")).startswith("Holds. There were no requests.")
     assert titles(page) == []
 
 
-def test_a_table_that_nobody_used() -> None:
+def test_table_without_traffic_has_no_charts_of_it() -> None:
     made = outcome(
         samples=5,
         resources=(
@@ -346,25 +356,25 @@ def test_one_sample() -> None:
     assert len(cells(page)[0]) == 1
 
 
-def test_a_run_in_which_everything_was_refused() -> None:
-    refused = replace(lane(4, refused={KEY_RANGE: (7, 9, 9, 9)}), offered=(10, 10, 10, 10))
+def test_run_in_which_everything_was_throttled() -> None:
+    refused = replace(lane(4, throttled={KEY_RANGE: (7, 9, 9, 9)}), offered=(10, 10, 10, 10))
     one = resource(
         samples=4,
         write=refused,
         read=lane(4),
-        partitions=(partition("shard-000000000", 4, heat=0, throttled=(7, 9, 9, 9)),),
+        partitions=(partition("p0", 4, heat=0, throttled=(7, 9, 9, 9)),),
         throttle_summary=ThrottleSummary({f"W {KEY_RANGE}": 34}, 0, 60, 1, 240),
     )
     page = parsed(outcome(samples=4, resources=(one,)))
-    assert plot(page, "Refused requests by reason").get("data-read") == "per minute;hot partition=7,9,9,9"
+    assert plot(page, "Throttled requests by cause").get("data-read") == "per minute;hot partition=7,9,9,9"
     assert cells(page) == [[648, 648, 648, 648]]
 
 
-def test_a_bucket_of_refusals_is_its_worst_minute_and_not_a_mixture() -> None:
+def test_column_of_throttling_is_the_worst_minute_of_its_bucket() -> None:
     ours = tuple(5 if i == 7 else 0 for i in range(960))
-    one = resource(samples=960, write=lane(960, busy=5, refused={KEY_RANGE: ours}))
+    one = resource(samples=960, write=lane(960, busy=5, throttled={KEY_RANGE: ours}))
     page = parsed(outcome(samples=960, resources=(one,)))
-    values = (plot(page, "Refused requests by reason").get("data-read") or "").split("=")[1].split(",")
+    values = (plot(page, "Throttled requests by cause").get("data-read") or "").split("=")[1].split(",")
     assert len(values) == COLUMNS_MAX
     assert [at for at, value in enumerate(values) if value != "0"] == [3]
 
@@ -378,7 +388,7 @@ def test_huge_runs_stay_small() -> None:
     samples = 360
     parts = tuple(
         partition(
-            f"shard-{i:09d}",
+            f"p{i}",
             samples,
             low=i / 100,
             high=(i + 1) / 100,
@@ -412,35 +422,35 @@ def test_huge_runs_stay_small() -> None:
 # --- Several plans --------------------------------------------------------------------------------
 
 
-def test_several_plans_stand_beside_each_other() -> None:
+def test_several_plans_are_shown_side_by_side() -> None:
     page = parsed(outcome("plain"), outcome("cached", totals=totals(cached=400_000)))
-    assert "The plans beside each other" in [words(heading) for heading in page.iter("h2")]
+    assert "Side by side" in [words(heading) for heading in page.iter("h2")]
     rows = {row[0]: row[1:] for row in table(page, "In numbers")}
     assert rows["answered by a cache"] == ["0", "400,000"]
     assert rows["a month as planned"] == ["$1,290", "$1,290"]
     assert titles(page)[:4] == [
         "plain: busiest partition",
-        "plain: refused",
+        "plain: throttled",
         "cached: busiest partition",
-        "cached: refused",
+        "cached: throttled",
     ]
     links = {each.get("href", "").removeprefix("#") for each in page.iter("a")}
     assert links <= {each.get("id") for each in page.iter("h2")}
     assert len(links) == 6
 
 
-def test_the_refusals_of_all_plans_are_on_one_scale() -> None:
+def test_throttling_of_all_plans_is_on_one_scale() -> None:
     calm = outcome("calm", resources=(quiet_resource("Orders", 240),), scaling=(), hot_keys=(), events=())
     page = parsed(outcome("rough"), calm)
     scales = [
         [text.text for text in figure.iter("text") if text.get("class") == "tv"]
         for figure in page.iter("figure")
-        if words(figure.find("figcaption/b")).endswith(": refused")
+        if words(figure.find("figcaption/b")).endswith(": throttled")
     ]
     assert len(scales) == 2
     assert scales[0] == scales[1]
 
 
-def test_the_plan_of_a_split_table_is_what_the_builder_says() -> None:
+def test_builder_makes_one_split_into_three() -> None:
     """Guards the tests above: the made outcome has one split into three."""
-    assert [part.parent for part in split_map(240)].count("shard-000000002") == 3
+    assert [part.parent for part in split_map(240)].count("p2") == 3

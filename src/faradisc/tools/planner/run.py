@@ -13,19 +13,21 @@ from itertools import chain
 from typing import Literal
 
 from faradisc.capacity.config import UNIT
+from faradisc.charts.words import brief
 from faradisc.tools.planner.fluid import FluidEngine
 from faradisc.tools.planner.fluid_replay import TraceSource
 from faradisc.tools.planner.openings import Openings
 from faradisc.tools.planner.pace import Pace
 from faradisc.tools.planner.plan_file.plan import Plan
-from faradisc.tools.planner.results import cost, findings, item_collections
+from faradisc.tools.planner.results import cost, headline, item_collections
 from faradisc.tools.planner.results.event_rows import event_rows
 from faradisc.tools.planner.results.headroom import HeadroomNote
+from faradisc.tools.planner.results.hot_keys import hot_keys
 from faradisc.tools.planner.results.outcome import (
     CAUSES,
     AlarmState,
+    DirectionSeries,
     ItemCollection,
-    LaneSeries,
     Number,
     Outcome,
     PartitionSeries,
@@ -191,14 +193,22 @@ def _outcome(done: _Finished) -> Outcome:
     resources = tuple(_resource(record, recorder, duration_s) for record in recorder.resources)
     parts = [_totals(record) for record in recorder.flows]
     totals = _totals(_all(recorder.flows))
-    keys = findings.hot_keys(recorder, done.flows, max(duration_s, 1))
+    keys = hot_keys(recorder, done.flows, max(duration_s, 1))
     refused = {
         record.virtual.name: sum(lane.refused_half for lane in record.lanes) for record in recorder.resources
     }
-    money = cost.costs(recorder.resources, done.loads, max(duration_s, 1), plan.prices, refused)
+    money = cost.costs(
+        recorder.resources,
+        done.loads,
+        max(duration_s, 1),
+        plan.prices,
+        refused,
+        allowed_percent=headline.allowed_percent(plan.budgets),
+    )
     rooms = tuple(found for room in done.rooms if (found := room.finish()) is not None)
     collections = tuple(_collections(done))
     rows, left_out = event_rows(recorder, plan)
+    budgets = headline.judge_budgets(plan.budgets, totals, money, keys, resources)
     return Outcome(
         name=plan.name,
         description=plan.description,
@@ -219,8 +229,10 @@ def _outcome(done: _Finished) -> Outcome:
         scaling=tuple(_timeline(each) for each in done.watched),
         hot_keys=keys,
         costs=money,
-        budgets=findings.judge_budgets(plan.budgets, totals, money, keys, resources),
-        verdict=findings.sum_up(totals, resources, keys, money, collections=collections, rooms=rooms),
+        budgets=budgets,
+        headline=headline.headline(totals, budgets, keys, resources, money),
+        verdict=headline.findings(totals, resources, keys, money, collections=collections, rooms=rooms),
+        variant=plan.variant,
         skipped=plan.skipped if done.trace is None else _skipped(done.trace),
         headroom=rooms,
         collections=collections,
@@ -267,6 +279,7 @@ def _resource(record: ResourceRecord, recorder: RunRecorder, duration_s: int) ->
         write=_lane(record.lanes[1], lengths),
         partition_count=tuple(record.counts),
         partitions=tracks,
+        busiest=headline.busiest(tracks, recorder.step_s),
         partitions_left_out=record.left_out,
         throttle_summary=_throttles(record),
     )
@@ -284,17 +297,17 @@ def _per_second(half_units: list[int], lengths: list[int]) -> Series:
     return tuple(number(half / 2 / length) for half, length in zip(half_units, lengths, strict=True))
 
 
-def _lane(record: DirectionRecord, lengths: list[int]) -> LaneSeries:
+def _lane(record: DirectionRecord, lengths: list[int]) -> DirectionSeries:
     maximum = record.lane.maximum
     by_name = [{cause.value: count for cause, count in sample.items()} for sample in record.causes]
-    return LaneSeries(
+    return DirectionSeries(
         offered=_per_second(record.series_offered, lengths),
         consumed=_per_second(record.series_consumed, lengths),
         consumed_peak=tuple(number(half / 2) for half in record.consumed_peak),
         provisioned=tuple(record.provisioned),
         throttled={cause: tuple(sample.get(cause, 0) for sample in by_name) for cause in CAUSES},
-        bank=tuple(None if held is None else number(held / UNIT) for held in record.bank),
-        bank_max=tuple(None if held is None else number(held / UNIT) for held in record.bank_max),
+        burst=tuple(None if held is None else number(held / UNIT) for held in record.bank),
+        burst_max=tuple(None if held is None else number(held / UNIT) for held in record.bank_max),
         maximum=maximum.rate if maximum is not None else None,
     )
 
@@ -303,8 +316,8 @@ def _partition(track: PartitionRecord, lengths: list[int]) -> PartitionSeries:
     low, high = track.bounds
     mine = lengths[track.first : track.first + len(track.read)]
     return PartitionSeries(
-        id=track.part.id,
-        parent=track.parent,
+        id=brief(track.part.id),
+        parent=brief(track.parent) if track.parent else None,
         low=low,
         high=high,
         born_s=track.born_s,

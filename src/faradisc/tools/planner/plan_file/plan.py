@@ -31,7 +31,7 @@ START_S = 1_793_577_600
 """When plans begin that do not say it: Monday, 2 November 2026, midnight UTC."""
 DURATION_MAX_S = 366 * 86_400
 Resharded = Callable[[int], KeyModel]
-"""Returns a key model with another number of suffixes."""
+"""Returns a key model with so many times its suffixes."""
 
 Mode: TypeAlias = Annotated[str, choice("provisioned", "on-demand")]
 
@@ -144,7 +144,7 @@ class IndexPlan:
     sort: Sort
     partitions: int | None = None
     resharded: Resharded | None = None
-    """Returns `keys` with another number of suffixes; None where they take none."""
+    """None where `keys` take no suffixes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +209,7 @@ class FlowPlan:
     retries: Retries
     line: int = 0
     resharded: Resharded | None = None
-    """Returns `keys` with another number of suffixes; None where they take none."""
+    """None where `keys` take no suffixes."""
     half_units: int | None = None
     """What a request costs its table, local indexes included, or the index that it reads; None: what follows
     from the sizes."""
@@ -251,15 +251,8 @@ class BudgetPlan:
     limit: Fraction
 
 
-BUDGETS: dict[str, str] = {
-    "throttled_percent": "attempts refused, percent of all",
-    "lost_percent": "requests given up, percent of all",
-    "p99_wait_ms": "wait because of throttling that 99 of 100 requests stay below, milliseconds",
-    "monthly_cost": "US dollars a month as planned",
-    "keys_to_shard": "keys that no partition can carry",
-    "partitions": "partitions of any one table or index at the end",
-}
-"""Every budget a plan may set, and what it limits."""
+BUDGETS = ("throttled_percent", "lost_percent", "p99_wait_ms", "monthly_cost", "keys_to_shard", "partitions")
+"""Every budget that a plan can set; results/headline.py says what each limits."""
 
 
 @dataclass(frozen=True, slots=True)

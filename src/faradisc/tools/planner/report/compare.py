@@ -1,114 +1,124 @@
-"""Several plans beside each other: the numbers in columns, the charts on one scale."""
+"""Several plans, or variants of one, side by side: the numbers in columns, the charts on one scale."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from faradisc.charts.axes import Frame, percent_axis, ticks, time_axis, value_axis
+from faradisc.charts.axes import Frame, ticks, time_axis, value_axis
 from faradisc.charts.buckets import peaks
 from faradisc.charts.markup import Child, Markup, element, join
 from faradisc.charts.page import section
 from faradisc.charts.plots import Figure, Series, area, figure
-from faradisc.charts.tables import Column, table
-from faradisc.charts.words import count, duration, money, percent, units
-from faradisc.tools.planner.report.detail import Detail, cut
+from faradisc.charts.tables import Column, Row, Table
+from faradisc.charts.words import SPACE, count, duration, money, percent, units
+from faradisc.tools.planner.report.detail import Detail, cut, cut_paragraph
 from faradisc.tools.planner.report.heat import Run
-from faradisc.tools.planner.report.overview import headline
 from faradisc.tools.planner.results.outcome import Outcome
 
 
 def comparison(runs: Sequence[Run], detail: Detail) -> Markup:
-    """The table and the small charts. Plans may differ in length; each chart has its own time."""
+    """Returns the headlines, the table and the small charts. Each chart has the time of its own plan."""
     outcomes = [run.outcome for run in runs]
+    throttled = [_throttled(outcome) for outcome in outcomes]
+    worst = max((max(each, default=0) for each in throttled), default=0)
+    return section(
+        "Side by side",
+        element("ul", [_headline(each, detail) for each in outcomes], class_="verdicts"),
+        numbers(outcomes, detail).html(),
+        [_charts(run, each, worst, detail) for run, each in zip(runs, throttled, strict=True)],
+    )
+
+
+def numbers(outcomes: Sequence[Outcome], detail: Detail) -> Table:
+    """Returns a column for each outcome."""
     rows: list[tuple[str, Callable[[Outcome], Child]]] = [
-        ("verdict", lambda o: headline(o, detail)[1] or "no budget"),
+        ("verdict", _verdict),
         ("time simulated", lambda o: duration(o.duration_s)),
         ("requests", lambda o: count(o.totals.offered)),
         ("answered by a cache", lambda o: count(o.totals.cached)),
         ("attempts at the database", lambda o: count(o.totals.attempts)),
-        ("attempts refused", lambda o: percent(o.totals.throttled_percent)),
+        ("attempts throttled", lambda o: percent(o.totals.throttled_percent)),
         ("requests lost", lambda o: percent(o.totals.lost_percent)),
-        ("wait, 99th percentile", lambda o: f"{units(o.totals.waits.p99_ms)}\u00a0ms"),
+        ("wait, 99th percentile", lambda o: f"{units(o.totals.waits.p99_ms)}{SPACE}ms"),
         ("read units", lambda o: count(o.totals.read_units)),
         ("write units", lambda o: count(o.totals.write_units)),
-        (
-            "partitions at the end",
-            lambda o: count(sum(r.partition_count[-1] for r in o.resources if r.partition_count)),
-        ),
-        ("a month as planned", lambda o: _cost(o, "as-planned")),
-        ("a month on demand", lambda o: _cost(o, "on-demand")),
+        ("partitions at the end", lambda o: count(sum((r.partition_count or (0,))[-1] for r in o.resources))),
+        ("busiest partition", _busiest),
+        ("a month as planned", lambda o: money(o.costs.planned_usd)),
+        ("a month on demand", _on_demand),
         ("cheapest month", _cheapest),
     ]
     if not any(outcome.totals.cached for outcome in outcomes):
         rows = [row for row in rows if row[0] != "answered by a cache"]
-    columns = [Column("", words=True), *(Column(cut(outcome.name, detail)) for outcome in outcomes)]
-    refused = [_refused(outcome) for outcome in outcomes]
-    worst = max((max(each, default=0) for each in refused), default=0)
-    told: list[list[Child]] = [[name, *(tell(outcome) for outcome in outcomes)] for name, tell in rows]
-    told.insert(-3, ["busiest partition", *(f"{percent(run.top)} of its limit" for run in runs)])
-    return section(
-        "The plans beside each other",
-        table("In numbers", columns, told),
-        [_charts(run, each, worst, detail) for run, each in zip(runs, refused, strict=True)],
+    columns = [Column("", words=True), *(Column(cut(_name(each), detail)) for each in outcomes)]
+    return Table("In numbers", columns, [Row((name, *(of(each) for each in outcomes))) for name, of in rows])
+
+
+def _name(outcome: Outcome) -> str:
+    return outcome.variant or outcome.name
+
+
+def _verdict(outcome: Outcome) -> Markup:
+    holds = outcome.headline.holds
+    return element("b", "holds" if holds else "fails", class_="ok" if holds else "mark")
+
+
+def _headline(outcome: Outcome, detail: Detail) -> Markup:
+    words = f"{outcome.headline.words} {outcome.headline.change}".strip()
+    name = element("b", cut(_name(outcome), detail))
+    return element("li", name, " ", _verdict(outcome), ": ", cut_paragraph(words, detail))
+
+
+def _busiest(outcome: Outcome) -> str:
+    return (
+        f"{percent(max((r.busiest.percent for r in outcome.resources if r.busiest), default=0))} of its limit"
     )
 
 
-def _cost(outcome: Outcome, mode: str) -> str:
-    return next((money(cost.total_usd) for cost in outcome.costs.modes if cost.mode == mode), "")
+def _on_demand(outcome: Outcome) -> str:
+    return next((money(cost.total_usd) for cost in outcome.costs.modes if cost.mode == "on-demand"), "")
 
 
 def _cheapest(outcome: Outcome) -> str:
-    return next((f"{money(m.total_usd)}, {m.title.lower()}" for m in outcome.costs.modes if m.cheapest), "")
+    best = next((mode for mode in outcome.costs.modes if mode.cheapest), None)
+    return f"{money(best.total_usd)}, {best.title.lower()}" if best else "none within the budget"
 
 
-def _refused(outcome: Outcome) -> list[float]:
-    """Throttle events per second of all resources, sample by sample."""
+def _throttled(outcome: Outcome) -> list[float]:
+    """Returns throttled attempts per second of all resources, sample by sample."""
     total = [0.0] * outcome.samples
     for resource in outcome.resources:
-        for lane in (resource.read, resource.write):
-            for series in lane.throttled.values():
-                for at, events in enumerate(series):
-                    total[at] += events / outcome.step_s
+        for series in (*resource.read.throttled.values(), *resource.write.throttled.values()):
+            for at, events in enumerate(series):
+                total[at] += events / outcome.step_s
     return total
 
 
-def _charts(run: Run, all_refused: Sequence[float], worst: float, detail: Detail) -> Markup | None:
-    """How hot the hottest partition was, and what was refused, the latter on the scale of the worst plan."""
+def _charts(run: Run, throttled: Sequence[float], worst: float, detail: Detail) -> Markup | None:
+    """Returns the use of the busiest partition, and throttled attempts on the scale of the worst plan."""
     outcome = run.outcome
     if not outcome.samples:
         return None
-    heat = peaks(run.highest(), detail.columns)
-    refused = peaks(all_refused, detail.columns)
-    heated = Frame(outcome.duration_s, 100, height=46)
-    drawn = [
-        figure(
-            Figure(
-                f"{cut(outcome.name, detail)}: busiest partition",
-                join(percent_axis(heated), area(heated, Series("busiest", heat, "use")), time_axis(heated)),
-                heated,
-                f"At most {percent(max(heat, default=0))} of its limit.",
-                readings=(Series("busiest partition", heat, "use"),),
-                unit="% of its limit",
-            )
-        )
-    ]
+    heat = Series("busiest partition", peaks(run.highest(), detail.columns), "use")
+    drawn = [_chart(outcome, heat, [0.0, 50.0, 100.0], "% of its limit", detail)]
     if worst:
-        scale = ticks(worst, 2)
-        frame = Frame(outcome.duration_s, scale[-1], height=46)
-        drawn.append(
-            figure(
-                Figure(
-                    f"{cut(outcome.name, detail)}: refused",
-                    join(
-                        value_axis(frame, scale, unit="per s"),
-                        area(frame, Series("refused", refused, "no")),
-                        time_axis(frame),
-                    ),
-                    frame,
-                    f"At most {units(max(refused, default=0))} refusals per second.",
-                    readings=(Series("refused", refused, "no"),),
-                    unit="per s",
-                )
-            )
-        )
+        series = Series("throttled", peaks(throttled, detail.columns), "no")
+        drawn.append(_chart(outcome, series, ticks(worst, 2), "per s", detail))
     return element("div", drawn, class_="together")
+
+
+def _chart(outcome: Outcome, series: Series, scale: list[float], unit: str, detail: Detail) -> Markup:
+    frame = Frame(outcome.duration_s, scale[-1], height=46)
+    per_cent = unit.startswith("%")
+    axis = value_axis(frame, scale, suffix=f"{SPACE}%" if per_cent else "", unit="" if per_cent else unit)
+    most = max((value or 0 for value in series.values), default=0)
+    return figure(
+        Figure(
+            f"{cut(_name(outcome), detail)}: {series.name}",
+            join(axis, area(frame, series), time_axis(frame)),
+            frame,
+            f"At most {units(most)} {unit}.",
+            readings=(series,),
+            unit=unit,
+        )
+    )

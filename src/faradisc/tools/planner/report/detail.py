@@ -1,4 +1,4 @@
-"""How much is drawn. Each step down halves it, so that any run ends in a page of bounded size."""
+"""How much is drawn. Each step down halves it, so that any run becomes a page of bounded size."""
 
 from __future__ import annotations
 
@@ -6,35 +6,32 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 COLUMNS_MAX = 480
-"""Points of a chart over time: a day in stretches of three minutes."""
+"""Points of a chart over time: a day in parts of three minutes."""
 _HEAT_ROWS_MAX = 120
 _ROWS_MAX = 100
 _TEXT_MAX = 300
 _CELL_BYTES = 10
-"""What a cell of a heat map costs about, where neighbours differ."""
+"""Approximate size of a cell of a heat map whose neighbours differ."""
 
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    columns: int
-    """Points of a chart over time, at most."""
-    heat_rows: int
-    """Rows of a heat map, at most."""
-    rows: int
-    """Rows of a table, at most."""
-    text: int
-    """Characters of a name or of a sentence that came from outside, at most."""
+    """Upper bounds."""
 
-    @property
-    def paragraph(self) -> int:
-        """Characters of a description, at most."""
-        return 4 * self.text
+    columns: int
+    """Points of a chart over time."""
+    heat_rows: int
+    """Rows of a heat map."""
+    rows: int
+    """Rows of a table."""
+    text: int
+    """Characters of a name or a sentence from outside."""
 
 
 def steps(heat_maps: Sequence[tuple[int, int]], bytes_max: int) -> Iterator[Detail]:
-    """From the finest to the coarsest, without those whose heat maps alone would be too large.
+    """Yields details from the finest to the coarsest, without those whose heat maps alone are too large.
 
-    `heat_maps`: columns and rows of each, were nothing left out.
+    `heat_maps`: columns and rows of each in full detail.
     """
     detail = Detail(COLUMNS_MAX, _HEAT_ROWS_MAX, _ROWS_MAX, _TEXT_MAX)
     while detail.columns >= 10:
@@ -48,13 +45,13 @@ def steps(heat_maps: Sequence[tuple[int, int]], bytes_max: int) -> Iterator[Deta
 
 
 def cut(text: str, detail: Detail) -> str:
-    """A text that is not longer than a page can bear."""
+    """Returns at most `detail.text` characters of a text."""
     return text if len(text) <= detail.text else text[: detail.text - 1] + "\u2026"
 
 
 def cut_paragraph(text: str, detail: Detail) -> str:
-    """Likewise for several sentences, which end with a whole word unless there is none."""
-    most = detail.paragraph
+    """Returns at most four times as many, ending with a whole word unless there is none."""
+    most = 4 * detail.text
     if len(text) <= most:
         return text
     words, _, _ = text[:most].rpartition(" ")

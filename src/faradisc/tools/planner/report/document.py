@@ -11,18 +11,20 @@ from faradisc.tools.planner.report import resource
 from faradisc.tools.planner.report.compare import comparison
 from faradisc.tools.planner.report.detail import Detail, cut, steps
 from faradisc.tools.planner.report.heat import Run, prepare
-from faradisc.tools.planner.report.overview import assumptions, budgets, costs, flows, opening
+from faradisc.tools.planner.report.overview import assumptions, opening, prices
+from faradisc.tools.planner.report.tables import budgets, costs, costs_by_resource, flows, what_if
 from faradisc.tools.planner.results.outcome import Outcome
 
+_TABLES = (budgets, what_if, flows, costs, costs_by_resource)
 PAGE_BYTES_MAX = 2_000_000
-"""A page that a mail takes and a browser opens at once."""
+"""A page that can be mailed and that a browser opens at once."""
 
 
 def render(outcomes: Sequence[Outcome], *, version: str = "") -> str:
-    """One HTML document of one or several plans, in the given order.
+    """Returns one HTML document of one or several outcomes, in the given order.
 
-    Pure: equal outcomes and version give equal text. Drawn in as much detail as fits `PAGE_BYTES_MAX`; only
-    plans with thousands of resources can exceed it, and they come out in the coarsest detail.
+    Equal outcomes and version give equal text, in as much detail as fits `PAGE_BYTES_MAX`. Only plans with
+    thousands of resources exceed it, in the coarsest detail.
     """
     runs = [prepare(outcome) for outcome in outcomes]
     heat_maps = [(heat.columns, len(heat.lives)) for run in runs for heat in run.heats]
@@ -36,10 +38,10 @@ def render(outcomes: Sequence[Outcome], *, version: str = "") -> str:
 
 def _document(runs: Sequence[Run], detail: Detail, version: str) -> str:
     several = len(runs) > 1
-    names = cut(", ".join(cut(run.outcome.name, detail) for run in runs), detail) or "nothing"
+    names = cut(", ".join(dict.fromkeys(cut(run.outcome.name, detail) for run in runs)), detail) or "nothing"
     body: list[Child] = [element("h1", f"Throughput plan: {names}")]
     if several:
-        links = [_link(f"p{position}", run.outcome.name, detail) for position, run in enumerate(runs, 1)]
+        links = [_link(f"p{position}", run.outcome.title, detail) for position, run in enumerate(runs, 1)]
         body += [_contents(links), comparison(runs, detail)]
     body += [_plan(run, position, several, detail) for position, run in enumerate(runs, 1)]
     by = f"faradisc {version}".strip()
@@ -50,18 +52,17 @@ def _document(runs: Sequence[Run], detail: Detail, version: str) -> str:
 
 
 def _plan(run: Run, position: int, several: bool, detail: Detail) -> Markup:
-    """One plan. Among several, it is headed by its name."""
+    """Returns one plan, headed by its title if there are several."""
     outcome = run.outcome
     anchors = [f"p{position}r{number}" for number in range(1, len(outcome.resources) + 1)]
     links = [
         _link(anchor, each.name, detail) for anchor, each in zip(anchors, outcome.resources, strict=True)
     ]
     return join(
-        element("h2", cut(outcome.name, detail), id=f"p{position}") if several else None,
+        element("h2", cut(outcome.title, detail), id=f"p{position}") if several else None,
         opening(outcome, detail),
-        budgets(outcome, detail),
-        flows(outcome, detail),
-        costs(outcome, detail),
+        [found.html() for each in _TABLES if (found := each(outcome, detail)) is not None],
+        prices(outcome, detail),
         _contents(links) if len(links) > 1 else None,
         [
             resource.section(outcome, each, heat, detail, anchor=anchor)

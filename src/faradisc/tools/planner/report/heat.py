@@ -1,7 +1,7 @@
 """The heat map of a resource's partitions.
 
-A run may have hundreds of partitions and a hundred thousand samples, so what they used is reduced to columns
-once (`reduced`), whatever the detail in which it is drawn.
+A run may have hundreds of partitions and a hundred thousand samples, so their use is reduced to columns once,
+whatever the detail in which it is drawn.
 """
 
 from __future__ import annotations
@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from faradisc.charts.heatmap import Life, cells_attribute, grid, heatmap, parts_attribute
-from faradisc.charts.markup import Markup, number
-from faradisc.charts.plots import Figure, figure
+from faradisc.charts.heatmap import Life, grid, heatmap
+from faradisc.charts.markup import Markup
 from faradisc.charts.words import count, each, elapsed, percent, plural
 from faradisc.tools.planner.report.detail import COLUMNS_MAX, Detail
 from faradisc.tools.planner.results.outcome import Number, Outcome, PartitionSeries, ResourceOutcome
@@ -20,18 +19,14 @@ from faradisc.tools.planner.results.outcome import Number, Outcome, PartitionSer
 
 @dataclass(frozen=True, slots=True)
 class Heat:
-    """What the partitions of one resource used, in percent of their limits, column by column."""
+    """The use of one resource's partitions, percent of their limits, column by column."""
 
     lives: tuple[Life, ...]
     columns: int
     highest: tuple[float, ...]
-    """Of the busiest partition."""
+    """Of the busiest partition of each column."""
     both: bool
     """Whether partitions served reads and writes; then a column is the larger of the two."""
-
-    @property
-    def top(self) -> float:
-        return max(self.highest, default=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,46 +36,40 @@ class Run:
     outcome: Outcome
     heats: tuple[Heat, ...]
 
-    @property
-    def top(self) -> float:
-        return max((heat.top for heat in self.heats), default=0)
-
     def highest(self) -> list[float]:
-        """Percent of its limit that the busiest partition of all resources used, column by column."""
+        """Returns the use of the busiest partition of all resources, column by column."""
         return [max(column) for column in zip(*(heat.highest for heat in self.heats), strict=True)]
 
 
 def prepare(outcome: Outcome) -> Run:
-    return Run(outcome, tuple(reduced(outcome, resource) for resource in outcome.resources))
+    return Run(outcome, tuple(_reduced(outcome, resource) for resource in outcome.resources))
 
 
-def reduced(outcome: Outcome, resource: ResourceOutcome) -> Heat:
+def _reduced(outcome: Outcome, resource: ResourceOutcome) -> Heat:
     """O(partitions x samples), most of it in built-in functions."""
     columns = min(outcome.samples, COLUMNS_MAX)
     if not columns:
         return Heat((), 0, (), both=False)
     bounds = [i * outcome.samples // columns for i in range(columns + 1)]
-    lives = tuple(
-        _life(part, bounds, outcome.samples)
-        for part in sorted(resource.partitions, key=lambda each: each.low)
-    )
+    parts = sorted(resource.partitions, key=lambda part: part.low)
+    lives = tuple(_life(part, bounds, outcome.samples) for part in parts)
     highest = [0.0] * columns
     for life in lives:
         for position, used in enumerate(life.used, life.first):
             highest[position] = max(highest[position], used)
-    both = any(any(p.read) for p in resource.partitions) and any(any(p.write) for p in resource.partitions)
+    both = any(any(p.read) for p in parts) and any(any(p.write) for p in parts)
     return Heat(lives, columns, tuple(highest), both)
 
 
 def _life(part: PartitionSeries, bounds: Sequence[int], samples: int) -> Life:
-    """A partition in columns. The columns in which it begins and ends are its own only in part."""
+    """Returns a partition in columns. It has only a part of the columns in which it begins and ends."""
     columns = len(bounds) - 1
     length = max(len(part.read), 1)
     first = min(part.first * columns // samples, columns - 1)
     end = min(-(-(part.first + length) * columns // samples), columns)
     cuts = [min(max(bound - part.first, 0), length) for bound in bounds[first : end + 1]]
     cuts = [min(low, length - 1) for low in cuts[:-1]] + cuts[-1:]
-    reads, writes = used(part.read, part.read_limit, cuts), used(part.write, part.write_limit, cuts)
+    reads, writes = _used(part.read, part.read_limit, cuts), _used(part.write, part.write_limit, cuts)
     return Life(
         part.id,
         part.parent,
@@ -90,50 +79,42 @@ def _life(part: PartitionSeries, bounds: Sequence[int], samples: int) -> Life:
     )
 
 
-def used(units: Sequence[Number], limits: Sequence[Number], cuts: Sequence[int]) -> list[float]:
-    """The largest percentage of the limit between each two cuts."""
+def _used(units: Sequence[Number], limits: Sequence[Number], cuts: Sequence[int]) -> list[float]:
+    """Returns the largest percentage of the limit between each two cuts."""
     if not limits:
         return [0.0] * (len(cuts) - 1)
-    if limits.count(limits[0]) == len(limits):
-        factor = 100 / limits[0] if limits[0] else 0.0
-        return [factor * max(units[low : max(high, low + 1)], default=0) for low, high in pairwise(cuts)]
     shares = [100 * unit / limit if limit else 0.0 for unit, limit in zip(units, limits, strict=True)]
     return [max(shares[low : max(high, low + 1)], default=0) for low, high in pairwise(cuts)]
 
 
 def partitions(outcome: Outcome, resource: ResourceOutcome, heat: Heat, detail: Detail) -> Markup | None:
-    """The figure; None where no partition was seen."""
+    """Returns the figure; None where no partition was seen."""
     if not heat.lives or not heat.columns:
         return None
     found = grid(heat.lives, heat.columns, detail.columns, detail.heat_rows)
-    frame, drawing = heatmap(found, outcome.duration_s)
+    colour = "the larger of reads and writes, in percent" if heat.both else "percent"
     note = (
         "Each row is a partition, in order of keys; a row that divides is a split. "
-        f"Colour: {'the larger of reads and writes as a' if heat.both else ''} share of the partition's limit"
-        f"{'' if heat.both else ' in use'}."
+        f"Colour: {colour} of the partition's limit."
     )
     if found.joined > 1:
         note += f" Up to {found.joined} neighbours share a row, which shows the busiest of them."
     if resource.partitions_left_out:
         note += f" {plural(resource.partitions_left_out, 'partition')} left out."
-    extra = (
-        ("data_cells", cells_attribute(found)),
-        ("data_parts", parts_attribute(found)),
-        ("data_top", number(frame.top)),
-        ("data_tall", number(frame.height)),
+    return heatmap(found, outcome.duration_s, _alternative(outcome, resource), note)
+
+
+def _alternative(outcome: Outcome, resource: ResourceOutcome) -> str:
+    throttling = sum(1 for part in resource.partitions if any(part.throttled))
+    counts = resource.partition_count or (len(resource.partitions),)
+    most = resource.busiest
+    used = (
+        f"The busiest, {most.partition}, used {percent(most.percent)} of its limit "
+        f"about {elapsed(most.at_s)}, averaged over a {each(outcome.step_s)}. "
+        if most is not None
+        else ""
     )
-    return figure(Figure("Partition heat", drawing, frame, _told(outcome, resource, heat), note, extra=extra))
-
-
-def _told(outcome: Outcome, resource: ResourceOutcome, heat: Heat) -> str:
-    """The map in a sentence."""
-    at = heat.highest.index(heat.top) * outcome.duration_s / heat.columns
-    refusing = sum(1 for part in resource.partitions if any(part.throttled))
-    first = resource.partition_count[0] if resource.partition_count else len(resource.partitions)
-    last = resource.partition_count[-1] if resource.partition_count else first
     return (
-        f"{plural(round(first), 'partition')} at the beginning, {count(last)} at the end. "
-        f"The busiest used {percent(heat.top)} of its limit about {elapsed(at)}, averaged over "
-        f"a {each(outcome.step_s)}. "
-        f"{plural(refusing, 'partition')} refused requests."
+        f"{plural(round(counts[0]), 'partition')} at the beginning, {count(counts[-1])} at the end. {used}"
+        f"{plural(throttling, 'partition')} throttled requests."
     )

@@ -6,91 +6,80 @@ from faradisc.charts.markup import Child, Markup, element, join
 from faradisc.charts.page import paragraphs
 from faradisc.charts.tables import pairs
 from faradisc.charts.words import SPACE, count, duration, elapsed, percent, units
-from faradisc.tools.planner.report.collections import collections
 from faradisc.tools.planner.report.detail import Detail, cut
-from faradisc.tools.planner.report.headroom import headroom
 from faradisc.tools.planner.report.heat import Heat, partitions
-from faradisc.tools.planner.report.keys import hot_keys, partition_table, split_log
-from faradisc.tools.planner.report.lanes import bank, consumption, refusals
 from faradisc.tools.planner.report.scaling import timeline
-from faradisc.tools.planner.results.outcome import LaneSeries, Outcome, ResourceOutcome
+from faradisc.tools.planner.report.tables import collections, headroom, hot_keys, partition_table, split_log
+from faradisc.tools.planner.report.throughput import burst, consumption, throttling
+from faradisc.tools.planner.results.outcome import Outcome, ResourceOutcome
+
+_TABLES = (headroom, hot_keys, collections, split_log)
 
 
 def section(
     outcome: Outcome, resource: ResourceOutcome, heat: Heat, detail: Detail, *, anchor: str
 ) -> Markup:
-    if resource.index is None:
-        title: list[Child] = ["Table ", cut(resource.table, detail)]
-    else:
-        title = ["Index ", cut(resource.index, detail), " of ", cut(resource.table, detail)]
-    lanes = [
-        (lane, what)
-        for lane, what in ((resource.write, "Writes"), (resource.read, "Reads"))
-        if any(lane.offered) or any(lane.consumed)
-    ]
-    quiet = [what for what, lane in (("writes", resource.write), ("reads", resource.read)) if not _busy(lane)]
+    both = (("Writes", resource.write), ("Reads", resource.read))
+    busy = [(what, series) for what, series in both if any(series.offered) or any(series.consumed)]
+    quiet = [what.lower() for what, series in both if (what, series) not in busy]
     figures = join(
-        [consumption(outcome, resource, lane, what, detail) for lane, what in lanes],
-        refusals(outcome, resource, detail),
+        [consumption(outcome, resource, series, what, detail) for what, series in busy],
+        throttling(outcome, resource, detail),
         partitions(outcome, resource, heat, detail),
-        [bank(outcome, lane, what, detail) for lane, what in lanes],
+        [burst(outcome, series, what, detail) for what, series in busy],
         [
             timeline(outcome, target, resource.read if target.direction == "R" else resource.write, detail)
             for target in outcome.scaling
             if target.resource == resource.name
         ],
     )
+    title = cut(resource.title, detail)
     return element(
         "section",
-        element("h2", title, id=anchor),
-        pairs(facts(resource, heat)),
+        element("h2", title[:1].upper() + title[1:], id=anchor),
+        pairs(_facts(resource)),
         paragraphs(f"No {' and no '.join(quiet)}.", style="soft") if quiet else None,
-        paragraphs(*_held_back(outcome, resource, detail)),
+        paragraphs(*_throttled_by_indexes(outcome, resource, detail)),
         element("div", figures, class_="together") if outcome.samples else None,
-        headroom(outcome, resource, detail),
-        hot_keys(outcome, resource, detail),
-        collections(outcome, resource, detail),
-        split_log(outcome, resource, detail),
-        partition_table(outcome, resource, detail),
+        [found.html() for each in _TABLES if (found := each(outcome, resource, detail)) is not None],
+        element("details", element("summary", "The numbers of each partition"), listed.html())
+        if (listed := partition_table(resource, detail)) is not None
+        else None,
     )
 
 
-def _busy(lane: LaneSeries) -> bool:
-    return any(lane.offered) or any(lane.consumed)
-
-
-def _held_back(outcome: Outcome, resource: ResourceOutcome, detail: Detail) -> list[str]:
-    """A sentence for each index that refused writes of this table: the table itself counts none of them."""
-    if resource.index is not None:
-        return []
-    held = []
-    for each in outcome.resources:
+def _throttled_by_indexes(outcome: Outcome, resource: ResourceOutcome, detail: Detail) -> list[str]:
+    """Returns a sentence for each index that throttled writes of this table, which counts none of them."""
+    found = []
+    for each in outcome.resources if resource.index is None else ():
         events = each.throttle_summary.events.items()
-        refused = sum(number for cause, number in events if cause.startswith("W "))
-        if each.table == resource.table and each.index is not None and refused:
+        throttled = sum(number for cause, number in events if cause.startswith("W "))
+        if each.table == resource.table and each.index is not None and throttled:
             name = cut(each.index, detail)
-            held.append(f"The index {name} refused {count(refused)} writes of this table; see there for why.")
-    return held
+            found.append(
+                f"The index {name} throttled {count(throttled)} writes of this table; see there for why."
+            )
+    return found
 
 
-def facts(resource: ResourceOutcome, heat: Heat) -> list[tuple[str, Child]]:
-    """The resource in a line of numbers."""
-    summary = resource.throttle_summary
-    refused = sum(summary.events.values())
+def _facts(resource: ResourceOutcome) -> list[tuple[str, Child]]:
+    summary, most = resource.throttle_summary, resource.busiest
+    throttled = sum(summary.events.values())
     found: list[tuple[str, Child]] = [
         ("mode", "provisioned" if resource.mode == "PROVISIONED" else "on demand"),
         ("partitions", _from_to(resource.partition_count)),
-        ("busiest partition", f"{percent(heat.top)} of its limit"),
-        ("throttle events", count(refused)),
+        ("throttled attempts", count(throttled)),
     ]
-    if not refused:
+    if most is not None:
+        found.insert(2, ("busiest partition", f"{most.partition}, {percent(most.percent)} of its limit"))
+    if not throttled:
         return found
     if summary.first_s is not None:
-        found.append(("first refusal", elapsed(summary.first_s)))
+        found.append(("first throttled at", elapsed(summary.first_s)))
     if summary.worst_second_s is not None:
         worst = f"{count(summary.worst_second_events)} at {elapsed(summary.worst_second_s)}"
         found.append(("worst second", worst))
-    found.append(("longest stretch", duration(summary.longest_stretch_s)))
+    found.append(("longest without a pause", duration(summary.longest_stretch_s)))
     return found
 
 

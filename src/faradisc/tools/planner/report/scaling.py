@@ -1,4 +1,4 @@
-"""Auto scaling over time: what was provisioned, what the policy wanted, its alarms, each step as a row."""
+"""Auto scaling over time: provisioned and desired capacity, alarms, and each step as a row."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from faradisc.charts.axes import Frame, ticks, time_axis, value_axis
 from faradisc.charts.buckets import peaks
 from faradisc.charts.markup import Markup, element, join
 from faradisc.charts.plots import Figure, Mark, Series, area, ends, figure, line, marks
-from faradisc.charts.tables import Column, table
+from faradisc.charts.tables import Column, Table, rows_of
 from faradisc.charts.words import count, elapsed, plural, units
 from faradisc.tools.planner.report.detail import Detail, cut
-from faradisc.tools.planner.results.outcome import LaneSeries, Outcome, ScalingTimeline
+from faradisc.tools.planner.results.outcome import DirectionSeries, Outcome, ScalingTimeline
 
 _OPEN_ROWS_MAX = 12
 _STRIP = 8
-"""Height of an alarm's strip in pixels; two strips and their gaps stand below the chart."""
+"""Height of an alarm's strip in pixels; two of them stand below the chart."""
 
 
-def timeline(outcome: Outcome, target: ScalingTimeline, lane: LaneSeries, detail: Detail) -> Markup:
-    """The figure and the table of one scalable target."""
+def timeline(outcome: Outcome, target: ScalingTimeline, series: DirectionSeries, detail: Detail) -> Markup:
+    """Returns the figure and the table of one scalable target."""
     what = "Reads" if target.direction == "R" else "Writes"
-    served = peaks(lane.consumed, detail.columns)
+    served = peaks(series.consumed, detail.columns)
     wanted = peaks(target.desired, detail.columns)
     provisioned = peaks(target.provisioned, detail.columns)
     aim = [value * target.target_percent / 100 for value in provisioned]
     scale = ticks(max([*served, *wanted, *provisioned, 1]))
     frame = Frame(outcome.duration_s, scale[-1], height=110, bottom=22 + 3 * _STRIP)
-    series = (
+    lines = (
         Series("served", served, "use"),
         Series("target", aim, "rule"),
-        Series("wanted", wanted, "want"),
+        Series("desired", wanted, "want"),
         Series("provisioned", provisioned, "limit"),
     )
     labels = [
@@ -39,15 +39,15 @@ def timeline(outcome: Outcome, target: ScalingTimeline, lane: LaneSeries, detail
             each.name if each.name != "target" else f"target {units(target.target_percent)} %",
             each.style,
         )
-        for each in series
+        for each in lines
         if each.values
     ]
     changes = _changes(target)
     high, low = _raised(outcome, target)
     drawing = join(
         value_axis(frame, scale, unit="units/s"),
-        area(frame, series[0]),
-        [line(frame, each) for each in series[1:]],
+        area(frame, lines[0]),
+        [line(frame, each) for each in lines[1:]],
         marks(frame, [Mark(m.at_s, cut(m.text, detail), m.style) for m in changes[: detail.rows]]),
         ends(frame, labels),
         time_axis(frame),
@@ -60,18 +60,18 @@ def timeline(outcome: Outcome, target: ScalingTimeline, lane: LaneSeries, detail
         f"{plural(target.decreases_used, 'decrease')} used of the last day's budget."
     )
     return join(
-        figure(Figure(f"{what}: auto scaling", drawing, frame, note, note, series, "units/s")),
+        figure(Figure(f"{what}: auto scaling", drawing, frame, note, note, lines, "units/s")),
         events(target, what, detail),
     )
 
 
 def _changes(target: ScalingTimeline) -> list[Mark]:
-    """The changes that took effect, each up or down from what the target had before."""
+    """Returns the changes that took effect, each up or down from the capacity before."""
     found = []
     before = target.provisioned[0] if target.provisioned else 0
     for event in target.events:
         if event.kind != "update" or event.wanted is None:
-            # A decision says what there is before it is carried out.
+            # A decision has the capacity before it takes effect.
             before = before if event.present is None else event.present
             continue
         found.append(Mark(event.at_s, event.words, "up" if event.wanted > before else "down"))
@@ -80,10 +80,10 @@ def _changes(target: ScalingTimeline) -> list[Mark]:
 
 
 def _raised(outcome: Outcome, target: ScalingTimeline) -> tuple[list[int], list[int]]:
-    """1 for each sample in which the high and the low alarm was in ALARM.
+    """Returns 1 for each sample in which the high and the low alarm was in ALARM.
 
-    States are those of a sample's end. An alarm that was raised and acted upon within a sample has been
-    redrawn by then; it is known by its event and the decision of the same moment.
+    States are those of a sample's end. An alarm that was raised and acted upon within a sample is over by
+    then; its event and the decision of the same moment show it.
     """
     high = [int(state == "ALARM") for state in target.high_alarm]
     low = [int(state == "ALARM") for state in target.low_alarm]
@@ -101,7 +101,7 @@ def _raised(outcome: Outcome, target: ScalingTimeline) -> tuple[list[int], list[
 
 
 def _strip(frame: Frame, name: str, raised: Sequence[float], *, position: int, style: str) -> Markup:
-    """A strip that is filled while an alarm is in ALARM."""
+    """Returns a strip that is filled while an alarm is in ALARM."""
     top = frame.floor + 22 + position * (_STRIP + 4)
     strip = Frame(frame.span_s, 1, height=_STRIP, top=top)
     return join(
@@ -112,7 +112,7 @@ def _strip(frame: Frame, name: str, raised: Sequence[float], *, position: int, s
 
 
 def events(target: ScalingTimeline, what: str, detail: Detail) -> Markup | None:
-    """What the policy did, in order. Much of it is folded away, and alarms are left to the strips then."""
+    """Returns the steps of the policy. Many are folded away, without the alarms, which the strips show."""
     shown = list(target.events)
     if len(shown) > _OPEN_ROWS_MAX:
         shown = [event for event in shown if event.kind != "alarm"]
@@ -128,8 +128,8 @@ def events(target: ScalingTimeline, what: str, detail: Detail) -> Markup | None:
         )
         for event in shown[: detail.rows]
     ]
-    listed = table(
-        f"{what}: what auto scaling did",
+    listed = Table(
+        f"{what}: steps of auto scaling",
         (
             Column("at"),
             Column("step", words=True),
@@ -137,10 +137,10 @@ def events(target: ScalingTimeline, what: str, detail: Detail) -> Markup | None:
             Column("to", "units/s"),
             Column("why", words=True),
         ),
-        rows,
-        left_out=len(shown) - len(rows),
-        where="all of them are in the tables beside this page",
-    )
+        rows_of(rows),
+        len(shown) - len(rows),
+        "all of them are in the CSV tables",
+    ).html()
     if len(rows) <= _OPEN_ROWS_MAX:
         return listed
     return element("details", element("summary", f"{what}: every step of auto scaling"), listed)

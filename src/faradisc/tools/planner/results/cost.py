@@ -242,8 +242,11 @@ def costs(
     duration_s: int,
     prices: Prices,
     refused_half: dict[str, int],
+    *,
+    allowed_percent: float,
 ) -> Costs:
-    """All modes side by side, of the plan and of each resource."""
+    """Returns all modes side by side, of the plan and of each resource. `refused_half`: half units throttled
+    in the run; `allowed_percent`: what the cheapest mode may throttle."""
     modes = ["as-planned", "on-demand", "provisioned-peak", "provisioned-p99", "auto-scaling"]
     if prices.reserved_read_unit_hour is not None and prices.reserved_write_unit_hour is not None:
         modes.append("reserved")
@@ -259,20 +262,13 @@ def costs(
                 found = _in_mode(mode, both, duration_s, prices, of_class)
                 found = replace(found, refused_half=max(found.refused_half, _by_partitions(record)))
             sums[mode].append((record, found))
-    whole = [_mode_cost(mode, sums[mode], storage) for mode in modes]
-    cheapest = _cheapest(whole)
+    whole = _marked([_mode_cost(mode, sums[mode], storage) for mode in modes], allowed_percent)
     by_resource = []
     for position, record in enumerate(resources):
         rows = [_mode_cost(mode, [sums[mode][position]], storage) for mode in modes]
-        best = _cheapest(rows)
-        by_resource.append(ResourceCost(record.virtual.name, tuple(_marked(row, best) for row in rows)))
-    return Costs(
-        HOURS_PER_MONTH,
-        prices.to_json(),
-        tuple(_marked(row, cheapest) for row in whole),
-        tuple(by_resource),
-        cheapest,
-    )
+        by_resource.append(ResourceCost(record.virtual.name, _marked(rows, allowed_percent)))
+    cheapest = next((mode.mode for mode in whole if mode.cheapest), "")
+    return Costs(HOURS_PER_MONTH, prices.to_json(), whole, tuple(by_resource), cheapest)
 
 
 def _by_partitions(record: ResourceRecord) -> int:
@@ -318,15 +314,11 @@ def _mode_cost(
     )
 
 
-def _cheapest(modes: list[ModeCost]) -> str:
-    """The cheapest mode that refuses no more than the plan does; the plan itself when they are equal."""
-    planned = modes[0]
-    fair = [mode for mode in modes if mode.throttled_percent <= planned.throttled_percent]
-    return min(fair, key=lambda mode: mode.total_usd).mode
-
-
-def _marked(row: ModeCost, cheapest: str) -> ModeCost:
-    return replace(row, cheapest=row.mode == cheapest)
+def _marked(modes: list[ModeCost], allowed_percent: float) -> tuple[ModeCost, ...]:
+    """Marks the cheapest mode among those that throttle no more than is allowed; the first of equal ones."""
+    fair = [mode for mode in modes if mode.throttled_percent <= allowed_percent]
+    best = min(fair, key=lambda mode: mode.total_usd, default=None)
+    return tuple(replace(mode, cheapest=mode is best) for mode in modes)
 
 
 def _cents(amount: Decimal) -> float:

@@ -1,7 +1,8 @@
-"""How near an on-demand table or index came to what the doubling rule serves, and what would have helped.
+"""Compares an on-demand table or index with the capacity of the doubling rule, and finds the warm throughput
+that would have sufficed.
 
-Demand is what was asked for, retries included, as everywhere in an outcome; capacity is that of the beginning
-of each minute. Minutes in which a resource begins to be on demand are not looked at.
+Demand includes retries; capacity is that of the beginning of each minute. Minutes in which a resource becomes
+on-demand are left out.
 
 Source: capacity.md sections 3.4 (part 8) and 2.8 (the doubling rule, warm throughput).
 """
@@ -16,14 +17,14 @@ _MINUTE_S = 60
 
 
 class HeadroomNote:
-    """One direction of one resource, second by second, in half units."""
+    """Reads or writes of one resource, second by second, in half units."""
 
     def __init__(self, record: DirectionRecord, start_ns: int) -> None:
         self.record = record
         self._start_ns = start_ns
         self._passed_s = 0
-        self._looked_s = 0
-        """Seconds of the present minute that were looked at."""
+        self._seconds = 0
+        """Seconds of the present minute that were on demand."""
         self._sum = 0
         self._peak = 0
         # Of the run.
@@ -37,10 +38,10 @@ class HeadroomNote:
         self._over = 0
         self._first_over_s: int | None = None
         self._short = False
-        """Whether any second asked for more than the capacity."""
+        """Whether any second had more demand than capacity."""
 
     def _present(self) -> int | None:
-        """Units per second that the doubling rule serves from now on; None unless on demand."""
+        """Returns units per second of the doubling rule from now on; None unless on demand."""
         resource = self.record.virtual.resource
         if not resource.on_demand:
             return None
@@ -48,11 +49,11 @@ class HeadroomNote:
         return resource.capacity(now)[1 if self.record.writes else 0]
 
     def end_second(self) -> None:
-        """Call before the lane's own end_second."""
+        """Requires: called before the record's own end_second."""
         self._passed_s += 1
         if self._capacity is not None and self.record.virtual.resource.on_demand:
             offered = self.record.second_offered
-            self._looked_s += 1
+            self._seconds += 1
             self._sum += offered
             self._peak = max(self._peak, offered)
         if self._passed_s % _MINUTE_S == 0:
@@ -61,8 +62,8 @@ class HeadroomNote:
 
     def _end_minute(self, begin_s: int) -> None:
         capacity = self._capacity
-        if capacity is not None and self._looked_s:
-            mean, peak = self._sum / 2 / self._looked_s, self._peak
+        if capacity is not None and self._seconds:
+            mean, peak = self._sum / 2 / self._seconds, self._peak
             if self._first_capacity is None:
                 self._first_capacity = capacity
             self._last_capacity = capacity
@@ -71,26 +72,26 @@ class HeadroomNote:
             left = 1 - peak / 2 / capacity
             if self._least is None or left < self._least[0]:
                 self._least = (left, begin_s)
-            self._short = self._short or self._served(peak) > 2 * capacity
+            self._short = self._short or self._servable(peak) > 2 * capacity
             if mean > capacity:
                 self._over += 1
                 if self._first_over_s is None:
                     self._first_over_s = begin_s
-        self._looked_s = self._sum = self._peak = 0
+        self._seconds = self._sum = self._peak = 0
 
-    def _served(self, half_units: int) -> int:
-        """So much of a second's demand warm throughput could serve: it does not lift a configured maximum."""
+    def _servable(self, half_units: int) -> int:
+        """Returns what warm throughput can serve of a second's demand: it does not lift a maximum."""
         maximum = self.record.lane.maximum
         return half_units if maximum is None else min(half_units, 2 * maximum.rate)
 
     def finish(self) -> Headroom | None:
-        """The run is over. None where nothing was asked for while on demand."""
+        """Returns the headroom of the run; None without demand while on demand."""
         if self._passed_s % _MINUTE_S:
             self._end_minute(self._passed_s - self._passed_s % _MINUTE_S)
         if not self._busiest_second or self._least is None or self._first_capacity is None:
             return None
         left, at_s = self._least
-        warm = self._warm()
+        warm = -(-self._servable(self._busiest_second) // 2) if self._short else None
         return Headroom(
             resource=self.record.virtual.name,
             direction="W" if self.record.writes else "R",
@@ -106,18 +107,16 @@ class HeadroomNote:
             words=self._words(left, warm),
         )
 
-    def _warm(self) -> int | None:
-        """The warm throughput with which no second would have asked for more than the capacity."""
-        return -(-self._served(self._busiest_second) // 2) if self._short else None
-
     def _words(self, left: float, warm: int | None) -> str:
-        member = "WriteUnitsPerSecond" if self.record.writes else "ReadUnitsPerSecond"
         if warm is None:
-            return f"{100 * left:.0f} % of the capacity was left at the least: no warm throughput is needed"
+            return f"at least {100 * left:.0f} % of the capacity was left: no warm throughput is needed"
         config = self.record.virtual.resource.config
         quota = config.table_write_units if self.record.writes else config.table_read_units
         minutes = f"{self._over:,} {'minute' if self._over == 1 else 'minutes'}"
-        who = minutes if self._over else "single seconds, no minute,"
-        asked = f"{who} asked for more than double the previous peak"
+        times = minutes if self._over else "single seconds, no minute,"
+        member = "WriteUnitsPerSecond" if self.record.writes else "ReadUnitsPerSecond"
         above = f", which is above the quota of {quota:,}" if warm > quota else ""
-        return f"{asked}: warm throughput of {warm:,} {member} would serve it, hot keys aside{above}"
+        return (
+            f"{times} requested more than double the previous peak: warm throughput of {warm:,} {member} "
+            f"would serve it, hot keys aside{above}"
+        )

@@ -1,11 +1,11 @@
-"""How large item collections become in tables with local indexes, where 10 GB is the most.
+"""Estimates the sizes of item collections in tables with local indexes, which limit them to 10 GB.
 
 A collection is all items of one partition key value and their entries in local indexes, each with its
 storage overhead, as the server adds them up (docs/decisions/0003-item-collection-sizes.md). Engines follow
-partitions, not keys: a key's part of what a stream got through is taken to be its part of what the stream
-asked for, so a key that was refused more often than others is told too large.
+partitions, not keys: a key's part of the admitted requests is taken to be its part of the offered ones, so
+the estimate is too large for a key that was throttled more often than others.
 
-Items that were there before are taken to be spread over keys as the table's writes are.
+Items that exist at the beginning are taken to be spread over keys as the table's writes are.
 
 Sources: capacity.md sections 3.4 (part 6) and 2.9; vector V116.
 """
@@ -24,7 +24,7 @@ from faradisc.tools.planner.workload.key_distributions import BITS, ONE, Shape
 NEAR_PERCENT = 80
 SHOWN = 12
 SHOWN_PERCENT = 1
-"""Smaller collections are not told of, but for the largest one of a table."""
+"""Smaller collections are left out, except for the largest one of a table."""
 _KEPT = 1000
 _HELD_MAX = 4 * _KEPT
 _GIB = 1 << 30
@@ -32,7 +32,7 @@ _DAY_S = 86_400
 
 
 class Growth:
-    """Bytes gained by key. Memory is bounded: keys that have gained little are forgotten."""
+    """Bytes gained by key. Memory is bounded: keys that gained little are dropped."""
 
     __slots__ = ("bytes",)
 
@@ -47,22 +47,22 @@ class Growth:
 
 
 class FlowGrowth:
-    """What the writes of one flow add to item collections."""
+    """Bytes that the writes of one flow add to item collections."""
 
     __slots__ = ("_bytes", "_each", "_growth", "_shape", "taken")
 
     def __init__(self, each: Sequence[int]) -> None:
-        """`each`: bytes a collection gains per request, by stream."""
+        """`each`: bytes that a collection gains per request, by stream."""
         self._each = each
         self._growth = Growth()
         self._shape: Shape | None = None
         self._bytes = 0
-        """Gained with the present shape."""
+        """Gained since the shape of the keys last changed."""
         self.taken = 0
         """Requests so far, admitted or not."""
 
     def add(self, shape: Shape, counts: Sequence[int]) -> None:
-        """The requests of a second, by stream."""
+        """Adds the requests of a second, by stream."""
         if shape is not self._shape:
             self._fold()
             self._shape = shape
@@ -76,20 +76,20 @@ class FlowGrowth:
         self._bytes = 0
 
     def by_key(self, admitted: int) -> dict[str, int]:
-        """Bytes by key, so many requests having got through in all."""
+        """Returns bytes by key, for so many admitted requests in all."""
         self._fold()
         taken = max(self.taken, 1)
         return {name: gained * admitted // taken for name, gained in self._growth.bytes.items()}
 
 
 def weights(shape: Shape) -> list[tuple[str, int]]:
-    """The named keys and what stands for the many equal ones."""
+    """Returns the named keys, and one example of the many equal ones."""
     named = [(key.name, key.weight) for key in shape.keys]
     return named if shape.example is None else [*named, shape.example]
 
 
 def spread(items_bytes: int, shapes: Iterable[tuple[Shape, int]]) -> dict[str, int]:
-    """What is there in the beginning by key, if it is spread as these requests: shapes and their numbers."""
+    """Returns the bytes at the beginning by key, spread as these requests: shapes and their counts."""
     pairs = list(shapes)
     total = sum(count for _, count in pairs)
     found: dict[str, int] = {}
@@ -100,7 +100,7 @@ def spread(items_bytes: int, shapes: Iterable[tuple[Shape, int]]) -> dict[str, i
 
 
 def collected_bytes(table: TablePlan) -> int:
-    """What all collections of a table have in the beginning."""
+    """Returns the bytes of all collections of a table at the beginning."""
     each = table.item_bytes + STORAGE_OVERHEAD_BYTES
     total = table.items * each
     for index in table.locals:
@@ -110,7 +110,7 @@ def collected_bytes(table: TablePlan) -> int:
 
 
 def recorded_bytes(table: TablePlan, grows_bytes: int, grows_items: int) -> int:
-    """What a collection gains by a recorded request that tells what its table gains."""
+    """Returns the bytes that a collection gains by a recorded request, from what its table gains."""
     total = grows_bytes + grows_items * STORAGE_OVERHEAD_BYTES
     for index in table.locals:
         entry_bytes = grows_bytes if index.entry_bytes is None else index.entry_bytes * grows_items
@@ -121,7 +121,7 @@ def recorded_bytes(table: TablePlan, grows_bytes: int, grows_items: int) -> int:
 def largest(
     table: str, before: dict[str, int], gained: dict[str, int], lasting: bool, duration_s: int
 ) -> list[ItemCollection]:
-    """The largest collections of a table, the largest first. `lasting`: its keys stay the same."""
+    """Returns the largest collections of a table, the largest first. `lasting`: its keys stay the same."""
     sizes = {name: max(before.get(name, 0) + gained.get(name, 0), 0) for name in {**before, **gained}}
     ranked = sorted((pair for pair in sizes.items() if pair[1]), key=lambda pair: (-pair[1], pair[0]))
     found = []
@@ -156,10 +156,10 @@ def _collection(table: str, name: str, before: int, size: int, duration_s: int) 
 
 
 def _words(size: int, percent: float, days: float | None, verdict: VerdictOfSize) -> str:
-    has = f"{size / _GIB:,.2f} GiB are {percent:.0f} % of what it may have beside local indexes"
+    has = f"{size / _GIB:,.2f} GiB are {percent:.0f} % of the limit beside local indexes"
     if verdict == "full":
         return f"{has}: writes that make it larger fail (ItemCollectionSizeLimitExceededException)"
     if days is None:
         return has
     left = f"{days:,.1f} days" if days >= 2 else f"{24 * days:,.1f} hours"
-    return f"{has}; at this pace it is full in {left}"
+    return f"{has}; at this rate it is full in {left}"

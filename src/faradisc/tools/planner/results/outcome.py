@@ -1,19 +1,18 @@
-"""What one run of a plan yields, as plain frozen values: the report, the CSV tables and the tests read this.
+"""What one run of a plan yields, as frozen values: the terminal, the report, CSV and JSON show these.
 
-Conventions, so that nobody has to guess:
+- Time is seconds since the beginning of the run (`*_s`); `Outcome.start` is that moment in the calendar.
+- A *sample* is `Outcome.step_s` seconds (60, more in runs of several days). All series of a run have one
+  entry per sample, in order: `Outcome.samples` entries.
+- Units are capacity units. Series are averages per second over the sample, unless they say "peak". Numbers
+  are rounded to 3 decimals; whole ones are ints, so that equal runs give equal bytes.
+- Counts are requests or throttled attempts, unless the name says units.
+- Causes of throttling are the ends of the service's reasons: `CAUSES`.
+- Partitions are p0, p1, ... in order of birth.
 
-- Time is seconds since the beginning of the run (`*_s`); `Outcome.start` says when that was on the calendar.
-- A *sample* is a stretch of `Outcome.step_s` seconds (60 unless the run is longer than a few days). All
-  series of one run have one entry per sample, in order, and are therefore equally long: `Outcome.samples`.
-- Units are capacity units; series of rates are *averages per second over the sample*, unless they say "peak".
-  Numbers are rounded to 3 decimals; whole ones are ints, so that equal runs give equal bytes.
-- Counts are requests (or throttle events), not units, wherever the name does not say units.
-- Throttle causes are keyed by the ends of the service's reasons: see `CAUSES`.
+`to_json` gives dicts, lists, strings, numbers, booleans and None in a stable order. The version of this shape
+is `FORMAT`.
 
-`to_json` gives dicts, lists, strings, numbers, booleans and None, in a stable order, and nothing that depends
-on the machine. The version of this shape is `FORMAT`.
-
-Source: capacity.md section 3.4 (the outputs of `plan`), each part named below by its number there.
+Source: capacity.md section 3.4 (the outputs of `plan`); each part below names its number there.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, Literal
 
-FORMAT = 1
+FORMAT = 2
 
 CAUSES = (
     "AccountLimitExceeded",
@@ -38,65 +37,90 @@ Direction = Literal["R", "W"]
 
 
 def number(value: float) -> Number:
-    """A number as it is shown: at most 3 decimals, whole ones without any."""
+    """Returns a number with at most 3 decimals; a whole one as an int."""
     rounded = round(value, 3)
     return int(rounded) if rounded == int(rounded) else rounded
 
 
-# --- Resources over time (3.4, parts 1, 2 and 5) ------------------------------------------------------
+# --- Resources over time (3.4, parts 1, 2, 3 and 5) ---------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class LaneSeries:
-    """One direction of one resource, sample by sample."""
+class DirectionSeries:
+    """Reads or writes of one resource, sample by sample."""
 
     offered: Series
-    """Units per second that were asked for, retries included."""
+    """Units per second requested, retries included."""
     consumed: Series
-    """Units per second that were served."""
+    """Units per second served."""
     consumed_peak: Series
     """Units served in the busiest second of the sample."""
     provisioned: Series
     """Units per second provisioned at the end of the sample; on demand: what the doubling rule serves."""
     throttled: Mapping[str, Series]
-    """Throttle events in the sample by cause. All of `CAUSES` are there, zeros included."""
-    bank: tuple[Number | None, ...]
-    """Banked units at the end of the sample (negative is debt); None where there is no bank (on demand)."""
-    bank_max: tuple[Number | None, ...]
-    """What the bank holds when it is full: 300 seconds of the rate in most profiles."""
+    """Throttled attempts in the sample, for each of `CAUSES`."""
+    burst: tuple[Number | None, ...]
+    """Burst capacity at the end of the sample, units; negative is debt; None on demand."""
+    burst_max: tuple[Number | None, ...]
+    """Burst capacity that can be saved: 300 seconds of the rate in most profiles."""
     maximum: Number | None = None
     """Configured on-demand maximum, units per second."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionSeries:
-    """One partition from its birth to its split (3.4, part 3): one row of the heat map.
+    """One partition from its birth to its split: a row of the heat map.
 
-    Its series begin at sample `first` and end with the sample in which it was retired, so they are shorter
-    than the run for partitions that were born or retired in it.
+    Its series begin at sample `first` and end with the sample in which the partition was split.
     """
 
     id: str
     parent: str | None
     low: float
-    """Where it begins in the hash space, 0..1."""
+    """Beginning of its key range, 0..1 of the hash space."""
     high: float
-    """Where it ends, 0..1; equal to `low` for a partition inside one item collection."""
+    """End of its key range; equal to `low` for a partition inside one item collection."""
     born_s: Number
     retired_s: Number | None
     first: int
     """Index of its first sample."""
     read: Series
-    """Units per second that were served."""
+    """Units per second served."""
     write: Series
     read_limit: Series
-    """Units per second it may serve: its physical limit, or its share of the table's rate where that is
+    """Units per second it can serve: its physical limit, or its share of the table's rate where that is
     smaller (profile classic-2017)."""
     write_limit: Series
     throttled: Series
-    """Throttle events for this key range, both directions."""
+    """Attempts that this partition throttled, reads and writes."""
     gib: Series
     """Size of its items at the end of the sample, GiB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Busiest:
+    """The busiest partition: the one that used the largest share of its limit in any one sample."""
+
+    partition: str
+    direction: Direction
+    percent: Number
+    """Of its limit."""
+    at_s: int
+    """Beginning of that sample."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThrottleSummary:
+    """The throttling of one resource."""
+
+    events: Mapping[str, int]
+    """Throttled attempts of the run by direction and cause: "R ProvisionedThroughputExceeded"..."""
+    first_s: Number | None
+    """When the first attempt was throttled."""
+    worst_second_s: Number | None
+    worst_second_events: int
+    longest_stretch_s: int
+    """The longest run of seconds that all throttled something."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,60 +132,51 @@ class ResourceOutcome:
     table: str
     index: str | None
     mode: Literal["PROVISIONED", "PAY_PER_REQUEST"]
-    read: LaneSeries
-    write: LaneSeries
+    read: DirectionSeries
+    write: DirectionSeries
     partition_count: Series
     partitions: tuple[PartitionSeries, ...]
-    """In order of birth, then of place. At most `PARTITIONS_SHOWN`; see `partitions_left_out`."""
+    """In order of birth, then of keys. At most `PARTITIONS_SHOWN`; see `partitions_left_out`."""
     partitions_left_out: int
     throttle_summary: ThrottleSummary
+    busiest: Busiest | None = None
+
+    @property
+    def title(self) -> str:
+        return f"table {self.table}" if self.index is None else f"index {self.index} of {self.table}"
 
 
 PARTITIONS_SHOWN = 400
 
 
-@dataclass(frozen=True, slots=True)
-class ThrottleSummary:
-    """The throttling of one resource in five numbers (3.4, part 2)."""
-
-    events: Mapping[str, int]
-    """Throttle events of the whole run by cause and direction: "R ProvisionedThroughputExceeded"..."""
-    first_s: Number | None
-    """When the first request was refused."""
-    worst_second_s: Number | None
-    worst_second_events: int
-    longest_stretch_s: int
-    """The longest run of seconds in each of which something was refused."""
-
-
-# --- Things that happened (3.4, parts 6 and 7) --------------------------------------------------------
+# --- Events (3.4, parts 6 and 7) ----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class EventRow:
-    """A split, a refusal to split, growth on demand, an adaptive boost, a change the plan made."""
+    """A split, a rejected split, growth on demand, an adaptive boost, a change of the plan."""
 
     at_s: Number
     resource: str
     kind: Literal["split-started", "split", "split-refused", "grown", "boosted", "changed"]
     partition: str | None
-    """The parent of a split; None where the whole resource is meant."""
+    """The partition that splits; None for events of the whole resource."""
     reason: str | None
-    """What a split is for: size, raise, warm, on-demand, heat; or the direction of growth or boost."""
+    """Of a split: size, raise, warm, on-demand, heat. Of growth or boost: the direction."""
     key: str | None
-    """The key that is isolated or stands in the way, where it is known by name."""
+    """The key that is isolated or forbids the split, where its name is known."""
     partitions: int | None
-    """How many there are after a split."""
+    """Partitions after a split."""
     words: str
-    """The whole story in one sentence."""
+    """The event in one sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScalingEvent:
     at_s: Number
     kind: Literal["alarm", "decision", "update", "skipped", "scheduled"]
-    """`alarm`: a state changed; `decision`: the policy wants a change; `update`: the new rate took effect;
-    `skipped`: the change is not allowed now; `scheduled`: the limits, or the rate itself, were set."""
+    """`alarm`: its state changed; `decision`: the policy decided; `update`: the new rate took effect;
+    `skipped`: the change is not allowed now; `scheduled`: a scheduled action set limits or the rate."""
     words: str
     present: int | None = None
     wanted: int | None = None
@@ -172,7 +187,7 @@ AlarmState = Literal["OK", "ALARM", "INSUFFICIENT_DATA"]
 
 @dataclass(frozen=True, slots=True)
 class ScalingTimeline:
-    """One scalable target: a direction of a resource with its policy."""
+    """One scalable target: reads or writes of a resource with the policy."""
 
     resource: str
     direction: Direction
@@ -180,113 +195,106 @@ class ScalingTimeline:
     maximum: int
     target_percent: Number
     desired: Series
-    """Units per second the policy last wanted, sample by sample."""
+    """Units per second of the policy's last decision, sample by sample."""
     provisioned: Series
     high_alarm: tuple[AlarmState, ...]
     low_alarm: tuple[AlarmState, ...]
     decreases_used: int
-    """Of the decreases of the last day of the run."""
+    """Decreases on the last day of the run."""
     events: tuple[ScalingEvent, ...]
 
 
-# --- Item collections (3.4, part 6) -------------------------------------------------------------------
+# --- Item collections, on-demand headroom, hot keys (3.4, parts 6, 8 and 4) ---------------------------
 
 VerdictOfSize = Literal["fits", "near", "full"]
 
 
 @dataclass(frozen=True, slots=True)
 class ItemCollection:
-    """One of the largest item collections of a table with local indexes, with its entries there: an estimate
-    (tools/planner/results/item_collections.py)."""
+    """One of the largest item collections of a table with local indexes, index entries included: an estimate
+    (results/item_collections.py)."""
 
     resource: str
     key: str
     gib_first: Number
-    """GiB in the beginning."""
+    """GiB at the beginning."""
     gib_last: Number
     percent: Number
-    """At the end, of the 10 GB that such a collection may have."""
+    """At the end, of the limit of 10 GB."""
     full_in_days: Number | None
-    """After the end, at the run's pace; None where it does not grow, or keys change with time."""
+    """After the end, at the rate of the run; None where it does not grow, or keys change with time."""
     verdict: VerdictOfSize
-    """`near`: 80 % of 10 GB or more, or full within a month at this pace; `full`: 10 GB or more."""
+    """`near`: 80 % of 10 GB or more, or full within a month at this rate; `full`: 10 GB or more."""
     words: str
-
-
-# --- On-demand headroom (3.4, part 8) -----------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Headroom:
-    """One direction of a resource while it was on demand: demand, retries included, against what the doubling
-    rule serves. Whole minutes on demand are looked at, and the last one of the run."""
+    """Reads or writes of a resource on demand: demand, retries included, against the capacity of the doubling
+    rule, over whole minutes on demand and the last minute of the run."""
 
     resource: str
     direction: Direction
     capacity_first: int
-    """Units per second that it served in the first of these minutes: twice its previous peak, or what it
-    begins with if that is more."""
+    """Units per second in the first minute: twice the previous peak, or the initial capacity if larger."""
     capacity_last: int
-    """... and in the last."""
+    """Units per second in the last minute."""
     demand_minute: Number
-    """Units per second asked for in the busiest minute."""
+    """Units per second requested in the busiest minute."""
     demand_second: Number
-    """Units asked for in the busiest second."""
+    """Units requested in the busiest second."""
     least_percent: Number
-    """What was left of a minute's capacity in its busiest second, percent, where that was least; negative
-    where more was asked for."""
+    """The least capacity left in any minute's busiest second, percent; negative where demand was larger."""
     least_at_s: int
-    """When that minute began."""
+    """Beginning of that minute."""
     minutes_over: int
-    """Minutes that asked for more than the capacity: for more than double the previous peak."""
+    """Minutes with more demand than capacity, that is, than double the previous peak."""
     first_over_s: int | None
     warm_units: int | None
-    """Warm throughput, units per second, with which no second would have asked for more than the capacity, a
-    configured maximum aside; None where none did."""
+    """Warm throughput, units per second, that covers the demand of every second below a configured maximum;
+    None where capacity sufficed."""
     words: str
 
-
-# --- Hot keys (3.4, part 4) ---------------------------------------------------------------------------
 
 VerdictCode = Literal["fits", "near", "isolated", "shard"]
 
 
 @dataclass(frozen=True, slots=True)
 class HotKey:
-    """One of the heaviest partition keys of a resource, and what is to be done about it."""
+    """One of the heaviest partition keys of a resource, and what to do about it."""
 
     resource: str
     key: str
     direction: Direction
-    """In which it is nearer to a partition's limit."""
+    """The direction in which it is nearer to a partition's limit."""
     share_percent: Number
-    """Of the resource's offered units in that direction."""
+    """Of the resource's requested units in that direction."""
     mean_units: Number
-    """Offered units per second, mean over the run."""
+    """Requested units per second, mean over the run."""
     peak_units: Number
-    """Offered units per second in its busiest second."""
+    """Requested units per second in its busiest second."""
     limit_units: int
-    """What one partition serves in that direction."""
+    """Units per second that one partition serves in that direction."""
     offered: int
     """Requests, first attempts only."""
     throttled: int
-    """Refused attempts at this key."""
+    """Throttled attempts at this key."""
     verdict: VerdictCode
-    """`fits`: far from the limit; `near`: at 80 % of it or more; `isolated`: it will get, or has, a
-    partition to itself, or to several by sort key, and then fits; `shard`: no partition can carry it."""
+    """`fits`: far from the limit; `near`: 80 % of it or more; `isolated`: fits once splits for heat give it a
+    partition of its own, or several by sort key; `shard`: no partition can serve it."""
     ways: int | None
-    """Into how many keys to divide it; for `shard` only."""
+    """Number of keys to divide it into; for `shard` only."""
     words: str
     """The verdict with its arithmetic: "peak 3,600 WCU/s / 1,000 per partition = 3.6: shard 4 ways"."""
 
 
-# --- Totals -------------------------------------------------------------------------------------------
+# --- Totals and money (3.4, part 9) -------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """How long requests waited because of throttling: virtual time between the first attempt and the
-    admitted one. What the service itself takes is not in it."""
+    """How long requests waited because of throttling: time from the first attempt to the admitted one,
+    without the latency of the service."""
 
     mean_ms: Number
     p50_ms: Number
@@ -294,29 +302,29 @@ class Waits:
     p99_ms: Number
     max_ms: Number
     attempts: tuple[int, ...]
-    """Requests that were admitted at the first attempt, at the second, ..."""
+    """Requests admitted at the first attempt, at the second, ..."""
 
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Of one stream of traffic, or of all. Requests, but for the units."""
+    """Totals of one stream of traffic, or of all: requests, except for the units."""
 
     name: str
     """"all", or the stream's name in the plan."""
     offered: int
-    """Requests that wanted to be made, those a cache answered left out."""
+    """Requests, without those that a cache answered."""
     cached: int
-    """Requests that a cache in front answered."""
+    """Requests that a cache answered."""
     attempts: int
     """Requests sent, retries included."""
     admitted: int
     throttled: int
-    """Attempts that were refused."""
+    """Attempts that were throttled."""
     lost: int
-    """Requests that were refused until the client gave up, or still waited at the end of the run."""
+    """Requests whose last attempt was throttled, or that still waited at the end of the run."""
     read_units: Number
     write_units: Number
-    """Consumed, of tables and indexes."""
+    """Consumed by tables and indexes."""
     throttled_percent: Number
     """Of the attempts."""
     lost_percent: Number
@@ -324,12 +332,9 @@ class Totals:
     waits: Waits
 
 
-# --- Money (3.4, part 9) ------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class ModeCost:
-    """What a month would cost in one mode, if every day were like this run."""
+    """The cost of a month in one mode, if every day is like this run."""
 
     mode: Literal[
         "on-demand", "provisioned-peak", "provisioned-p99", "auto-scaling", "reserved", "as-planned"
@@ -343,13 +348,12 @@ class ModeCost:
     """Streams, point-in-time recovery."""
     total_usd: float
     index_usd: float
-    """How much of the total is due to global indexes."""
+    """Part of the total that global indexes cost."""
     throttled_percent: Number
-    """Units one would see refused in this mode, percent of those offered; an estimate for all modes but
-    `as-planned`, which was run."""
+    """Units throttled in this mode, percent of those requested; an estimate, except for `as-planned`."""
     cheapest: bool
     words: str
-    """How it was worked out."""
+    """How it is computed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,16 +364,20 @@ class ResourceCost:
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """Monthly cost in US dollars, to the cent, every mode side by side."""
+    """Monthly cost in US dollars, to the cent, in every mode."""
 
     month_hours: int
     prices: Mapping[str, Any]
-    """The table used: region, date, source and each price (tools/planner/results/prices.py)."""
+    """Region, date, source and each price (results/prices.py)."""
     modes: tuple[ModeCost, ...]
     """Of the whole plan."""
     resources: tuple[ResourceCost, ...]
     cheapest: str
-    """The `mode` of the cheapest one that refuses nothing more than the plan does."""
+    """The cheapest `mode` that throttles no more than the budget allows; "" where all throttle more."""
+
+    @property
+    def planned_usd(self) -> float:
+        return next((mode.total_usd for mode in self.modes if mode.mode == "as-planned"), 0.0)
 
 
 # --- Verdicts -----------------------------------------------------------------------------------------
@@ -388,12 +396,34 @@ class BudgetResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Headline:
+    """Whether the plan holds, why, and the one change that makes it hold."""
+
+    holds: bool
+    words: str
+    """What holds or fails, in one or more sentences."""
+    change: str = ""
+    """Of a plan that fails: the first change with which a rerun held."""
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """A rerun of the plan with one change."""
+
+    change: str
+    holds: bool
+    throttled_percent: Number
+    lost_percent: Number
+    monthly_usd: float
+
+
+@dataclass(frozen=True, slots=True)
 class Skipped:
-    """What could not be read of a trace."""
+    """Lines of a trace that could not be read."""
 
     lines: int
     read: int
-    """Lines that were read well."""
+    """Lines that were read."""
     first: tuple[str, ...]
     """The first mistakes: "trace.jsonl:17: ..."."""
 
@@ -405,7 +435,7 @@ class Outcome:
     name: str
     description: str
     file: str
-    """The plan as the user named it."""
+    """Name of the plan file, as given."""
     engine: Literal["events", "fluid"]
     profile: str
     seed: int
@@ -415,7 +445,7 @@ class Outcome:
     step_s: int
     samples: int
     assumptions: tuple[str, ...]
-    """What the reader must know before believing a number; sentences."""
+    """What the numbers rest on; sentences."""
     totals: Totals
     flows: tuple[Totals, ...]
     resources: tuple[ResourceOutcome, ...]
@@ -425,18 +455,27 @@ class Outcome:
     hot_keys: tuple[HotKey, ...]
     costs: Costs
     budgets: tuple[BudgetResult, ...]
+    headline: Headline
     verdict: tuple[str, ...]
-    """The run in a few sentences, the most important first."""
+    """The findings in sentences, the most important first."""
+    what_if: tuple[WhatIf, ...] = ()
+    """The changes that were tried, in order."""
+    variant: str = ""
+    """The variant of the plan file."""
     skipped: Skipped | None = None
     headroom: tuple[Headroom, ...] = ()
-    """Of tables and indexes that were on demand, in order, reads first; those with demand only."""
+    """Of tables and indexes on demand that had demand, in order, reads first."""
     collections: tuple[ItemCollection, ...] = ()
-    """Of tables with local indexes: the largest, largest first."""
+    """Of tables with local indexes: the largest ones, largest first."""
     format: int = field(default=FORMAT)
 
     @property
+    def title(self) -> str:
+        return f"{self.name}: {self.variant}" if self.variant else self.name
+
+    @property
     def holds(self) -> bool:
-        """Whether every budget holds."""
+        """Returns whether every budget holds."""
         return all(budget.holds for budget in self.budgets)
 
     def to_json(self) -> dict[str, Any]:
@@ -444,7 +483,7 @@ class Outcome:
 
 
 def _plain(value: Any) -> Any:
-    """Dataclasses as dicts in the order of their fields, tuples as lists."""
+    """Returns dataclasses as dicts in the order of their fields, tuples as lists."""
     if is_dataclass(value) and not isinstance(value, type):
         return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
     if isinstance(value, tuple | list):

@@ -1,0 +1,136 @@
+"""Finds the heaviest partition keys and judges each: a verdict with its arithmetic.
+
+Source: capacity.md section 3.4, part 4; vector V137.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from faradisc.capacity.config import HALF_UNIT
+from faradisc.tools.planner.results.outcome import HotKey, VerdictCode, number
+from faradisc.tools.planner.simulation.key_totals import KeyTotals
+from faradisc.tools.planner.simulation.recorder import DirectionRecord, RunRecorder
+from faradisc.tools.planner.workload.streams import BILLION, Flow
+
+NEAR_PERCENT = 80
+"""From here on a key is near a partition's limit."""
+KEYS_SHOWN = 12
+KEYS_SHOWN_PERCENT = 1
+"""Lighter keys are not hot, unless they were throttled."""
+
+
+def hot_keys(recorder: RunRecorder, flows: Sequence[Flow], duration_s: int) -> tuple[HotKey, ...]:
+    """Returns the verdicts on the heaviest keys, resources in order, reads before writes."""
+    examples = list(_examples(flows))
+    ordered = {
+        id(stream.record) for flow in flows if flow.keys.shape(0, 0, 1).ordered for stream in flow.streams
+    }
+    divisible = _divisible(flows)
+    found: list[HotKey] = []
+    for record in recorder.lanes:
+        total = record.keys.half_units or 1
+        heavy = [
+            key
+            for key in record.keys.top(KEYS_SHOWN)
+            if key.half_units * 100 >= total * KEYS_SHOWN_PERCENT or key.throttled
+        ]
+        for key in (*heavy, *(key for each, key in examples if each is record)):
+            judged = _judged(record, key, total, duration_s)
+            if judged.verdict == "shard" and id(record) in ordered:
+                judged = replace(judged, words=f"{judged.words}, or take one item of every key in turn")
+            elif judged.verdict == "shard" and id(record) in divisible:
+                judged = replace(judged, verdict="isolated", ways=None, words=_divided(judged))
+            found.append(judged)
+    return tuple(found)
+
+
+def _examples(flows: Sequence[Flow]) -> Iterator[tuple[DirectionRecord, KeyTotals]]:
+    """Yields one key in place of each set of keys that are too many and too light to be named."""
+    for flow in flows:
+        shape = flow.keys.shape(0, 0, 1)
+        if shape.example is None:
+            continue
+        name, weight = shape.example
+        for stream in flow.streams:
+            part = weight * stream.share / BILLION / (1 << 40)
+            # A key's part of a second is less than a request: rounded up, it is one.
+            peak = max(round(flow.record.peak * stream.half_units * part), min(stream.half_units, 2))
+            half_units = round(flow.record.offered * stream.half_units * part)
+            yield stream.record, KeyTotals(name, half_units, peak, round(flow.record.offered * part), 0)
+
+
+def _divisible(flows: Sequence[Flow]) -> set[int]:
+    """Returns the records of directions whose item collections can be split by sort key: all of their traffic
+    is spread over its collections, and nothing forbids the split."""
+    spread: dict[int, bool] = {}
+    for flow in flows:
+        for stream in flow.streams:
+            touched = [(stream.record, flow.keys), *((index.record, index.keys) for index in stream.indexes)]
+            for record, model in touched:
+                resource = record.virtual.resource
+                divisible = (
+                    model.shape(0, 0, 1).sort == "spread"
+                    and resource.composite
+                    and not resource.local_indexes
+                    and resource.config.heat_split
+                )
+                spread[id(record)] = spread.get(id(record), True) and divisible
+    return {identity for identity, divisible in spread.items() if divisible}
+
+
+def _arithmetic(peak: float, limit: int, unit: str) -> str:
+    return f"{peak:,.0f} {unit}/s / {limit:,} per partition = {peak / limit:.2f}"
+
+
+def _divided(key: HotKey) -> str:
+    exact = _arithmetic(key.peak_units, key.limit_units, "WCU" if key.direction == "W" else "RCU")
+    return (
+        f"{exact}: more than one partition; splits for heat divide its items by sort key, after some ten "
+        "minutes of throttling"
+    )
+
+
+def _judged(record: DirectionRecord, key: KeyTotals, total: int, duration_s: int) -> HotKey:
+    config = record.virtual.resource.config
+    cap = config.partition_write_units if record.writes else config.partition_read_units
+    # Eventually consistent reads load a partition less, so it serves more of them.
+    limit = cap * record.keys.half_units * HALF_UNIT // record.keys.load if record.keys.load else cap
+    peak = key.peak_half / 2
+    code, ways, words = _verdict(record, key, peak, limit)
+    return HotKey(
+        resource=record.virtual.name,
+        key=key.name,
+        direction="W" if record.writes else "R",
+        share_percent=number(100 * key.half_units / total),
+        mean_units=number(key.half_units / 2 / duration_s),
+        peak_units=number(peak),
+        limit_units=limit,
+        offered=key.offered,
+        throttled=key.throttled,
+        verdict=code,
+        ways=ways,
+        words=words,
+    )
+
+
+def _verdict(
+    record: DirectionRecord, key: KeyTotals, peak: float, limit: int
+) -> tuple[VerdictCode, int | None, str]:
+    unit = "WCU" if record.writes else "RCU"
+    percent = round(100 * peak / limit) if limit else 0
+    summary = f"peak {peak:,.0f} {unit}/s of the {limit:,} that one partition serves"
+    if peak > limit:
+        ways = -int(-peak // limit)
+        words = f"{_arithmetic(peak, limit, unit)}: no partition can serve this key; shard it {ways} ways"
+        return "shard", ways, words
+    if key.throttled and record.virtual.resource.config.heat_split and percent >= NEAR_PERCENT // 2:
+        return (
+            "isolated",
+            None,
+            f"{summary} ({percent} %): throttled beside others; alone in a partition it fits",
+        )
+    if percent >= NEAR_PERCENT:
+        return "near", None, f"{summary}: {percent} %; it fits, and growth needs sharding"
+    return "fits", None, f"{summary}: {percent} %; it fits"

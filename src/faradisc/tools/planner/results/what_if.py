@@ -1,0 +1,246 @@
+"""Looks for the one change that makes a failing plan hold: each candidate is a plan that is rerun.
+
+Candidates follow from what throttled most: suffixes for a key that no partition can serve, more capacity for
+a table or an index that was out of units, warm throughput or a higher maximum on demand, another mode where
+only the cost is too high.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from math import ceil, log10
+from typing import Any, TypeVar
+
+from faradisc.charts.words import SPACE, money
+from faradisc.tools.planner.plan_file.plan import FlowPlan, IndexPlan, Plan, Rates, Scaling, TablePlan
+from faradisc.tools.planner.results.headline import DIRECTIONS
+from faradisc.tools.planner.results.outcome import Direction, HotKey, Outcome, ResourceOutcome, WhatIf
+from faradisc.tools.planner.workload.key_distributions import Fixed, KeyModel, Sequential
+
+SUFFIXES = (2, 4, 10)
+RERUNS_MAX = 6
+_MARGINS = (1, 1.25)
+"""Capacity that is tried, as a multiple of the busiest sample's demand."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    words: str
+    plan: Plan
+
+
+def explored(plan: Plan, outcome: Outcome, rerun: Callable[[Plan], Outcome]) -> Outcome:
+    """Returns the outcome with what was tried, and with the first change that held in its headline."""
+    if outcome.headline.holds:
+        return outcome
+    tried: list[WhatIf] = []
+    advice = ""
+    for change in candidates(plan, outcome):
+        if len(tried) == RERUNS_MAX:
+            break
+        found = rerun(change.plan)
+        result = WhatIf(
+            change.words,
+            found.headline.holds,
+            found.totals.throttled_percent,
+            found.totals.lost_percent,
+            found.costs.planned_usd,
+        )
+        tried.append(result)
+        if result.holds:
+            cost = money(result.monthly_usd).replace(SPACE, " ")
+            advice = f"It holds with one change: {change.words}; a month then costs {cost}."
+            break
+    if tried and not advice:
+        advice = f"None of the {len(tried)} changes that were tried makes it hold."
+    return replace(outcome, headline=replace(outcome.headline, change=advice), what_if=tuple(tried))
+
+
+def candidates(plan: Plan, outcome: Outcome) -> Iterator[Change]:
+    """Yields the changes to try, the most promising first."""
+    hot = [key for key in outcome.hot_keys if key.verdict == "shard"]
+    if hot:
+        yield from _suffixes(plan, max(hot, key=lambda key: key.throttled))
+    short = {cause for each in outcome.resources for cause in each.throttle_summary.events}
+    if any(cause.endswith("ProvisionedThroughputExceeded") for cause in short):
+        yield from _more_capacity(plan, outcome)
+    if any(cause.endswith("MaxOnDemandThroughputExceeded") for cause in short):
+        yield from _higher_maximum(plan, outcome)
+    yield from _warm_throughput(plan, outcome)
+    if not short:
+        yield from _other_modes(plan, outcome)
+
+
+# --- Keys ---------------------------------------------------------------------------------------------
+
+
+def _suffixes(plan: Plan, key: HotKey) -> Iterator[Change]:
+    """Divides the key by suffixes, as the keys of its flows or of its index take them."""
+    table, _, index = key.resource.partition("/index/")
+    mine = [flow for flow in plan.traffic if flow.table == table and _has_key(flow.keys, key.key)]
+    if not index and any(isinstance(flow.keys, Sequential) for flow in mine):
+        taken = [
+            replace(flow, keys=Sequential(1, flow.keys.sort)) if isinstance(flow.keys, Sequential) else flow
+            for flow in plan.traffic
+        ]
+        words = f"take one item of every key of {table} in turn"
+        yield Change(words, replace(plan, traffic=tuple(taken)))
+        return
+    more = [] if key.ways is None or key.ways <= SUFFIXES[-1] else [_round_up(key.ways)]
+    for suffixes in (*SUFFIXES, *more):
+        if index:
+            changed = _with_index(plan, table, index, partial(_resharded, suffixes))
+        else:
+            traffic = [_resharded(suffixes, flow) if flow in mine else flow for flow in plan.traffic]
+            changed = replace(plan, traffic=tuple(traffic))
+        if changed != plan:
+            yield Change(f"divide the key {key.key!r} of {key.resource} by {suffixes} suffixes", changed)
+
+
+def _has_key(model: KeyModel, name: str) -> bool:
+    """Returns whether a model has a key. The keys of models that change with time are not compared."""
+    return not isinstance(model, Fixed) or any(key.name == name for key in model.fixed.keys)
+
+
+Keyed = TypeVar("Keyed", FlowPlan, IndexPlan)
+
+
+def _resharded(suffixes: int, each: Keyed) -> Keyed:
+    return replace(each, keys=each.resharded(suffixes)) if each.resharded else each
+
+
+# --- Capacity -----------------------------------------------------------------------------------------
+
+
+def _with_table(plan: Plan, name: str, change: Callable[[TablePlan], TablePlan]) -> Plan:
+    tables = tuple(change(table) if table.name == name else table for table in plan.tables)
+    return replace(plan, tables=tables)
+
+
+def _with_index(plan: Plan, table: str, name: str, change: Callable[[IndexPlan], IndexPlan]) -> Plan:
+    def changed(each: TablePlan) -> TablePlan:
+        return replace(
+            each, indexes=tuple(change(index) if index.name == name else index for index in each.indexes)
+        )
+
+    return _with_table(plan, table, changed)
+
+
+def _rates(plan: Plan, resource: ResourceOutcome) -> Rates:
+    table = next(table for table in plan.tables if table.name == resource.table)
+    index = next((each for each in table.indexes if each.name == resource.index), None)
+    return table.rates if index is None else index.rates
+
+
+def _with_rates(plan: Plan, resource: ResourceOutcome, **changes: Any) -> Plan:
+    if resource.index is None:
+        return _with_table(
+            plan, resource.table, lambda each: replace(each, rates=replace(each.rates, **changes))
+        )
+    return _with_index(
+        plan, resource.table, resource.index, lambda each: replace(each, rates=replace(each.rates, **changes))
+    )
+
+
+def _throttled(outcome: Outcome, cause: str) -> Iterator[tuple[ResourceOutcome, Direction]]:
+    """Yields what was throttled for one cause."""
+    for resource in outcome.resources:
+        for direction in ("R", "W"):
+            if f"{direction} {cause}" in resource.throttle_summary.events:
+                yield resource, direction
+
+
+def _round_up(value: float) -> int:
+    """Returns a value with two significant digits that is not lower."""
+    step = 10 ** max(int(log10(max(value, 1))) - 1, 0)
+    return int(ceil(value / step) * step)
+
+
+def _demand(outcome: Outcome, resource: ResourceOutcome, direction: Direction) -> float:
+    """Returns units per second of the busiest sample, retries taken out evenly."""
+    series = resource.read if direction == "R" else resource.write
+    return max(series.offered) * outcome.totals.offered / max(outcome.totals.attempts, 1)
+
+
+def _more_capacity(plan: Plan, outcome: Outcome) -> Iterator[Change]:
+    """Raises the capacity of everything provisioned that was out of units."""
+    for margin in _MARGINS:
+        changed, words = plan, []
+        for resource, direction in _throttled(outcome, "ProvisionedThroughputExceeded"):
+            rates = _rates(changed, resource)
+            if rates.on_demand:
+                continue
+            wanted = _round_up(margin * _demand(outcome, resource, direction))
+            name, scaling_name = (
+                ("read_units", "read_scaling") if direction == "R" else ("write_units", "write_scaling")
+            )
+            scaling: Scaling | None = getattr(rates, scaling_name)
+            present = getattr(rates, name) if scaling is None else scaling.minimum
+            if wanted <= present:
+                continue
+            what = "the minimum of auto scaling" if scaling is not None else "the capacity"
+            words.append(
+                f"raise {what} for {DIRECTIONS[direction]} of {resource.title} from {present:,} to {wanted:,}"
+            )
+            changes: dict[str, Any] = {name: max(wanted, getattr(rates, name))}
+            if scaling is not None:
+                limits = {"minimum": wanted, "maximum": max(wanted, scaling.maximum)}
+                changes[scaling_name] = scaling.model_copy(update=limits)
+            changed = _with_rates(changed, resource, **changes)
+        if words:
+            yield Change(" and ".join(words), changed)
+
+
+def _higher_maximum(plan: Plan, outcome: Outcome) -> Iterator[Change]:
+    changed, words = plan, []
+    for resource, direction in _throttled(outcome, "MaxOnDemandThroughputExceeded"):
+        name = "max_read" if direction == "R" else "max_write"
+        present = getattr(_rates(plan, resource), name)
+        wanted = _round_up(_demand(outcome, resource, direction))
+        if present is not None and wanted > present:
+            what = f"raise the maximum for {DIRECTIONS[direction]} of {resource.title}"
+            words.append(f"{what} from {present:,} to {wanted:,}")
+            changed = _with_rates(changed, resource, **{name: wanted})
+    if words:
+        yield Change(" and ".join(words), changed)
+
+
+def _warm_throughput(plan: Plan, outcome: Outcome) -> Iterator[Change]:
+    changed, words = plan, []
+    for resource in outcome.resources:
+        needed = {
+            room.direction: room.warm_units for room in outcome.headroom if room.resource == resource.name
+        }
+        if not any(needed.values()) or not _rates(plan, resource).on_demand:
+            continue
+        read, write = (_round_up(needed.get(direction) or 0) for direction in ("R", "W"))
+        words.append(f"warm {resource.title} to {read:,} reads and {write:,} writes a second beforehand")
+        changed = _with_rates(changed, resource, warm=(max(read, 12_000), max(write, 4_000)))
+    if words:
+        yield Change(" and ".join(words), changed)
+
+
+def _other_modes(plan: Plan, outcome: Outcome) -> Iterator[Change]:
+    """Where only the cost is too high: a mode whose estimate is within the budget."""
+    limit = next((each.limit for each in outcome.budgets if each.name == "monthly_cost"), None)
+    costs = {mode.mode: mode.total_usd for mode in outcome.costs.modes}
+    if limit is None:
+        return
+    if costs.get("on-demand", limit + 1) <= limit:
+        changed = plan
+        for resource in outcome.resources:
+            changed = _with_rates(changed, resource, on_demand=True, read_scaling=None, write_scaling=None)
+        yield Change("switch to on-demand", changed)
+    if costs.get("provisioned-peak", limit + 1) <= limit:
+        changed = plan
+        for resource in outcome.resources:
+            read, write = (
+                max(ceil(max(s.consumed_peak, default=0)), 1) for s in (resource.read, resource.write)
+            )
+            fixed = Rates(False, read_units=read, write_units=write)
+            changed = _with_rates(
+                changed, resource, **{name: getattr(fixed, name) for name in fixed.__slots__}
+            )
+        yield Change("provision what the busiest second takes", changed)
