@@ -1,4 +1,4 @@
-"""Addresses of HTTP servers, as people write them in commands, settings and handlers."""
+"""Addresses of HTTP servers in commands, settings and handlers."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from urllib.parse import SplitResult, urlsplit
 
 
 def http_address(url: str) -> SplitResult:
-    """The parts of a URL that a client of HTTP can use: http or https, a host, and maybe a port.
+    """Returns the parts of an http or https URL with a host and perhaps a port.
 
-    Raises: ValueError, whose text says so without a full stop.
+    Raises ValueError, whose text is a sentence without a full stop.
     """
     try:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # brackets without an end, a port that is no number
+    except ValueError:  # an open bracket, a port that is not a number
         usable = False
     if not usable:
-        raise ValueError(f"{url!r} is no http:// or https:// address")
+        raise ValueError(f"{url!r} is not an http:// or https:// address")
     return parts
 
 
 def completed(address: str) -> str:
-    """`localhost:8000` is an http:// address."""
+    """Returns `http://localhost:8000` for `localhost:8000`."""
     return address if "//" in address else f"http://{address}"

@@ -1,7 +1,7 @@
-"""Time and chance, asked for in one place.
+"""Time and randomness.
 
-This is the only module that asks the operating system for the time or for random bytes. Everything
-else takes a `Clock` and an `Entropy`, so that a test, a simulation or a planner can replace both.
+Only this module asks the operating system for the time or for random bytes. Everything else takes a `Clock`
+and an `Entropy`, so tests, simulations and the planner can replace both.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The machine's clock, held monotonic: a step backwards is seen as standing still."""
+    """The machine's clock, made monotonic: a step backwards reads as standing still."""
 
     __slots__ = ("_last_ns",)
 
@@ -37,13 +37,13 @@ class SystemClock:
 
 
 def quick_reading(clock: Clock) -> Callable[[], int]:
-    """Reads a clock as quickly as it can be read, for whoever minds the rare step backwards."""
+    """Returns the quickest function to read a clock; it may step backwards."""
     return time.time_ns if type(clock) is SystemClock else clock.now_ns
 
 
 @runtime_checkable
 class MovableClock(Protocol):
-    """A clock that whoever holds it moves forward."""
+    """A clock that its user moves forward."""
 
     def now_ns(self) -> int: ...
 
@@ -51,12 +51,12 @@ class MovableClock(Protocol):
 
 
 LAST_NS = 7_258_118_400 * 1_000_000_000
-"""The year 2200: clocks that are moved go no farther. Moments in 64 bits of nanoseconds end in 2262, and some
-are days or months ahead."""
+"""The year 2200, the end of movable clocks: 64 bits of nanoseconds end in 2262, and some stored times are
+days or months ahead."""
 
 
 class ScaledClock:
-    """The machine's clock, `factor` times as fast from its beginning on: from `begin_ns`, or from now."""
+    """The machine's clock, `factor` times as fast, starting at `begin_ns` (default: now)."""
 
     __slots__ = ("_began_ns", "_begin_ns", "_clock", "_factor")
 
@@ -72,7 +72,7 @@ class ScaledClock:
 
 
 class ManualClock:
-    """A clock that stands still until it is told to move."""
+    """A clock that stands still until `advance`."""
 
     __slots__ = ("_now_ns",)
 
@@ -83,7 +83,7 @@ class ManualClock:
         return self._now_ns
 
     def advance(self, seconds: float) -> None:
-        """Move forward. Raises ValueError for a negative step, and for one beyond the year 2200."""
+        """Moves the clock forward. Raises ValueError for a negative step, and beyond the year 2200."""
         if seconds < 0:
             raise ValueError("a clock moves forward only")
         later = self._now_ns + int(seconds * 1_000_000_000)
@@ -96,7 +96,7 @@ class ManualClock:
 
 
 def epoch_seconds(now_ns: int) -> float:
-    """Nanoseconds as the wire writes timestamps: epoch seconds with millisecond precision."""
+    """Returns epoch seconds with millisecond precision, as timestamps are sent."""
     return now_ns // 1_000_000 / 1000
 
 

@@ -1,4 +1,4 @@
-"""The open database: one object that answers requests, whatever face of the package they came through."""
+"""The open database, for the server, the in-process clients and tests."""
 
 from __future__ import annotations
 
@@ -44,25 +44,25 @@ from faradisc.storage.api import Store
 @dataclass(frozen=True, slots=True)
 class Settings:
     region: str = "us-east-1"
-    """Shown where a request does not say its own (GET /)."""
+    """Used where a request names no region (GET /)."""
     account: str = "000000000000"
     per_region: bool = False
     """Keep the tables of every account and region apart, as the service does."""
     transition_ms: int = 5
     """How long a table is CREATING, UPDATING or DELETING."""
     conflict_rate: float = 0.0
-    """Share of single writes and of transactions refused as if they had met an ongoing transaction."""
+    """Share of single writes and transactions that are rejected as if by an ongoing transaction."""
     conflict_seed: int = 0
     shard_lifetime_s: float = SHARD_LIFETIME_S
-    """How long a shard of a stream is open before a child follows it."""
+    """How long a shard of a stream is open before its child opens."""
     ttl_delay_s: float = 0.0
-    """How long an item outlives the time at which it expires; the service takes minutes to days."""
+    """How long an item outlives its expiry; the service takes minutes to days."""
     ttl_change_interval_s: float = TTL_CHANGE_INTERVAL_S
-    """How long a table's time to live stays as it was set."""
+    """Least time between two changes of a table's time to live."""
     collection_bytes_max: int = ITEM_COLLECTION_BYTES_MAX
     """Largest item collection of a table with local indexes."""
     throughput: str = "off"
-    """Capacity profile whose limits are enforced, with partition caps or without: "aws", "aws:30/10"."""
+    """Capacity profile whose limits are enforced, with or without partition caps: "aws", "aws:30/10"."""
     throughput_tables: str = ""
     """Other profiles for single tables: "Orders=aws:30/10,Logs=off"."""
     restorable_lag_s: float = 0.0
@@ -74,7 +74,7 @@ class Settings:
 
 
 class Database:
-    """Executes operations on a store. Belongs to one thread (one event loop) at a time."""
+    """Executes operations on a store. Used by one thread (one event loop) at a time."""
 
     def __init__(self, backend: Backend, settings: Settings) -> None:
         self.backend = backend
@@ -97,9 +97,9 @@ class Database:
         )
         self._sweeper = Sweeper(store, catalog, backend.clock, delay_s=settings.ttl_delay_s)
         self.desk = Desk(backend, self._sweeper, self.work)
-        """What an administrator can ask."""
+        """The operations of administrators."""
         self.checks = OnlineCheck(store, backend.clock, backend.backups.storage)
-        """Of the whole database, while it goes on serving; `faradisc check --url` asks for them."""
+        """Checks of the whole database while it serves requests (`faradisc check --url`)."""
         self._workers = Workers(
             (
                 Job("deleted tables", catalog.end_deletions),
@@ -131,7 +131,7 @@ class Database:
         locations: Locations | None = None,
         backup_storage: BackupStorage | None = None,
     ) -> Database:
-        """Open the database in a store. Raises StorageError.
+        """Opens the database in a store. Raises StorageError.
 
         backup_storage: where backups are kept; in memory without one.
         kinesis: delivers to Kinesis destinations, and is closed with the database; without one, none can
@@ -189,23 +189,23 @@ class Database:
         return database
 
     async def work(self) -> bool:
-        """One bounded step of each background job; False when there was nothing to do.
+        """Runs one bounded step of each background job. Returns False when there was nothing to do.
 
-        Whoever holds the database calls this again and again: the server's loop, the in-process client
-        between its calls, a simulation.
+        Called repeatedly by the server's loop, by the in-process client between its requests, and by
+        simulations.
         """
         return await self._workers.step()
 
     async def expire_now(self) -> int:
-        """Delete every item that has expired by the clock, whatever `ttl_delay_s` says; their number."""
+        """Deletes every item that has expired by the clock, without `ttl_delay_s`. Returns their number."""
         return await self._sweeper.expire_now()
 
     def accounts(self) -> list[tuple[str, ResourceRegistry]]:
-        """Throughput and metrics by namespace of the catalog."""
+        """Returns throughput and metrics by namespace of the catalog."""
         return self.backend.catalog.meter.registries()
 
     async def record(self, recorder: TraceRecorder | None) -> None:
-        """Tell a recorder of every charge; None: nobody any more."""
+        """Passes every charge to a recorder; None: stops recording."""
         await self.backend.catalog.meter.record(recorder)
 
     @property
@@ -219,10 +219,9 @@ class Database:
         return self.other_services.of(service)
 
     async def execute(self, call: Call) -> dict[str, Any]:
-        """Run one operation.
+        """Runs one operation.
 
-        The result holds JSON-ready values and `orjson.Fragment`s. Raises ApiError; StorageError when
-        the store fails.
+        Returns JSON values and `orjson.Fragment`s. Raises ApiError; StorageError when the store fails.
         """
         operation = OPERATIONS[call.operation]
         call.wording = operation.wording
@@ -262,7 +261,7 @@ class Database:
         return result
 
     async def reset(self) -> None:
-        """Drop every table at once, protected or not, and every backup."""
+        """Drops every table at once, protected or not, and every backup."""
         await self.backend.exchange.drop_all()
         await self.backend.catalog.drop_all()
         await self.backend.backups.drop_all()

@@ -5,10 +5,10 @@
     └── ModelledError               exceptions of the service model, named as there
     StorageError                    raised by engines (faradisc.storage.api), never shown to a client
 
-A class carries the kind of the error; its text is for people. No code reads a text to decide.
-Texts that belong to one rule stand beside that rule; texts that many rules share stand here.
+The class is the kind of the error; the text is for users, and no code depends on it. A text of one rule is
+beside that rule; texts of several rules are here.
 
-Source of names, namespaces and statuses: shared reference `errors.md`, sections 1 and 2.
+Source of names, namespaces and statuses: errors.md sections 1 and 2.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ AVAILABILITY = "com.amazon.coral.availability#"
 
 
 class ApiError(Exception):
-    """An answer that refuses a request.
+    """An answer that rejects a request.
 
-    `message` may be None: some errors of the service have no text at all.
+    `message` may be None: some errors of the service have no text.
     `extra` holds further members of the body (`Item`, `CancellationReasons`, ...).
     """
 
@@ -43,11 +43,11 @@ class ApiError(Exception):
 
     @classmethod
     def wire_name(cls) -> str:
-        """The name after `#` in `__type`, as clients see it."""
+        """Returns the name after `#` in `__type`, as clients see it."""
         return cls.code or cls.__name__
 
     def body(self) -> dict[str, Any]:
-        """The JSON object of the answer, members in the service's order."""
+        """Returns the JSON object of the answer, members in the service's order."""
         body: dict[str, Any] = {"__type": self.namespace + self.wire_name()}
         if self.message is not None:
             body[self.text_member] = self.message
@@ -69,8 +69,8 @@ class ValidationException(ApiError):
 
 
 class RequestRuleError(ValidationException):
-    """A ValidationException of the families that PutItem, UpdateItem and DeleteItem put an envelope
-    around ("1 validation error detected: "): values, expression syntax, unused and mixed parameters.
+    """A ValidationException that PutItem, UpdateItem and DeleteItem prefix with "1 validation error
+    detected: ": of values, expression syntax, unused and mixed parameters.
 
     Source: errors.md section 3, "Two layers in 2026".
     """
@@ -78,7 +78,7 @@ class RequestRuleError(ValidationException):
     code = "ValidationException"
 
     def enveloped(self) -> ValidationException:
-        """The same refusal as the enveloping operations word it."""
+        """Returns the same error with the prefix."""
         return ValidationException(f"1 validation error detected: {self.message}")
 
 
@@ -157,7 +157,7 @@ class TransactionConflictException(ModelledError):
 
 
 class TransactionCanceledException(ModelledError):
-    """A transaction in which at least one action could not be done; `reasons` stand in request order."""
+    """A transaction with an action that failed; `reasons` are in request order."""
 
     text_member = "Message"
 
@@ -214,7 +214,7 @@ class ImportNotFoundException(ModelledError):
 
 
 class TableNotFoundException(ModelledError):
-    """What backups, restores and exports say where others say ResourceNotFoundException."""
+    """ResourceNotFoundException of backups, restores and exports."""
 
 
 class TableAlreadyExistsException(ModelledError):
@@ -266,7 +266,7 @@ class RequestLimitExceeded(ModelledError):
 
 
 class UnsupportedOperation(ValidationException):
-    """A known operation of the service that this version does not offer; see docs/differences.md."""
+    """An operation of the service that this version does not offer (docs/differences.md)."""
 
     code = "ValidationException"
 
@@ -275,4 +275,4 @@ class UnsupportedOperation(ValidationException):
 
 
 class StorageError(Exception):
-    """An engine could not do what was asked. Translated into an ApiError at one border only."""
+    """An error of a storage engine; protocol/failures.py turns it into an ApiError."""

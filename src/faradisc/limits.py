@@ -1,4 +1,4 @@
-"""Every limit in one place: value, unit, inclusive or not, and its source.
+"""Every limit: value, unit, inclusive or not, and its source.
 
 "limits.md" and "capacity.md" are the checked facts this project was built from (docs/reference/sources.md).
 1 KB is 1,024 bytes throughout.
@@ -25,7 +25,7 @@ ATTRIBUTE_NAME_BYTES_MAX = 65_535
 STORAGE_OVERHEAD_BYTES = 100
 """Added per item and per index entry to TableSizeBytes and IndexSizeBytes (capacity.md 2.1)."""
 ECHO_CHARACTERS_MAX = 65_536
-"""Of a refused value repeated in a message: a request of 16 MB must not get an answer of 23 MB. Assumed: no
+"""Of a rejected value that a message repeats: a request of 16 MB must not get an answer of 23 MB. Assumed: no
 capture shows a longer one."""
 
 # --- Expressions (limits.md section 3) ----------------------------------------------------------
@@ -91,7 +91,7 @@ TABLE_CLASS_CHANGES_PER_30_DAYS_MAX = 2
 # --- Streams and time to live (streams.md sections 1, 3 and 4; limits.md sections 7 and 9) ------
 
 STREAM_RETENTION_S = 86_400
-"""Of a record since it was made, and of a stream since it was switched off."""
+"""Of a record after it is written, and of a stream after it is disabled."""
 SHARD_LIFETIME_S = 4 * 3600
 SHARD_ITERATOR_LIFETIME_S = 15 * 60
 STREAM_RECORDS_PAGE_MAX = 1000
@@ -102,7 +102,7 @@ KINESIS_PRECISION_CHANGES_PER_DAY_MAX = 3
 TTL_CHANGE_INTERVAL_S = 3600
 """Between two changes of a table's time to live."""
 TTL_PAST_S_MAX = 5 * 365 * 86_400
-"""An item whose time lies further back than this is taken for a mistake and never expires."""
+"""An item whose time is older than this never expires."""
 
 # --- Exports, imports, bulk puts (limits.md section 10) -----------------------------------------
 

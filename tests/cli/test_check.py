@@ -217,7 +217,7 @@ def test_a_directory_of_the_environment_does_not_stand_beside_an_address(command
 
 
 def test_an_address_that_is_none_and_nobody_there(command: Any) -> None:
-    assert "is no http:// or https:// address" in command("check", "--url", "ftp://x").stderr
+    assert "is not an http:// or https:// address" in command("check", "--url", "ftp://x").stderr
     assert "does not answer" in command("check", "--url", "127.0.0.1:1").stderr
     for environment, what in (
         ({"AWS_PROFILE": "nobody"}, "profile (nobody) could not be found"),

@@ -175,7 +175,7 @@ def test_unreachable_endpoint(command: Any, seed: Path) -> None:
 def test_no_address(command: Any, seed: Path) -> None:
     result = command("seed", "seed", "--url", "ftp://x")
     assert (result.returncode, result.stdout) == (2, "")
-    assert "'ftp://x' is no http:// or https:// address." in result.stderr
+    assert "'ftp://x' is not an http:// or https:// address." in result.stderr
 
 
 def test_a_directory_without_tables(command: Any, tmp_path: Path) -> None:

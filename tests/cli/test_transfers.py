@@ -252,7 +252,7 @@ def test_addresses_as_people_write_them(server: Server, tmp_path: Path) -> None:
         ("streams", "tail", "nobodys", "--url"),
     ):
         assert run(*call, short, code=1).output == f"faradisc: {text}\n"
-        assert "'ftp://x' is no http:// or https:// address." in run(*call, "ftp://x", code=2).output
+        assert "'ftp://x' is not an http:// or https:// address." in run(*call, "ftp://x", code=2).output
 
 
 def test_a_mistyped_directory_is_not_made_a_database(server: Server, tmp_path: Path) -> None:

@@ -32,25 +32,25 @@ UNUSABLE = [
 
 @pytest.mark.parametrize("url", UNUSABLE)
 def test_what_no_client_can_use_is_no_address(url: str) -> None:
-    says = f"{url!r} is no http:// or https:// address"
-    with pytest.raises(ValueError, match=r"^.* is no http:// or https:// address$") as told:
+    says = f"{url!r} is not an http:// or https:// address"
+    with pytest.raises(ValueError, match=r"^.* is not an http:// or https:// address$") as told:
         http_address(url)
     assert str(told.value) == says
-    with pytest.raises(ValueError, match="is no http:// or https:// address"):
+    with pytest.raises(ValueError, match="is not an http:// or https:// address"):
         Poster(url, timeout_s=1)
 
 
 @pytest.mark.parametrize("url", [url for url in UNUSABLE if "//" in url])
 def test_commands_and_settings_say_so(url: str) -> None:
-    with pytest.raises(BadParameter, match="is no http:// or https:// address"):
+    with pytest.raises(BadParameter, match="is not an http:// or https:// address"):
         address(None, None, url)  # type: ignore[arg-type]
-    with pytest.raises(Unreachable, match="is no http:// or https:// address"):
+    with pytest.raises(Unreachable, match="is not an http:// or https:// address"):
         Requests(url, None)
     for setting in ("s3_endpoint", "kinesis_endpoint_url"):
-        with pytest.raises(SettingsError, match=r"is no http:// or https:// address\.$"):
+        with pytest.raises(SettingsError, match=r"is not an http:// or https:// address\.$"):
             ServerSettings(**{setting: url})  # type: ignore[arg-type]
     waited = CliRunner().invoke(wait, ["--url", url, "--timeout", "0"])
-    assert (waited.exit_code, "is no http:// or https:// address" in waited.output) == (2, True)
+    assert (waited.exit_code, "is not an http:// or https:// address" in waited.output) == (2, True)
 
 
 @pytest.mark.parametrize("url", ["localhost:8000", "https://a", "http://[::1]:8000/path", "a"])

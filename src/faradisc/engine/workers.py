@@ -1,8 +1,7 @@
-"""Background work: named jobs, each a step function, under one scheduler.
+"""Background work: named jobs, each a step function, and their scheduler.
 
-A step is bounded: it does a little and says whether there was something to do. Nobody but the scheduler
-decides when steps run, so the same jobs run in a server's loop, between the calls of an in-process
-client, and in a simulation.
+A step is bounded, and returns whether there was something to do. Only the scheduler runs steps, so the same
+jobs run in a server's loop, between the requests of an in-process client, and in a simulation.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ Step = Callable[[], Awaitable[bool]]
 class Job:
     name: str
     step: Step
-    """Does one bounded piece of work; False when there was nothing to do."""
+    """Does one bounded piece of work. Returns False when there was nothing to do."""
 
 
 class Workers:
@@ -28,9 +27,9 @@ class Workers:
         self._jobs = tuple(jobs)
 
     async def step(self) -> bool:
-        """One step of every job. True when any of them found work.
+        """Runs one step of every job. Returns whether any of them had work to do.
 
-        Raises what the first job that failed raised, when all others have had their step.
+        A failed job does not keep the others from their step; the first exception is raised at the end.
         """
         busy = False
         failure: Exception | None = None

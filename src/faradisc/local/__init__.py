@@ -6,7 +6,7 @@
     table = faradisc.local.resource("dynamodb").Table("users")
     faradisc.local.reset()                                # drop every table of the shared database
 
-    with faradisc.local.LocalDatabase() as database:      # one of your own
+    with faradisc.local.LocalDatabase() as database:      # a database of its own
         dynamodb = database.client()
 
     dynamodb = faradisc.local.client("dynamodb", path="data")   # on disk; every commit is synced
@@ -15,7 +15,7 @@ No port, no server, no credentials, no network. The clients and resources may be
 
     clients.py    client, resource, database, reset
     database.py   LocalDatabase
-    transport.py  a boto3 client's requests, answered in place
+    transport.py  answers a boto3 client's requests inside the process
 """
 
 from faradisc.local.clients import client, database, reset, resource

@@ -1,4 +1,4 @@
-"""The short way in: clients of a database that the whole process shares."""
+"""Clients of a database that the whole process shares."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from faradisc.local.database import LocalDatabase
 
 _lock = threading.Lock()
 _shared: dict[str | None, LocalDatabase] = {}
-"""By real path; None is the one in memory."""
+"""By real path; None is the database in memory."""
 
 
 def database(path: str | os.PathLike[str] | None = None) -> LocalDatabase:
-    """The process's shared database in memory, or its shared one in the directory `path`.
+    """Returns the process's shared database in memory, or in the directory `path`.
 
-    Opened on first use, and again after it was closed.
-    Raises: StorageError when the directory cannot be used.
+    Opens it at its first use, and again after it was closed. Raises StorageError when the directory cannot be
+    used.
     """
     key = None if path is None else os.path.realpath(path)
     with _lock:
@@ -35,13 +35,13 @@ def client(
     path: str | os.PathLike[str] | None = None,
     **options: Any,
 ) -> Any:
-    """A boto3 client whose requests never leave the process.
+    """Returns a boto3 client whose requests never leave the process.
 
     service_name: "dynamodb", "dynamodbstreams", "application-autoscaling" or "cloudwatch".
-    database: the one to speak to; without it the shared one, in memory or in the directory `path`.
-    options: those of `boto3.client`.
+    database: default: the shared one, in memory or in the directory `path`.
+    options: of `boto3.client`.
 
-    Raises: ValueError for another service, or for `database` and `path` together; StorageError.
+    Raises ValueError for another service, or for `database` and `path` together; StorageError.
     """
     return _chosen(database, path).client(service_name, region_name, **options)
 
@@ -54,12 +54,12 @@ def resource(
     path: str | os.PathLike[str] | None = None,
     **options: Any,
 ) -> Any:
-    """A boto3 resource whose requests never leave the process; see `client`."""
+    """Returns a boto3 resource whose requests never leave the process; see `client`."""
     return _chosen(database, path).resource(service_name, region_name, **options)
 
 
 def reset() -> None:
-    """Drop every table of the shared database in memory. Those in directories keep theirs."""
+    """Drops every table of the shared database in memory; databases in directories keep theirs."""
     with _lock:
         known = _shared.get(None)
     if known is not None and not known.closed:

@@ -1,4 +1,4 @@
-"""A database inside the process, and the boto3 clients that speak to it."""
+"""A database inside the process, and its boto3 clients."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from faradisc.storage.immediate import run
 class LocalDatabase:
     """A database of this process, in memory or in a directory.
 
-    Requests run one at a time, in the thread of whoever asks; any thread may. A table is ACTIVE as soon as it
-    is created, so no waiter ever sleeps; give `transition_ms` to see the states in between. One in a
-    directory belongs to the process that opened it: forks of that are refused, and leave it alone.
+    Requests run one at a time, in the caller's thread; any thread may call. A table is ACTIVE as soon as it
+    is created, so waiters never sleep; `transition_ms` shows the states in between. A database in a directory
+    belongs to the process that opened it: a fork of that process cannot use or close it.
     """
 
     def __init__(
@@ -53,24 +53,25 @@ class LocalDatabase:
         clock: Clock | None = None,
         entropy: Entropy | None = None,
     ) -> None:
-        """Open the database: in memory without a `path`, otherwise in that directory, made if missing.
+        """Opens the database: in memory without a `path`, otherwise in that directory, created if missing.
 
-        region: of clients that name none; otherwise that of AWS_DEFAULT_REGION, otherwise us-east-1.
-        account: stands in ARNs.
+        region: of clients that name none; default: AWS_DEFAULT_REGION, else us-east-1.
+        account: in ARNs.
         per_region: keep the tables of each region apart, as the service does.
         ttl_delay_s: how long an item outlives its time to live.
-        shard_lifetime_s: after how long the open shards of a stream are followed by others.
-        conflict_rate: share of writes and transactions refused with a conflict, 0 to 1, to test retries with;
-        conflict_seed: which of them, the same number gives the same sequence.
+        shard_lifetime_s: after how long the open shards of a stream close and their children open.
+        conflict_rate: share of writes and transactions rejected with a conflict, 0 to 1, to test retries.
+        conflict_seed: the same number gives the same sequence of conflicts.
         collection_bytes_max: largest item collection of tables with local indexes.
         throughput: capacity profile whose limits are enforced, "aws" for example, or with small partitions
-        "aws:30/10"; throughput_tables: other profiles for single tables, "Orders=aws:30/10,Logs=off".
+        "aws:30/10". throughput_tables: other profiles for single tables, "Orders=aws:30/10,Logs=off".
         kinesis_endpoint_url: where Kinesis destinations deliver to, before the request that follows a change.
-        s3_root: directory whose directories are the buckets of exports and imports; else `s3` in `path`.
-        restorable_lag_s: how far the latest moment a table can be restored to is behind the clock.
+        s3_root: directory whose subdirectories are the buckets of exports and imports; default: `s3` in
+        `path`.
+        restorable_lag_s: how far the latest restorable time of a table is behind the clock.
         clock, entropy: for tests that move time or need the same identifiers on every run.
 
-        Raises: StorageError when the directory cannot be used; ValueError for a rate or profile that is none.
+        Raises StorageError when the directory cannot be used; ValueError for an invalid rate or profile.
         """
         if not 0 <= conflict_rate <= 1:
             raise ValueError(f"conflict_rate is {conflict_rate}, not between 0 and 1")
@@ -126,9 +127,9 @@ class LocalDatabase:
     # --- Clients ---------------------------------------------------------------------------------
 
     def client(self, service_name: str = "dynamodb", region_name: str | None = None, **options: Any) -> Any:
-        """A boto3 client of this database. `options` are those of `boto3.client`.
+        """Returns a boto3 client of this database. `options` are those of `boto3.client`.
 
-        Raises: ValueError for a service other than dynamodb, dynamodbstreams, application-autoscaling and
+        Raises ValueError for a service other than dynamodb, dynamodbstreams, application-autoscaling and
         cloudwatch.
         """
         made = sessions.make_client(service_name, region_name or self.region, options)
@@ -136,20 +137,20 @@ class LocalDatabase:
         return made
 
     def resource(self, service_name: str = "dynamodb", region_name: str | None = None, **options: Any) -> Any:
-        """A boto3 resource of this database. `options` are those of `boto3.resource`.
+        """Returns a boto3 resource of this database. `options` are those of `boto3.resource`.
 
-        Raises: ValueError for a service other than dynamodb.
+        Raises ValueError for a service other than dynamodb.
         """
         made = sessions.make_resource(service_name, region_name or self.region, options)
         attach(made.meta.client, self.answer)
         return made
 
     def answer(self, request: HttpRequest) -> HttpResponse:
-        """Answer one HTTP request, in this thread.
+        """Answers one HTTP request, in this thread.
 
-        Raises: RuntimeError when the database is closed, or was opened by another process.
+        Raises RuntimeError when the database is closed, or was opened by another process.
         """
-        with self._alone():
+        with self._exclusive():
             database = self.database
             while (response := run_whole(_answer_when_worked, database, request)) is None:
                 pass
@@ -162,13 +163,13 @@ class LocalDatabase:
         return self._database is None
 
     def reset(self) -> None:
-        """Drop every table at once, protected or not, and every backup."""
-        with self._alone():
+        """Drops every table at once, protected or not, and every backup."""
+        with self._exclusive():
             run_whole(self.database.reset)
 
     def expire_now(self) -> int:
-        """Delete every item whose time to live has passed, without waiting for its turn; their number."""
-        with self._alone():
+        """Deletes every item whose time to live has passed. Returns their number."""
+        with self._exclusive():
             return run_whole(self.database.expire_now)
 
     # --- Throughput and time ---------------------------------------------------------------------
@@ -176,31 +177,31 @@ class LocalDatabase:
     def capacity(self, table: str) -> dict[str, Any]:
         """Rates, banks, partitions, heat and splits of a table and its global indexes (""): plain data.
 
-        Raises: AdminError when there is no such table.
+        Raises AdminError when there is no such table.
         """
-        with self._alone():
+        with self._exclusive():
             database = self._worked()
             return database.desk.capacity(table, self.region, database.account)
 
     def change_capacity(self, table: str, wanted: dict[str, Any]) -> dict[str, Any]:
-        """Pull the levers of a table: {"partitions": 4}, {"balance": {"write": 0}} and the others of
-        services/administration/throughput.py; its capacity afterwards. Raises: AdminError."""
-        with self._alone():
+        """Changes a table's capacity: {"partitions": 4}, {"balance": {"write": 0}} and the other settings of
+        services/administration/throughput.py. Returns its capacity afterwards. Raises AdminError."""
+        with self._exclusive():
             database = self._worked()
             return run_whole(database.desk.change_capacity, table, self.region, database.account, wanted)
 
     def record(self, recorder: TraceRecorder | None) -> None:
-        """Tell a recorder of every charge from now on; None: nobody any more."""
-        with self._alone():
+        """Passes every charge to a recorder from now on; None: stops recording."""
+        with self._exclusive():
             run_whole(self.database.record, recorder)
 
     def accounts(self) -> list[tuple[str, ResourceRegistry]]:
-        """Metrics and throughput of all tables, by namespace; one, ("", account), unless per_region."""
-        with self._alone():
+        """Returns metrics and throughput by namespace: of one, ("", account), unless per_region."""
+        with self._exclusive():
             return self._worked().accounts()
 
     def close(self) -> None:
-        """Release the directory, or the memory. Clients of this database then refuse every request."""
+        """Releases the directory, or the memory. Clients of this database then raise RuntimeError."""
         if self._is_forked:
             return  # the process that opened it owns it, and goes on
         with self._lock:
@@ -211,11 +212,13 @@ class LocalDatabase:
     @property
     def _is_forked(self) -> bool:
         """Whether this process is a fork of the one that opened the directory, which alone may write to it.
-        What is in memory is a copy, as everything else of a forked process."""
+
+        A database in memory is copied by a fork.
+        """
         return self.path is not None and os.getpid() != self._process
 
-    def _alone(self) -> threading.Lock:
-        """What keeps other threads out. Raises: RuntimeError."""
+    def _exclusive(self) -> threading.Lock:
+        """Returns the lock against other threads. Raises RuntimeError in a fork."""
         if self._is_forked:
             raise RuntimeError(
                 f"the LocalDatabase in {self.path} belongs to process {self._process}, of which this is a "
@@ -224,8 +227,8 @@ class LocalDatabase:
         return self._lock
 
     def _worked(self) -> Database:
-        """The database, with all background work done that is due: so a test that moves the clock or adds an
-        index finds the outcome at once, and no thread runs behind its back."""
+        """Returns the database after all due background work: a test that moves the clock or adds an index
+        sees the result at once, without a background thread."""
         database = self.database
         while run_whole(database.work):
             pass
@@ -233,12 +236,12 @@ class LocalDatabase:
 
     @property
     def database(self) -> Database:
-        """Returns the database itself, for tests that look below its clients. Not for several threads.
+        """The database itself, for tests that look below its clients. Not for several threads.
 
-        Raises: RuntimeError when this is closed.
+        Raises RuntimeError when this is closed.
         """
         if self._database is None:
-            # Not an answer of the database: boto3 would take it for the service's and retry for a while.
+            # Not an error of the API, which boto3 would retry for a while.
             raise RuntimeError("this LocalDatabase is closed")
         return self._database
 
@@ -256,5 +259,5 @@ class LocalDatabase:
 
 
 async def _answer_when_worked(database: Database, request: HttpRequest) -> HttpResponse | None:
-    """Do some of the background work that is due, and answer if that was all of it."""
+    """Does a step of background work; answers the request when nothing is left to do."""
     return None if await database.work() else await answer(database, request)

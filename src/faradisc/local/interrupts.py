@@ -1,7 +1,7 @@
-"""Ctrl-C waits for the end of a request.
+"""Defers Ctrl-C until the end of a request.
 
 An interrupt raises KeyboardInterrupt between any two instructions. Within a request it would leave locks held
-and counters behind what is stored, and the database unusable until it is opened again.
+and counters wrong, and the database unusable until it is opened again.
 """
 
 from __future__ import annotations
@@ -19,35 +19,34 @@ T = TypeVar("T")
 
 
 def run_whole(function: Callable[P, Coroutine[Any, Any, T]], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call `function` and run what it returns to its end, as `storage.immediate.run` does, whatever SIGINT
-    says meanwhile."""
-    with _Deferred():
+    """Runs a coroutine to its end as `storage.immediate.run` does, without interruption by SIGINT."""
+    with _DeferInterrupts():
         return run(function(*args, **kwargs))
 
 
-class _Deferred:
-    """SIGINT's handler is called afterwards. Only the main thread is ever interrupted."""
+class _DeferInterrupts:
+    """Calls SIGINT's handler at the end of the block. Only the main thread is ever interrupted."""
 
-    __slots__ = ("_came", "_handler")
+    __slots__ = ("_deferred", "_handler")
 
     def __init__(self) -> None:
         self._handler: Any = None
-        self._came: tuple[int, FrameType | None] | None = None
+        self._deferred: tuple[int, FrameType | None] | None = None
 
     def __enter__(self) -> None:
         if threading.current_thread() is threading.main_thread():
             handler = signal.getsignal(signal.SIGINT)
             if callable(handler):
                 self._handler = handler
-                signal.signal(signal.SIGINT, self._note)
+                signal.signal(signal.SIGINT, self._defer)
 
-    def _note(self, number: int, frame: FrameType | None) -> None:
-        self._came = number, frame
+    def _defer(self, number: int, frame: FrameType | None) -> None:
+        self._deferred = number, frame
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._handler is not None:
             signal.signal(signal.SIGINT, self._handler)
-            if self._came is not None:
-                self._handler(*self._came)
+            if self._deferred is not None:
+                self._handler(*self._deferred)

@@ -1,8 +1,8 @@
-"""boto3 clients and resources made so that nothing outside the process is asked.
+"""Creates boto3 clients and resources that ask nothing outside the process.
 
-Made without care, a client looks for credentials in files, in processes, over the network and at the
-instance's metadata address, and its endpoint depends on the environment. Here credentials are those given
-to the call, else those of the environment, else made up; and the endpoint is fixed.
+An ordinary client looks for credentials in files, in processes, over the network and at the instance's
+metadata address, and its endpoint depends on the environment. Here the credentials come from the call, else
+from the environment, else they are placeholders; and the endpoint is fixed.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from faradisc.local.transport import ENDPOINT_URL
 
 SERVICES = ("dynamodb", "dynamodbstreams", "application-autoscaling", "cloudwatch")
 
-_AT_HOME = Config(
-    use_fips_endpoint=False,  # refuses a fixed endpoint
-    use_dualstack_endpoint=False,  # refuses a fixed endpoint
+_CONFIG = Config(
+    use_fips_endpoint=False,  # excludes a fixed endpoint
+    use_dualstack_endpoint=False,  # excludes a fixed endpoint
     account_id_endpoint_mode="disabled",
-    defaults_mode="legacy",  # type: ignore[arg-type]  # the stubs are wrong; "auto" asks the metadata address which region this is
+    defaults_mode="legacy",  # type: ignore[arg-type]  # the stubs are wrong; "auto" asks the metadata address for the region
 )
-"""Where the environment could otherwise send a client elsewhere, or stop it."""
+"""Settings of the environment that could send a client elsewhere, or stop it."""
 
 _lock = threading.Lock()
 _session: boto3.session.Session | None = None
 
 
 def make_client(service_name: str, region_name: str, options: dict[str, Any]) -> Any:
-    """A client that sends nothing yet; see transport.attach. Thread-safe, unlike boto3's own."""
+    """Returns a client that is not attached yet (transport.attach). Thread-safe, unlike boto3's own."""
     _check(service_name, SERVICES)
     with _lock:
         return _shared_session().client(service_name, **_complete(region_name, options))
@@ -54,7 +54,7 @@ def _check(service_name: str, known: tuple[str, ...]) -> None:
 
 
 def _shared_session() -> boto3.session.Session:
-    """One session for all: its loader keeps the service model, which is slow to read."""
+    """Returns one session for all clients: its loader caches the service model, which is slow to read."""
     global _session  # noqa: PLW0603
     if _session is None:
         _session = boto3.session.Session()
@@ -62,13 +62,13 @@ def _shared_session() -> boto3.session.Session:
 
 
 def _complete(region_name: str, options: dict[str, Any]) -> dict[str, Any]:
-    """The caller's options, with everything that would be looked for elsewhere filled in."""
+    """Returns the caller's options, completed by all that boto3 would look for elsewhere."""
     config = options.get("config")
     complete = {
         **options,
         "region_name": region_name,
         "endpoint_url": options.get("endpoint_url") or ENDPOINT_URL,
-        "config": _AT_HOME if config is None else _AT_HOME.merge(config),
+        "config": _CONFIG if config is None else _CONFIG.merge(config),
     }
     if not options.get("aws_access_key_id"):
         complete.update(_credentials())

@@ -1,9 +1,9 @@
-"""A boto3 client's requests, answered in place of the network.
+"""Answers a boto3 client's requests without the network.
 
-botocore emits `before-send` for every attempt of every request, signed and complete, and sends nothing
-when a handler returns an answer. All above that stays botocore's own: serialisation, signing, retries,
-the CRC check, parsing, waiters, paginators. The alternative, replacing the endpoint's HTTP session, hangs on
-private attributes; this event is what stubbers have used for years.
+botocore emits `before-send` for every attempt of every request, signed and complete, and sends nothing when
+a handler returns an answer. Everything else stays botocore's own: serialisation, signing, retries, the CRC
+check, parsing, waiters, paginators. The alternative, replacing the endpoint's HTTP session, depends on
+private attributes; stubbers have used this event for years.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 from faradisc.protocol.http import HttpRequest, HttpResponse
 
 ENDPOINT_URL = "http://faradisc.invalid"
-"""Never connected to: names under .invalid do not exist (RFC 6761), so even a mistake here stays at home."""
+"""Never connected to: names under .invalid do not exist (RFC 6761)."""
 
 _UNIQUE_ID = "faradisc-local"
 
@@ -26,23 +26,23 @@ Answer = Callable[[HttpRequest], HttpResponse]
 
 
 def attach(client: Any, answer: Answer) -> None:
-    """Let `answer` answer all requests of a boto3 client from now on, in place of an earlier one."""
+    """Routes all requests of a boto3 client to `answer`, in place of an earlier one."""
 
     def send(request: AWSPreparedRequest, **_: Any) -> AWSResponse:
         return response_of(str(request.url), answer(request_of(request)))
 
     events = client.meta.events
     events.unregister("before-send", unique_id=_UNIQUE_ID)
-    # First, so that it counts even where another stubber listens to every client. A handler registered for
-    # `before-send.dynamodb.<Operation>` is more specific and goes before it: a test injects faults so.
+    # First, so that it precedes stubbers of all clients. A handler for `before-send.dynamodb.<Operation>` is
+    # more specific and precedes it: tests inject errors that way.
     events.register_first("before-send", send, unique_id=_UNIQUE_ID)
 
 
 def request_of(request: AWSPreparedRequest) -> HttpRequest:
-    """botocore's prepared request as the front end takes it."""
+    """Returns botocore's prepared request in the front end's form."""
     parts = urlsplit(str(request.url))
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    # The HTTP library that would have sent the request adds Host; signatures cover it.
+    # An HTTP library would add Host, which signatures cover.
     headers = {b"host": parts.netloc.encode()}
     for name, value in request.headers.items():
         headers[_bytes(name).lower()] = _bytes(value)
@@ -63,7 +63,7 @@ def _body_of(request: AWSPreparedRequest) -> bytes:
 
 
 def response_of(url: str, response: HttpResponse) -> AWSResponse:
-    """The front end's answer as botocore expects it from its HTTP library."""
+    """Returns the front end's answer in the form of botocore's HTTP library."""
     headers = {"Server": "Server", "Content-Length": str(len(response.body))}
     if response.content_type is not None:
         headers["Content-Type"] = response.content_type.decode()
@@ -77,11 +77,11 @@ def response_of(url: str, response: HttpResponse) -> AWSResponse:
 
 
 class _Body(io.BytesIO):
-    """What botocore uses of urllib3's response: file methods and `stream`."""
+    """The part of urllib3's response that botocore uses: file methods and `stream`."""
 
     def stream(self, amt: int = 65_536, decode_content: bool | None = None) -> Iterator[bytes]:
         while piece := self.read(amt):
             yield piece
 
     def release_conn(self) -> None:
-        """Nothing is held."""
+        """Does nothing."""
