@@ -25,7 +25,7 @@ import orjson
 from bench.workloads import INDEXED_TABLE, PLAIN_TABLE, Population, table_definition
 from faradisc.engine.exchange.locations import directories
 from faradisc.model.values.size import item_size
-from faradisc.tools.transfer.wire import Directory
+from faradisc.tools.transfer.endpoints import Directory
 
 BUCKET = "bucket"
 MB = 1_000_000

@@ -275,4 +275,19 @@ class UnsupportedOperation(ValidationException):
 
 
 class StorageError(Exception):
-    """An error of a storage engine; protocol/failures.py turns it into an ApiError."""
+    """An engine could not do what was asked. Translated into an ApiError at one border only."""
+
+
+# --- Of the tools, which are clients --------------------------------------------------------------
+
+
+class RequestRejected(Exception):
+    """A database answered a request with an error."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(f"{code}: {message}" if message else code)
+        self.code = code
+
+
+class Unreachable(Exception):
+    """An address does not answer, or not like DynamoDB; the text is one sentence."""

@@ -51,7 +51,7 @@ class Scene:
         assert self.server.stop()[0] == 0
 
     @property
-    def whom(self) -> tuple[str, str]:
+    def options(self) -> tuple[str, str]:
         return ("--data-dir", str(self.data_dir)) if self.offline else ("--url", self.url)
 
     def check(self, name: str) -> None:
@@ -62,64 +62,64 @@ class Scene:
         self.client.close()
 
 
-def test_backup_list_restore_delete(database: Scene, command: Command) -> None:
-    whom = database.whom
-    made = command("backup", "create", "music", "--name", "nightly", *whom)
+def test_backup_is_created_listed_restored_and_deleted(database: Scene, command: Command) -> None:
+    options = database.options
+    made = command("backup", "create", "music", "--name", "nightly", *options)
     assert made.returncode == 0, made.stderr
     arn = made.stdout.strip()
     assert ":table/music/backup/" in arn
-    shown = command("backup", "list", *whom)
+    shown = command("backup", "list", *options)
     assert "nightly" in shown.stdout
     assert arn in shown.stdout
-    (document,) = command("backup", "list", "music", "--json", *whom).stdout.splitlines()
+    (document,) = command("backup", "list", "music", "--json", *options).stdout.splitlines()
     assert json.loads(document)["BackupStatus"] == "AVAILABLE"
-    assert command("backup", "list", "other", *whom).stdout == ""
+    assert command("backup", "list", "other", *options).stdout == ""
     directory = database.data_dir / "backups" / arn.rpartition("/")[2]
     assert command("backup", "verify", str(directory)).stdout == "50 items of table music: intact\n"
-    restored = command("restore", "again", "--from-backup", arn, *whom)
+    restored = command("restore", "again", "--from-backup", arn, *options)
     assert (restored.returncode, restored.stdout) == (0, "50 items in again\n"), restored.stderr
-    assert command("backup", "delete", arn, *whom).returncode == 0
-    assert command("backup", "list", *whom).stdout == ""
-    refused = command("backup", "delete", arn, *whom)
-    assert refused.returncode == 1
-    assert refused.stderr == f"faradisc: BackupNotFoundException: Backup not found: {arn}\n"
+    assert command("backup", "delete", arn, *options).returncode == 0
+    assert command("backup", "list", *options).stdout == ""
+    rejected = command("backup", "delete", arn, *options)
+    assert rejected.returncode == 1
+    assert rejected.stderr == f"faradisc: BackupNotFoundException: Backup not found: {arn}\n"
     database.check("again")
 
 
-def test_restore_from_a_tables_past(database: Scene, command: Command) -> None:
-    whom = database.whom
-    restored = command("restore", "again", "--from-table", "music", *whom)
+def test_restore_to_a_point_in_time(database: Scene, command: Command) -> None:
+    options = database.options
+    restored = command("restore", "again", "--from-table", "music", *options)
     assert (restored.returncode, restored.stdout) == (0, "50 items in again\n"), restored.stderr
-    early = command("restore", "never", "--from-table", "music", "--at", "2001-01-01T00:00:00Z", *whom)
+    early = command("restore", "never", "--from-table", "music", "--at", "2001-01-01T00:00:00Z", *options)
     assert early.returncode == 1
     assert early.stderr.startswith("faradisc: InvalidRestoreTimeException: ")
     database.check("again")
 
 
-def test_a_damaged_backup_is_named(tmp_path: Path, start_server: StartServer, command: Command) -> None:
+def test_damaged_backup_is_reported(tmp_path: Path, start_server: StartServer, command: Command) -> None:
     scene = Scene(start_server, tmp_path, offline=True)
-    arn = command("backup", "create", "music", *scene.whom).stdout.strip()
+    arn = command("backup", "create", "music", *scene.options).stdout.strip()
     directory = scene.data_dir / "backups" / arn.rpartition("/")[2]
     file = directory / "rows"
     file.write_bytes(file.read_bytes()[:-1])
     found = command("backup", "verify", str(directory))
     assert found.returncode == 1
     assert "is damaged: rows has " in found.stderr
-    refused = command("restore", "again", "--from-backup", arn, *scene.whom)
-    assert refused.returncode == 1
-    assert f"Backup {arn} is damaged: rows has " in refused.stderr
+    rejected = command("restore", "again", "--from-backup", arn, *scene.options)
+    assert rejected.returncode == 1
+    assert f"Backup {arn} is damaged: rows has " in rejected.stderr
 
 
 @pytest.mark.parametrize(
     "arguments", [(), ("--from-backup", "x", "--from-table", "y"), ("--from-backup", "x", "--at", "1")]
 )
-def test_what_to_restore_from(command: Command, arguments: tuple[str, ...]) -> None:
+def test_restore_needs_one_source(command: Command, arguments: tuple[str, ...]) -> None:
     answer = command("restore", "again", *arguments)
     assert answer.returncode == 2
     assert "Give --from-backup, or --from-table" in answer.stderr
 
 
-def test_nobody_answers(command: Command) -> None:
+def test_unreachable_server(command: Command) -> None:
     answer = command("backup", "list", "--url", "http://127.0.0.1:1")
     assert answer.returncode == 1
     assert answer.stderr.startswith("faradisc: http://127.0.0.1:1 does not answer")

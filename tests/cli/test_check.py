@@ -44,7 +44,7 @@ def files_of(data: Path) -> dict[str, tuple[int, int]]:
     }
 
 
-def test_a_sound_directory_exits_0_and_is_not_touched(command: Any, data: Path) -> None:
+def test_directory_without_faults_exits_0_and_is_unchanged(command: Any, data: Path) -> None:
     before = files_of(data)
     result = command("check", "data")
     assert (result.returncode, result.stderr) == (0, "")
@@ -55,7 +55,7 @@ def test_a_sound_directory_exits_0_and_is_not_touched(command: Any, data: Path) 
     assert files_of(data) == before
 
 
-def test_faults_exit_1_and_say_what_a_repair_does(command: Any, data: Path) -> None:
+def test_faults_exit_1_and_describe_the_repair(command: Any, data: Path) -> None:
     damage(data)
     before = files_of(data)
     result = command("check", FARADISC_DATA_DIR="data")
@@ -70,7 +70,7 @@ def test_faults_exit_1_and_say_what_a_repair_does(command: Any, data: Path) -> N
     assert files_of(data) == before
 
 
-def test_repair_exits_0_when_nothing_is_left(command: Any, data: Path) -> None:
+def test_repair_of_all_faults_exits_0(command: Any, data: Path) -> None:
     damage(data)
     result = command("check", "data", "--repair", "--json")
     assert (result.returncode, result.stderr) == (0, "")
@@ -83,7 +83,7 @@ def test_repair_exits_0_when_nothing_is_left(command: Any, data: Path) -> None:
     assert "repaired" not in again
 
 
-def test_repair_exits_1_when_something_is_left(command: Any, data: Path) -> None:
+def test_repair_with_remaining_faults_exits_1(command: Any, data: Path) -> None:
     damage(data)
     store = open_rocks(data, durability="inline")
     part = b"\x00\x00\x00\x01\x01"
@@ -92,11 +92,11 @@ def test_repair_exits_1_when_something_is_left(command: Any, data: Path) -> None
     run(store.close())
     result = command("check", "data", "--repair")
     assert result.returncode == 1
-    assert "repaired: 3 done; then, in a second check:" in result.stdout
+    assert "repaired: 3 done; result of a second check:" in result.stdout
     assert "no repair: cannot be repaired from what is here: restore it from a backup" in result.stdout
 
 
-def test_beside_a_server_it_reads_and_does_not_repair(start_server: Any, command: Any, data: Path) -> None:
+def test_check_while_a_server_runs_reads_only(start_server: Any, command: Any, data: Path) -> None:
     server = start_server("--data-dir", "data")
     assert command("check", "data").returncode == 0
     refused = command("check", "data", "--repair")
@@ -116,7 +116,7 @@ def test_beside_a_server_it_reads_and_does_not_repair(start_server: Any, command
         (lambda data: data.joinpath("FORMAT").write_text("faradisc storage format 1\n"), "cannot be read"),
     ],
 )
-def test_what_is_no_database_exits_2(command: Any, tmp_path: Path, prepare: Any, text: str) -> None:
+def test_invalid_directory_exits_2(command: Any, tmp_path: Path, prepare: Any, text: str) -> None:
     (tmp_path / "missing").mkdir()
     prepare(tmp_path / "missing")
     before = files_of(tmp_path)
@@ -126,7 +126,7 @@ def test_what_is_no_database_exits_2(command: Any, tmp_path: Path, prepare: Any,
     assert files_of(tmp_path) == before
 
 
-def test_a_mistyped_directory_is_not_made(command: Any, tmp_path: Path) -> None:
+def test_missing_directory_is_not_created(command: Any, tmp_path: Path) -> None:
     assert command("check", "nowhere", "--repair").returncode == 2
     assert not (tmp_path / "nowhere").exists()
 
@@ -162,7 +162,7 @@ DONE = {
 }
 
 
-def test_a_server_is_asked_until_it_is_done(command: Any) -> None:
+def test_check_of_a_server_is_polled_until_done(command: Any) -> None:
     result, asked = through(command, [(202, {}), (200, {"status": "running"}), (200, DONE)])
     assert (result.returncode, result.stderr) == (0, "")
     assert asked == ["POST /_faradisc/check", "GET /_faradisc/check", "GET /_faradisc/check"]
@@ -190,37 +190,37 @@ def test_faults_of_a_server_exit_1(command: Any) -> None:
 @pytest.mark.parametrize(
     ("answers", "text"),
     [
-        ([(404, {})], "answered 404 to POST /_faradisc/check: it is no Faradisc server"),
+        ([(404, {})], "answered 404 to POST /_faradisc/check: it is not a Faradisc server"),
         ([(202, {}), (500, {})], "answered 500 to GET /_faradisc/check"),
         ([(202, {}), (200, {"status": "failed", "reason": "the disk is gone"})], "the disk is gone"),
         ([(202, {}), (200, {"status": "none"})], "could not check its data: none"),
-        ([(202, {}), (200, {})], "what no Faradisc server does"),
-        ([(202, {}), (200, [])], "what no Faradisc server does"),
+        ([(202, {}), (200, {})], "did not answer like a Faradisc server"),
+        ([(202, {}), (200, [])], "did not answer like a Faradisc server"),
     ],
 )
-def test_a_server_that_cannot(command: Any, answers: list[tuple[int, Any]], text: str) -> None:
+def test_server_without_a_report_exits_2(command: Any, answers: list[tuple[int, Any]], text: str) -> None:
     result, _ = through(command, answers)
     assert (result.returncode, result.stdout, result.stderr.count("\n")) == (2, "", 1)
     assert text in result.stderr
 
 
 @pytest.mark.parametrize("arguments", [("data",), ("--repair",)])
-def test_an_endpoint_stands_alone(command: Any, arguments: tuple[str, ...]) -> None:
+def test_url_excludes_other_arguments(command: Any, arguments: tuple[str, ...]) -> None:
     result = command("check", "--url", "http://127.0.0.1:1", *arguments)
     assert result.returncode == 2
-    assert "--url stands alone" in result.stderr
+    assert "--url excludes DIRECTORY" in result.stderr
 
 
-def test_a_directory_of_the_environment_does_not_stand_beside_an_address(command: Any) -> None:
+def test_url_overrides_the_directory_of_the_environment(command: Any) -> None:
     result = command("check", "--url", "http://127.0.0.1:1", FARADISC_DATA_DIR="data")
     assert "does not answer" in result.stderr
 
 
-def test_an_address_that_is_none_and_nobody_there(command: Any) -> None:
-    assert "is not an http:// or https:// address" in command("check", "--url", "ftp://x").stderr
+def test_invalid_address_and_unreachable_server(command: Any) -> None:
+    assert "is no http:// or https:// address" in command("check", "--url", "ftp://x").stderr
     assert "does not answer" in command("check", "--url", "127.0.0.1:1").stderr
     for environment, what in (
-        ({"AWS_PROFILE": "nobody"}, "profile (nobody) could not be found"),
+        ({"AWS_PROFILE": "missing"}, "profile (missing) could not be found"),
         ({"AWS_ACCESS_KEY_ID": "half", "AWS_SECRET_ACCESS_KEY": ""}, "missing: AWS_SECRET_ACCESS_KEY"),
     ):
         result = command("check", "--url", "127.0.0.1:1", **environment)

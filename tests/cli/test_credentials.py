@@ -15,7 +15,7 @@ from botocore.exceptions import ClientError
 FILE = ("--credentials-file", "keys.json")
 
 
-def made_by(output: str) -> dict[str, str]:
+def keys_in(output: str) -> dict[str, str]:
     return dict(line.split("=", 1) for line in output.splitlines())
 
 
@@ -37,13 +37,13 @@ def refusal(dynamodb: Any) -> str:
     return str(caught.value.response["Error"]["Code"])
 
 
-def test_a_key_from_add_to_revoke(command: Any, start_server: Any) -> None:
-    lasting = made_by(command("credentials", "add", *FILE).stdout)
-    ending = made_by(command("credentials", "add", *FILE, "--temporary", "600").stdout)
+def test_key_is_added_listed_used_and_revoked(command: Any, start_server: Any) -> None:
+    lasting = keys_in(command("credentials", "add", *FILE).stdout)
+    ending = keys_in(command("credentials", "add", *FILE, "--temporary", "600").stdout)
     listed = command("credentials", "list", *FILE).stdout
     assert re.fullmatch(
-        rf"{lasting['AWS_ACCESS_KEY_ID']}  made .* UTC\n"
-        rf"{ending['AWS_ACCESS_KEY_ID']}  made .* UTC  until .* UTC\n",
+        rf"{lasting['AWS_ACCESS_KEY_ID']}  created .* UTC\n"
+        rf"{ending['AWS_ACCESS_KEY_ID']}  created .* UTC  until .* UTC\n",
         listed,
     )
     server = start_server("--memory", "--auth", "strict", *FILE)
@@ -75,8 +75,8 @@ def unsigned(port: int, path: str) -> int:
 PAGES = ("/_faradisc/", "/_faradisc/tables", "/_faradisc/events", "/metrics")
 
 
-def test_the_administrators_pages_take_what_the_database_takes(command: Any, start_server: Any) -> None:
-    key = made_by(command("credentials", "add", *FILE).stdout)
+def test_administration_accepts_the_same_signatures(command: Any, start_server: Any) -> None:
+    key = keys_in(command("credentials", "add", *FILE).stdout)
     port = start_server("--memory", "--auth", "strict", *FILE).port
     assert [unsigned(port, path) for path in PAGES] == [403] * len(PAGES)
     assert unsigned(port, "/health/ready") == 200
@@ -87,9 +87,7 @@ def test_the_administrators_pages_take_what_the_database_takes(command: Any, sta
     assert "answered 403 to POST /_faradisc/check" in refused.stderr
 
 
-def test_the_administrators_pages_are_unsigned_on_request_and_on_this_machine(
-    command: Any, start_server: Any
-) -> None:
+def test_administration_without_signatures_is_an_option_for_loopback(command: Any, start_server: Any) -> None:
     command("credentials", "add", *FILE)
     strict = ("--memory", "--auth", "strict", *FILE, "--admin", "unsigned")
     port = start_server(*strict).port
@@ -99,13 +97,13 @@ def test_the_administrators_pages_are_unsigned_on_request_and_on_this_machine(
     assert "Unsigned administration is for this machine only" in elsewhere.stderr
 
 
-def test_a_secret_of_ones_own_comes_from_the_standard_input(tmp_path: Path, command: Any) -> None:
+def test_secret_from_standard_input(tmp_path: Path, command: Any) -> None:
     added = command("credentials", "add", *FILE, "--access-key-id", "mine", "--secret-stdin")
     assert (added.returncode, added.stderr) == (1, "faradisc: A secret has at least 8 characters.\n")
     assert not (tmp_path / "keys.json").exists()
 
 
-def test_mistakes_are_one_sentence(command: Any) -> None:
+def test_errors_are_one_sentence(command: Any) -> None:
     assert command("credentials", "add", *FILE).returncode == 0
     for arguments, sentence in (
         (("credentials", "add", *FILE, "--access-key-id", "a b"), "An access key id is 3 to 128"),
@@ -121,8 +119,8 @@ def test_mistakes_are_one_sentence(command: Any) -> None:
         assert failed.stderr.count("\n") == 1
 
 
-def test_a_server_that_verifies_may_listen_beyond_loopback(command: Any, start_server: Any) -> None:
-    key = made_by(command("credentials", "add", *FILE).stdout)
+def test_server_with_strict_signatures_may_listen_on_all_addresses(command: Any, start_server: Any) -> None:
+    key = keys_in(command("credentials", "add", *FILE).stdout)
     refused = command("serve", "--memory", "--host", "0.0.0.0", "--port", "0")
     assert "verify them with --auth strict, or add --trust-network" in refused.stderr
     server = start_server("--memory", "--host", "0.0.0.0", "--auth", "strict", *FILE)

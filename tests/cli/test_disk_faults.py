@@ -86,7 +86,7 @@ def assert_whole(server: Any, command: Any, acknowledged: list[str]) -> None:
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
-def test_a_limit_on_the_size_of_files(start_server: Any, command: Any) -> None:
+def test_file_size_limit(start_server: Any, command: Any) -> None:
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (3_000_000, before[1]))
     try:
@@ -123,7 +123,7 @@ def _mount(*arguments: str) -> bool:
         return True
 
 
-def test_a_full_disk_that_has_room_again(start_server: Any, command: Any, small_disk: Path) -> None:
+def test_full_disk_that_has_space_again(start_server: Any, command: Any, small_disk: Path) -> None:
     """Nobody restarts the server."""
     server = start_server("--transition-ms", "0", "--data-dir", str(small_disk / "data"))
     dynamodb = client_at(server.port)
@@ -140,7 +140,7 @@ def test_a_full_disk_that_has_room_again(start_server: Any, command: Any, small_
     assert (code, errors.count("the database accepts writes again"), "Traceback" in errors) == (0, 1, False)
 
 
-def test_a_full_disk(start_server: Any, command: Any, small_disk: Path) -> None:
+def test_full_disk(start_server: Any, command: Any, small_disk: Path) -> None:
     data = str(small_disk / "data")
     server = start_server("--transition-ms", "0", "--data-dir", data)
     dynamodb = client_at(server.port)
@@ -160,7 +160,7 @@ def test_a_full_disk(start_server: Any, command: Any, small_disk: Path) -> None:
     assert_whole(start_server("--data-dir", data), command, acknowledged)
 
 
-def test_a_read_only_disk(start_server: Any, command: Any, small_disk: Path) -> None:
+def test_read_only_disk(start_server: Any, command: Any, small_disk: Path) -> None:
     data = str(small_disk / "data")
     server = start_server("--transition-ms", "0", "--data-dir", data)
     client_at(server.port).create_table(TableName="things", **schema("pk:S"))
@@ -179,7 +179,7 @@ def test_a_read_only_disk(start_server: Any, command: Any, small_disk: Path) -> 
     assert "read-only file system" in repaired.stderr
 
 
-def test_a_damaged_block(start_server: Any, command: Any, tmp_path: Path) -> None:
+def test_damaged_block(start_server: Any, command: Any, tmp_path: Path) -> None:
     server = start_server("--transition-ms", "0")
     dynamodb = client_at(server.port)
     dynamodb.create_table(TableName="things", **schema("pk:S"))

@@ -17,7 +17,7 @@ def data(tmp_path: Path) -> Path:
     return tmp_path / "data"
 
 
-def test_the_overview_names_every_part(command: Any, data: Path) -> None:
+def test_overview_lists_every_part(command: Any, data: Path) -> None:
     result = command("inspect", "data")
     assert (result.returncode, result.stderr) == (0, "")
     assert result.stdout.startswith("data, storage format ")
@@ -27,7 +27,7 @@ def test_the_overview_names_every_part(command: Any, data: Path) -> None:
     assert re.search(r"^0000000703 +stream .* of table music \(log up to \d+\)$", result.stdout, re.M)
 
 
-def test_everything_about_one_item(command: Any, data: Path) -> None:
+def test_data_of_one_item(command: Any, data: Path) -> None:
     plain = command("inspect", "data", "--table", "music", "--key", '{"artist": "artist 2", "year": 1972}')
     typed = command(
         "inspect",
@@ -54,7 +54,7 @@ def test_everything_about_one_item(command: Any, data: Path) -> None:
     assert "| " not in plain.stdout
 
 
-def test_raw_shows_the_bytes(command: Any, data: Path) -> None:
+def test_raw_prints_the_bytes(command: Any, data: Path) -> None:
     result = command(
         "inspect", "data", "--table", "music", "--key", '{"artist": "artist 2", "year": 1972}', "--raw"
     )
@@ -63,13 +63,13 @@ def test_raw_shows_the_bytes(command: Any, data: Path) -> None:
     )
 
 
-def test_an_item_that_is_not_there(command: Any, data: Path) -> None:
+def test_missing_item(command: Any, data: Path) -> None:
     result = command("inspect", "data", "--table", "plain", "--key", '{"id": "eHl6"}')
     assert result.returncode == 0
     assert "  no row\n    hash " in result.stdout
 
 
-def test_a_table_and_a_part(command: Any, data: Path) -> None:
+def test_data_of_a_table_and_of_a_part(command: Any, data: Path) -> None:
     whole = command("inspect", "data", "--table", "plain").stdout
     assert "part 0000000000: the system's catalog" in whole
     assert whole.count("items of table plain") == 4
@@ -81,7 +81,7 @@ def test_a_table_and_a_part(command: Any, data: Path) -> None:
     assert "  more rows follow; --limit shows more than 2\n" in rows
 
 
-def test_beside_a_server(start_server: Any, command: Any, data: Path) -> None:
+def test_inspect_while_a_server_runs(start_server: Any, command: Any, data: Path) -> None:
     start_server("--data-dir", "data")
     before = set(data.rglob("*"))
     assert "items of table music" in command("inspect", "data").stdout
@@ -92,22 +92,22 @@ def test_beside_a_server(start_server: Any, command: Any, data: Path) -> None:
     ("arguments", "text"),
     [
         (("nowhere",), "nowhere is no data directory"),
-        (("data", "--key", "{}"), "--key says which item, --table has to say of which table"),
-        (("data", "--table", "none"), "There is no table none; there are: music, plain."),
-        (("data", "--table", "music", "--key", "{"), "--key is no JSON"),
+        (("data", "--key", "{}"), "--key needs --table."),
+        (("data", "--table", "none"), "The table none does not exist; the tables are: music, plain."),
+        (("data", "--table", "music", "--key", "{"), "--key is not valid JSON"),
         (
             ("data", "--table", "music", "--key", '{"artist": "x"}'),
-            "has to name the key of music: artist, year",
+            "must have the key attributes of music: artist, year",
         ),
         (
             ("data", "--table", "music", "--key", '{"artist": "x", "year": "old"}'),
-            "--key: year has to be of type N",
+            "--key: year must have the type N",
         ),
-        (("data", "--table", "music", "--key", "[]"), "has to name the key of music"),
-        (("data", "--part", "xyz"), "'xyz' is no part"),
+        (("data", "--table", "music", "--key", "[]"), "must have the key attributes of music"),
+        (("data", "--part", "xyz"), "'xyz' is not a part"),
     ],
 )
-def test_mistakes(command: Any, data: Path, arguments: tuple[str, ...], text: str) -> None:
+def test_wrong_arguments(command: Any, data: Path, arguments: tuple[str, ...], text: str) -> None:
     result = command("inspect", *arguments)
     assert (result.returncode, result.stdout, result.stderr.count("\n")) == (2, "", 1)
     assert text in result.stderr

@@ -56,16 +56,16 @@ def assert_seeded(dynamodb: Any) -> None:
     assert dynamodb.list_tables()["TableNames"] == ["music", "plain"]
     assert (count(dynamodb, "music"), count(dynamodb, "plain")) == (2, 60)
     found = dynamodb.get_item(TableName="music", Key={"artist": {"S": "a"}, "year": {"N": "1970"}})["Item"]
-    assert found["title"] == {"S": "newer"}, "the later line of one key wins"
+    assert found["title"] == {"S": "newer"}, "of two lines with one key the later one counts"
     ttl = dynamodb.describe_time_to_live(TableName="music")["TimeToLiveDescription"]
-    assert ttl["TimeToLiveStatus"] in ("ENABLING", "ENABLED")  # the seed is done before the switching is
+    assert ttl["TimeToLiveStatus"] in ("ENABLING", "ENABLED")  # the seed does not wait for ENABLED
     assert ttl["AttributeName"] == "until"
     for name in ("music", "plain"):
         arn = dynamodb.describe_table(TableName=name)["Table"]["TableArn"]
         assert dynamodb.list_tags_of_resource(ResourceArn=arn)["Tags"] == []
 
 
-def test_a_server_is_seeded_once(start_server: Any, command: Any, seed: Path) -> None:
+def test_seed_is_applied_once(start_server: Any, command: Any, seed: Path) -> None:
     server = start_server("--memory")
     url = f"http://127.0.0.1:{server.port}"
     dynamodb = client_at(server.port)
@@ -82,7 +82,7 @@ def test_a_server_is_seeded_once(start_server: Any, command: Any, seed: Path) ->
     assert_seeded(dynamodb)
 
 
-def test_with_transitions_that_take_time(start_server: Any, command: Any, seed: Path) -> None:
+def test_seed_waits_for_tables_in_transition(start_server: Any, command: Any, seed: Path) -> None:
     server = start_server("--memory", "--transition-ms", "150")
     url = f"http://127.0.0.1:{server.port}"
     assert command("seed", "seed", "--url", url).returncode == 0
@@ -90,7 +90,7 @@ def test_with_transitions_that_take_time(start_server: Any, command: Any, seed: 
     assert_seeded(client_at(server.port))
 
 
-def test_what_was_cut_short_is_done_again(start_server: Any, command: Any, seed: Path) -> None:
+def test_incomplete_table_is_loaded_again(start_server: Any, command: Any, seed: Path) -> None:
     server = start_server("--memory")
     dynamodb = client_at(server.port)
     dynamodb.create_table(**PLAIN, Tags=[{"Key": "faradisc:seeding", "Value": "plain.json"}])
@@ -100,7 +100,7 @@ def test_what_was_cut_short_is_done_again(start_server: Any, command: Any, seed:
     assert_seeded(dynamodb)
 
 
-def test_a_directory_that_is_not_there(command: Any) -> None:
+def test_missing_directory(command: Any) -> None:
     result = command("seed", "sed")
     assert (result.returncode, result.stdout) == (1, "")
     assert result.stderr == "faradisc: The directory sed does not exist.\n"
@@ -125,7 +125,7 @@ def test_errors_of_a_seed_are_listed_and_nothing_is_created(
     assert client_at(server.port).list_tables()["TableNames"] == []
 
 
-def test_what_the_database_refuses_has_its_line_and_the_rest_is_put(
+def test_rejected_items_have_their_lines_and_others_are_put(
     start_server: Any, command: Any, seed: Path
 ) -> None:
     server = start_server("--memory")
@@ -145,7 +145,7 @@ def test_what_the_database_refuses_has_its_line_and_the_rest_is_put(
     assert result.stdout == "replaced: music\nunchanged: plain\n1 items put\n"
 
 
-def test_a_table_that_the_database_refuses(start_server: Any, command: Any, seed: Path) -> None:
+def test_rejected_table(start_server: Any, command: Any, seed: Path) -> None:
     server = start_server("--memory")
     (seed / "plain.json").write_text(json.dumps({**PLAIN, "KeySchema": []}))
     (seed / "items" / "plain.jsonl").unlink()
@@ -172,13 +172,13 @@ def test_unreachable_endpoint(command: Any, seed: Path) -> None:
     assert result.stderr.startswith("faradisc: http://127.0.0.1:1 does not answer: ")
 
 
-def test_no_address(command: Any, seed: Path) -> None:
+def test_invalid_address(command: Any, seed: Path) -> None:
     result = command("seed", "seed", "--url", "ftp://x")
     assert (result.returncode, result.stdout) == (2, "")
     assert "'ftp://x' is not an http:// or https:// address." in result.stderr
 
 
-def test_a_directory_without_tables(command: Any, tmp_path: Path) -> None:
+def test_directory_without_tables(command: Any, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     result = command("seed", "empty")
     assert (result.returncode, result.stderr) == (1, "faradisc: empty defines no table.\n")
@@ -187,7 +187,7 @@ def test_a_directory_without_tables(command: Any, tmp_path: Path) -> None:
 # --- serve --seed --------------------------------------------------------------------------------
 
 
-def test_a_server_that_seeds_itself(start_server: Any, seed: Path) -> None:
+def test_serve_with_seed(start_server: Any, seed: Path) -> None:
     server = start_server("--seed", "seed", "--per-region", "--account", "123456789012")
     arn = client_at(server.port).describe_table(TableName="music")["Table"]["TableArn"]
     assert arn.startswith("arn:aws:dynamodb:us-east-1:")
@@ -200,7 +200,7 @@ def test_a_server_that_seeds_itself(start_server: Any, seed: Path) -> None:
     assert count(client_at(again.port), "plain") == 59
 
 
-def test_the_seed_is_no_traffic(start_server: Any, seed: Path, tmp_path: Path) -> None:
+def test_seed_is_not_in_the_trace(start_server: Any, seed: Path, tmp_path: Path) -> None:
     server = start_server("--memory", "--seed", "seed", "--record-trace", "trace")
     server.stop(signal.SIGTERM)
     _, *lines = map(json.loads, (tmp_path / "trace").read_text().splitlines())
@@ -208,7 +208,7 @@ def test_the_seed_is_no_traffic(start_server: Any, seed: Path, tmp_path: Path) -
     assert {line["describe"]: line["items"] for line in lines}["plain"] == 60
 
 
-def test_a_server_with_strict_signatures_seeds_itself(start_server: Any, command: Any, seed: Path) -> None:
+def test_serve_with_seed_and_strict_signatures(start_server: Any, command: Any, seed: Path) -> None:
     command("credentials", "add", "--credentials-file", "keys")
     server = start_server("--memory", "--seed", "seed", "--auth", "strict", "--credentials-file", "keys")
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
@@ -217,7 +217,7 @@ def test_a_server_with_strict_signatures_seeds_itself(start_server: Any, command
     connection.close()
 
 
-def test_a_bad_seed_stops_the_start(command: Any, seed: Path) -> None:
+def test_serve_with_an_invalid_seed_does_not_start(command: Any, seed: Path) -> None:
     (seed / "items" / "music.csv").write_text("artist,year\nb\n")
     result = command("serve", "--port", "0", "--memory", "--seed", "seed")
     assert (result.returncode, result.stdout) == (2, "")

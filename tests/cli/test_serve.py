@@ -28,7 +28,7 @@ def get(port: int, path: str) -> tuple[int, bytes]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_from_the_banner_to_exit_0(start_server: Any, tmp_path: Path, number: int) -> None:
+def test_server_prints_a_banner_and_exits_0(start_server: Any, tmp_path: Path, number: int) -> None:
     server = start_server()
     port = server.port
     assert get(port, "/") == (200, b"healthy: dynamodb.us-east-1.amazonaws.com ")
@@ -44,7 +44,7 @@ def test_from_the_banner_to_exit_0(start_server: Any, tmp_path: Path, number: in
     assert not server.port_file.exists()
 
 
-def test_what_was_acknowledged_is_there_after_a_restart_and_after_a_kill(start_server: Any) -> None:
+def test_acknowledged_writes_survive_a_restart_and_a_kill(start_server: Any) -> None:
     server = start_server("--transition-ms", "0")
     dynamodb = client_at(server.port)
     dynamodb.create_table(TableName="things", **schema("pk:S"))
@@ -57,7 +57,7 @@ def test_what_was_acknowledged_is_there_after_a_restart_and_after_a_kill(start_s
     assert sorted(item["pk"]["S"] for item in found) == ["first", "second"]
 
 
-def test_in_memory_nothing_is_written(start_server: Any, tmp_path: Path) -> None:
+def test_memory_mode_writes_no_files(start_server: Any, tmp_path: Path) -> None:
     server = start_server("--memory", "--region", "eu-west-1", "--account", "123456789012")
     dynamodb = client_at(server.port)
     dynamodb.create_table(TableName="things", **schema("pk:S"))
@@ -67,21 +67,21 @@ def test_in_memory_nothing_is_written(start_server: Any, tmp_path: Path) -> None
     assert not (tmp_path / "faradisc-data").exists()
 
 
-def test_settings_come_from_the_environment_too(start_server: Any, tmp_path: Path) -> None:
+def test_settings_from_the_environment(start_server: Any, tmp_path: Path) -> None:
     server = start_server("--region", "eu-west-2", FARADISC_REGION="eu-west-1", FARADISC_DATA_DIR="elsewhere")
     assert get(server.port, "/")[1].startswith(b"healthy: dynamodb.eu-west-2.")
     assert (tmp_path / "elsewhere").is_dir()
     assert server.stop()[0] == 0
 
 
-def test_a_data_directory_on_the_command_line_outranks_memory_in_the_environment(
+def test_data_directory_on_the_command_line_overrides_memory_in_the_environment(
     start_server: Any, tmp_path: Path
 ) -> None:
     start_server("--data-dir", "here", FARADISC_MEMORY="1")
     assert (tmp_path / "here").is_dir()
 
 
-def test_beyond_this_machine_when_told_so(start_server: Any) -> None:
+def test_trust_network_allows_all_addresses(start_server: Any) -> None:
     server = start_server("--host", "0.0.0.0", "--trust-network", "--memory")
     assert get(server.port, "/health/ready")[0] == 200
     assert f"http://127.0.0.1:{server.port}\n" in server.stop()[1]
@@ -98,7 +98,7 @@ def assert_one_sentence(result: Any, code: int, text: str) -> None:
     assert re.search(text, result.stderr)
 
 
-def test_a_port_in_use(command: Any, tmp_path: Path) -> None:
+def test_port_in_use(command: Any, tmp_path: Path) -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
@@ -108,7 +108,7 @@ def test_a_port_in_use(command: Any, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_second_server_on_the_same_directory(start_server: Any, command: Any, tmp_path: Path) -> None:
+def test_second_server_on_the_same_directory(start_server: Any, command: Any, tmp_path: Path) -> None:
     server = start_server()
     result = command("serve", "--port", "0")
     where = re.escape(str(tmp_path / "faradisc-data"))
@@ -116,42 +116,42 @@ def test_a_second_server_on_the_same_directory(start_server: Any, command: Any, 
     assert get(server.port, "/health/ready")[0] == 200
 
 
-def test_a_data_directory_that_is_a_file(command: Any, tmp_path: Path) -> None:
+def test_data_directory_that_is_a_file(command: Any, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     assert_one_sentence(command("serve", "--port", "0", "--data-dir", "file"), 1, "a file is in the way")
 
 
-def test_a_data_directory_of_a_later_release(command: Any, tmp_path: Path) -> None:
+def test_data_directory_of_a_later_release(command: Any, tmp_path: Path) -> None:
     (tmp_path / "faradisc-data").mkdir()
     (tmp_path / "faradisc-data" / FORMAT_FILE).write_text("faradisc storage format 999\n")
     assert_one_sentence(command("serve", "--port", "0"), 1, "storage format 999; this release knows")
 
 
-def test_a_port_file_that_cannot_be_written(command: Any) -> None:
+def test_port_file_that_cannot_be_written(command: Any) -> None:
     result = command("serve", "--memory", "--port", "0", "--port-file", "missing/port")
     assert_one_sentence(result, 1, "port file missing/port cannot be written")
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])
-def test_beyond_this_machine_needs_a_word(command: Any, host: str) -> None:
+def test_all_addresses_need_trust_network(command: Any, host: str) -> None:
     assert_one_sentence(command("serve", "--host", host), 2, "Refusing to listen .* add --trust-network")
 
 
-def test_settings_that_cannot_be_used(command: Any) -> None:
+def test_invalid_settings(command: Any) -> None:
     assert_one_sentence(command("serve", "--account", "1"), 2, "not a number of 12 digits")
-    assert_one_sentence(command("serve", "--memory", "--data-dir", "x"), 2, "Choose one")
+    assert_one_sentence(command("serve", "--memory", "--data-dir", "x"), 2, "Choose either")
     result = command("serve", FARADISC_PORT="many")
     assert result.returncode == 2
     assert "'many' is not a valid integer" in result.stderr
 
 
-def test_help_names_every_setting_and_its_environment_variable(command: Any) -> None:
+def test_help_lists_settings_and_environment_variables(command: Any) -> None:
     text = command("serve", "--help").stdout
     for name in ("--port", "--data-dir", "--trust-network", "FARADISC_PORT", "FARADISC_TRUST_NETWORK"):
         assert name in text
 
 
-def test_ready_is_a_json_page(start_server: Any) -> None:
+def test_ready_page_is_json(start_server: Any) -> None:
     assert json.loads(get(start_server("--memory").port, "/health/ready")[1]) == {"status": "ready"}
 
 

@@ -1,6 +1,6 @@
-"""What a start loads: nothing that its first requests do not need, so that it is short and the process small.
+"""A server imports only the modules that its first requests need.
 
-What it proves: which modules are not imported. How long a start takes is for `make bench` to say.
+What it proves: which modules are not imported. `make bench` measures the time of a start.
 """
 
 from __future__ import annotations
@@ -17,8 +17,19 @@ from faradisc.operations.registry import OPERATIONS
 from fixtures.clients import client_at
 from fixtures.schemas import schema
 
-FOR_FEW = (
-    *("amazon", "boto3", "botocore", "cbor2", "cryptography", "hcl2", "numpy", "prometheus_client", "yaml"),
+OPTIONAL = (
+    *(
+        "amazon",
+        "boto3",
+        "botocore",
+        "cbor2",
+        "cryptography",
+        "hcl2",
+        "numpy",
+        "prometheus_client",
+        "rich",
+        "yaml",
+    ),
     *("bz2", "lzma", "tempfile", "zoneinfo"),
     *(
         "faradisc.charts",
@@ -43,31 +54,31 @@ FOR_FEW = (
         "faradisc.storage.memory",
     ),
 )
-"""Packages and modules that a server loads when somebody asks for what they do, or never."""
+"""Packages and modules that a server imports on demand, or never."""
 
-TELLING = """
+PRINT_MODULES = """
 import atexit, sys
 atexit.register(lambda: print(*sys.modules, file=sys.stderr))
 from faradisc.cli.main import main
 main()
 """
-"""The command; at its end it tells the names of all modules that it has imported."""
+"""The command; at its end it prints the names of all imported modules."""
 
 
-def brought_along() -> set[str]:
-    """What Python and the libraries of every start import, which is not ours to choose."""
+def modules_of_the_libraries() -> set[str]:
+    """Returns the modules that Python and the libraries of every start import."""
     libraries = "import asyncio, click, httptools, orjson, rocksdict, sys, uvloop; print(*sys.modules)"
-    told = subprocess.run([sys.executable, "-c", libraries], capture_output=True, text=True, check=True)
-    return set(told.stdout.split())
+    printed = subprocess.run([sys.executable, "-c", libraries], capture_output=True, text=True, check=True)
+    return set(printed.stdout.split())
 
 
 def loaded_by(tmp_path: Path, command: Callable[..., Any], ask: Callable[[Any], object]) -> set[str]:
-    """The names of all modules that a server has imported when it has answered and ended."""
+    """Returns the names of all modules that a server has imported when it has answered and ended."""
     port_file, loaded = tmp_path / "port", tmp_path / "loaded"
     serve = ["serve", "--port", "0", "--port-file", str(port_file), "--data-dir", str(tmp_path / "data")]
-    with loaded.open("w") as told:
+    with loaded.open("w") as printed:
         process = subprocess.Popen(
-            [sys.executable, "-c", TELLING, *serve], stdout=subprocess.DEVNULL, stderr=told
+            [sys.executable, "-c", PRINT_MODULES, *serve], stdout=subprocess.DEVNULL, stderr=printed
         )
         try:
             assert command("wait", "--port-file", str(port_file)).returncode == 0
@@ -76,23 +87,23 @@ def loaded_by(tmp_path: Path, command: Callable[..., Any], ask: Callable[[Any], 
             process.send_signal(signal.SIGTERM)
             code = process.wait()
     assert code == 0
-    return set(loaded.read_text().split()) - brought_along()
+    return set(loaded.read_text().split()) - modules_of_the_libraries()
 
 
 def below(package: str, loaded: set[str]) -> set[str]:
     return {name for name in loaded if name.startswith(f"{package}.")}
 
 
-def test_a_server_that_lists_its_tables_has_loaded_no_other_operation(tmp_path: Path, command: Any) -> None:
+def test_server_imports_only_the_operations_it_serves(tmp_path: Path, command: Any) -> None:
     loaded = loaded_by(tmp_path, command, lambda dynamodb: dynamodb.list_tables())
-    assert loaded & set(FOR_FEW) == set()
+    assert loaded & set(OPTIONAL) == set()
     assert below("faradisc.language.expressions", loaded) == set()
     assert below("faradisc.operations", loaded) == {
         f"faradisc.operations.{name}" for name in ("call", "list_tables", "registry")
     }
 
 
-def test_a_server_that_keeps_items_has_loaded_nothing_for_few(tmp_path: Path, command: Any) -> None:
+def test_server_with_items_imports_no_optional_module(tmp_path: Path, command: Any) -> None:
     def ask(dynamodb: Any) -> None:
         dynamodb.create_table(TableName="things", **schema("pk:S"))
         item = {"pk": {"S": "a"}, "n": {"N": "1"}}
@@ -101,24 +112,24 @@ def test_a_server_that_keeps_items_has_loaded_nothing_for_few(tmp_path: Path, co
         assert dynamodb.scan(TableName="things")["Count"] == 1
 
     loaded = loaded_by(tmp_path, command, ask)
-    assert "faradisc.language.expressions.condition" in loaded, "the names are those that Python tells"
-    assert loaded & set(FOR_FEW) == set()
+    assert "faradisc.language.expressions.condition" in loaded, "the listed names are those of sys.modules"
+    assert loaded & set(OPTIONAL) == set()
 
 
-def test_the_list_names_modules_that_there_are() -> None:
-    assert {name for name in FOR_FEW if name.startswith("faradisc") and find_spec(name) is None} == set()
+def test_listed_modules_exist() -> None:
+    assert {name for name in OPTIONAL if name.startswith("faradisc") and find_spec(name) is None} == set()
 
 
-def test_a_command_loads_no_other() -> None:
-    told = subprocess.run(
-        [sys.executable, "-c", TELLING, "version"], capture_output=True, text=True, check=True
+def test_command_imports_no_other_command() -> None:
+    printed = subprocess.run(
+        [sys.executable, "-c", PRINT_MODULES, "version"], capture_output=True, text=True, check=True
     )
-    loaded = set(told.stderr.split())
+    loaded = set(printed.stderr.split())
     assert below("faradisc.cli", loaded) == {"faradisc.cli.main"}
     assert loaded & {"asyncio", "faradisc.server", "faradisc.database"} == set()
 
 
-def test_every_operation_has_its_function() -> None:
+def test_every_operation_has_a_function() -> None:
     for operation in OPERATIONS.values():
         handler = operation.load()
         assert handler is operation.handler

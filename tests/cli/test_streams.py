@@ -53,7 +53,7 @@ def _streams(tmp_path: Path, server: Server, *arguments: str) -> subprocess.Comp
     )
 
 
-def test_tail_prints_what_there_is(table: tuple[str, Any], memory_server: Server, tmp_path: Path) -> None:
+def test_tail_prints_present_records(table: tuple[str, Any], memory_server: Server, tmp_path: Path) -> None:
     name, client = table
     client.put_item(TableName=name, Item=item(p="a", n=1))
     options = ("tail", name, "--from", "trim-horizon", "--once")
@@ -65,9 +65,7 @@ def test_tail_prints_what_there_is(table: tuple[str, Any], memory_server: Server
     assert 'INSERT {"p": {"S": "a"}} -> {' in done.stdout
 
 
-def test_tail_follows_until_it_is_told_to_end(
-    table: tuple[str, Any], memory_server: Server, tmp_path: Path
-) -> None:
+def test_tail_follows_until_a_signal(table: tuple[str, Any], memory_server: Server, tmp_path: Path) -> None:
     name, client = table
     arguments = ["streams", "tail", name, "--from", "trim-horizon", "--json", "--url", memory_server.url]
     with subprocess.Popen(
@@ -82,7 +80,9 @@ def test_tail_follows_until_it_is_told_to_end(
         assert process.wait(60) == 0
 
 
-def test_run_hands_on_and_remembers(table: tuple[str, Any], memory_server: Server, tmp_path: Path) -> None:
+def test_run_passes_records_and_stores_checkpoints(
+    table: tuple[str, Any], memory_server: Server, tmp_path: Path
+) -> None:
     name, client = table
     (tmp_path / "own_handler.py").write_text(HANDLER)
     options = ("run", name, "--handler", "own_handler:keep", "--group", "g", "--once", "--retries", "0")
@@ -99,9 +99,7 @@ def test_run_hands_on_and_remembers(table: tuple[str, Any], memory_server: Serve
     assert (tmp_path / "kept").read_text() == "a\nb\n"
 
 
-def test_mistakes_are_told_in_a_sentence(
-    table: tuple[str, Any], memory_server: Server, tmp_path: Path
-) -> None:
+def test_errors_are_one_sentence(table: tuple[str, Any], memory_server: Server, tmp_path: Path) -> None:
     name, client = table
     plain = new_name()
     client.create_table(TableName=plain, **schema("p:S"))
@@ -117,7 +115,7 @@ def test_mistakes_are_told_in_a_sentence(
         assert sentence in done.stderr
 
 
-def test_no_table_and_nobody_there(memory_server: Server, tmp_path: Path, command: Any) -> None:
+def test_missing_table_and_unreachable_server(memory_server: Server, tmp_path: Path, command: Any) -> None:
     told = _streams(tmp_path, memory_server, "tail", "nobodys")
     text = "ResourceNotFoundException: Requested resource not found: Table: nobodys not found"
     assert (told.returncode, told.stderr) == (1, f"faradisc: {text}\n")

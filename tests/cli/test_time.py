@@ -26,7 +26,9 @@ def change(dynamodb: Any, write_units: int) -> None:
 
 @pytest.mark.parametrize("clock", ["--virtual-clock", "--time-scale=1"])
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
-def test_what_was_done_in_a_time_to_come_is_done(start_server: Any, clock: str, end: signal.Signals) -> None:
+def test_data_written_with_a_clock_in_the_future_is_read(
+    start_server: Any, clock: str, end: signal.Signals
+) -> None:
     options = ("--data-dir", "data", "--throughput", "aws")
     server = start_server(*options, "--virtual-clock")
     dynamodb = client_at(server.port)

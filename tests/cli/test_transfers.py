@@ -48,13 +48,13 @@ def items_of(client: Any, table: str) -> list[dict[str, Any]]:
     return sorted((wire(each) for page in pages for each in page["Items"]), key=lambda i: i["p"]["S"])
 
 
-def test_a_table_there_and_back(server: Server, tmp_path: Path) -> None:
+def test_exported_table_can_be_imported(server: Server, tmp_path: Path) -> None:
     client = http_client(server.url)
     client.create_table(TableName="there", **schema("p:S", gsi=INDEXES))
     source = tmp_path / "items.jsonl.gz"
     source.write_bytes(zipped(lines(some_items(300))))
-    told = run("import", source, "there", "--url", server.url).output
-    assert "300 imported, 0 refused" in told
+    result = run("import", source, "there", "--url", server.url).output
+    assert "300 imported, 0 rejected" in result
     assert items_of(client, "there") == some_items(300)
     for format_ in ("json", "ion"):
         out = tmp_path / format_
@@ -68,26 +68,26 @@ def test_a_table_there_and_back(server: Server, tmp_path: Path) -> None:
             assert faults(database.database.store) == []
 
 
-def test_an_export_made_by_a_server_is_read(tmp_path: Path) -> None:
+def test_export_of_a_server_is_imported_after_its_checksums_are_verified(tmp_path: Path) -> None:
     process = Exchanging(tmp_path / "s3")
     arn = process.create()
     process.put(*some_items(60))
     described = process.export(arn)
     process.close()
-    told = run("import", tmp_path / "s3" / BUCKET, "table", "--data-dir", tmp_path / "data", "--key", "p:S")
-    assert "60 imported" in told.output
-    # An altered file is named, and nothing is made.
+    result = run("import", tmp_path / "s3" / BUCKET, "table", "--data-dir", tmp_path / "data", "--key", "p:S")
+    assert "60 imported" in result.output
+    # An altered file is reported by name, and no table is created.
     data_file = next((tmp_path / "s3" / BUCKET).rglob("*.json.gz"))
     content = gzip.decompress(data_file.read_bytes())
     data_file.write_bytes(zipped(content + lines([item(p="more")])))
-    told = run("import", tmp_path / "s3", "again", "--data-dir", tmp_path / "data", "--key", "p:S", code=1)
-    assert data_file.name in told.output
+    result = run("import", tmp_path / "s3", "again", "--data-dir", tmp_path / "data", "--key", "p:S", code=1)
+    assert data_file.name in result.output
     with LocalDatabase(tmp_path / "data") as database:
         assert database.client().list_tables()["TableNames"] == ["table"]
     assert described["ItemCount"] == 60
 
 
-def test_an_incremental_export_is_applied(server: Server, tmp_path: Path) -> None:
+def test_incremental_export_puts_and_deletes_items(server: Server, tmp_path: Path) -> None:
     process = Exchanging(tmp_path / "s3")
     arn = process.create()
     process.put(item(p="kept"), item(p="gone"), item(p="changed", v=1))
@@ -108,30 +108,30 @@ def test_an_incremental_export_is_applied(server: Server, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("target", ["server", "directory"])
-def test_what_is_no_item_is_told_and_the_rest_is_there(server: Server, tmp_path: Path, target: str) -> None:
+def test_rejected_records_are_reported_and_others_imported(server: Server, tmp_path: Path, target: str) -> None:
     source = tmp_path / "items.jsonl"
-    source.write_bytes(lines(some_items(100)) + b'{"Item": {"q": {"S": "no key"}}}\nno JSON\n')
+    source.write_bytes(lines(some_items(100)) + b'{"Item": {"q": {"S": "no key"}}}\nnot JSON\n')
     errors = tmp_path / "errors.jsonl"
-    place = ("--url", server.url) if target == "server" else ("--data-dir", tmp_path / "data")
-    told = run("import", source, f"some-{target}", *place, "--key", "p:S", "--errors", errors, code=3)
-    assert "100 imported, 2 refused" in told.output
+    location = ("--url", server.url) if target == "server" else ("--data-dir", tmp_path / "data")
+    result = run("import", source, f"some-{target}", *location, "--key", "p:S", "--errors", errors, code=3)
+    assert "100 imported, 2 rejected" in result.output
     found = [json.loads(line) for line in errors.read_text().splitlines()]
     assert [each["record"] for each in found] == [100, 101]
     assert found[0]["reason"] == "One or more parameter values were invalid: Missing the key p in the item"
 
 
-def test_a_cut_off_file_changes_nothing(server: Server, tmp_path: Path) -> None:
+def test_truncated_file_changes_nothing(server: Server, tmp_path: Path) -> None:
     source = tmp_path / "items.jsonl.gz"
     source.write_bytes(zipped(lines(some_items(300)))[:-5])
-    told = run("import", source, "nothing", "--url", server.url, "--key", "p:S", code=1)
-    assert "items.jsonl.gz" in told.output and "cut off" in told.output
+    result = run("import", source, "nothing", "--url", server.url, "--key", "p:S", code=1)
+    assert "items.jsonl.gz" in result.output and "truncated" in result.output
     assert "nothing" not in http_client(server.url).list_tables()["TableNames"]
     run("import", source, "nothing", "--data-dir", tmp_path / "data", "--key", "p:S", code=1)
     with LocalDatabase(tmp_path / "data") as database:
         assert database.client().list_tables()["TableNames"] == []
 
 
-def test_csv(server: Server, tmp_path: Path) -> None:
+def test_csv_with_quotes_and_empty_fields(server: Server, tmp_path: Path) -> None:
     source = tmp_path / "people.csv"
     source.write_text('p,n,note\na,1,"two\nlines, one ""quoted"""\nb,2,\n')
     run("import", source, "people", "--url", server.url, "--key", "p:S", "--sort-key", "n:N")
@@ -144,7 +144,7 @@ def test_csv(server: Server, tmp_path: Path) -> None:
 # --- Copies and masks ------------------------------------------------------------------------------
 
 
-def test_a_copy_with_masks(server: Server, tmp_path: Path) -> None:
+def test_copy_with_masks_gives_the_same_values_twice(server: Server, tmp_path: Path) -> None:
     client = http_client(server.url)
     client.create_table(TableName="source", **schema("p:S", gsi=INDEXES))
     people = [
@@ -174,12 +174,12 @@ def test_a_copy_with_masks(server: Server, tmp_path: Path) -> None:
         assert [i["IndexName"] for i in described["GlobalSecondaryIndexes"]] == ["all"]
         assert faults(database.database.store) == []
     assert first == second and len(first) == 70
-    told = json.dumps(first)
-    assert "corp.example" not in told and "Real Name" not in told and "ssn" not in told
+    result = json.dumps(first)
+    assert "corp.example" not in result and "Real Name" not in result and "ssn" not in result
     assert all(each["p"]["S"].endswith("@example.com") and each["keep"] == {"S": "me"} for each in first)
 
 
-def test_an_interrupted_copy_goes_on(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_copy_continues(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     client = http_client(server.url)
     client.create_table(TableName="long", **schema("p:S"))
     source = tmp_path / "items.jsonl"
@@ -194,18 +194,18 @@ def test_an_interrupted_copy_goes_on(server: Server, tmp_path: Path, monkeypatch
         reached(self, segment, key)
         pages["left"] -= 1
         if not pages["left"]:
-            raise OSError("pulled the plug")
+            raise OSError("interrupted")
 
     call = ("copy", "long", "--from-url", server.url, "--to-data-dir", tmp_path / "data", "--segments", 1)
     with monkeypatch.context() as patched:
         patched.setattr(scanning.State, "reached", interrupted)
-        told = run(*call, "--resume", tmp_path / "state", code=1)
-    assert "pulled the plug" in told.output
+        result = run(*call, "--resume", tmp_path / "state", code=1)
+    assert "interrupted" in result.output
     with LocalDatabase(tmp_path / "data") as database:
         before = len(items_of(database.client(), "long"))
     assert 0 < before < 200
-    told = run(*call, "--resume", tmp_path / "state")
-    assert f"{200 - before} items" in told.output
+    result = run(*call, "--resume", tmp_path / "state")
+    assert f"{200 - before} items" in result.output
     assert list((tmp_path / "state").iterdir()) == []
     with LocalDatabase(tmp_path / "data") as database:
         assert len(items_of(database.client(), "long")) == 200
@@ -214,48 +214,51 @@ def test_an_interrupted_copy_goes_on(server: Server, tmp_path: Path, monkeypatch
 @pytest.mark.parametrize(
     ("rules", "text"),
     [
-        ("[]", "no map"),
+        ("[]", "must be a map"),
         ('{"rules": [{"attribute": "a", "action": "hash"}]}', "salt"),
         ('{"salt": "s", "rules": [{"attribute": "a", "action": "hide"}]}', "action"),
-        ('{"salt": "s", "rules": [{"attribute": "a..b", "action": "hash"}]}', "no path"),
-        ('{"salt": "s", "rules": [{"attribute": "a", "action": "fake", "kind": "x"}]}', "fakes"),
+        ('{"salt": "s", "rules": [{"attribute": "a..b", "action": "hash"}]}', "not a path"),
+        (
+            '{"salt": "s", "rules": [{"attribute": "a", "action": "fake", "kind": "x"}]}',
+            "the kind 'x' is unknown",
+        ),
         ('{"rules": [{"attribute": "p", "action": "drop"}]}', "cannot be dropped"),
-        ("{", "no JSON"),
+        ("{", "not valid JSON"),
     ],
 )
-def test_rules_that_cannot_be_followed(server: Server, tmp_path: Path, rules: str, text: str) -> None:
+def test_invalid_masking_rules(server: Server, tmp_path: Path, rules: str, text: str) -> None:
     source = tmp_path / "items.jsonl"
     source.write_bytes(lines(some_items(1)))
     path = tmp_path / "rules.json"
     path.write_text(rules)
-    told = run("import", source, "masked", "--url", server.url, "--key", "p:S", "--mask", path, code=1)
-    assert text in told.output
+    result = run("import", source, "masked", "--url", server.url, "--key", "p:S", "--mask", path, code=1)
+    assert text in result.output
 
 
-def test_sources_and_targets_that_are_not_there(tmp_path: Path) -> None:
-    assert "no file" in run("import", tmp_path / "nothing", "t", code=1).output
+def test_missing_sources_and_targets(tmp_path: Path) -> None:
+    assert "contains no file" in run("import", tmp_path / "nothing", "t", code=1).output
     (tmp_path / "x.unknown").write_text("x")
     assert "--format" in run("import", tmp_path / "x.unknown", "t", code=1).output
     (tmp_path / "x.json").write_bytes(lines(some_items(1)))
     run("import", tmp_path / "x.json", "t", "--data-dir", tmp_path / "data", code=1)  # no table, no key
     run("copy", "t", "--from-data-dir", tmp_path / "data", code=2)
-    told = run("export", "t", tmp_path / "out", "--url", "http://127.0.0.1:1", code=1).output
-    assert told == "faradisc: http://127.0.0.1:1/ does not answer: [Errno 111] Connection refused\n"
+    result = run("export", "t", tmp_path / "out", "--url", "http://127.0.0.1:1", code=1).output
+    assert result == "faradisc: http://127.0.0.1:1/ does not answer: [Errno 111] Connection refused\n"
 
 
-def test_addresses_as_people_write_them(server: Server, tmp_path: Path) -> None:
+def test_address_without_scheme(server: Server, tmp_path: Path) -> None:
     short = server.url.removeprefix("http://")
-    text = "ResourceNotFoundException: Requested resource not found: Table: nobodys not found"
+    text = "ResourceNotFoundException: Requested resource not found: Table: missing not found"
     for call in (
-        ("export", "nobodys", tmp_path / "out", "--url"),
-        ("copy", "nobodys", "--to-url", short, "--from-url"),
-        ("streams", "tail", "nobodys", "--url"),
+        ("export", "missing", tmp_path / "out", "--url"),
+        ("copy", "missing", "--to-url", short, "--from-url"),
+        ("streams", "tail", "missing", "--url"),
     ):
         assert run(*call, short, code=1).output == f"faradisc: {text}\n"
         assert "'ftp://x' is not an http:// or https:// address." in run(*call, "ftp://x", code=2).output
 
 
-def test_a_mistyped_directory_is_not_made_a_database(server: Server, tmp_path: Path) -> None:
+def test_missing_directory_is_not_created(server: Server, tmp_path: Path) -> None:
     typo = tmp_path / "dta"
     for call in (
         ("export", "t", tmp_path / "out", "--data-dir", typo),

@@ -52,7 +52,7 @@ def answering() -> Iterator[tuple[type[Answers], int]]:
         yield Handler, port
 
 
-def test_it_returns_as_soon_as_the_server_is_ready(
+def test_wait_returns_when_the_server_is_ready(
     answering: tuple[type[Answers], int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(waiting, "PAUSE_S", 0.001)
@@ -72,7 +72,7 @@ def test_it_returns_as_soon_as_the_server_is_ready(
         ((500, b"[]"), "it answered 500"),
     ],
 )
-def test_it_says_what_the_server_answered_last(
+def test_timeout_reports_the_last_answer(
     answering: tuple[type[Answers], int], answer: tuple[int, bytes], reason: str
 ) -> None:
     handler, port = answering
@@ -82,15 +82,15 @@ def test_it_says_what_the_server_answered_last(
     assert result.stderr == f"faradisc: http://127.0.0.1:{port} is not ready after 0 s: {reason}.\n"
 
 
-def test_it_says_that_nothing_listens(busy_port: int) -> None:
+def test_timeout_reports_a_refused_connection(busy_port: int) -> None:
     result = wait("--port", str(busy_port), "--timeout", "0")
     assert (result.exit_code, result.stderr) == (
         1,
-        f"faradisc: http://127.0.0.1:{busy_port} is not ready after 0 s: nothing listens there.\n",
+        f"faradisc: http://127.0.0.1:{busy_port} is not ready after 0 s: the connection was refused.\n",
     )
 
 
-def test_it_says_that_something_else_listens() -> None:
+def test_timeout_reports_another_protocol() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def talk() -> None:
@@ -106,7 +106,7 @@ def test_it_says_that_something_else_listens() -> None:
     assert "SSH-2.0-something" in result.stderr
 
 
-def test_it_says_that_no_answer_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_timeout_reports_a_silent_server(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiting, "PROBE_S", 0.01)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         result = wait("--port", str(silent.getsockname()[1]), "--timeout", "0")
@@ -114,7 +114,7 @@ def test_it_says_that_no_answer_comes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "it does not answer" in result.stderr
 
 
-def test_a_port_file_is_waited_for(answering: tuple[type[Answers], int], tmp_path: Path) -> None:
+def test_wait_reads_the_port_file(answering: tuple[type[Answers], int], tmp_path: Path) -> None:
     handler, port = answering
     handler.script = [(200, b"")]
     path = tmp_path / "port"
@@ -124,7 +124,7 @@ def test_a_port_file_is_waited_for(answering: tuple[type[Answers], int], tmp_pat
         f"faradisc: the server of port file {path} is not ready after 0 s: the file does not exist.\n"
     )
     path.write_text("nonsense")
-    assert "the file holds no port" in wait("--port-file", str(path), "--timeout", "0").stderr
+    assert "the file has no port" in wait("--port-file", str(path), "--timeout", "0").stderr
     path.write_text(f"{port}\n")
     assert wait("--port-file", str(path), "--port", "0").exit_code == 0
 
@@ -132,32 +132,32 @@ def test_a_port_file_is_waited_for(answering: tuple[type[Answers], int], tmp_pat
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["--url", "https://127.0.0.1:1"], "is no http:// address"),
-        (["--url", "http://"], "is not an http:// or https:// address"),
-        (["--url", "http://127.0.0.1:x"], "is not an http:// or https:// address"),
-        (["--url", "http://127.0.0.1:99999"], "is not an http:// or https:// address"),
-        (["--port", "0"], "wait with --port-file instead"),
+        (["--url", "https://127.0.0.1:1"], "is not an http:// address"),
+        (["--url", "http://"], "is no http:// or https:// address"),
+        (["--url", "http://127.0.0.1:x"], "is no http:// or https:// address"),
+        (["--url", "http://127.0.0.1:99999"], "is no http:// or https:// address"),
+        (["--port", "0"], "use --port-file instead"),
         (["--port", "70000"], "0<=x<=65535"),
         (["--timeout", "-1"], "x>=0"),
     ],
 )
-def test_places_nobody_can_wait_for(arguments: list[str], text: str) -> None:
+def test_invalid_addresses(arguments: list[str], text: str) -> None:
     result = wait(*arguments)
     assert result.exit_code == 2
     assert text in result.stderr
 
 
-def test_a_url_may_leave_out_the_scheme(busy_port: int) -> None:
+def test_url_without_scheme(busy_port: int) -> None:
     for url in (f"127.0.0.1:{busy_port}", f"http://127.0.0.1:{busy_port}/"):
         assert f"http://127.0.0.1:{busy_port} is not ready" in wait("--url", url, "--timeout", "0").stderr
 
 
-def test_the_version_both_ways() -> None:
+def test_version_command_and_option() -> None:
     for arguments in (["version"], ["--version"]):
         result = CliRunner().invoke(cli, arguments)
         assert (result.exit_code, result.output) == (0, f"faradisc {__version__}\n")
 
 
-def test_the_module_is_the_command(command: Any) -> None:
+def test_module_is_the_command(command: Any) -> None:
     result = command("version")
     assert (result.returncode, result.stdout) == (0, f"faradisc {__version__}\n")

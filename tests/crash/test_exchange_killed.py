@@ -18,7 +18,7 @@ import pytest
 
 from faradisc.engine.exchange.manifests import data_files
 from faradisc.local import LocalDatabase
-from faradisc.tools.transfer.sources import look
+from faradisc.tools.transfer.sources import find_input
 from fixtures.clients import http_client
 from fixtures.exchanging import BUCKET, lines, some_items, zipped
 from fixtures.integrity import faults
@@ -116,7 +116,7 @@ def _kill_during_export(data_dir: Path, seed: int) -> None:
         shown = database.client().describe_export(ExportArn=arn)["ExportDescription"]
     assert (shown["ExportStatus"], shown["ItemCount"]) == ("COMPLETED", ITEMS)
     directory = data_dir / "s3" / BUCKET / Path(shown["ExportManifest"]).parent
-    given = look(directory)
+    given = find_input(directory)
     given.verify()
     found = [
         orjson.loads(line)["Item"]

@@ -23,7 +23,7 @@ from botocore.exceptions import ClientError
 from faradisc.clock import ManualClock
 from faradisc.engine.exchange.manifests import data_files
 from faradisc.local import LocalDatabase
-from faradisc.tools.transfer.sources import look
+from faradisc.tools.transfer.sources import find_input
 from fixtures.clients import http_client
 from fixtures.exchanging import BUCKET
 from fixtures.killed import Worker, check_whole, work_until_killed
@@ -165,7 +165,7 @@ class Exporter(Worker):
     def _read_again(self, shown: dict[str, Any]) -> None:
         """Hold the files against the checksums of their manifests, and the lines against what was written."""
         directory = self._bucket / Path(shown["ExportManifest"]).parent
-        given = look(directory)
+        given = find_input(directory)
         given.verify()
         listed = data_files((directory / "manifest-files.json").read_bytes(), "")
         content = [gzip.decompress((self._bucket / each.key).read_bytes()).splitlines() for each in listed]

@@ -1,13 +1,13 @@
 """The `faradisc` command.
 
-    main.py        the commands: in which module and function each is, and how mistakes are reported
-    serving.py     `faradisc serve`, its options made from `server/settings.py`
-    databases.py   the options that say which database a command is about, and what reaches it
-    requests.py    requests to one that is served
+    main.py        the list of commands
+    serving.py     `faradisc serve`, with an option for each setting of `server/settings.py`
+    databases.py   the options for a database, and access to it
+    requests.py    requests to a server
+    tables.py      tables on the standard output
     trace_file.py  the lines of a recorded trace
-    failing.py     how a command ends that cannot go on
+    failing.py     ends a command with an error
 
-Every mistake of the user is one sentence on standard error, with exit code 2 for a wrong command line or
-setting and 1 for everything else, unless the command's own codes say more (check, import, inspect, plan).
-Modules that cost time to import are imported by the command that needs them.
-"""
+An error is one sentence on standard error, with exit code 2 for a wrong command line or setting and 1 for
+everything else; check, import, inspect and plan have more codes. Modules that are slow to import are imported
+by the command that needs them."""

@@ -1,4 +1,4 @@
-"""`faradisc backup` and `faradisc restore`: through a running server, or on a data directory."""
+"""`faradisc backup` and `faradisc restore`, through a server or on a data directory."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from faradisc.cli.failing import fail
 
 @click.group()
 def backup() -> None:
-    """Make, list, delete and verify backups."""
+    """Create, list, delete and verify backups."""
 
 
 @backup.command()
 @click.argument("table")
-@click.option("--name", default=None, help="Name of the backup; otherwise the table's and the time.")
+@click.option("--name", default=None, help="Name of the backup; by default the table's name and the time.")
 @which_database
 def create(table: str, *, name: str | None, url: str, data_dir: Path | None, region: str | None) -> None:
-    """Make a backup of TABLE as it is now, and wait for it. Prints its ARN."""
+    """Create a backup of TABLE, wait until it is available, and print its ARN."""
     with reached(url, data_dir, region) as database:
         chosen = name or f"{table.rpartition('/')[2]}-{_now():%Y%m%d-%H%M%S}"
         arn = database.call("CreateBackup", TableName=table, BackupName=chosen)["BackupDetails"]["BackupArn"]
@@ -35,7 +35,7 @@ def create(table: str, *, name: str | None, url: str, data_dir: Path | None, reg
 
 
 def _follow_backup(database: Database, arn: str) -> None:
-    from faradisc.tools.seeding.applying import RequestRejected  # noqa: PLC0415
+    from faradisc.errors import RequestRejected  # noqa: PLC0415
 
     described = database.call("DescribeBackup", BackupArn=arn)["BackupDescription"]
     size = described["SourceTableDetails"].get("TableSizeBytes", 0)
@@ -45,9 +45,9 @@ def _follow_backup(database: Database, arn: str) -> None:
             database.wait()
             try:
                 described = database.call("DescribeBackup", BackupArn=arn)["BackupDescription"]
-            except RequestRejected as refusal:
-                if refusal.code == "BackupNotFoundException":
-                    fail("the backup was given up; the database's log says why, a full disk for one")
+            except RequestRejected as rejection:
+                if rejection.code == "BackupNotFoundException":
+                    fail("The backup has failed and was removed; the log of the database has the reason.")
                 raise
         show(size)
 
@@ -57,31 +57,36 @@ def _follow_backup(database: Database, arn: str) -> None:
 @click.option("--json", "as_json", is_flag=True, help="One JSON document per backup.")
 @which_database
 def list_(table: str | None, *, as_json: bool, url: str, data_dir: Path | None, region: str | None) -> None:
-    """List the backups there are, system backups too; of TABLE only, where one is named."""
+    """List all backups, system backups included, or those of TABLE."""
     request: Answer = {"BackupType": "ALL"} | ({"TableName": table} if table else {})
+    found: list[Answer] = []
     with reached(url, data_dir, region) as database:
         while True:
             page = database.call("ListBackups", **request)
-            for each in page["BackupSummaries"]:
-                click.echo(json.dumps(each) if as_json else _in_words(each))
+            found += page["BackupSummaries"]
             if "LastEvaluatedBackupArn" not in page:
-                return
+                break
             request["ExclusiveStartBackupArn"] = page["LastEvaluatedBackupArn"]
+    if as_json:
+        click.echo("".join(json.dumps(each) + "\n" for each in found), nl=False)
+    elif found:
+        from faradisc.cli.tables import print_table  # noqa: PLC0415 - slow to import
+
+        print_table(("created", "type", "status", "size", "name", "ARN"), map(_row, found), right=("size",))
 
 
-def _in_words(summary: Answer) -> str:
-    made = datetime.fromtimestamp(summary["BackupCreationDateTime"], UTC)
-    return (
-        f"{made:%Y-%m-%d %H:%M:%S}Z  {summary['BackupType']:6}  {summary['BackupStatus']:9}  "
-        f"{summary['BackupSizeBytes']:>15,} bytes  {summary['BackupName']}  {summary['BackupArn']}"
-    )
+def _row(summary: Answer) -> tuple[str, ...]:
+    created = datetime.fromtimestamp(summary["BackupCreationDateTime"], UTC)
+    size = f"{summary['BackupSizeBytes']:,} bytes"
+    names = (summary["BackupName"], summary["BackupArn"])
+    return (f"{created:%Y-%m-%d %H:%M:%S}Z", summary["BackupType"], summary["BackupStatus"], size, *names)
 
 
 @backup.command()
 @click.argument("arn")
 @which_database
 def delete(arn: str, *, url: str, data_dir: Path | None, region: str | None) -> None:
-    """Delete the backup ARN."""
+    """Delete the backup with this ARN."""
     with reached(url, data_dir, region) as database:
         database.call("DeleteBackup", BackupArn=arn)
 
@@ -89,14 +94,14 @@ def delete(arn: str, *, url: str, data_dir: Path | None, region: str | None) -> 
 @backup.command()
 @click.argument("directory", type=click.Path(exists=True, file_okay=False, path_type=Path))
 def verify(directory: Path) -> None:
-    """Hold the files of one backup, DIRECTORY, against their checksums."""
-    from faradisc.engine.backups.files import Damaged  # noqa: PLC0415 - the other commands need none of this
+    """Compare the files of one backup, DIRECTORY, with their checksums."""
+    from faradisc.engine.backups.files import Damaged  # noqa: PLC0415 - for this command only
     from faradisc.engine.backups.storage import BackupStorageError, DirectoryBackupStorage  # noqa: PLC0415
-    from faradisc.engine.backups.verifying import verify as hold  # noqa: PLC0415
+    from faradisc.engine.backups.verifying import verify as verify_backup  # noqa: PLC0415
 
     resolved = directory.resolve()
     try:
-        manifest = hold(DirectoryBackupStorage(resolved.parent, blocking=False), resolved.name)
+        manifest = verify_backup(DirectoryBackupStorage(resolved.parent, blocking=False), resolved.name)
     except (Damaged, BackupStorageError) as error:
         fail(f"{directory} is damaged: {error}")
     click.echo(
@@ -106,12 +111,12 @@ def verify(directory: Path) -> None:
 
 @click.command()
 @click.argument("target")
-@click.option("--from-backup", "arn", default=None, help="ARN of the backup to make the table of.")
+@click.option("--from-backup", "arn", default=None, help="ARN of the backup to restore.")
 @click.option("--from-table", "source", default=None, help="Table with point-in-time recovery.")
 @click.option(
     "--at",
     default=None,
-    help="Moment of that table: 2026-11-20T10:00:00Z, or seconds since 1970; the latest by default.",
+    help="Point in time: 2026-11-20T10:00:00Z, or seconds since 1970; by default the latest.",
 )
 @which_database
 def restore(
@@ -124,7 +129,7 @@ def restore(
     data_dir: Path | None,
     region: str | None,
 ) -> None:
-    """Make the table TARGET of a backup, or of another table's past, and wait for it."""
+    """Restore a backup, or another table at a point in time, into the new table TARGET, and wait for it."""
     if (arn is None) == (source is None) or (at is not None and source is None):
         raise click.UsageError("Give --from-backup, or --from-table with or without --at.")
     with reached(url, data_dir, region) as database:
@@ -143,15 +148,15 @@ def restore(
 
 
 def _follow_restore(database: Database, target: str, items: int) -> None:
-    from faradisc.tools.seeding.applying import RequestRejected  # noqa: PLC0415
+    from faradisc.errors import RequestRejected  # noqa: PLC0415
 
     with _progress("restore", items) as show:
         while True:
             try:
                 table = database.call("DescribeTable", TableName=target)["Table"]
-            except RequestRejected as refusal:
-                if refusal.code == "ResourceNotFoundException":
-                    fail(f"{target} could not be restored and was removed; the database's log says why")
+            except RequestRejected as rejection:
+                if rejection.code == "ResourceNotFoundException":
+                    fail(f"{target} could not be restored and was removed; the log has the reason.")
                 raise
             show(table["ItemCount"])
             if table["TableStatus"] == "ACTIVE":
@@ -174,13 +179,13 @@ def _seconds(text: str) -> float:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise click.BadParameter(f"{text!r} is no moment", param_hint="--at") from None
+        raise click.BadParameter(f"{text!r} is not a point in time", param_hint="--at") from None
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 @contextmanager
 def _progress(label: str, length: int) -> Iterator[Callable[[int], None]]:
-    """Shows how far something has come, on a terminal. Call what it yields with how much is done."""
+    """Shows a progress bar on a terminal. Yields a function that sets the amount done."""
     bar: Any = click.progressbar(length=max(length, 1), label=label, file=sys.stderr)
     with bar:
 

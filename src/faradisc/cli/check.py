@@ -1,4 +1,4 @@
-"""`faradisc check`: verify a whole database, in its directory or through its server, and repair it."""
+"""`faradisc check`: verifies a whole database, in its directory or through its server, and repairs it."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 CLEAN, FAULTY, CANNOT = 0, 1, 2
 SHOWN_MAX = 10
-"""Faults of one kind at one place that are printed; --json has more."""
+"""Printed details of one kind of fault; --json has more."""
 
 
 @click.command()
 @click.argument(
     "directory", required=False, type=click.Path(path_type=Path), envvar=ENVIRONMENT_PREFIX + "DATA_DIR"
 )
-@click.option("--url", help="Endpoint of a running server that is to check itself instead.")
-@click.option("--repair", is_flag=True, help="Rewrite what is wrong and follows from something else.")
+@click.option("--url", help="Endpoint of a running server, which then checks its own data.")
+@click.option("--repair", is_flag=True, help="Rewrite damaged data that can be derived from other data.")
 @click.option(
-    "--recover", is_flag=True, help="Accept that a damaged log has lost commits; report which and go on."
+    "--recover", is_flag=True, help="Accept the loss of commits in a damaged log, report them and continue."
 )
 @click.option("--json", "as_json", is_flag=True, help="The report as one JSON document.")
 @click.pass_context
@@ -45,17 +45,17 @@ def check(
 ) -> None:
     """Verify every item, index, counter, stream and token of the database in DIRECTORY.
 
-    Without --repair nothing is touched, and a server may be running on it: then its state of this moment is
-    checked. DIRECTORY is ./faradisc-data if not given.
+    Without --repair nothing is changed, and a server may run on DIRECTORY: then its present state is checked.
+    DIRECTORY is ./faradisc-data if not given.
 
-    Exits 0 when there are no faults, or none are left after --repair; 1 when there are; 2 when the check
-    could not be made.
+    Exits 0 without faults, or if --repair has repaired all of them; 1 with faults; 2 when the check is not
+    possible.
     """
     if url is not None:
-        # A directory that only the environment names is no second wish.
+        # A directory from the environment is overridden by --url.
         named = context.get_parameter_source("directory") is ParameterSource.COMMANDLINE
         if named or repair or recover:
-            _fail("--url stands alone: a server checks its own data, and repairs need it stopped.")
+            _fail("--url excludes DIRECTORY, --repair and --recover; a repair needs a stopped server.")
         from faradisc.cli.check_online import check_online  # noqa: PLC0415 - botocore is slow to import
 
         document = check_online(url, _fail)
@@ -64,13 +64,13 @@ def check(
     if as_json:
         click.echo(json.dumps(document))
     else:
-        click.echo("\n".join(in_words(document)))
+        print_report(document)
     left = document["repaired"]["left"] if document.get("repaired") else document
     raise SystemExit(CLEAN if left["clean"] else FAULTY)
 
 
 def _check_directory(directory: Path, *, repair: bool, recover: bool) -> dict[str, Any]:
-    from faradisc.errors import StorageError  # noqa: PLC0415 - `serve` needs none of this
+    from faradisc.errors import StorageError  # noqa: PLC0415 - for this command only
     from faradisc.storage import format as data_format  # noqa: PLC0415
     from faradisc.storage.api import InUse  # noqa: PLC0415
 
@@ -79,14 +79,14 @@ def _check_directory(directory: Path, *, repair: bool, recover: bool) -> dict[st
         lost = _recover(directory) if recover else None
         document = _repaired(directory) if repair else _looked_at(directory)
     except InUse as error:
-        _fail(f"{error} Stop it before a repair; without --repair it can go on.")
+        _fail(f"{error} Stop it before a repair; a check without --repair needs no stop.")
     except StorageError as error:
         _fail(str(error))
     return {"place": str(directory), "format": version, "lost": lost, **document}
 
 
 def _recover(directory: Path) -> dict[str, Any] | None:
-    """Lets the store start with what its log gives back. Returns what is lost, or None if nothing is."""
+    """Opens the store with the readable part of its log. Returns the lost commits, None if there are none."""
     from faradisc.storage.immediate import run  # noqa: PLC0415
     from faradisc.storage.rocks import open_rocks  # noqa: PLC0415
     from faradisc.storage.rocks_files import unrecoverable  # noqa: PLC0415
@@ -131,7 +131,7 @@ def _repaired(directory: Path) -> dict[str, Any]:
 
 
 def _report(store: Store, directory: Path) -> tuple[dict[str, Any], list[Any]]:
-    """The report of one walk over a store and its backups, and what a repair would do."""
+    """Returns the report of one check of a store and its backups, and the repairs of its faults."""
     from faradisc.clock import SystemClock  # noqa: PLC0415
     from faradisc.engine.backups.storage import BACKUPS_DIRECTORY, DirectoryBackupStorage  # noqa: PLC0415
     from faradisc.engine.check import Check  # noqa: PLC0415
@@ -145,34 +145,35 @@ def _report(store: Store, directory: Path) -> tuple[dict[str, Any], list[Any]]:
     return {**report.to_json(), "seconds": round(seconds, 3)}, list(report.mends)
 
 
-# --- Words ---------------------------------------------------------------------------------------
+# --- Output --------------------------------------------------------------------------------------
 
 
-def in_words(document: dict[str, Any]) -> Iterable[str]:
-    """The report for people, line by line."""
+def print_report(document: dict[str, Any]) -> None:
+    """Prints a report as text."""
+    from faradisc.cli.tables import print_table  # noqa: PLC0415 - slow to import
+
     version = f", storage format {document['format']}" if "format" in document else ""
-    yield f"{document['place']}{version}"
+    click.echo(f"{document['place']}{version}")
     if document.get("lost"):
-        yield f"recovered what is left of the log: {document['lost']['text']}"
-    yield from _looked_at_lines(document["looked_at"])
+        click.echo(f"recovered the readable part of the log: {document['lost']['text']}")
+    tallies = document["looked_at"]
+    if tallies:
+        print_table(("data", "count", "size"), map(_row, tallies), right=("count", "size"), indent=2)
     for note in document["notes"]:
-        yield f"note: {note}"
-    yield from _fault_lines(document)
+        click.echo(f"note: {note}")
+    click.echo("\n".join(_fault_lines(document)))
     repaired = document.get("repaired")
     if repaired:
-        yield ""
-        yield f"repaired: {repaired['done']} done; then, in a second check:"
-        yield from _fault_lines(repaired["left"])
+        click.echo(f"\nrepaired: {repaired['done']} done; result of a second check:")
+        click.echo("\n".join(_fault_lines(repaired["left"])))
 
 
-def _looked_at_lines(tallies: list[dict[str, Any]]) -> Iterable[str]:
+def _row(tally: dict[str, Any]) -> tuple[str, str, str]:
     nouns = {"table": "items", "stream": "records", "capture": "records", "tokens": "tokens"}
     nouns |= {"expiry": "rows", "history": "changes", "backups": "backups"}
-    for tally in tallies:
-        noun = nouns.get(tally["kind"], "entries")
-        table, comma, rest = tally["where"].partition(", ")
-        label = f"  {rest}" if comma else table
-        yield f"  {label:48} {tally['rows']:>12,} {noun:8} {size_in_words(tally['bytes']):>10}"
+    noun = nouns.get(tally["kind"], "entries")
+    table, comma, rest = tally["where"].partition(", ")
+    return (f"  {rest}" if comma else table, f"{tally['rows']:,} {noun}", size_text(tally["bytes"]))
 
 
 def _fault_lines(document: dict[str, Any]) -> Iterable[str]:
@@ -194,8 +195,8 @@ def _fault_lines(document: dict[str, Any]) -> Iterable[str]:
     yield f"{found} in {rows:,} rows and log entries ({seconds:.1f} s{speed})"
 
 
-def size_in_words(count: int) -> str:
-    """Bytes in the unit that leaves up to four digits."""
+def size_text(count: int) -> str:
+    """Returns a number of bytes in the unit with at most four digits."""
     size, unit = float(count), "B"
     for larger in ("kB", "MB", "GB", "TB"):
         if size < 10_000:

@@ -1,7 +1,7 @@
-"""`faradisc check --url URL`: ask a running server to check itself, and wait for its report.
+"""`faradisc check --url URL`: starts a check on a running server and waits for its report.
 
-POST /_faradisc/check    begins a check; 202, or 409 while one is under way, which then is waited for
-GET  /_faradisc/check    200 with its state: status none, running, done or failed, and the report so far
+POST /_faradisc/check    starts a check: 202; 409 while another one runs, whose report is awaited then
+GET  /_faradisc/check    200 with the status none, running, done or failed, and the report so far
 """
 
 from __future__ import annotations
@@ -12,22 +12,23 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import Any, NoReturn
 
-from faradisc.cli.requests import Requests, Unreachable
+from faradisc.cli.requests import Requests
+from faradisc.errors import Unreachable
 
 PATH = "/_faradisc/check"
 PAUSE_S = 0.2
 
 
 def check_online(url: str, fail: Callable[[str], NoReturn]) -> dict[str, Any]:
-    """The report of the server's check; `fail` gets the sentence when there is none."""
+    """Returns the report of the server's check; calls `fail` with a sentence when there is none."""
     pause = threading.Event()
     try:
         with closing(Requests(url, None)) as server:
             status, _ = server.page("POST", PATH)
             if status not in (202, 409):
                 fail(
-                    f"{url} answered {status} to POST {PATH}: it is no Faradisc server, or its "
-                    "administration is not open to this address or to these credentials."
+                    f"{url} answered {status} to POST {PATH}: it is not a Faradisc server, or its "
+                    "administration does not accept this address or these credentials."
                 )
             while True:
                 status, body = server.page("GET", PATH)
@@ -42,4 +43,4 @@ def check_online(url: str, fail: Callable[[str], NoReturn]) -> dict[str, Any]:
     except Unreachable as error:
         fail(str(error))
     except (ValueError, KeyError, TypeError) as error:
-        fail(f"{url} answered what no Faradisc server does: {error!r}")
+        fail(f"{url} did not answer like a Faradisc server: {error!r}")

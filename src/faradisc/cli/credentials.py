@@ -1,4 +1,4 @@
-"""`faradisc credentials add|list|revoke`: who may sign requests to a server with `--auth strict`."""
+"""`faradisc credentials add|list|revoke`: access keys of a server with `--auth strict`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FILE = click.option(
     envvar="FARADISC_CREDENTIALS_FILE",
     show_envvar=True,
     metavar="FILE",
-    help="File that holds the access keys, secrets encrypted.",
+    help="File of the access keys, with encrypted secrets.",
 )
 
 
@@ -30,22 +30,22 @@ def credentials() -> None:
     """Manage the access keys of a server that verifies signatures.
 
     Secrets are encrypted with the key in FILE.key, or with the passphrase in FARADISC_CREDENTIALS_PASSPHRASE
-    if that is set when FILE is made. A running server sees a change within a second.
+    if that is set when FILE is created. A running server reads changes within a second.
     """
 
 
 @credentials.command()
 @_FILE
-@click.option("--access-key-id", metavar="ID", help="Name of the key; by default a new one is made up.")
+@click.option("--access-key-id", metavar="ID", help="Id of the key; by default a random one.")
 @click.option("--secret-stdin", is_flag=True, help="Read the secret from the standard input.")
 @click.option(
     "--temporary",
     type=click.IntRange(1, 31_536_000),
     metavar="SECONDS",
-    help="Make a temporary key, with a session token.",
+    help="Create a temporary key with a session token.",
 )
 def add(path: str, access_key_id: str | None, secret_stdin: bool, temporary: int | None) -> None:
-    """Add an access key, and print it as environment variables. The secret is shown this once."""
+    """Add an access key and print it as environment variables. The secret is printed only now."""
     from faradisc.auth.credentials_file import CredentialsFile, new_key  # noqa: PLC0415
     from faradisc.auth.keys import AccessKey  # noqa: PLC0415
     from faradisc.clock import SystemClock, SystemEntropy  # noqa: PLC0415 - as `serve` does, late
@@ -70,26 +70,30 @@ def add(path: str, access_key_id: str | None, secret_stdin: bool, temporary: int
 @credentials.command(name="list")
 @_FILE
 def list_(path: str) -> None:
-    """List the access keys: id, day made, end if temporary. Secrets are never shown."""
+    """List the access keys: id, creation, end of a temporary key. Secrets are never printed."""
     from faradisc.auth.credentials_file import CredentialsFile  # noqa: PLC0415
+    from faradisc.cli.tables import print_table  # noqa: PLC0415 - slow to import
 
-    for key_id, created_s, expires_s in _run(CredentialsFile(path).listed):
-        end = "" if expires_s is None else f"  until {_moment(expires_s)}"
-        click.echo(f"{key_id}  made {_moment(created_s)}{end}")
+    rows = [
+        (key_id, f"created {_time(created_s)}", "" if expires_s is None else f"until {_time(expires_s)}")
+        for key_id, created_s, expires_s in _run(CredentialsFile(path).listed)
+    ]
+    if rows:
+        print_table(("access key id", "created", "end"), rows)
 
 
 @credentials.command()
 @_FILE
 @click.argument("access_key_id")
 def revoke(path: str, access_key_id: str) -> None:
-    """Take an access key away."""
+    """Delete an access key."""
     from faradisc.auth.credentials_file import CredentialsFile  # noqa: PLC0415
 
     _run(lambda: CredentialsFile(path).revoke(access_key_id))
     click.echo(f"revoked {access_key_id}")
 
 
-def _moment(epoch_s: int) -> str:
+def _time(epoch_s: int) -> str:
     return datetime.fromtimestamp(epoch_s, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
@@ -98,5 +102,5 @@ def _run(action: Callable[[], Any]) -> Any:
 
     try:
         return action()
-    except CredentialsError as mistake:
-        fail(str(mistake))
+    except CredentialsError as error:
+        fail(str(error))

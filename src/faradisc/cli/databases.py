@@ -1,4 +1,4 @@
-"""Reaching a database from a command: a server at an address, or a data directory that no server has open."""
+"""Access to a database from a command: a server at an address, or a data directory without a server."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ if TYPE_CHECKING:
 
 HOST, PORT = ServerSettings().host, ServerSettings().port
 LOCAL_URL = f"http://{HOST}:{PORT}"
-"""Where `faradisc serve` listens with no option,"""
+"""Default address of `faradisc serve`."""
 LOCAL_DIRECTORY = Path(ServerSettings().data_dir)
-"""and where it keeps its data."""
+"""Default data directory of `faradisc serve`."""
 PAUSE_S = 0.1
-"""Between looks at what a server is doing."""
-STEPS_BETWEEN_LOOKS = 64
+"""Between two polls of a server."""
+STEPS_PER_WAIT = 64
 
 Answer = dict[str, Any]
 
 
 class Database(Protocol):
-    """Something that answers requests, and goes on with its background work meanwhile."""
+    """Answers requests, and does its background work while a command waits."""
 
     def call(self, operation: str, **request: Any) -> Answer:
         """Raises RequestRejected, Unreachable."""
         ...
 
     def wait(self) -> None:
-        """Until there may be something new to see."""
+        """Waits until the state may have changed."""
         ...
 
 
 def address(_: click.Context, __: click.Parameter, url: str | None) -> str | None:
-    """What a `--url` means: `localhost:8000` is an http:// address. `aws` and nothing stay what they are."""
+    """Completes the value of `--url`: `localhost:8000` becomes an http:// address. `aws` and None stay."""
     if url is None or url == "aws":
         return url
     whole = completed(url)
@@ -54,8 +54,8 @@ def address(_: click.Context, __: click.Parameter, url: str | None) -> str | Non
 
 
 def endpoint(command: Callable[..., None]) -> Callable[..., None]:
-    """The options that say which server: `url` and `region`."""
-    command = click.option("--region", default=None, help="Region; otherwise the environment's.")(command)
+    """Adds the options `url` and `region`."""
+    command = click.option("--region", default=None, help="Region; by default the environment's.")(command)
     return click.option(
         "--url",
         default=LOCAL_URL,
@@ -67,22 +67,20 @@ def endpoint(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def which_database(command: Callable[..., None]) -> Callable[..., None]:
-    """The options that say which: `url`, `data_dir` and `region`, for `reached`."""
+    """Adds the options `url`, `data_dir` and `region` for `reached`."""
     directory = click.option(
         "--data-dir",
         type=click.Path(exists=True, file_okay=False, path_type=Path),
         default=None,
-        help="Data directory that no server has open, in place of --url.",
+        help="Data directory that no server has open, instead of --url.",
     )
     return endpoint(directory(command))
 
 
 @contextmanager
 def reached(url: str, data_dir: Path | None, region: str | None) -> Iterator[Database]:
-    """The database; ends the program with one sentence where it cannot be used, or says no."""
-    from faradisc.cli.requests import Unreachable  # noqa: PLC0415 - slow to import
-    from faradisc.errors import StorageError  # noqa: PLC0415
-    from faradisc.tools.seeding.applying import RequestRejected  # noqa: PLC0415
+    """Yields the database. Ends the program with one sentence when it is not usable or rejects a request."""
+    from faradisc.errors import RequestRejected, StorageError, Unreachable  # noqa: PLC0415 - slow to import
 
     try:
         if data_dir is None:
@@ -114,18 +112,18 @@ class _Served:
 
 
 class _Offline:
-    """The directory itself, opened by this process; its background work is done while we wait."""
+    """A data directory opened by this process, which does its background work in `wait`."""
 
     def __init__(self, directory: Path, region: str | None) -> None:
         """Raises StorageError."""
-        from faradisc import database  # noqa: PLC0415 - the other commands need none of this
+        from faradisc import database  # noqa: PLC0415 - for offline commands only
         from faradisc.auth.sigv4 import Credential  # noqa: PLC0415
         from faradisc.engine.backups.storage import BACKUPS_DIRECTORY, DirectoryBackupStorage  # noqa: PLC0415
         from faradisc.storage import format as data_format  # noqa: PLC0415
         from faradisc.storage.immediate import run  # noqa: PLC0415
         from faradisc.storage.rocks import open_rocks  # noqa: PLC0415
 
-        data_format.found(directory)  # a mistyped name is a mistake, not a new database
+        data_format.found(directory)  # a mistyped name must not become a new database
         self._run: Callable[[Any], Any] = run
         settings = database.Settings(transition_ms=0)
         storage = DirectoryBackupStorage(directory / BACKUPS_DIRECTORY, blocking=False)
@@ -136,9 +134,9 @@ class _Offline:
     def call(self, operation: str, **request: Any) -> Answer:
         import orjson  # noqa: PLC0415
 
+        from faradisc.errors import RequestRejected  # noqa: PLC0415
         from faradisc.protocol.front import answer  # noqa: PLC0415
         from faradisc.protocol.http import HttpRequest  # noqa: PLC0415
-        from faradisc.tools.seeding.applying import RequestRejected  # noqa: PLC0415
 
         headers = {
             b"content-type": b"application/x-amz-json-1.0",
@@ -153,11 +151,11 @@ class _Offline:
         return document
 
     def _authenticate(self, *_: object) -> Credential:
-        """Who can open the directory may do everything."""
+        """Allows all requests."""
         return self._credential
 
     def wait(self) -> None:
-        for _ in range(STEPS_BETWEEN_LOOKS):
+        for _ in range(STEPS_PER_WAIT):
             if not self._run(self._database.work()):
                 return
 

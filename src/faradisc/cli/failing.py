@@ -1,4 +1,4 @@
-"""How a command ends that cannot go on."""
+"""Ends a command with an error."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ import click
 
 
 def fail(sentence: str, code: int = 1) -> NoReturn:
-    """End the program with one sentence on standard error."""
+    """Ends the program with one sentence on standard error."""
     click.echo(f"faradisc: {sentence}", err=True)
     raise SystemExit(code)

@@ -1,4 +1,4 @@
-"""`faradisc inspect`: print what is stored, every key and record, readably; nothing is touched."""
+"""`faradisc inspect`: prints the stored keys and records as text. Changes nothing."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ LIMIT = 20
 @click.argument(
     "directory", type=click.Path(path_type=Path), envvar=ENVIRONMENT_PREFIX + "DATA_DIR", required=False
 )
-@click.option("--table", "table_name", metavar="NAME", help="Only what belongs to this table.")
+@click.option("--table", "table_name", metavar="NAME", help="Only the data of this table.")
 @click.option(
     "--key",
     "key_text",
     metavar="JSON",
-    help="Only what is stored of the item with this key, plain or in DynamoDB JSON; needs --table.",
+    help="Only the data of the item with this key, as plain or DynamoDB JSON; needs --table.",
 )
 @click.option(
     "--part",
@@ -40,7 +40,7 @@ LIMIT = 20
     help="Rows and log of one part: resource and slot as in the overview, 0000000103.",
 )
 @click.option("--limit", type=click.IntRange(1), default=LIMIT, show_default=True, help="Rows per part.")
-@click.option("--raw", is_flag=True, help="The bytes of every field beside its meaning.")
+@click.option("--raw", is_flag=True, help="Also print the bytes of every field.")
 def inspect(
     directory: Path | None,
     *,
@@ -50,38 +50,39 @@ def inspect(
     limit: int,
     raw: bool,
 ) -> None:
-    """Print what is stored in DIRECTORY, ./faradisc-data if not given.
+    """Print the data stored in DIRECTORY, ./faradisc-data if not given.
 
-    Without an option: every part, what it is and how much it holds. A server may be running on the directory;
-    what is shown is its state of this moment. The layouts are those of docs/formats.
-    """
-    from faradisc.errors import StorageError  # noqa: PLC0415 - `serve` needs none of this
+    Without an option: a list of all parts with their content and size. A server may run on the directory;
+    then its present state is printed. docs/formats describes the layouts."""
+    from faradisc.errors import StorageError  # noqa: PLC0415 - for this command only
     from faradisc.storage import format as data_format  # noqa: PLC0415
     from faradisc.storage.rocks_reading import read_only_rocks  # noqa: PLC0415
 
     if key_text is not None and table_name is None:
-        _fail("--key says which item, --table has to say of which table.")
+        _fail("--key needs --table.")
     directory = directory or LOCAL_DIRECTORY
     try:
         version = data_format.found(directory)
         with read_only_rocks(directory) as store:
-            look = _Look(store, limit=limit, raw=raw)
+            inspector = _Inspector(store, limit=limit, raw=raw)
+            lines: Iterable[str] = ()
             if part_text is not None:
-                lines = look.part(_part(part_text))
+                lines = inspector.part(_part(part_text))
             elif key_text is not None:
-                lines = look.item(look.table(table_name or ""), key_text)
+                lines = inspector.item(inspector.table(table_name or ""), key_text)
             elif table_name is not None:
-                lines = look.whole_table(look.table(table_name))
+                lines = inspector.whole_table(inspector.table(table_name))
             else:
-                lines = look.overview(f"{directory}, storage format {version}")
+                click.echo(f"{directory}, storage format {version}")
+                inspector.print_overview()
             for line in lines:
                 click.echo(line)
     except StorageError as error:
         _fail(str(error))
 
 
-class _Look:
-    """One store, and the words for what is in it."""
+class _Inspector:
+    """Describes the content of one store as text."""
 
     def __init__(self, store: ReadOnlyStore, *, limit: int, raw: bool) -> None:
         from faradisc.engine.check.explain import Explainer  # noqa: PLC0415
@@ -96,26 +97,31 @@ class _Look:
         self._inventory: Inventory = run(take_inventory(store, Report()))
         self._explainer: Explainer = Explainer(self._inventory)
 
-    # --- What is asked for ---
+    # --- Requests ---
 
     def table(self, name: str) -> TableLayout:
         for table in self._inventory.tables:
             if table.name == name:
                 return table
         names = ", ".join(table.name for table in self._inventory.tables) or "none"
-        _fail(f"There is no table {name}; there are: {names}.")
+        _fail(f"The table {name} does not exist; the tables are: {names}.")
 
-    def overview(self, title: str) -> Iterator[str]:
-        yield title
+    def print_overview(self) -> None:
+        """Prints a table of all parts."""
+        from faradisc.cli.tables import print_table  # noqa: PLC0415 - slow to import
+
+        rows = []
         for part, last in self._inventory.parts.items():
             items, size = self._run(self._store.usage(part))
             counted = f"{items:,} rows counted, {size:,} bytes" if items or size else ""
             logged = f"log up to {last:,}" if last else ""
             details = ", ".join(filter(None, (counted, logged)))
-            yield f"{part.hex():18} {self._explainer.layout(part).what}{f' ({details})' if details else ''}"
+            content = f"{self._explainer.layout(part).what}{f' ({details})' if details else ''}"
+            rows.append((part.hex(), content))
+        print_table(("part", "content"), rows)
 
     def whole_table(self, table: TableLayout) -> Iterator[str]:
-        """The catalog's row of a table, and some rows of each of its parts."""
+        """Yields the catalog row of a table, and some rows of each of its parts."""
         from faradisc.model.codec.keyspace import CATALOG_PART  # noqa: PLC0415
 
         key = table.state.namespace.encode() + b"\x00" + table.name.encode()
@@ -126,7 +132,7 @@ class _Look:
                 yield from self.part(part)
 
     def part(self, part: Part) -> Iterator[str]:
-        """Some rows and log entries of one part."""
+        """Yields some rows and log entries of one part."""
         layout = self._explainer.layout(part)
         yield from self._heading(part)
         rows = self._run(self._store.range(part, None, None, limit=self._limit + 1))
@@ -141,7 +147,7 @@ class _Look:
             yield f"  more log entries follow; --limit shows more than {self._limit}"
 
     def item(self, table: TableLayout, key_text: str) -> Iterator[str]:
-        """Everything that is stored of one item."""
+        """Yields all stored data of one item."""
         from faradisc.engine.check.derived import derived_of  # noqa: PLC0415
         from faradisc.engine.check.items import read_item  # noqa: PLC0415
 
@@ -174,7 +180,7 @@ class _Look:
             yield from lines(part_name(part), raw=True)
 
     def _rows(self, part: Part, keys: Iterable[bytes]) -> Iterator[str]:
-        """Rows of one part; also those that are not there are said."""
+        """Yields rows of one part, missing ones included."""
         layout = self._explainer.layout(part)
         keys = list(keys)
         if not keys:
@@ -200,13 +206,12 @@ class _Look:
         return [part for part in self._inventory.parts if part[:5] == prefix and len(part) > len(prefix)]
 
     def _records(self, table: TableLayout, row_key: bytes, slot: int) -> Iterator[str]:
-        """The records of one item in the streams of its table."""
+        """Yields the records of one item in the streams of its table."""
         from faradisc.engine.check.reading import log_pages  # noqa: PLC0415
         from faradisc.engine.streams.records import take_apart  # noqa: PLC0415
 
-        place = (table.state.namespace, table.name)
         for stream in self._inventory.streams.values():
-            if (stream.namespace, stream.table_name) != place:
+            if (stream.namespace, stream.table_name) != (table.state.namespace, table.name):
                 continue
             part = stream.resource.to_bytes(4, "big") + bytes([slot])
             layout = self._explainer.layout(part)
@@ -243,25 +248,25 @@ def _part(text: str) -> bytes:
     except ValueError:
         part = b""
     if not part:
-        _fail(f"{text!r} is no part: they are written as hex digits, such as 0000000103.")
+        _fail(f"{text!r} is not a part, which has the form of hex digits: 0000000103.")
     return part
 
 
 def _key(table: TableLayout, text: str) -> dict[str, Any]:
-    """A key of the table, from plain or DynamoDB JSON."""
+    """Returns a key of the table from plain or DynamoDB JSON."""
     from faradisc.model.values.checks import canonicalise  # noqa: PLC0415
 
     try:
         given = json.loads(text)
     except ValueError as error:
-        _fail(f"--key is no JSON: {error}.")
+        _fail(f"--key is not valid JSON: {error}.")
     names = table.key.names
     if not isinstance(given, dict) or set(given) != set(names):
-        _fail(f"--key has to name the key of {table.name}: {', '.join(names)}.")
+        _fail(f"--key must have the key attributes of {table.name}: {', '.join(names)}.")
     key = {name: _value(given[name], table.key.types[name]) for name in names}
     for name, value in key.items():
         if table.key.types[name] not in value or not canonicalise(value):
-            _fail(f"--key: {name} has to be of type {table.key.types[name]}.")
+            _fail(f"--key: {name} must have the type {table.key.types[name]}.")
     return key
 
 

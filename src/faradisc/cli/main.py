@@ -1,4 +1,4 @@
-"""The commands and how they report mistakes."""
+"""The command line: one module for each command, imported when the command is called."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ _COMMANDS = {
 
 
 class _Commands(click.Group):
-    """Imports the command that is called, and the others only to list them all."""
+    """Imports only the command that is called; all of them for the list of commands."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted([*_COMMANDS, *super().list_commands(ctx)])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        where = _COMMANDS.get(cmd_name)
-        if where is None:
+        path = _COMMANDS.get(cmd_name)
+        if path is None:
             return super().get_command(ctx, cmd_name)
-        module, function = where.split(".")
+        module, function = path.split(".")
         command: click.Command = getattr(import_module(f"{__package__}.{module}"), function)
         return command
 
@@ -48,7 +48,7 @@ class _Commands(click.Group):
 def cli() -> None:
     """A database compatible with Amazon DynamoDB, on your own disk.
 
-    `faradisc serve` with no option listens on 127.0.0.1:8000 and keeps its data in ./faradisc-data.
+    `faradisc serve` without options listens on 127.0.0.1:8000 and stores its data in ./faradisc-data.
     """
 
 

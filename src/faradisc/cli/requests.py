@@ -1,4 +1,4 @@
-"""Requests to a database at an address, as plain JSON: signed by botocore, sent over one connection."""
+"""Requests to a server as plain JSON: signed by botocore, sent over one connection."""
 
 from __future__ import annotations
 
@@ -14,20 +14,17 @@ from botocore.credentials import Credentials
 from botocore.exceptions import BotoCoreError
 
 from faradisc.addresses import completed, http_address
-from faradisc.tools.seeding.applying import RequestRejected
+from faradisc.errors import RequestRejected, Unreachable
 
 TIMEOUT_S = 60.0
 
 
-class Unreachable(Exception):
-    """Nobody answers at the address, or nobody who speaks DynamoDB; the text is one sentence."""
-
-
 class Requests:
-    """One endpoint. Credentials and region are the environment's; any will do where none are verified."""
+    """One endpoint. Uses the environment's credentials and region, or made-up ones, which a server without
+    verification accepts."""
 
     def __init__(self, url: str, region: str | None) -> None:
-        """Raises: Unreachable for what is no address, and for credentials that are half there."""
+        """Raises Unreachable for an invalid address or incomplete credentials."""
         self._url = completed(url)
         try:
             parts = http_address(self._url)
@@ -41,14 +38,11 @@ class Requests:
             found = session.get_credentials() if os.environ.get("AWS_ACCESS_KEY_ID") else None
             self._region = region or session.get_config_variable("region") or "us-east-1"
         except BotoCoreError as error:
-            raise Unreachable(f"{url} cannot be asked with this environment: {error}.") from error
+            raise Unreachable(f"{url} cannot be used with this environment: {error}.") from error
         self._credentials = found or Credentials("faradisc", "faradisc")
 
     async def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
-        """The answer of one operation. Never suspends.
-
-        Raises: RequestRejected, Unreachable.
-        """
+        """Returns the answer of one operation. Never suspends. Raises RequestRejected, Unreachable."""
         headers = {
             "Content-Type": "application/x-amz-json-1.0",
             "X-Amz-Target": f"DynamoDB_20120810.{operation}",
@@ -57,14 +51,14 @@ class Requests:
         try:
             answer = json.loads(text)
         except ValueError as error:
-            raise Unreachable(f"{self._url} answers {status}, which is no answer of a database.") from error
+            raise Unreachable(f"{self._url} answers {status}, but not like a database.") from error
         if status != 200:
             code = str(answer.get("__type", status)).rpartition("#")[2]
             raise RequestRejected(code, str(answer.get("message") or answer.get("Message") or ""))
         return dict(answer)
 
     def page(self, method: str, path: str) -> tuple[int, bytes]:
-        """(status, body) of one of the administrator's pages. Raises: Unreachable."""
+        """Returns (status, body) of an administration page. Raises Unreachable."""
         posted = method == "POST"
         headers = {"Content-Type": "application/json"} if posted else {}
         return self._send(method, path, b"{}" if posted else b"", headers)
@@ -83,7 +77,7 @@ class Requests:
                 return answer.status, answer.read()
             except (OSError, http.client.HTTPException) as error:
                 self._connection.close()
-                # A connection that the server has closed meanwhile is opened once more.
+                # The server may have closed an idle connection; one more attempt opens a new one.
                 if attempt == 2 or isinstance(error, ConnectionRefusedError):
                     raise Unreachable(f"{self._url} does not answer: {error}") from error
         raise AssertionError("the second attempt answers or raises")

@@ -1,4 +1,4 @@
-"""`faradisc serve`: its options are made from the list of settings."""
+"""`faradisc serve`, with one option for each setting."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from faradisc.server.settings import SETTINGS, ServerSettings, Setting, Settings
 
 
 def _options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add one option per setting, in their order."""
+    """Adds one option per setting, in their order."""
     for setting in reversed(SETTINGS):
         command = _option(setting)(command)
     return command
@@ -40,31 +40,31 @@ def _option(setting: Setting) -> Callable[[Callable[..., None]], Callable[..., N
 @_options
 @click.pass_context
 def serve(context: click.Context, /, **values: Any) -> None:
-    """Serve until SIGTERM or Ctrl-C, which finish the requests under way and exit 0."""
-    # Start-up makes many objects and no garbage; the lifecycle turns the collector on when it is done.
+    """Serve until SIGTERM or Ctrl-C, which finish running requests and exit 0."""
+    # Start-up creates many objects and no garbage; the lifecycle enables the collector afterwards.
     gc.disable()
-    from faradisc.errors import StorageError  # noqa: PLC0415 - the other commands need none of this
+    from faradisc.errors import StorageError  # noqa: PLC0415 - for this command only
     from faradisc.server import lifecycle  # noqa: PLC0415
 
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.WARNING)
     try:
         _choose_store(context, values)
         lifecycle.serve(ServerSettings(**values))
-    except SettingsError as mistake:
-        fail(str(mistake), 2)
-    except (*lifecycle.STARTUP_ERRORS, StorageError) as mistake:
-        fail(str(mistake), 1)
+    except SettingsError as error:
+        fail(str(error), 2)
+    except (*lifecycle.STARTUP_ERRORS, StorageError) as error:
+        fail(str(error), 1)
 
 
 def _choose_store(context: click.Context, values: dict[str, Any]) -> None:
-    """`--memory` and a data directory exclude each other; the command line outranks the environment.
+    """Chooses between `--memory` and a data directory: the command line overrides the environment.
 
-    Raises: SettingsError when both come from the same place.
+    Raises SettingsError when both come from the same source.
     """
     if not values["memory"]:
         return
     directory = context.get_parameter_source("data_dir")
     if directory is context.get_parameter_source("memory"):
-        raise SettingsError("Choose one: --memory keeps no data, --data-dir says where to keep it.")
+        raise SettingsError("Choose either --memory, which stores nothing on disk, or --data-dir.")
     if directory is ParameterSource.COMMANDLINE:
         values["memory"] = False

@@ -1,4 +1,4 @@
-"""`faradisc streams tail|run`: look at a table's stream, or give it to a handler."""
+"""`faradisc streams tail|run`: prints the records of a stream, or passes them to a handler."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ def streams() -> None:
     type=click.Choice(["trim-horizon", "latest"]),
     default="latest",
     show_default=True,
-    help="Begin with the oldest record there is, or with what is written from now on.",
+    help="Start with the oldest record, or with records written from now on.",
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON document per record.")
-@click.option("--once", is_flag=True, help="End when every record there is has been printed.")
+@click.option("--once", is_flag=True, help="Exit when all present records are printed.")
 def tail(table: str, *, url: str, region: str | None, start: str, as_json: bool, once: bool) -> None:
-    """Print the records of TABLE's stream as they come. TABLE is a name or a stream's ARN.
+    """Print the records of TABLE's stream as they arrive. TABLE is a table's name or a stream's ARN.
 
-    Remembers nothing: the next call begins where --from says.
+    Stores no position: each call starts at --from.
     """
     from faradisc.tools.consumers.tail import tail as make_tail  # noqa: PLC0415 - botocore is slow to import
 
     def show(record: dict[str, Any]) -> None:
         try:
-            click.echo(json.dumps(record) if as_json else in_words(record))
+            click.echo(json.dumps(record) if as_json else text_of(record))
         except BrokenPipeError:
-            consumer.stop()  # whoever read along has gone
+            consumer.stop()
 
-    with _Refusals():
+    with _ErrorsAsSentences():
         arn, client = _stream(table, url, region)
         consumer = make_tail(client, arn, show, start=start)
         _on_signals(consumer.stop)
@@ -55,8 +55,8 @@ def tail(table: str, *, url: str, region: str | None, start: str, as_json: bool,
             consumer.run()
 
 
-def in_words(record: dict[str, Any]) -> str:
-    """A line for people: when, what, the key, and what the item has become."""
+def text_of(record: dict[str, Any]) -> str:
+    """Returns a line with the time, event, key and new image of a record."""
     change = record["dynamodb"]
     image = change.get("NewImage")
     line = (
@@ -69,9 +69,9 @@ def in_words(record: dict[str, Any]) -> str:
 @streams.command()
 @click.argument("table")
 @endpoint
-@click.option("--handler", required=True, help="module:function, or an http:// address that takes events.")
+@click.option("--handler", required=True, help="module:function, or an http:// address for events.")
 @click.option("--group", required=True, help="Consumer group; its workers share the stream.")
-@click.option("--worker", default=None, help="This worker's name in the group; made up by default.")
+@click.option("--worker", default=None, help="This worker's name in the group; random by default.")
 @click.option("--dead-letter", default=None, help="table:NAME, file:PATH or an http:// address.")
 @click.option(
     "--from",
@@ -79,18 +79,25 @@ def in_words(record: dict[str, Any]) -> str:
     type=click.Choice(["trim-horizon", "latest"]),
     default="trim-horizon",
     show_default=True,
-    help="Where a new group begins.",
+    help="Start of a new group.",
 )
-@click.option("--batch-size", type=int, default=100, show_default=True, help="Most records per invocation.")
-@click.option("--batch-window", type=float, default=0.0, show_default=True, help="Seconds to wait for them.")
-@click.option("--parallel", type=int, default=1, show_default=True, help="Invocations at a time per shard.")
-@click.option("--retries", type=int, default=None, help="Retries of a failed batch; endless by default.")
-@click.option("--max-age", type=float, default=None, help="Do not deliver records older than this, seconds.")
-@click.option("--bisect", is_flag=True, help="Halve a failed batch until the failing record stands alone.")
 @click.option(
-    "--lease-table", default="faradisc-consumers", show_default=True, help="Leases and checkpoints."
+    "--batch-size", type=int, default=100, show_default=True, help="Records per invocation at most."
 )
-@click.option("--once", is_flag=True, help="End when every record there is has been handled.")
+@click.option(
+    "--batch-window", type=float, default=0.0, show_default=True, help="Seconds to wait for a full batch."
+)
+@click.option("--parallel", type=int, default=1, show_default=True, help="Concurrent invocations per shard.")
+@click.option("--retries", type=int, default=None, help="Retries of a failed batch; unlimited by default.")
+@click.option("--max-age", type=float, default=None, help="Skip records older than this, in seconds.")
+@click.option("--bisect", is_flag=True, help="Halve a failed batch until only the failing record is left.")
+@click.option(
+    "--lease-table",
+    default="faradisc-consumers",
+    show_default=True,
+    help="Table of leases and checkpoints.",
+)
+@click.option("--once", is_flag=True, help="Exit when all present records are handled.")
 def run(
     table: str,
     *,
@@ -105,14 +112,14 @@ def run(
     once: bool,
     **settings: Any,
 ) -> None:
-    """Give the records of TABLE's stream to a handler, batch by batch, until SIGTERM or Ctrl-C.
+    """Pass the records of TABLE's stream to a handler in batches, until SIGTERM or Ctrl-C.
 
-    What was handled is remembered in the lease table: the next call goes on behind it.
+    Checkpoints are stored in the lease table: the next call continues after the handled records.
     """
     from faradisc.tools.consumers import consume  # noqa: PLC0415 - botocore is slow to import
 
-    sys.path.insert(0, "")  # handlers beside the caller, as `python -m` finds them
-    with _Refusals():
+    sys.path.insert(0, "")  # finds handlers in the current directory, like `python -m`
+    with _ErrorsAsSentences():
         consumer = consume(
             table,
             handler,
@@ -135,7 +142,7 @@ def run(
 
 
 def _stream(table: str, url: str, region: str | None) -> tuple[str, Any]:
-    """The ARN of a table's stream, and a client to read it with."""
+    """Returns the ARN of a table's stream, and a client for it."""
     from faradisc.tools.consumers.starting import latest_stream_arn, make_client  # noqa: PLC0415
 
     arn = table if "/stream/" in table else latest_stream_arn(make_client("dynamodb", url, region), table)
@@ -147,8 +154,8 @@ def _on_signals(stop: Callable[[], None]) -> None:
         signal.signal(each, lambda *_: stop())
 
 
-class _Refusals:
-    """Ends the program with one sentence where the database or an option cannot be used."""
+class _ErrorsAsSentences:
+    """Ends the program with one sentence for an error of the database or of an option."""
 
     def __enter__(self) -> None:
         pass

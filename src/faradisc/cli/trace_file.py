@@ -1,4 +1,4 @@
-"""The lines of a recorded trace, and of the files a plan names, on the disk; plain or packed by gzip."""
+"""The lines of a recorded trace, and of the files that a plan names; plain or compressed by gzip."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ from faradisc.tools.planner.plan_file.key_file import LinesOf
 from faradisc.tools.planner.traces.trace_format import LINE_BYTES_MAX
 
 _GZIP = b"\x1f\x8b"
-"""How a packed file begins, whatever it is called."""
+"""The first bytes of a compressed file."""
 
 
 def first_line(file: Path) -> bytes:
-    """The first line, or none; what kind of file it is can be seen by it. Raises: PlanError for a file that
-    cannot be read."""
+    """Returns the first line, from which the kind of file is recognised; empty for an empty file.
+
+    Raises PlanError for a file that cannot be read.
+    """
     try:
         return next(lines_of(file), b"")
     except OSError as error:
@@ -30,37 +32,40 @@ def first_line(file: Path) -> bytes:
 
 
 def beside(plan: Path) -> LinesOf:
-    """Opens what a plan names: places that are not given in full begin at the plan's directory."""
+    """Returns a function that opens the files named in a plan, relative to the plan's directory."""
 
     def opened(name: str) -> Iterator[bytes]:
         file = plan.parent / name
         if file.exists() and not file.is_file():
-            raise OSError(errno.EINVAL, "it is no regular file", name)
+            raise OSError(errno.EINVAL, "it is not a regular file", name)
         return lines_of(file)
 
     return opened
 
 
 def lines_of(file: Path) -> Iterator[bytes]:
-    """Line by line, so that a recording may be larger than the memory; of a line that is longer than
-    `LINE_BYTES_MAX` only as much as shows it. Raises: PlanError for a packed file that is damaged."""
-    with _unpacked(file) as opened:
+    """Yields the lines of a file, which may be larger than the memory. Yields only the beginning of a line
+    longer than `LINE_BYTES_MAX`, with one byte more than that. Raises PlanError for a damaged compressed
+    file."""
+    with _decompressed(file) as opened:
         yield from _lines(opened)
 
 
 def contents(file: Path, most: int) -> bytes:
-    """A whole file, or so much of it as shows that it has more than `most` bytes. Raises: PlanError for a
-    packed file that is damaged."""
-    with _unpacked(file) as opened:
+    """Returns the content of a file, at most one byte more than `most`.
+
+    Raises PlanError for a damaged compressed file.
+    """
+    with _decompressed(file) as opened:
         return opened.read(most + 1)
 
 
 @contextmanager
-def _unpacked(file: Path) -> Iterator[IO[bytes] | gzip.GzipFile]:
+def _decompressed(file: Path) -> Iterator[IO[bytes] | gzip.GzipFile]:
     with file.open("rb") as plain:
-        packed = plain.read(len(_GZIP)) == _GZIP
+        compressed = plain.read(len(_GZIP)) == _GZIP
         plain.seek(0)
-        if not packed:
+        if not compressed:
             _skip_mark(plain)
             yield plain
             return
@@ -69,12 +74,12 @@ def _unpacked(file: Path) -> Iterator[IO[bytes] | gzip.GzipFile]:
                 _skip_mark(opened)
                 yield opened
             except (EOFError, OSError, zlib.error) as error:
-                remedy = f"Keep what can be unpacked: zcat {file.name} > trace.jsonl"
-                raise PlanError(str(file), None, f"it cannot be unpacked: {error}", remedy) from None
+                remedy = f"Keep the readable part: zcat {file.name} > trace.jsonl"
+                raise PlanError(str(file), None, f"it cannot be decompressed: {error}", remedy) from None
 
 
 def _skip_mark(opened: BufferedReader | gzip.GzipFile) -> None:
-    """Pass over a byte order mark, which some editors and spreadsheets begin a file with."""
+    """Skips a byte order mark, which some editors and spreadsheets write."""
     if opened.peek(len(BOM_UTF8)).startswith(BOM_UTF8):
         opened.read(len(BOM_UTF8))
 

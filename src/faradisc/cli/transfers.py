@@ -1,4 +1,4 @@
-"""`faradisc export`, `import` and `copy`: tables out to files, in from files, and from place to place."""
+"""`faradisc export`, `import` and `copy`: tables to files, from files, and between databases."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ from faradisc.server.settings import ENVIRONMENT_PREFIX
 if TYPE_CHECKING:
     from faradisc.engine.exchange.locations import Locations
     from faradisc.engine.exchange.masking import Masking
-    from faradisc.tools.transfer.wire import Endpoint
+    from faradisc.tools.transfer.endpoints import Endpoint
 
 SALT_VARIABLE = ENVIRONMENT_PREFIX + "MASKING_SALT"
-SOME_REFUSED = 3
-"""Exit code when everything was read and some records were no items."""
+SOME_REJECTED = 3
+"""Exit code when everything was read and some records were rejected."""
 
 _mask = click.option(
     "--mask",
     type=click.Path(path_type=Path),
-    help=f"Rules that hide attributes, YAML or JSON; ${SALT_VARIABLE} goes before their salt.",
+    help=f"Masking rules, YAML or JSON; ${SALT_VARIABLE} replaces their salt.",
 )
 _segments = click.option(
     "--segments", type=click.IntRange(1, 64), default=4, show_default=True, help="Parallel readers."
 )
 
 
-def _place(prefix: str, what: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """The options that say where a database is."""
+def _location(prefix: str, side: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Returns a decorator that adds the options for a database."""
 
     def add(command: Callable[..., None]) -> Callable[..., None]:
         name = f"{prefix}-" if prefix else ""
         for option, text in (
-            ("profile", f"AWS profile for {what}."),
-            ("region", f"Region of {what}; otherwise the environment's."),
-            ("data-dir", f"Data directory of {what}, when no server has it open."),
+            ("profile", f"AWS profile for {side}."),
+            ("region", f"Region of {side}; by default the environment's."),
+            ("data-dir", f"Data directory of {side}, when no server has it open."),
         ):
             command = click.option(f"--{name}{option}", default=None, help=text)(command)
         return click.option(
@@ -51,7 +51,7 @@ def _place(prefix: str, what: str) -> Callable[[Callable[..., None]], Callable[.
             show_default=not prefix,
             envvar=None if prefix else ENVIRONMENT_PREFIX + "URL",
             callback=address,
-            help=f"Endpoint of {what}, or `aws` for Amazon's own.",
+            help=f"Endpoint of {side}, or `aws` for Amazon's.",
         )(command)
 
     return add
@@ -60,7 +60,7 @@ def _place(prefix: str, what: str) -> Callable[[Callable[..., None]], Callable[.
 @click.command("export")
 @click.argument("table")
 @click.argument("directory", type=click.Path(path_type=Path))
-@_place("", "the database")
+@_location("", "the database")
 @click.option(
     "--format",
     "format_",
@@ -72,48 +72,54 @@ def _place(prefix: str, what: str) -> Callable[[Callable[..., None]], Callable[.
 @_mask
 @_segments
 def export_table(
-    table: str, directory: Path, *, format_: str, mask: Path | None, segments: int, **place: Any
+    table: str, directory: Path, *, format_: str, mask: Path | None, segments: int, **location: Any
 ) -> None:
-    """Write TABLE into DIRECTORY, in the layout of the service's exports.
+    """Write TABLE into DIRECTORY in the layout of the service's exports.
 
-    A Scan of any DynamoDB endpoint; writes during it may be in it or not. `faradisc import`, ImportTable here
-    and ImportTable of the service read what it writes.
-    """
-    with _refusals():
+    Scans any DynamoDB endpoint; the export may or may not contain writes made meanwhile. `faradisc import`
+    and ImportTable, here and of the service, read the result."""
+    with _errors_as_sentences():
         from faradisc.clock import SystemClock, SystemEntropy  # noqa: PLC0415 - slow to import
-        from faradisc.tools.transfer.dumping import Dump  # noqa: PLC0415
+        from faradisc.tools.transfer.file_export import FileExport  # noqa: PLC0415
         from faradisc.tools.transfer.progress import Progress  # noqa: PLC0415
 
         masking = _masking(mask)
         kind = {"json": "DYNAMODB_JSON", "ion": "ION"}[format_]
-        with _endpoint(place, threads=segments, made=False) as source:
-            dump = Dump(directory, kind, SystemClock(), SystemEntropy())
+        with _endpoint(location, threads=segments, create=False) as source:
+            export = FileExport(directory, kind, SystemClock(), SystemEntropy())
             progress = Progress()
-            made = dump.table(source, table, masker=masking.of(table), segments=segments, progress=progress)
+            written = export.table(
+                source, table, masker=masking.of(table), segments=segments, progress=progress
+            )
             progress.end()
-        click.echo(f"{progress.line()} in {directory / made}")
+        click.echo(f"{progress.line()} in {directory / written}")
 
 
 @click.command("import")
 @click.argument("source", type=click.Path(path_type=Path))
 @click.argument("table")
-@_place("", "the database")
-@click.option("--key", help="Partition key of a table to make, such as id:S.")
-@click.option("--sort-key", help="Its sort key, such as at:N.")
+@_location("", "the database")
+@click.option("--key", help="Partition key of a new table, such as id:S.")
+@click.option("--sort-key", help="Sort key of a new table, such as at:N.")
 @click.option(
     "--definition",
     type=click.Path(path_type=Path),
-    help="CreateTable request, or answer of DescribeTable, of a table to make.",
+    help="CreateTable request or answer of DescribeTable for a new table.",
 )
 @click.option(
-    "--format", "format_", type=click.Choice(["json", "ion", "csv"]), help="Of files that do not say it."
+    "--format",
+    "format_",
+    type=click.Choice(["json", "ion", "csv"]),
+    help="Format; by default from the file names.",
 )
 @click.option(
-    "--compression", type=click.Choice(["none", "gzip", "zstd"]), help="Of files that do not say it."
+    "--compression",
+    type=click.Choice(["none", "gzip", "zstd"]),
+    help="Compression; by default from the file names.",
 )
-@click.option("--delimiter", help="Of CSV; a comma otherwise.")
+@click.option("--delimiter", help="Delimiter of CSV; by default a comma.")
 @click.option("--headers", help="Attributes of CSV without a header line, separated by commas.")
-@click.option("--errors", type=click.Path(path_type=Path), help="Write what was refused here, as JSON lines.")
+@click.option("--errors", type=click.Path(path_type=Path), help="File for rejected records, as JSON lines.")
 @click.option("--threads", type=click.IntRange(1, 64), default=4, show_default=True, help="Parallel writers.")
 @_mask
 def import_files(
@@ -130,20 +136,20 @@ def import_files(
     errors: Path | None,
     threads: int,
     mask: Path | None,
-    **place: Any,
+    **location: Any,
 ) -> None:
     """Read SOURCE into TABLE: an export of the service, full or incremental, or files of items.
 
-    An export is held against its checksums first. Files are DynamoDB JSON lines, Ion or CSV, plain, .gz or
-    .zst. With --data-dir and a new table, all of it is there at once or nothing.
+    The checksums of an export are verified first. Files are DynamoDB JSON lines, Ion or CSV, plain, .gz or
+    .zst. With --data-dir a new table becomes visible when it is complete.
     """
-    with _refusals():
-        from faradisc.tools.transfer import loading  # noqa: PLC0415 - slow to import
+    with _errors_as_sentences():
+        from faradisc.tools.transfer import file_import  # noqa: PLC0415 - slow to import
         from faradisc.tools.transfer.progress import Progress  # noqa: PLC0415
-        from faradisc.tools.transfer.sources import look  # noqa: PLC0415
+        from faradisc.tools.transfer.sources import find_input  # noqa: PLC0415
 
         kinds = {"json": "DYNAMODB_JSON", "ion": "ION", "csv": "CSV"}
-        given = look(
+        given = find_input(
             source,
             format_=kinds[format_] if format_ is not None else None,
             compression=compression.upper() if compression is not None else None,
@@ -152,35 +158,35 @@ def import_files(
         )
         given.source.check_libraries()
         masker = _masking(mask).of(table)
-        wanted = _definition(table, key, sort_key, definition)
-        logs = Path(place["data_dir"] or ".", "logs")
-        locations = loading.locations_for(given, masker, logs) if given.files else None
+        new = _definition(table, key, sort_key, definition)
+        logs = Path(location["data_dir"] or ".", "logs")
+        locations = file_import.locations_for(given, masker, logs) if given.files else None
         progress = Progress(given.size_bytes if given.source.compression == "NONE" else None)
-        with _endpoint(place, threads=threads, locations=locations) as target:
-            if loading.can_import_new(target, given, wanted, table):
-                masker.check_keys(tuple(each["AttributeName"] for each in (wanted or {})["KeySchema"]))
-                outcome = loading.import_new(target, given, wanted or {}, progress)  # type: ignore[arg-type]
+        with _endpoint(location, threads=threads, locations=locations) as target:
+            if file_import.can_import_new(target, given, new, table):
+                masker.check_keys(tuple(each["AttributeName"] for each in (new or {})["KeySchema"]))
+                outcome = file_import.import_new(target, given, new or {}, progress)  # type: ignore[arg-type]
             else:
-                outcome = loading.put_all(target, given, table, wanted, masker=masker, progress=progress)
+                outcome = file_import.put_all(target, given, table, new, masker=masker, progress=progress)
         progress.end()
-        click.echo(f"{progress.line()}; {outcome.items:,} imported, {outcome.error_count:,} refused")
+        click.echo(f"{progress.line()}; {outcome.items:,} imported, {outcome.error_count:,} rejected")
         if errors is not None:
             errors.write_text("".join(json.dumps(each) + "\n" for each in outcome.errors))
         if outcome.error_count:
             for each in outcome.errors[: 0 if errors is not None else 5]:
                 click.echo(f"  {each['file']}, record {each['record']}: {each['reason']}", err=True)
-            raise SystemExit(SOME_REFUSED)
+            raise SystemExit(SOME_REJECTED)
 
 
 @click.command()
 @click.argument("tables", nargs=-1, required=True)
-@_place("from", "the source")
-@_place("to", "the target")
+@_location("from", "the source")
+@_location("to", "the target")
 @click.option("--as", "new_name", help="Name of the copy, when one table is copied.")
 @click.option(
     "--resume",
     type=click.Path(path_type=Path),
-    help="Directory to remember progress in; the same call goes on after an interruption.",
+    help="Directory for the progress; the same command continues after an interruption.",
 )
 @_mask
 @_segments
@@ -193,27 +199,29 @@ def copy(
     segments: int,
     **options: Any,
 ) -> None:
-    """Copy TABLES from one DynamoDB endpoint to another: Amazon's, this one's, any.
+    """Copy TABLES from one DynamoDB endpoint to another.
 
-    Tables that are missing are made with the keys and indexes of the source, on demand.
+    Missing tables are created with the keys and indexes of the source, on demand.
     """
-    with _refusals():
+    with _errors_as_sentences():
         from faradisc.tools.transfer.copying import copy_table  # noqa: PLC0415 - slow to import
         from faradisc.tools.transfer.progress import Progress  # noqa: PLC0415
 
         if new_name is not None and len(tables) > 1:
-            raise click.UsageError("--as names the copy of one table.")
+            raise click.UsageError("--as needs exactly one table.")
         sides = [
             {name.removeprefix(f"{side}_"): value for name, value in options.items() if name.startswith(side)}
             for side in ("from", "to")
         ]
         if not all(side["url"] or side["data_dir"] for side in sides):
-            raise click.UsageError("Say where from and where to: --from-url or --from-data-dir, and --to-...")
+            raise click.UsageError(
+                "Give a source (--from-url, --from-data-dir) and a target (--to-url, --to-data-dir)."
+            )
         masking = _masking(mask)
         if resume is not None:
             resume.mkdir(parents=True, exist_ok=True)
         with (
-            _endpoint(sides[0], threads=segments, made=False) as source,
+            _endpoint(sides[0], threads=segments, create=False) as source,
             _endpoint(sides[1], threads=segments) as target,
         ):
             for table in tables:
@@ -233,23 +241,20 @@ def copy(
 
 @contextmanager
 def _endpoint(
-    place: dict[str, Any], *, threads: int, locations: Locations | None = None, made: bool = True
+    location: dict[str, Any], *, threads: int, locations: Locations | None = None, create: bool = True
 ) -> Iterator[Endpoint]:
-    """The database of the options.
-
-    made: a data directory that is missing is made. Whoever only reads has mistyped its name.
-    """
+    """Yields the database of the options. create: create a missing data directory."""
     from faradisc.storage import format as data_format  # noqa: PLC0415 - slow to import
-    from faradisc.tools.transfer.wire import Directory, Remote  # noqa: PLC0415
+    from faradisc.tools.transfer.endpoints import Directory, Remote  # noqa: PLC0415
 
-    url = None if place["url"] == "aws" else place["url"]
+    url = None if location["url"] == "aws" else location["url"]
     opened: Endpoint
-    if place["data_dir"] is not None:
-        if not made:
-            data_format.found(Path(place["data_dir"]))
-        opened = Directory(place["data_dir"], locations)
+    if location["data_dir"] is not None:
+        if not create:
+            data_format.found(Path(location["data_dir"]))
+        opened = Directory(location["data_dir"], locations)
     else:
-        opened = Remote(url, place["region"], profile=place["profile"], threads=threads)
+        opened = Remote(url, location["region"], profile=location["profile"], threads=threads)
     try:
         yield opened
     finally:
@@ -257,36 +262,36 @@ def _endpoint(
 
 
 def _masking(path: Path | None) -> Masking:
-    """Raises: BadRules, OSError."""
-    from faradisc.engine.exchange.masking import BadRules, Masking  # noqa: PLC0415 - the other commands need none
+    """Raises BadRules, OSError."""
+    from faradisc.engine.exchange.masking import BadRules, Masking  # noqa: PLC0415 - for transfers only
 
     if path is None:
         return Masking({"rules": []})
     text = path.read_text()
     if path.suffix in (".yaml", ".yml"):
-        import yaml  # noqa: PLC0415 - `serve` needs none of it
+        import yaml  # noqa: PLC0415 - for YAML only
 
         try:
             document = yaml.safe_load(text)
         except yaml.YAMLError as error:
-            raise BadRules(f"{path} is no YAML: {error}") from None
+            raise BadRules(f"{path} is not valid YAML: {error}") from None
     else:
         try:
             document = json.loads(text)
         except ValueError as error:
-            raise BadRules(f"{path} is no JSON: {error}") from None
+            raise BadRules(f"{path} is not valid JSON: {error}") from None
     return Masking(document, os.environ.get(SALT_VARIABLE) or None)
 
 
 def _definition(
     table: str, key: str | None, sort_key: str | None, path: Path | None
 ) -> dict[str, Any] | None:
-    """The table to make, if it is to be made."""
+    """Returns the CreateTable request for a new table, None without options for one."""
     from faradisc.tools.transfer.tables import definition_of  # noqa: PLC0415
 
     if path is not None:
         if key is not None or sort_key is not None:
-            raise click.UsageError("The key is in --definition; leave out --key and --sort-key.")
+            raise click.UsageError("--definition has the key; it excludes --key and --sort-key.")
         document = json.loads(path.read_text())
         document = document.get("Table", document.get("TableDescription", document))
         return definition_of(document, table)
@@ -297,7 +302,7 @@ def _definition(
     elements = [(key, "HASH"), *([(sort_key, "RANGE")] if sort_key is not None else [])]
     named = [(*text.rpartition(":")[::2], kind) for text, kind in elements]
     if any(not name or type_ not in ("S", "N", "B") for name, type_, _ in named):
-        raise click.UsageError("A key is a name and a type, S, N or B: id:S.")
+        raise click.UsageError("A key needs a name and a type, S, N or B: id:S.")
     return {
         "TableName": table,
         "AttributeDefinitions": [{"AttributeName": name, "AttributeType": type_} for name, type_, _ in named],
@@ -307,19 +312,18 @@ def _definition(
 
 
 @contextmanager
-def _refusals() -> Iterator[None]:
-    """Ends the program with one sentence where something cannot be used."""
+def _errors_as_sentences() -> Iterator[None]:
+    """Ends the program with one sentence for an error."""
     from faradisc.engine.exchange.compression import Damaged, Unavailable  # noqa: PLC0415
     from faradisc.engine.exchange.masking import BadRules  # noqa: PLC0415
     from faradisc.engine.exchange.object_storage import BucketError  # noqa: PLC0415
-    from faradisc.errors import StorageError  # noqa: PLC0415 - slow to import
-    from faradisc.tools.transfer.putting import Gone  # noqa: PLC0415
+    from faradisc.errors import RequestRejected, StorageError, Unreachable  # noqa: PLC0415 - slow to import
+    from faradisc.tools.transfer.putting import TableUnusable  # noqa: PLC0415
     from faradisc.tools.transfer.scanning import BadState  # noqa: PLC0415
-    from faradisc.tools.transfer.sources import NothingThere  # noqa: PLC0415
-    from faradisc.tools.transfer.wire import Refused, Unreachable  # noqa: PLC0415
+    from faradisc.tools.transfer.sources import NoInput  # noqa: PLC0415
 
-    mistakes = (BadRules, BadState, BucketError, Damaged, Gone, NothingThere, Refused, StorageError)
+    errors = (BadRules, BadState, BucketError, Damaged, RequestRejected, NoInput, StorageError, TableUnusable)
     try:
         yield
-    except (*mistakes, Unavailable, Unreachable, OSError, json.JSONDecodeError) as error:
+    except (*errors, Unavailable, Unreachable, OSError, json.JSONDecodeError) as error:
         fail(str(error))

@@ -1,4 +1,4 @@
-"""`faradisc wait`: block until a server is ready, or say why it is not."""
+"""`faradisc wait`: waits until a server is ready."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ READY_PATH = "/health/ready"
     envvar=ENVIRONMENT_PREFIX + "PORT",
     help="Port, if no --url is given.",
 )
-@click.option("--port-file", default="", help="File that the server writes its port to; waited for as well.")
+@click.option("--port-file", default="", help="File to which the server writes its port; need not exist yet.")
 @click.option(
     "--timeout", type=click.FloatRange(min=0), default=30.0, show_default=True, help="Seconds to wait."
 )
 def wait(url: str, host: str, port: int, port_file: str, timeout: float) -> None:
-    """Wait until a server answers that it is ready. Exits 0 when it does, 1 with the reason otherwise."""
+    """Wait until a server is ready. Exits 0 when it is, 1 with the reason after the timeout."""
     target = _Target(url, host, port, port_file)
     reason = wait_until_ready(target, timeout, SystemClock())
     if reason:
@@ -44,7 +44,7 @@ def wait(url: str, host: str, port: int, port_file: str, timeout: float) -> None
 
 
 class _Target:
-    """Where to look; the port may become known only while waiting."""
+    """The server; a port file may be written only while waiting."""
 
     def __init__(self, url: str, host: str, port: int, port_file: str) -> None:
         try:
@@ -52,12 +52,12 @@ class _Target:
         except ValueError as error:
             raise click.BadParameter(str(error), param_hint="--url") from None
         if parts is not None and parts.scheme != "http":
-            raise click.BadParameter(f"{url!r} is no http:// address", param_hint="--url")
+            raise click.BadParameter(f"{url!r} is not an http:// address", param_hint="--url")
         self._port = port if parts is None else parts.port or 80
         self._host = host if parts is None else str(parts.hostname)
         self._port_file = Path(port_file) if port_file else None
         if not self._port and self._port_file is None:
-            raise click.BadParameter("0 names no port; wait with --port-file instead", param_hint="--port")
+            raise click.BadParameter("0 is not a port; use --port-file instead", param_hint="--port")
 
     def __str__(self) -> str:
         if self._port_file is not None:
@@ -66,8 +66,8 @@ class _Target:
         return f"http://{host}:{self._port}"
 
     def probe(self, timeout_s: float) -> str:
-        """The reason why the server is not ready; empty when it is."""
-        import http.client  # noqa: PLC0415 - half the start-up time of the other commands
+        """Returns the reason why the server is not ready; empty when it is."""
+        import http.client  # noqa: PLC0415 - slow to import
 
         port = self._port
         if self._port_file is not None:
@@ -76,21 +76,21 @@ class _Target:
             except FileNotFoundError:
                 return "the file does not exist"
             except (OSError, ValueError) as error:
-                return f"the file holds no port ({error})"
+                return f"the file has no port ({error})"
         connection = http.client.HTTPConnection(self._host, port, timeout=timeout_s)
         try:
             connection.request("GET", READY_PATH)
             answer = connection.getresponse()
             body = answer.read(1000)
         except (OSError, http.client.HTTPException) as error:
-            return _in_words(error)
+            return _sentence(error)
         finally:
             connection.close()
         return "" if answer.status == 200 else f"it answered {answer.status} {_status_in(body)}".rstrip()
 
 
 def wait_until_ready(target: _Target, timeout_s: float, clock: Clock) -> str:
-    """Probe until the server is ready or the time is over; returns the last reason, empty when ready."""
+    """Probes until the server is ready or the timeout. Returns the last reason, empty when it is ready."""
     end_ns = clock.now_ns() + int(timeout_s * 1e9)
     pause = threading.Event()
     while True:
@@ -101,16 +101,16 @@ def wait_until_ready(target: _Target, timeout_s: float, clock: Clock) -> str:
         pause.wait(PAUSE_S)
 
 
-def _in_words(error: Exception) -> str:
+def _sentence(error: Exception) -> str:
     if isinstance(error, ConnectionRefusedError):
-        return "nothing listens there"
+        return "the connection was refused"
     if isinstance(error, TimeoutError):
         return "it does not answer"
     return str(error) or type(error).__name__
 
 
 def _status_in(body: bytes) -> str:
-    """The word of a health page, or nothing."""
+    """Returns the status in the body of a health page, or an empty text."""
     import json  # noqa: PLC0415 - see probe
 
     try:

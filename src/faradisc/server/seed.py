@@ -10,11 +10,11 @@ from typing import Any
 import orjson
 
 from faradisc.database import Database
+from faradisc.errors import RequestRejected
 from faradisc.protocol.front import answer
 from faradisc.protocol.http import HttpRequest
 from faradisc.server.settings import SettingsError
 from faradisc.tools.seeding import Outcome, apply, read_seed
-from faradisc.tools.seeding.applying import RequestRejected
 
 _log = logging.getLogger("faradisc.tools.seeding")
 

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from faradisc.errors import RequestRejected
 from faradisc.tools.seeding.items import Line, dynamodb_item, read_items
 from faradisc.tools.seeding.seed import ItemFile, LocatedError, Location, Seed, SeedError, TableSeed
 
@@ -22,14 +23,6 @@ POLLS_MAX = 6_000
 
 Caller = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
 """Makes a request. Raises RequestRejected."""
-
-
-class RequestRejected(Exception):
-    """The database answered a request with an error."""
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(f"{code}: {message}" if message else code)
-        self.code = code
 
 
 @dataclass(slots=True)

@@ -1,13 +1,14 @@
-"""Moving data between databases and files from the outside: `faradisc export`, `import` and `copy`.
+"""`faradisc export`, `import` and `copy`: data between databases and files, as a client.
 
-    wire.py        requests to an endpoint, or to a data directory that nobody serves
-    scanning.py    a whole table, by parallel segments, and where an interrupted walk goes on
-    putting.py     items into a table, 25 at a time
-    sources.py     what a path holds: an export of the service, or single files
-    loading.py     files into a table
-    dumping.py     a table into files, in the layout of the service's exports
-    copying.py     a table of one endpoint into one of another
-    progress.py    one line on the terminal
+    endpoints.py     requests to an endpoint, or to a data directory without a server
+    scanning.py      a table in parallel segments, and the state of an interrupted scan
+    putting.py       writes by BatchWriteItem
+    tables.py        definitions of tables
+    sources.py       finds the input in a path
+    file_import.py   files into a table
+    file_export.py   a table into files
+    copying.py       a table of one endpoint into one of another
+    progress.py      the progress on a terminal
 
-The jobs of a running server are in exchange/; formats, manifests and masking are the same there and here.
+The jobs of a server are in engine/exchange/; formats, manifests and masking are the same.
 """

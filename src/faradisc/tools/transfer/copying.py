@@ -1,18 +1,17 @@
-"""A table of one endpoint into a table of another, page by page, masked on the way."""
+"""Copies a table of one endpoint into a table of another, page by page, with masking."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import orjson
 
 from faradisc.engine.exchange.masking import Masker
+from faradisc.tools.transfer.endpoints import Endpoint
 from faradisc.tools.transfer.progress import Progress
-from faradisc.tools.transfer.putting import Gone, Putter
-from faradisc.tools.transfer.scanning import Page, State, walk
-from faradisc.tools.transfer.tables import definition_of, describe, key_names_of, make
-from faradisc.tools.transfer.wire import Endpoint
+from faradisc.tools.transfer.putting import Putter, TableUnusable
+from faradisc.tools.transfer.scanning import Page, State, scan
+from faradisc.tools.transfer.tables import create_missing, definition_of, describe, key_names_of
 
 
 def copy_table(
@@ -25,30 +24,27 @@ def copy_table(
     state_path: Path | None,
     progress: Progress,
 ) -> int:
-    """The number of items copied. The target table is made like the source where it is missing.
+    """Creates the target table if it is missing, and copies the items. Returns their number.
 
-    Raises: Gone for items that the target refuses; Refused, Unreachable, BadState, BadRules.
+    Raises TableUnusable for items that the target rejects; RequestRejected, Unreachable, BadState, BadRules.
     """
     described = describe(source, names[0])
     keys = key_names_of(described)
     masker.check_keys(keys)
-    make(target, definition_of(described, names[1]))
+    create_missing(target, definition_of(described, names[1]))
     progress.total = described.get("ItemCount")
     state = State(state_path, {"from": described["TableArn"], "to": names[1], "segments": segments})
     putters = [Putter(target, names[1], keys) for _ in range(segments)]
 
     def visit(segment: int, items: Page) -> None:
         masked = [masker.masked(item) for item in items] if masker else items
-        refused = putters[segment].put({"PutRequest": {"Item": item}} for item in masked)
-        if refused:
-            request, reason = refused[0]
-            raise Gone(f"{names[1]} refuses an item: {reason}: {_shown(request)}")
+        rejected = putters[segment].put({"PutRequest": {"Item": item}} for item in masked)
+        if rejected:
+            request, reason = rejected[0]
+            shown = orjson.dumps(request).decode()[:200]
+            raise TableUnusable(f"{names[1]} rejects an item: {reason}: {shown}")
         progress.add(len(items), len(orjson.dumps(items)), len(items))
 
-    walk(source, names[0], segments, visit, state)
-    state.forget()
+    scan(source, names[0], segments, visit, state)
+    state.delete()
     return progress.items
-
-
-def _shown(request: dict[str, Any]) -> str:
-    return orjson.dumps(request).decode()[:200]

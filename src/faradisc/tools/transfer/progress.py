@@ -1,4 +1,4 @@
-"""How far a transfer has come: one line on a terminal, rewritten; elsewhere nothing until the end."""
+"""The progress of a transfer, as one line that is rewritten on a terminal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Progress:
     def __init__(
         self, total: int | None = None, *, out: TextIO | None = None, clock: Clock | None = None
     ) -> None:
-        """total: of what `add` counts as `done`, where it is known."""
+        """total: expected total of `done`, if it is known."""
         self._out = out or sys.stderr
         self._clock = clock or SystemClock()
         self._live = self._out.isatty()
@@ -29,7 +29,7 @@ class Progress:
         self.size_bytes = 0
 
     def add(self, items: int, size_bytes: int, done: int) -> None:
-        """Any thread may."""
+        """Adds items, their size, and a part of the total. May be called from any thread."""
         with self._lock:
             self.items += items
             self.size_bytes += size_bytes

@@ -1,4 +1,4 @@
-"""Items into a table by BatchWriteItem, 25 requests at a time; what comes back unprocessed is sent again."""
+"""Writes items by BatchWriteItem, 25 requests at a time, and repeats unprocessed ones."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import threading
 from collections.abc import Iterable
 from typing import Any
 
-from faradisc.tools.transfer.wire import PAUSE_S, PAUSE_S_MAX, Endpoint, Refused
+from faradisc.errors import RequestRejected
+from faradisc.tools.transfer.endpoints import PAUSE_S, PAUSE_S_MAX, Endpoint
 
 BATCH_ITEMS = 25
 WriteRequest = dict[str, Any]
@@ -14,14 +15,14 @@ WriteRequest = dict[str, Any]
 
 
 def attributes_of(request: WriteRequest) -> dict[str, Any]:
-    """Those of the item, or of the key."""
+    """Returns the attributes of the item or of the key."""
     if "PutRequest" in request:
         return dict(request["PutRequest"]["Item"])
     return dict(request["DeleteRequest"]["Key"])
 
 
-class Gone(Exception):
-    """The table does not take writes at all; the text is one sentence."""
+class TableUnusable(Exception):
+    """A table is missing, or does not accept the data; the text is one sentence."""
 
 
 class Putter:
@@ -34,32 +35,30 @@ class Putter:
         self._waiting = threading.Event()
 
     def put(self, requests: Iterable[WriteRequest]) -> list[tuple[WriteRequest, str]]:
-        """Write everything; those that were refused, with the reason. Raises: Gone, Unreachable."""
-        refused: list[tuple[WriteRequest, str]] = []
+        """Writes the requests. Returns the rejected ones with the reason. Raises TableUnusable,
+        Unreachable."""
+        rejected: list[tuple[WriteRequest, str]] = []
         batch: dict[str, WriteRequest] = {}
         for request in requests:
-            mark = self._mark(request)
-            if mark in batch or len(batch) == BATCH_ITEMS:  # a batch takes each key once
-                refused += self._write(list(batch.values()))
+            attributes = attributes_of(request)
+            key = repr([attributes.get(name) for name in self._key_names])
+            if key in batch or len(batch) == BATCH_ITEMS:  # the keys of a batch must be distinct
+                rejected += self._write(list(batch.values()))
                 batch = {}
-            batch[mark] = request
-        return refused + self._write(list(batch.values()))
-
-    def _mark(self, request: WriteRequest) -> str:
-        attributes = attributes_of(request)
-        return repr([attributes.get(name) for name in self._key_names])
+            batch[key] = request
+        return rejected + self._write(list(batch.values()))
 
     def _write(self, batch: list[WriteRequest]) -> list[tuple[WriteRequest, str]]:
-        """A batch; where it is refused as a whole, its halves, until single ones are at fault."""
+        """Writes a batch. Halves a rejected batch until the rejected requests are found."""
         attempt = 0
         while batch:
             try:
                 answer = self._endpoint.call("BatchWriteItem", {"RequestItems": {self._table: batch}})
-            except Refused as refusal:
-                if refusal.code in ("ResourceNotFoundException", "AccessDeniedException"):
-                    raise Gone(f"{self._table}: {refusal}") from None
+            except RequestRejected as error:
+                if error.code in ("ResourceNotFoundException", "AccessDeniedException"):
+                    raise TableUnusable(f"{self._table}: {error}") from None
                 if len(batch) == 1:
-                    return [(batch[0], str(refusal))]
+                    return [(batch[0], str(error))]
                 half = len(batch) // 2
                 return self._write(batch[:half]) + self._write(batch[half:])
             batch = answer.get("UnprocessedItems", {}).get(self._table, [])

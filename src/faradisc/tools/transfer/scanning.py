@@ -1,8 +1,7 @@
-"""A whole table by parallel segments, each walked by a thread, and where an interrupted walk goes on.
+"""Scans a table in parallel segments, one thread each, and continues an interrupted scan.
 
-A state file remembers, per segment, behind which key it goes on. It is written after the pages before that
-key have been dealt with, so a walk that is taken up again may see a page twice, and misses none.
-"""
+A state file has the last key of every segment. It is written after the pages up to that key are done, so a
+continued scan may see a page twice, but misses none."""
 
 from __future__ import annotations
 
@@ -15,32 +14,32 @@ from typing import Any
 
 import orjson
 
-from faradisc.tools.transfer.wire import Endpoint
+from faradisc.tools.transfer.endpoints import Endpoint
 
 _DONE = "done"
 Page = list[dict[str, Any]]
 
 
 class BadState(Exception):
-    """A state file that belongs to another walk; the text is one sentence."""
+    """A state file belongs to another scan; the text is one sentence."""
 
 
 class State:
-    """Where each segment goes on. Without a path nothing is remembered."""
+    """The progress of each segment. Without a path it is not stored."""
 
-    def __init__(self, path: Path | None, walk: dict[str, Any]) -> None:
-        """walk: what must be the same for the state to be of use. Raises: BadState."""
+    def __init__(self, path: Path | None, scan: dict[str, Any]) -> None:
+        """scan: parameters that must equal those of the stored state. Raises BadState."""
         self._path = path
         self._lock = threading.Lock()
-        self._document: dict[str, Any] = {"walk": walk, "segments": {}}
+        self._document: dict[str, Any] = {"walk": scan, "segments": {}}
         if path is None or not path.exists():
             return
         try:
             found = orjson.loads(path.read_bytes())
         except ValueError:
-            raise BadState(f"{path} is no state of a copy; delete it or name another file.") from None
-        if not isinstance(found, dict) or found.get("walk") != walk:
-            raise BadState(f"{path} belongs to another copy; delete it or name another file.")
+            raise BadState(f"{path} is not the state of a copy; delete it or choose another file.") from None
+        if not isinstance(found, dict) or found.get("walk") != scan:
+            raise BadState(f"{path} belongs to another copy; delete it or choose another file.")
         self._document = found
 
     def start_of(self, segment: int) -> Any:
@@ -54,25 +53,25 @@ class State:
                 draft.write_bytes(orjson.dumps(self._document))
                 os.replace(draft, self._path)
 
-    def forget(self) -> None:
+    def delete(self) -> None:
         if self._path is not None:
             self._path.unlink(missing_ok=True)
 
 
-def walk(
+def scan(
     endpoint: Endpoint,
     table: str,
     segments: int,
     visit: Callable[[int, Page], None],
     state: State,
 ) -> None:
-    """Call `visit` with the segment and the items of every page, from as many threads as there are segments.
+    """Calls `visit` with the segment and the items of every page, from one thread for each segment.
 
-    Raises: the first thing that went wrong anywhere, once every thread has stopped.
+    After an error all threads stop; then raises the first one.
     """
     stop = threading.Event()
 
-    def segment_walk(segment: int) -> None:
+    def scan_segment(segment: int) -> None:
         start = state.start_of(segment)
         try:
             while start != _DONE and not stop.is_set():
@@ -94,9 +93,9 @@ def walk(
 
     if endpoint.threads == 1 or segments == 1:
         for segment in range(segments):
-            segment_walk(segment)
+            scan_segment(segment)
         return
     with ThreadPoolExecutor(segments) as pool:
-        running = [pool.submit(segment_walk, segment) for segment in range(segments)]
+        running = [pool.submit(scan_segment, segment) for segment in range(segments)]
     for each in running:
         each.result()

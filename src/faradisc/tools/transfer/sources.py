@@ -1,8 +1,7 @@
-"""What a path holds: an export of the service, with manifests, or files of items.
+"""Finds the input of an import in a path: an export of the service with manifests, or files of items.
 
-An export is found by its manifest-summary.json and held against all its checksums and counts before anything
-is made of it. Other files are told apart by their names: .json, .jsonl, .ion, .csv, and .gz or .zst behind.
-"""
+An export is found by its manifest-summary.json; its checksums and counts are verified before it is used. The
+names of other files give their format: .json, .jsonl, .ion, .csv, with .gz or .zst after it."""
 
 from __future__ import annotations
 
@@ -30,15 +29,15 @@ _FORMATS = {
 _COMPRESSIONS = {".gz": "GZIP", ".zst": "ZSTD"}
 
 
-class NothingThere(Exception):
-    """A path that holds nothing to import; the text is one sentence."""
+class NoInput(Exception):
+    """A path has no input for an import; the text is one sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
     path: Path
     md5: str | None = None
-    """Base64, where a manifest says it."""
+    """Base64, if a manifest has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,27 +45,27 @@ class Input:
     files: list[InputFile]
     source: Source
     changes: bool = False
-    """Of an incremental export: lines are changes, not items."""
+    """The lines are changes of an incremental export."""
     export: Path | None = None
-    """Directory of the export's manifests."""
+    """Directory of the manifests of an export."""
 
     @property
     def size_bytes(self) -> int:
         return sum(each.path.stat().st_size for each in self.files)
 
     def verify(self) -> None:
-        """Read every file to its end. Raises: Damaged, naming the file."""
+        """Reads every file to its end. Raises Damaged with the name of a damaged file."""
         for each in self.files:
             try:
                 with each.path.open("rb") as file:
-                    summed: Any = CheckedFile(file, each.md5) if each.md5 is not None else file
-                    for _ in pieces(summed, self.source.compression):
+                    checked: Any = CheckedFile(file, each.md5) if each.md5 is not None else file
+                    for _ in pieces(checked, self.source.compression):
                         pass
             except Damaged as damage:
                 raise Damaged(f"{each.path}: {damage}") from None
 
 
-def look(
+def find_input(
     path: Path,
     *,
     format_: str | None = None,
@@ -74,15 +73,15 @@ def look(
     delimiter: str | None = None,
     headers: tuple[str, ...] | None = None,
 ) -> Input:
-    """What a path holds. `format_` and `compression` overrule the names of files.
+    """Returns the input in a path. `format_` and `compression` override the names of files.
 
-    Raises: NothingThere, Damaged.
+    Raises NoInput, Damaged.
     """
     if path.is_dir():
         exports = sorted(found.parent for found in path.rglob(SUMMARY))
         if len(exports) > 1:
             names = ", ".join(str(each) for each in exports[:5])
-            raise NothingThere(f"{path} holds {len(exports)} exports; name one of them: {names}.")
+            raise NoInput(f"{path} contains {len(exports)} exports; choose one of them: {names}.")
         if exports:
             return _export(exports[0])
         paths = sorted(
@@ -93,15 +92,15 @@ def look(
     else:
         paths = [path] if path.is_file() else []
     if not paths:
-        raise NothingThere(f"{path} holds no file with content.")
+        raise NoInput(f"{path} contains no file with content.")
     kinds = {(format_ or _format_of(each), compression or _compression_of(each)) for each in paths}
     if len(kinds) > 1:
-        raise NothingThere(f"{path} holds files of several formats; say which with --format, or name one.")
-    ((chosen, packed),) = kinds
-    if chosen is None:
-        raise NothingThere(f"The format of {paths[0]} is not known; say it with --format.")
+        raise NoInput(f"{path} contains files of several formats; choose one file, or use --format.")
+    ((found_format, found_compression),) = kinds
+    if found_format is None:
+        raise NoInput(f"The format of {paths[0]} is unknown; use --format.")
     tabs = all(".tsv" in each.suffixes for each in paths)
-    source = Source(chosen, packed, delimiter or ("\t" if tabs else ","), headers)
+    source = Source(found_format, found_compression, delimiter or ("\t" if tabs else ","), headers)
     return Input([InputFile(each) for each in paths], source)
 
 
@@ -115,9 +114,9 @@ def _format_of(path: Path) -> str | None:
 
 
 def _export(directory: Path) -> Input:
-    buckets = DirectoryStorage(directory.parent)
-    summary_text = run(read_checked(buckets, directory.name, SUMMARY))
-    files_text = run(read_checked(buckets, directory.name, FILES))
+    storage = DirectoryStorage(directory.parent)
+    summary_text = run(read_checked(storage, directory.name, SUMMARY))
+    files_text = run(read_checked(storage, directory.name, FILES))
     if files_text is None:
         raise Damaged(f"{directory / FILES} is missing")
     try:
@@ -125,20 +124,20 @@ def _export(directory: Path) -> Input:
         counted, format_ = int(summary["itemCount"]), str(summary["outputFormat"])
         changes = summary.get("exportType") == "INCREMENTAL_EXPORT"
     except (ValueError, KeyError, TypeError) as error:
-        raise Damaged(f"{directory / SUMMARY} is no summary of an export: {error}") from None
+        raise Damaged(f"{directory / SUMMARY} is not the summary of an export: {error}") from None
     if format_ not in ("DYNAMODB_JSON", "ION"):
-        raise Damaged(f"{directory / SUMMARY} names an unknown format, {format_}")
+        raise Damaged(f"{directory / SUMMARY} has the unknown format {format_}")
     listed = data_files(files_text, str(directory / FILES))
     if sum(each.items for each in listed) != counted:
-        raise Damaged(f"{directory / SUMMARY} and {FILES} do not count the same items")
+        raise Damaged(f"{directory / SUMMARY} and {FILES} have different item counts")
     files = [InputFile(_located(directory, each), each.md5) for each in listed if each.items]
     return Input(files, Source(format_, "GZIP"), changes, directory)
 
 
 def _located(directory: Path, listed: DataFile) -> Path:
-    """A data file lies beside the manifests, or beside their directory. Raises: Damaged."""
+    """Returns the path of a data file, beside the manifests or beside their directory. Raises Damaged."""
     name = Path(listed.key).name
-    for place in (directory / "data", directory.parent / "data"):
-        if (place / name).is_file():
-            return place / name
+    for folder in (directory / "data", directory.parent / "data"):
+        if (folder / name).is_file():
+            return folder / name
     raise Damaged(f"{directory / 'data' / name} is missing")

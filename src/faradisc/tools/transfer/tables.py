@@ -1,14 +1,15 @@
-"""Definitions of tables: what DescribeTable says of one, as CreateTable takes it for another."""
+"""Definitions of tables: CreateTable requests from answers of DescribeTable."""
 
 from __future__ import annotations
 
 import threading
 from typing import Any
 
-from faradisc.tools.transfer.putting import Gone
-from faradisc.tools.transfer.wire import Endpoint, Refused
+from faradisc.errors import RequestRejected
+from faradisc.tools.transfer.endpoints import Endpoint
+from faradisc.tools.transfer.putting import TableUnusable
 
-LOOKS_MAX = 600
+POLLS_MAX = 600
 PAUSE_S = 0.2
 _INDEX_MEMBERS = ("IndexName", "KeySchema", "Projection")
 _VECTOR_MEMBERS = (
@@ -17,7 +18,7 @@ _VECTOR_MEMBERS = (
 
 
 def describe(endpoint: Endpoint, table: str) -> dict[str, Any]:
-    """Raises: Refused, Unreachable."""
+    """Raises RequestRejected, Unreachable."""
     described: dict[str, Any] = endpoint.call("DescribeTable", {"TableName": table})["Table"]
     return described
 
@@ -27,7 +28,8 @@ def key_names_of(described: dict[str, Any]) -> tuple[str, ...]:
 
 
 def definition_of(described: dict[str, Any], name: str) -> dict[str, Any]:
-    """CreateTable for a table with the same keys and indexes, on demand; without stream and tags."""
+    """Returns the CreateTable request for a table with the same keys and indexes, on demand, without stream
+    and tags."""
     definition: dict[str, Any] = {
         "TableName": name,
         "AttributeDefinitions": described["AttributeDefinitions"],
@@ -46,26 +48,24 @@ def definition_of(described: dict[str, Any], name: str) -> dict[str, Any]:
     return definition
 
 
-def make(endpoint: Endpoint, definition: dict[str, Any]) -> bool:
-    """Make a table unless there is one of its name, and wait until it is ACTIVE; whether it was made.
+def create_missing(endpoint: Endpoint, definition: dict[str, Any]) -> None:
+    """Creates a table unless it exists, and waits until it is ACTIVE.
 
-    Raises: Gone when it is there with another key, or does not become ACTIVE; Refused, Unreachable.
-    """
+    Raises TableUnusable when it exists with another key, or does not become ACTIVE; RequestRejected,
+    Unreachable."""
     name = definition["TableName"]
     try:
         present = describe(endpoint, name)
-    except Refused as refusal:
-        if refusal.code != "ResourceNotFoundException":
+    except RequestRejected as error:
+        if error.code != "ResourceNotFoundException":
             raise
         endpoint.call("CreateTable", definition)
-        made = True
     else:
         if key_names_of(present) != key_names_of(definition):
-            raise Gone(f"The table {name} is there, but its key is another one.")
-        made = False
+            raise TableUnusable(f"The table {name} exists with another key.")
     waiting = threading.Event()
-    for _ in range(LOOKS_MAX):
+    for _ in range(POLLS_MAX):
         if describe(endpoint, name)["TableStatus"] in ("ACTIVE", "UPDATING"):
-            return made
+            return
         waiting.wait(PAUSE_S)
-    raise Gone(f"The table {name} does not become ACTIVE.")
+    raise TableUnusable(f"The table {name} does not become ACTIVE.")

@@ -1,14 +1,12 @@
-"""Files into a table.
+"""Imports files into a table.
 
-Into a data directory that nobody serves, a new table is imported by the server's own job: fast, and there is
-no table before all of it is there. Anywhere else, items go through BatchWriteItem, after every file has been
-read to its end once, so a damaged one changes nothing.
-"""
+A new table in a data directory without a server is imported by the server's job ImportTable: fast, and the
+table becomes visible when it is complete. Otherwise items are written by BatchWriteItem, after every file has
+been read to its end once, so a damaged file changes nothing."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -23,14 +21,15 @@ from faradisc.engine.exchange.locations import Locations
 from faradisc.engine.exchange.masking import Masker
 from faradisc.engine.exchange.object_storage import DirectoryStorage
 from faradisc.engine.exchange.reading import KeyAttributes, ObjectReader, Record
+from faradisc.errors import RequestRejected
+from faradisc.tools.transfer.endpoints import Directory, Endpoint
 from faradisc.tools.transfer.progress import Progress
-from faradisc.tools.transfer.putting import BATCH_ITEMS, Gone, Putter, WriteRequest, attributes_of
+from faradisc.tools.transfer.putting import BATCH_ITEMS, Putter, TableUnusable, WriteRequest, attributes_of
 from faradisc.tools.transfer.sources import Input, InputFile
-from faradisc.tools.transfer.tables import describe, key_names_of, make
-from faradisc.tools.transfer.wire import Directory, Endpoint, Refused
+from faradisc.tools.transfer.tables import create_missing, describe, key_names_of
 
 PENDING_MAX = 4
-"""Batches that a lane may be behind."""
+"""Unanswered batches of one queue."""
 _IMPORTABLE = frozenset(
     {"TableName", "AttributeDefinitions", "KeySchema", "BillingMode", "ProvisionedThroughput"}
     | {"OnDemandThroughput", "GlobalSecondaryIndexes", "VectorIndexes"}
@@ -41,7 +40,7 @@ _IMPORTABLE = frozenset(
 class Outcome:
     items: int = 0
     errors: list[dict[str, Any]] = field(default_factory=list)
-    """Of single records: file, number, reason; the first ERRORS_MAX of them."""
+    """File, number and reason of rejected records; the first ERRORS_MAX of them."""
     error_count: int = 0
 
 
@@ -49,13 +48,13 @@ ERRORS_MAX = 10_000
 
 
 def locations_for(given: Input, masker: Masker, logs: Path) -> Locations:
-    """What a Directory needs so that `import_new` can read the files."""
+    """Returns locations with which `import_new` can read the files."""
     root = (given.export or given.files[0].path).absolute().parent
     return Locations(DirectoryStorage(root.parent), logs, masker.masked if masker else None)
 
 
 def can_import_new(target: Endpoint, given: Input, definition: dict[str, Any] | None, table: str) -> bool:
-    """Whether the server's own import will do."""
+    """Returns whether ImportTable can import the input."""
     if not isinstance(target, Directory) or definition is None or given.changes:
         return False
     if not _IMPORTABLE.issuperset(definition):
@@ -69,20 +68,21 @@ def can_import_new(target: Endpoint, given: Input, definition: dict[str, Any] | 
 
 
 def _has_namesakes(file: InputFile) -> bool:
-    """Whether other files begin with the file's name: a prefix would take them too."""
+    """Returns whether the names of other files begin with the file's name: its prefix would select them
+    too."""
     return len([each for each in file.path.parent.iterdir() if each.name.startswith(file.path.name)]) > 1
 
 
 def _exists(target: Endpoint, table: str) -> bool:
     try:
         describe(target, table)
-    except Refused:
+    except RequestRejected:
         return False
     return True
 
 
 def import_new(target: Directory, given: Input, definition: dict[str, Any], progress: Progress) -> Outcome:
-    """ImportTable, step by step. Raises: Gone when it fails; then there is no table."""
+    """Runs ImportTable step by step. Raises TableUnusable when it fails; then there is no table."""
     root = (given.export or given.files[0].path).absolute().parent
     prefix = f"{given.export.name}/data/" if given.export is not None else given.files[0].path.name
     request: dict[str, Any] = {
@@ -96,21 +96,21 @@ def import_new(target: Directory, given: Input, definition: dict[str, Any], prog
         if given.source.headers is not None:
             csv["HeaderList"] = list(given.source.headers)
         request["InputFormatOptions"] = {"Csv": csv}
-    begun = target.call("ImportTable", request)["ImportTableDescription"]
-    shown = begun
+    shown = target.call("ImportTable", request)["ImportTableDescription"]
+    arn = shown["ImportArn"]
     while shown["ImportStatus"] == "IN_PROGRESS":
         target.work()
-        before, shown = shown, target.call("DescribeImport", {"ImportArn": begun["ImportArn"]})
-        shown = shown["ImportTableDescription"]
+        before, answer = shown, target.call("DescribeImport", {"ImportArn": arn})
+        shown = answer["ImportTableDescription"]
         read = shown["ProcessedSizeBytes"] - before["ProcessedSizeBytes"]
         progress.add(shown["ProcessedItemCount"] - before["ProcessedItemCount"], read, read)
     if shown["ImportStatus"] != "COMPLETED":
-        raise Gone(f"{shown['FailureCode']}: {shown['FailureMessage']}")
-    errors = _logged(target, begun["ImportArn"])
-    return Outcome(shown["ImportedItemCount"], errors, shown["ErrorCount"])
+        raise TableUnusable(f"{shown['FailureCode']}: {shown['FailureMessage']}")
+    return Outcome(shown["ImportedItemCount"], _errors_of(target, arn), shown["ErrorCount"])
 
 
-def _logged(target: Directory, arn: str) -> list[dict[str, Any]]:
+def _errors_of(target: Directory, arn: str) -> list[dict[str, Any]]:
+    """Returns the error log of an import."""
     locations = target.locations
     assert locations is not None
     path = locations.logs / "aws-dynamodb" / "imports" / arn.rpartition("/")[2] / "error"
@@ -136,13 +136,13 @@ def put_all(
     masker: Masker,
     progress: Progress,
 ) -> Outcome:
-    """Every item of the files by BatchWriteItem, in order for items of one key.
+    """Writes the items of the files by BatchWriteItem; items with one key keep their order.
 
-    Raises: Damaged before anything was written; Gone, Refused, Unreachable, BadRules.
+    Raises Damaged before anything is written; TableUnusable, RequestRejected, Unreachable, BadRules.
     """
     given.verify()
     if definition is not None:
-        make(target, definition)
+        create_missing(target, definition)
     described = describe(target, table)
     names = key_names_of(described)
     masker.check_keys(names)
@@ -150,26 +150,26 @@ def put_all(
     keys = KeyAttributes(types, frozenset(types) - frozenset(names))
     outcome = Outcome()
     with ExitStack() as pools:
-        lanes = _Lanes(target, table, names, pools, outcome)
+        queues = _Queues(target, table, names, pools, outcome)
         for file in given.files:
             with file.path.open("rb") as opened:
-                reading = ObjectReader(opened, given.source, keys)
+                reader = ObjectReader(opened, given.source, keys)
                 before = 0
-                for number, record in enumerate(reading.records):
+                for number, record in enumerate(reader.records):
                     request = _request(record, masker, names)
                     if isinstance(request, str):
-                        lanes.refuse(str(file.path), number, request)
+                        queues.reject(str(file.path), number, request)
                     else:
-                        lanes.put(request, str(file.path), number)
-                    progress.add(1, reading.bytes_read - before, reading.bytes_read - before)
-                    before = reading.bytes_read
-        lanes.finish()
+                        queues.put(request, str(file.path), number)
+                    progress.add(1, reader.bytes_read - before, reader.bytes_read - before)
+                    before = reader.bytes_read
+        queues.finish()
     outcome.items = progress.items - outcome.error_count
     return outcome
 
 
 def _request(record: Record, masker: Masker, key_names: tuple[str, ...]) -> WriteRequest | str:
-    """The write that a record asks for, or why there is none."""
+    """Returns the write request for a record, or the reason why there is none."""
     if isinstance(record, Malformed):
         return record.reason
     item = record.get("Item", record.get("NewImage"))
@@ -191,8 +191,9 @@ def _request(record: Record, masker: Masker, key_names: tuple[str, ...]) -> Writ
     return {"PutRequest": {"Item": masker.masked(item) if masker else item}}
 
 
-class _Lanes:
-    """Batches by key: writes of one key go through one lane, and so in order."""
+class _Queues:
+    """Queues of batches, one for each thread. All writes of one key are in one queue, which keeps their
+    order."""
 
     def __init__(
         self, target: Endpoint, table: str, names: tuple[str, ...], pools: ExitStack, outcome: Outcome
@@ -209,38 +210,35 @@ class _Lanes:
 
     def put(self, request: WriteRequest, file: str, number: int) -> None:
         attributes = attributes_of(request)
-        mark = orjson.dumps([attributes[name] for name in self._names])
-        lane = sum(mark) % len(self._pools)
-        buffer = self._buffers[lane]
+        key = orjson.dumps([attributes[name] for name in self._names])
+        queue = sum(key) % len(self._pools)
+        buffer = self._buffers[queue]
         buffer.append((request, file, number))
         if len(buffer) == BATCH_ITEMS:
-            self._send(lane)
+            self._send(queue)
 
-    def _send(self, lane: int) -> None:
-        buffer, self._buffers[lane] = self._buffers[lane], []
-        pending = self._pending[lane]
-        pending.append((self._pools[lane].submit(self._putter.put, [each[0] for each in buffer]), buffer))
+    def _send(self, queue: int) -> None:
+        buffer, self._buffers[queue] = self._buffers[queue], []
+        pending = self._pending[queue]
+        pending.append((self._pools[queue].submit(self._putter.put, [each[0] for each in buffer]), buffer))
         while len(pending) > PENDING_MAX:
-            self._settle(*pending.popleft())
+            self._collect(*pending.popleft())
 
-    def _settle(self, sent: Future[Any], buffer: list[tuple[WriteRequest, str, int]]) -> None:
+    def _collect(self, sent: Future[Any], buffer: list[tuple[WriteRequest, str, int]]) -> None:
+        """Waits for a batch and records its rejected requests."""
         locations = {id(request): (file, number) for request, file, number in buffer}
         for request, reason in sent.result():
-            self.refuse(*locations.get(id(request), ("", -1)), reason)
+            self.reject(*locations.get(id(request), ("", -1)), reason)
 
-    def refuse(self, file: str, number: int, reason: str) -> None:
+    def reject(self, file: str, number: int, reason: str) -> None:
         self._outcome.error_count += 1
         if len(self._outcome.errors) < ERRORS_MAX:
             self._outcome.errors.append({"file": file, "record": number, "reason": reason})
 
     def finish(self) -> None:
-        for lane in range(len(self._pools)):
-            if self._buffers[lane]:
-                self._send(lane)
-        for each in self._iterate():
-            self._settle(*each)
-
-    def _iterate(self) -> Iterator[tuple[Future[Any], list[tuple[WriteRequest, str, int]]]]:
+        for queue, buffer in enumerate(self._buffers):
+            if buffer:
+                self._send(queue)
         for pending in self._pending:
             while pending:
-                yield pending.popleft()
+                self._collect(*pending.popleft())

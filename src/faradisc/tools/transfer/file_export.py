@@ -1,8 +1,7 @@
-"""A table into files, in the layout of the service's full exports: any endpoint's, whatever it offers itself.
+"""Exports a table of any endpoint into files, in the layout of the service's full exports.
 
-It is a Scan, not a moment: writes during it may be in it or not. For the state of one moment ask a server for
-ExportTableToPointInTime, or dump a data directory that nobody serves.
-"""
+The items come from a Scan: the export may or may not contain writes made meanwhile. ExportTableToPointInTime,
+or the export of a data directory without a server, gives the state of one moment."""
 
 from __future__ import annotations
 
@@ -33,16 +32,16 @@ from faradisc.engine.exchange.manifests import (
 from faradisc.engine.exchange.masking import Masker
 from faradisc.engine.exchange.object_storage import DirectoryStorage, Draft
 from faradisc.storage.immediate import run
+from faradisc.tools.transfer.endpoints import Endpoint
 from faradisc.tools.transfer.progress import Progress
-from faradisc.tools.transfer.scanning import Page, State, walk
+from faradisc.tools.transfer.scanning import Page, State, scan
 from faradisc.tools.transfer.tables import describe, key_names_of
-from faradisc.tools.transfer.wire import Endpoint
 
 FILE_BYTES = 128 * 1024 * 1024
 
 
 @dataclass(slots=True)
-class _Open:
+class _OpenFile:
     draft: Draft
     gzip: GzipWriter
     name: str
@@ -50,29 +49,33 @@ class _Open:
     content_bytes: int = 0
 
 
-class Dump:
-    """One table into one export directory under `root`."""
+class FileExport:
+    """An export of one table into a directory under `root`."""
 
     def __init__(self, root: Path, format_: str, clock: Clock, entropy: Entropy) -> None:
-        """Raises: OSError when the directory cannot be made."""
+        """Raises OSError when the directory cannot be created."""
         root.mkdir(parents=True, exist_ok=True)
         self._clock = clock
         self._began_ns = clock.now_ns()
         self.id = f"{self._began_ns // 1_000_000:014d}-{entropy.token_bytes(4).hex()}"
         self._format = format_
-        self._buckets = DirectoryStorage(root.absolute().parent)
+        self._storage = DirectoryStorage(root.absolute().parent)
         self._bucket = root.absolute().name
         self._directory = export_directory(None, self.id)
-        self._open: dict[int, _Open] = {}
+        self._open: dict[int, _OpenFile] = {}
+        """By segment."""
         self._files: list[DataFile] = []
-        self._made = 0
+        self._started_files = 0
 
     def table(self, source: Endpoint, name: str, *, masker: Masker, segments: int, progress: Progress) -> str:
-        """The export's directory below the root. Raises: BucketError, Refused, Unreachable, BadRules."""
+        """Exports a table. Returns the export's directory relative to the root.
+
+        Raises BucketError, RequestRejected, Unreachable, BadRules.
+        """
         described = describe(source, name)
         masker.check_keys(key_names_of(described))
         progress.total = described.get("ItemCount")
-        run(self._buckets.put(self._bucket, join(self._directory, STARTED), b""))
+        run(self._storage.put(self._bucket, join(self._directory, STARTED), b""))
 
         def visit(segment: int, items: Page) -> None:
             masked = [masker.masked(item) for item in items] if masker else items
@@ -80,12 +83,12 @@ class Dump:
             progress.add(len(items), size, len(items))
 
         try:
-            walk(source, name, segments, visit, State(None, {}))
+            scan(source, name, segments, visit, State(None, {}))
             for segment in list(self._open):
                 self._store(segment)
         finally:
             for each in self._open.values():
-                self._buckets.discard(each.draft)
+                self._storage.discard(each.draft)
         self._manifest(FILES, b"".join(each.line() for each in self._files))
         self._manifest(SUMMARY, orjson.dumps(self._summary(described, progress)))
         return self._directory
@@ -106,11 +109,11 @@ class Dump:
             self._store(segment)
         return len(content)
 
-    def _begin(self, segment: int) -> _Open:
-        self._made += 1
-        name = data_file_name(f"{self.id} {segment} {self._made}")
-        draft = self._buckets.draft(self._bucket, name)
-        file = self._open[segment] = _Open(draft, GzipWriter(draft), name)
+    def _begin(self, segment: int) -> _OpenFile:
+        self._started_files += 1
+        name = data_file_name(f"{self.id} {segment} {self._started_files}")
+        draft = self._storage.draft(self._bucket, name)
+        file = self._open[segment] = _OpenFile(draft, GzipWriter(draft), name)
         return file
 
     def _store(self, segment: int) -> None:
@@ -118,14 +121,14 @@ class Dump:
         file.gzip.finish()
         suffix = ".json.gz" if self._format == "DYNAMODB_JSON" else ".ion.gz"
         key = join(self._directory, "data", file.name + suffix)
-        etag = run(self._buckets.store(self._bucket, key, file.draft))
+        etag = run(self._storage.store(self._bucket, key, file.draft))
         del self._open[segment]
         self._files.append(DataFile(key, file.items, file.draft.md5, etag))
 
     def _manifest(self, name: str, content: bytes) -> None:
         key = join(self._directory, name)
-        run(self._buckets.put(self._bucket, checksum_key(key), checksum(content).encode()))
-        run(self._buckets.put(self._bucket, key, content))
+        run(self._storage.put(self._bucket, checksum_key(key), checksum(content).encode()))
+        run(self._storage.put(self._bucket, key, content))
 
     def _summary(self, described: dict[str, Any], progress: Progress) -> dict[str, Any]:
         began, ended = (

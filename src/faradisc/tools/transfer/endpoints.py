@@ -1,8 +1,7 @@
-"""Requests to a DynamoDB endpoint, or to a data directory that nobody serves.
+"""Requests to a DynamoDB endpoint, or to a data directory without a server.
 
-Items go through as the wire's own JSON: nothing is turned into Python numbers or sets and back. What a retry
-can help against is tried again, with pauses that double.
-"""
+Items stay DynamoDB JSON and are not converted to Python numbers or sets. Retryable errors are retried with
+pauses that double."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ import orjson
 
 from faradisc.database import Database
 from faradisc.engine.exchange.locations import Locations
-from faradisc.errors import ApiError
+from faradisc.errors import ApiError, RequestRejected, Unreachable
 from faradisc.operations.call import Call
 from faradisc.storage.immediate import run
 
@@ -28,36 +27,24 @@ _RETRYABLE = frozenset(
 )
 
 
-class Refused(Exception):
-    """An error answer that no retry changes."""
-
-    def __init__(self, code: str, text: str) -> None:
-        super().__init__(f"{code}: {text}" if text else code)
-        self.code = code
-
-
-class Unreachable(Exception):
-    """Nobody answers, or not as DynamoDB does; the text is one sentence."""
-
-
 class Endpoint(Protocol):
     threads: int
-    """How many may call at a time."""
+    """Number of threads that may call at a time."""
 
     def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
-        """The answer to one request. Raises: Refused, Unreachable."""
+        """Returns the answer to one request. Raises RequestRejected, Unreachable."""
         ...
 
     def close(self) -> None: ...
 
 
 class Remote:
-    """An endpoint at an address; credentials and region are found as every AWS tool finds them."""
+    """An endpoint at an address, with the credentials and region of the AWS configuration."""
 
     def __init__(
         self, url: str | None, region: str | None, *, profile: str | None = None, threads: int = 4
     ) -> None:
-        """url: None for Amazon's own. Raises: Unreachable without a region or credentials for that."""
+        """url: None for Amazon's, which needs a region and credentials. Raises Unreachable without them."""
         import botocore.session  # noqa: PLC0415 - slow to import
         import urllib3  # noqa: PLC0415
         from botocore.credentials import Credentials  # noqa: PLC0415
@@ -73,7 +60,7 @@ class Remote:
         if chosen is None:
             raise Unreachable("No region is set; give --region.")
         if found is None and url is None:
-            raise Unreachable("No credentials are set; see the AWS documentation on how they are found.")
+            raise Unreachable("No credentials are set; see the AWS documentation of their sources.")
         self._region = str(chosen)
         self._credentials = found or Credentials("faradisc", "faradisc")
         self._url = (url or f"https://dynamodb.{self._region}.amazonaws.com").rstrip("/") + "/"
@@ -88,14 +75,14 @@ class Remote:
             if status == 200:
                 return answer
             code = str(answer.get("__type", status)).rpartition("#")[2]
-            helps = status in (0, 429) or status >= 500 or code in _RETRYABLE
-            if last or not helps:
-                raise Refused(code, str(answer.get("message") or answer.get("Message") or ""))
+            retryable = status in (0, 429) or status >= 500 or code in _RETRYABLE
+            if last or not retryable:
+                raise RequestRejected(code, str(answer.get("message") or answer.get("Message") or ""))
             self._waiting.wait(min(PAUSE_S * 2**attempt, PAUSE_S_MAX))
         raise AssertionError("the last attempt answers or raises")
 
     def _send(self, operation: str, body: bytes, *, last: bool) -> tuple[int, dict[str, Any]]:
-        """Status and answer; 0 where nothing came back and a retry may help. Raises: Unreachable."""
+        """Returns status and answer; status 0 without an answer, if a retry may help. Raises Unreachable."""
         from botocore.auth import SigV4Auth  # noqa: PLC0415 - slow to import
         from botocore.awsrequest import AWSRequest  # noqa: PLC0415
         from urllib3.exceptions import HTTPError, LocationValueError  # noqa: PLC0415
@@ -110,7 +97,7 @@ class Remote:
             answer = self._pool.request("POST", self._url, body=body, headers=dict(signed.headers.items()))
         except (HTTPError, LocationValueError, OSError) as error:
             if last or isinstance(error, LocationValueError):
-                reason = error.__cause__ or error  # what the system said, without urllib3's names
+                reason = error.__cause__ or error  # the system's text, without names of urllib3
                 raise Unreachable(f"{self._url} does not answer: {reason}") from error
             return 0, {}
         try:
@@ -118,8 +105,7 @@ class Remote:
         except orjson.JSONDecodeError as error:
             if answer.status >= 500 and not last:
                 return answer.status, {}
-            text = f"{self._url} answers {answer.status}, which is no answer of a database."
-            raise Unreachable(text) from error
+            raise Unreachable(f"{self._url} answers {answer.status}, but not like a database.") from error
         return answer.status, document if isinstance(document, dict) else {}
 
     def close(self) -> None:
@@ -127,12 +113,12 @@ class Remote:
 
 
 class Directory:
-    """A data directory that no server has open; everything happens in the caller's thread."""
+    """A data directory that no server has open, used in the caller's thread."""
 
     threads = 1
 
     def __init__(self, path: Path | str, locations: Locations | None = None) -> None:
-        """Raises: StorageError when the directory cannot be used."""
+        """Raises StorageError when the directory cannot be used."""
         from faradisc.storage.rocks import open_rocks  # noqa: PLC0415
 
         self.locations = locations
@@ -151,12 +137,12 @@ class Directory:
         try:
             answer = run(self.database.execute(call))
         except ApiError as error:
-            raise Refused(error.wire_name(), error.message or "") from None
+            raise RequestRejected(error.wire_name(), error.message or "") from None
         document: dict[str, Any] = orjson.loads(orjson.dumps(answer))
         return document
 
     def work(self) -> bool:
-        """One step of the background jobs. False when there was nothing to do."""
+        """Does one step of the background jobs. Returns False when there was nothing to do."""
         return run(self.database.work())
 
     def close(self) -> None:
