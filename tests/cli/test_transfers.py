@@ -108,7 +108,9 @@ def test_incremental_export_puts_and_deletes_items(server: Server, tmp_path: Pat
 
 
 @pytest.mark.parametrize("target", ["server", "directory"])
-def test_rejected_records_are_reported_and_others_imported(server: Server, tmp_path: Path, target: str) -> None:
+def test_rejected_records_are_reported_and_others_imported(
+    server: Server, tmp_path: Path, target: str
+) -> None:
     source = tmp_path / "items.jsonl"
     source.write_bytes(lines(some_items(100)) + b'{"Item": {"q": {"S": "no key"}}}\nnot JSON\n')
     errors = tmp_path / "errors.jsonl"
