@@ -9,7 +9,7 @@ from pathlib import Path
 
 from faradisc.capacity.config import SECOND_NS
 from faradisc.tools.planner.plan_file.key_file import read_keys
-from faradisc.tools.planner.plan_file.loading import load_plan
+from faradisc.tools.planner.plan_file.loading import load_plan, load_plans
 from faradisc.tools.planner.plan_file.plan import BUDGETS
 from faradisc.tools.planner.traces.cloudwatch import read_export
 from faradisc.tools.planner.traces.rate_file import READS, WRITES, read_rates
@@ -79,15 +79,19 @@ def test_the_writer_writes_what_the_page_shows() -> None:
     assert b"".join(lines) == b"".join(line + b"\n" for line in LINES[:5])
 
 
-def test_the_plans_of_the_guide_are_plans() -> None:
-    first, tables, classes = re.findall(r"```yaml\n(.*?)```", GUIDE, re.S)
+def test_plans_of_the_guide_can_be_loaded() -> None:
+    first, variants, tables, classes = re.findall(r"```yaml\n(.*?)```", GUIDE, re.S)
     assert set(load_plan(tables + classes, "guide", traced=True).classes) == {"shop", "back office"}
     assert load_plan(first, "guide").duration_s == 3600
+    day, suffixed, on_demand = load_plans(f"duration: 1h\n{variants}", "guide")
+    assert (day.variant, suffixed.variant) == ("the day", "the day and a suffix")
+    assert day.traffic[0].keys.words != suffixed.traffic[0].keys.words
+    assert on_demand.tables[0].rates.on_demand
     traffic = "duration: 1h\ntraffic: [{operation: GetItem, rate: 1, keys: single}]\n"
     assert load_plan(tables + traffic, "guide").tables[0].rates.write_scaling is not None
 
 
-def test_the_guide_names_every_budget_and_key_model() -> None:
+def test_guide_names_every_budget_and_key_model() -> None:
     assert all(f"`{name}`" in GUIDE for name in BUDGETS)
     for keys in re.findall(r"^\| `([^`]+)`.*? \|", GUIDE[GUIDE.index("| `keys:`") :], re.M):
         if not keys.startswith(("{", "single")):

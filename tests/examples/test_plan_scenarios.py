@@ -1,13 +1,16 @@
-"""The plans in examples/plans: each shows what its paragraph says."""
+"""The plans in examples/plans: each variant has the headline that the README shows."""
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import pytest
 
-from faradisc.tools.planner.plan_file.loading import load_plan
+from faradisc.tools.planner.plan_file.loading import load_plans
+from faradisc.tools.planner.plan_file.plan import Plan
 from faradisc.tools.planner.results.outcome import Outcome
+from faradisc.tools.planner.results.what_if import explored
 from faradisc.tools.planner.run import run
 from unit.planner.planned import resource, throttles
 
@@ -15,89 +18,94 @@ PLANS = Path(__file__).parents[2] / "examples" / "plans"
 FILES = sorted(PLANS.glob("*.yaml"))
 
 
-def outcome(name: str) -> Outcome:
-    return run(load_plan((PLANS / f"{name}.yaml").read_text(), name), engine="fluid")
+@cache
+def outcomes(name: str) -> dict[str, Outcome]:
+    """Returns the outcomes of a plan by variant."""
+    plans = load_plans((PLANS / f"{name}.yaml").read_text(), name)
+    return {plan.variant: explored(plan, fluid(plan), fluid) for plan in plans}
 
 
-def lost_percent(found: Outcome, flow: str) -> float:
-    return next(total.lost_percent for total in found.flows if total.name == flow)
+def fluid(plan: Plan) -> Outcome:
+    return run(plan, engine="fluid")
 
 
-def as_planned(found: Outcome, name: str) -> float:
-    entry = next(entry for entry in found.costs.resources if entry.resource == name)
-    return next(mode.total_usd for mode in entry.modes if mode.mode == "as-planned")
-
-
-def said(found: Outcome, text: str) -> bool:
+def finds(found: Outcome, text: str) -> bool:
     return any(text in sentence for sentence in found.verdict)
 
 
-def test_a_date_and_a_date_with_a_suffix() -> None:
-    found = outcome("date-key")
-    assert lost_percent(found, "orders by date") == pytest.approx(75, abs=0.5)
-    assert lost_percent(found, "orders by date and suffix") == 0
-    assert said(found, "ByDate, key '2026-11-02': 4,000 WCU/s / 1,000 per partition = 4.00")
-    assert said(found, "shard it 4 ways")
-    refusals = [event for event in found.events if event.kind == "split-refused"]
-    assert {event.resource for event in refusals} == {"ByDate"}
-    assert "ever-increasing sort key" in refusals[0].words
-
-
-def test_upload_order() -> None:
-    found = outcome("upload-order")
-    assert lost_percent(found, "user by user") == pytest.approx(75, abs=1)
-    assert lost_percent(found, "interleaved") == 0
-    assert said(found, "take one item of every key in turn")
-
-
-def test_a_bulk_load_and_the_steady_state() -> None:
-    found = outcome("bulk-load")
-    assert throttles(resource(found, "FastToday").write) == throttles(resource(found, "Slow2017").write) == {}
-    assert throttles(resource(found, "Fast2017").write).keys() == {"KeyRangeThroughputExceeded"}
-    counts = {each.name: each.partition_count[-1] for each in found.resources}
-    assert (counts["Fast2017"], counts["Slow2017"]) == (11, 2)
-    limits = {part.write_limit[-1] for part in resource(found, "Fast2017").partitions}
-    assert min(limits) == pytest.approx(18.182)
-    # What was throttled was throttled in the steady state, not in the load.
-    first = resource(found, "Fast2017").throttle_summary.first_s
-    assert first is not None and first > 195 * 60
-    assert any(event.kind == "boosted" and event.resource == "Fast2017" for event in found.events)
-
-
-def test_tables_for_time_series() -> None:
-    found = outcome("time-series")
-    assert found.totals.throttled == 0
-    monthly = as_planned(found, "Clicks-2026-11") + as_planned(found, "Clicks-2026-10")
-    assert monthly < 0.6 * as_planned(found, "AllClicks")
-    writes = {name: sum(resource(found, name).write.consumed) for name in ("AllClicks", "Clicks-2026-11")}
-    assert writes["AllClicks"] == pytest.approx(2 * writes["Clicks-2026-11"], rel=1e-3)
-
-
-def test_a_popular_item_with_and_without_a_cache() -> None:
-    found = outcome("popular-item")
-    assert lost_percent(found, "the popular one") == pytest.approx(40, abs=1)
-    assert lost_percent(found, "the popular one behind a cache") == 0
-    assert as_planned(found, "ProductsCached") < as_planned(found, "Products") / 5
-    assert said(found, "Products, key 'product-1': 5,000 RCU/s / 3,000 per partition = 1.67")
-    assert any("a partition's limit is its limit" in event.words for event in found.events)
-
-
-def test_a_status_code_and_a_user_id() -> None:
-    found = outcome("status-code")
-    assert said(found, "ByStatus, key 'SHIPPED': peak 970 WCU/s of the 1,000 one partition serves: 97 %")
-    assert said(found, "ByUser: the busiest of its 10 partitions serves 10 %")
-    assert lost_percent(found, "by status") == lost_percent(found, "by user") == 0
-    index = resource(found, "ByUserWithIndex/index/by-status")
-    assert throttles(index.write).keys() == {"KeyRangeThroughputExceeded"}
-    assert throttles(resource(found, "ByUserWithIndex").write) == {}
-    assert lost_percent(found, "by user with index") > 5
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_readme_shows_the_headline_of_each_variant(file: Path) -> None:
+    paragraphs = (PLANS / "README.md").read_text().splitlines()
+    for variant, found in outcomes(file.stem).items():
+        assert f"- **{variant}.** {found.headline.text}" in paragraphs
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_each_plan_has_a_paragraph(file: Path) -> None:
-    plan = load_plan(file.read_text(), file.name)
-    assert len(plan.description.split()) >= 50
+def test_each_plan_has_a_paragraph_and_variants(file: Path) -> None:
+    plans = load_plans(file.read_text(), file.name)
+    assert len(plans) >= 2
+    assert len(plans[0].description.split()) >= 50
 
 
-def test_there_are_six() -> None:
+def test_there_are_six_plans() -> None:
     assert len(FILES) == 6
+
+
+def test_date_as_key_throttles_and_date_with_suffix_does_not() -> None:
+    day, suffixed = outcomes("date-key").values()
+    assert day.totals.lost_percent == pytest.approx(75, abs=0.5)
+    assert suffixed.totals.lost_percent == 0
+    assert finds(day, "Orders, key '2026-11-02': 4,000 WCU/s / 1,000 per partition = 4.00")
+    assert finds(day, "shard it 4 ways")
+    refusals = [event for event in day.events if event.kind == "split-refused"]
+    assert "ever-increasing sort key" in refusals[0].words
+    assert not any(event.kind == "split-refused" for event in suffixed.events)
+
+
+def test_upload_in_turn_uses_all_partitions() -> None:
+    in_order, in_turn = outcomes("upload-order").values()
+    assert in_order.totals.lost_percent == pytest.approx(75, abs=1)
+    assert in_turn.totals.lost_percent == 0
+    assert finds(in_order, "take one item of every key in turn")
+
+
+def test_fast_bulk_load_throttled_its_steady_state_in_2017_only() -> None:
+    fast, slow, today = outcomes("bulk-load").values()
+    assert throttles(resource(today, "Items").write) == throttles(resource(slow, "Items").write) == {}
+    items = resource(fast, "Items")
+    assert throttles(items.write).keys() == {"KeyRangeThroughputExceeded"}
+    assert (items.partition_count[-1], resource(slow, "Items").partition_count[-1]) == (11, 2)
+    assert min(part.write_limit[-1] for part in items.partitions) == pytest.approx(18.182)
+    # The steady state is throttled, not the load.
+    first = items.throttle_summary.first_s
+    assert first is not None and first > 195 * 60
+    assert any(event.kind == "boosted" for event in fast.events)
+
+
+def test_table_per_month_costs_about_half() -> None:
+    one, monthly = outcomes("time-series").values()
+    assert one.totals.throttled == monthly.totals.throttled == 0
+    assert monthly.costs.planned_usd < 0.6 * one.costs.planned_usd
+    written = sum(resource(monthly, "Clicks-2026-11").write.consumed)
+    assert sum(resource(one, "Clicks").write.consumed) == pytest.approx(2 * written, rel=1e-3)
+
+
+def test_cache_makes_a_popular_item_fit() -> None:
+    without, behind = outcomes("popular-item").values()
+    lost = {flow.name: flow.lost_percent for flow in without.flows}
+    assert lost["the popular one"] == pytest.approx(40, abs=1)
+    assert behind.totals.lost_percent == 0
+    assert behind.costs.planned_usd < without.costs.planned_usd / 5
+    assert finds(without, "Products, key 'product-1': 5,000 RCU/s / 3,000 per partition = 1.67")
+    assert any("a partition's limit is its limit" in event.words for event in without.events)
+
+
+def test_status_code_limits_a_table_and_an_index_and_user_id_does_not() -> None:
+    by_status, by_user, with_index = outcomes("status-code").values()
+    assert finds(by_status, "Orders, key 'SHIPPED': 1,164 WCU/s / 1,000 per partition = 1.16")
+    assert finds(by_user, "Orders: its busiest partition, p")
+    assert (by_status.totals.lost_percent > 5, by_user.totals.lost_percent) == (True, 0)
+    index = resource(with_index, "Orders/index/by-status")
+    assert throttles(index.write).keys() == {"KeyRangeThroughputExceeded"}
+    assert throttles(resource(with_index, "Orders").write) == {}
+    assert with_index.totals.lost_percent > 5

@@ -1,11 +1,11 @@
-"""Mistakes in plan files: each names file and line, says what is wrong, and what to write instead."""
+"""Mistakes in plan files: each message names file, line and remedy."""
 
 from __future__ import annotations
 
 import pytest
 
 from faradisc.tools.planner.errors import PlanError
-from faradisc.tools.planner.plan_file.loading import load_plan
+from faradisc.tools.planner.plan_file.loading import load_plan, load_plans
 
 GOOD = """\
 name: A plan
@@ -24,10 +24,10 @@ traffic:
 
 
 def mistake(text: str) -> str:
-    with pytest.raises(PlanError) as refused:
+    with pytest.raises(PlanError) as rejected:
         load_plan(text, "plan.yaml")
-    assert "\n" not in str(refused.value)
-    return str(refused.value)
+    assert "\n" not in str(rejected.value)
+    return str(rejected.value)
 
 
 def changed(old: str, new: str) -> str:
@@ -35,7 +35,7 @@ def changed(old: str, new: str) -> str:
     return GOOD.replace(old, new, 1)
 
 
-def test_the_plan_without_mistakes() -> None:
+def test_plan_without_mistakes_loads() -> None:
     plan = load_plan(GOOD, "plan.yaml")
     assert (plan.name, plan.duration_s, len(plan.traffic)) == ("A plan", 600, 1)
 
@@ -127,14 +127,14 @@ CASES = [
 @pytest.mark.parametrize(
     ("old", "new", "line", "what", "remedy"), CASES, ids=[case[1][:60] for case in CASES]
 )
-def test_a_mistake_names_file_line_and_remedy(old: str, new: str, line: int, what: str, remedy: str) -> None:
+def test_mistake_names_file_line_and_remedy(old: str, new: str, line: int, what: str, remedy: str) -> None:
     said = mistake(changed(old, new))
     assert said.startswith(f"plan.yaml:{line}: "), said
     assert what in said, said
     assert remedy in said, said
 
 
-def test_an_empty_file_and_a_list() -> None:
+def test_empty_file_and_list_are_mistakes() -> None:
     assert mistake("") == ("plan.yaml:1: the file is empty. See docs/guide/planning.md for a first plan.")
     assert "here should be members" in mistake("- 1\n- 2\n")
     assert "there are no tables" in mistake("duration: 1h\ntables: {}\ntraffic: []\n")
@@ -147,33 +147,93 @@ def schedule(entry: str) -> str:
     )
 
 
-def test_a_scheduled_action_sets_limits_that_fit() -> None:
+def test_scheduled_action_sets_consistent_limits() -> None:
     assert "this changes nothing. Add min:, max: or both." in mistake(schedule('{at: "cron(1 * * * ? *)"}'))
     assert "the maximum is below the minimum. Write 9 or more." in mistake(
         schedule('{at: "cron(1 * * * ? *)", min: 9, max: 2}')
     )
 
 
-def test_two_streams_of_one_name() -> None:
+def test_two_streams_of_one_name_are_a_mistake() -> None:
     stream = GOOD[GOOD.index("  - table") :]
     assert "plan.yaml:13: traffic[1]: two streams are called 'Orders traffic'" in mistake(GOOD + stream)
 
 
-def test_a_path_says_where() -> None:
+def test_mistake_has_the_path_of_the_value() -> None:
     assert "plan.yaml:11: traffic[0].rate: -5 is below 0" in mistake(changed("rate: 5", "rate: -5"))
 
 
-def test_numbers_sizes_and_durations_as_people_write_them() -> None:
+def test_numbers_sizes_and_durations_may_have_units_and_underscores() -> None:
     text = GOOD.replace("rate: 5", "rate: 1_000.5\n    item_size: 1.5 KB").replace("10m", "1.5h")
     plan = load_plan(text, "plan.yaml")
     flow = plan.traffic[0]
     assert (plan.duration_s, flow.item_bytes, flow.rate.micro(0)) == (5400, 1536, 1_000_500_000)
 
 
-def test_hostile_documents_are_refused() -> None:
+def test_hostile_documents_are_rejected() -> None:
     """Deep nesting, tags, endless aliases: a sentence each, and soon."""
     assert "nested too deeply" in mistake("[" * 5000)
     assert "longer than 1,048,576 characters" in mistake("#" * 2_000_000)
     assert "there is no member" in mistake("!!python/object/apply:os.system {command: ls}")
     bomb = "a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n"
     assert "aliases" in mistake(bomb)
+
+
+# --- Variants -------------------------------------------------------------------------------------
+
+VARIANTS = """\
+duration: 10m
+tables:
+  Orders: {read: 10, write: 10, sort_key: true, indexes: {a: {read: 5}, b: {}}}
+traffic:
+  - {name: writes, operation: PutItem, rate: 5, keys: {date: day}}
+  - {name: reads, operation: GetItem, rate: 5, keys: single}
+budgets: {lost_percent: 1}
+variants:
+  as it is:
+  changed:
+    tables: {Orders: {write: 99, indexes: {b: null}}}
+    traffic:
+      - {name: writes, keys: {uniform: 9}}
+      - {name: more, operation: GetItem, rate: 1, keys: {uniform: 3}}
+    budgets: {partitions: 3}
+"""
+
+
+def test_variant_changes_named_members_and_keeps_the_others() -> None:
+    same, changed = load_plans(VARIANTS, "plan.yaml")
+    assert (same.variant, changed.variant) == ("as it is", "changed")
+    assert [index.name for index in same.tables[0].indexes] == ["a", "b"]
+    table = changed.tables[0]
+    assert (table.rates.read_units, table.rates.write_units, table.sort_key) == (10, 99, True)
+    assert [index.name for index in table.indexes] == ["a"]
+    flows = {flow.name: (flow.operation, flow.keys.words) for flow in changed.traffic}
+    assert list(flows) == ["writes", "reads", "more"]
+    assert flows["writes"] == ("PutItem", "9 keys, all equally often")
+    assert [budget.name for budget in changed.budgets] == ["lost_percent", "partitions"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("write: 99", "wirte: 99", "plan.yaml:11: tables.Orders.wirte: there is no member 'wirte' here. Did"),
+        ("{uniform: 9}", "{uniform: 0}", "plan.yaml:13: traffic[0].keys.uniform: 0 is below 1."),
+        (
+            "  as it is:",
+            "  as it is: 5",
+            "plan.yaml:9: variants.as it is: here should be members of the plan.",
+        ),
+        ("    budgets: {partitions: 3}", "    variants: {x: {}}", "plan.yaml:15: variants: a variant has no"),
+        ("lost_percent: 1", "<<: 1", "plan.yaml:7: budgets.<<: there is no member '<<' here."),
+    ],
+)
+def test_mistake_in_a_variant_names_its_own_line(old: str, new: str, said: str) -> None:
+    assert old in VARIANTS
+    with pytest.raises(PlanError) as rejected:
+        load_plans(VARIANTS.replace(old, new), "plan.yaml")
+    assert str(rejected.value).startswith(said)
+
+
+def test_variants_are_a_mapping() -> None:
+    assert "variants: here should be plans by name" in mistake(GOOD + "variants: [a]\n")
+    assert "there is no member 'varients' here. Did you mean 'variants'?" in mistake(GOOD + "varients: {}\n")

@@ -27,16 +27,11 @@ def show(outcomes: Sequence[Outcome], console: Console) -> None:
     """Prints outcomes one after the other; several begin with a comparison."""
     if len(outcomes) > 1:
         for outcome in outcomes:
-            _line(console, f"{outcome.title}: {_headline(outcome)}")
+            _line(console, f"{outcome.title}: {outcome.headline.text}")
         _line(console)
         _table(console, numbers(outcomes, _DETAIL))
     for outcome in outcomes:
         _show(outcome, console)
-
-
-def _headline(outcome: Outcome) -> str:
-    word = "Holds." if outcome.headline.holds else "Fails."
-    return " ".join(filter(None, (word, outcome.headline.words, outcome.headline.change)))
 
 
 def _line(console: Console, text: str = "", style: str = "") -> None:
@@ -78,7 +73,7 @@ def _show(outcome: Outcome, console: Console) -> None:
     length = elapsed(outcome.duration_s).replace(SPACE, " ")
     engine = f"profile {outcome.profile}, engine {outcome.engine}, seed {outcome.seed}"
     _line(console, f"{length} from {outcome.start}, {engine}\n")
-    _line(console, _headline(outcome), "bold green" if outcome.headline.holds else "bold red")
+    _line(console, outcome.headline.text, "bold green" if outcome.headline.holds else "bold red")
     for sentence in outcome.verdict:
         _line(console, f"- {sentence}")
     _line(console)

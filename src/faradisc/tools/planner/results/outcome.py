@@ -405,6 +405,11 @@ class Headline:
     change: str = ""
     """Of a plan that fails: the first change with which a rerun held."""
 
+    @property
+    def text(self) -> str:
+        word = "Holds." if self.holds else "Fails."
+        return " ".join(filter(None, (word, self.words, self.change)))
+
 
 @dataclass(frozen=True, slots=True)
 class WhatIf:

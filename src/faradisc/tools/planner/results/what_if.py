@@ -19,7 +19,7 @@ from faradisc.tools.planner.results.headline import DIRECTIONS
 from faradisc.tools.planner.results.outcome import Direction, HotKey, Outcome, ResourceOutcome, WhatIf
 from faradisc.tools.planner.workload.key_distributions import Fixed, KeyModel, Sequential
 
-SUFFIXES = (2, 4, 10)
+SUFFIXES = (2, 4, 10, 50, 200)
 RERUNS_MAX = 6
 _MARGINS = (1, 1.25)
 """Capacity that is tried, as a multiple of the busiest sample's demand."""
@@ -54,13 +54,15 @@ def explored(plan: Plan, outcome: Outcome, rerun: Callable[[Plan], Outcome]) -> 
             advice = f"It holds with one change: {change.words}; a month then costs {cost}."
             break
     if tried and not advice:
-        advice = f"None of the {len(tried)} changes that were tried makes it hold."
+        changes = "changes that were tried do" if len(tried) > 1 else "change that was tried does"
+        advice = f"The {changes} not make it hold."
     return replace(outcome, headline=replace(outcome.headline, change=advice), what_if=tuple(tried))
 
 
 def candidates(plan: Plan, outcome: Outcome) -> Iterator[Change]:
     """Yields the changes to try, the most promising first."""
     hot = [key for key in outcome.hot_keys if key.verdict == "shard"]
+    hot = hot or [key for key in outcome.hot_keys if key.throttled]
     if hot:
         yield from _suffixes(plan, max(hot, key=lambda key: key.throttled))
     short = {cause for each in outcome.resources for cause in each.throttle_summary.events}
@@ -79,7 +81,11 @@ def candidates(plan: Plan, outcome: Outcome) -> Iterator[Change]:
 def _suffixes(plan: Plan, key: HotKey) -> Iterator[Change]:
     """Divides the key by suffixes, as the keys of its flows or of its index take them."""
     table, _, index = key.resource.partition("/index/")
-    mine = [flow for flow in plan.traffic if flow.table == table and _has_key(flow.keys, key.key)]
+    flows = [flow for flow in plan.traffic if flow.table == table and (flow.index or "") == index]
+    # Models whose keys change with time may have had the key.
+    mine = [flow for flow in flows if _has_key(flow.keys, key.key)] or [
+        flow for flow in flows if not isinstance(flow.keys, Fixed)
+    ]
     if not index and any(isinstance(flow.keys, Sequential) for flow in mine):
         taken = [
             replace(flow, keys=Sequential(1, flow.keys.sort)) if isinstance(flow.keys, Sequential) else flow
@@ -88,20 +94,17 @@ def _suffixes(plan: Plan, key: HotKey) -> Iterator[Change]:
         words = f"take one item of every key of {table} in turn"
         yield Change(words, replace(plan, traffic=tuple(taken)))
         return
-    more = [] if key.ways is None or key.ways <= SUFFIXES[-1] else [_round_up(key.ways)]
-    for suffixes in (*SUFFIXES, *more):
+    for suffixes in (each for each in SUFFIXES if each >= (key.ways or 1)):
+        traffic = [_resharded(suffixes, flow) if flow in mine else flow for flow in plan.traffic]
+        changed = replace(plan, traffic=tuple(traffic))
         if index:
-            changed = _with_index(plan, table, index, partial(_resharded, suffixes))
-        else:
-            traffic = [_resharded(suffixes, flow) if flow in mine else flow for flow in plan.traffic]
-            changed = replace(plan, traffic=tuple(traffic))
+            changed = _with_index(changed, table, index, partial(_resharded, suffixes))
         if changed != plan:
             yield Change(f"divide the key {key.key!r} of {key.resource} by {suffixes} suffixes", changed)
 
 
 def _has_key(model: KeyModel, name: str) -> bool:
-    """Returns whether a model has a key. The keys of models that change with time are not compared."""
-    return not isinstance(model, Fixed) or any(key.name == name for key in model.fixed.keys)
+    return isinstance(model, Fixed) and any(key.name == name for key in model.fixed.keys)
 
 
 Keyed = TypeVar("Keyed", FlowPlan, IndexPlan)
