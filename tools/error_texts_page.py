@@ -138,7 +138,7 @@ def _layers() -> Iterator[str]:
     for operation in OPERATIONS.values():
         rules = overrides.RULES.get(operation.name, overrides.DEFAULT_RULES)
         alone = [f"no `{name}`: {_code(text)}" for name, text in rules.absent.items()]
-        alone += [f"`{name}`{', without the count' if name in rules.bare else ''}" for name in rules.alone]
+        alone += [f"`{name}`{', without the count' if name in rules.unprefixed else ''}" for name in rules.separate]
         if rules.first_only:
             alone.append("only the first of all")
         yield _row(
@@ -182,22 +182,22 @@ def _constraints() -> Iterator[str]:
 
 
 def _expressions() -> Iterator[str]:
-    from faradisc.language.expressions import faults  # noqa: PLC0415 - needed here only
+    from faradisc.language.expressions import errors as expression_errors  # noqa: PLC0415 - needed here only
 
     yield "## Expressions\n"
     yield "Errors in the text or its placeholders; each begins with `Invalid <parameter>: `.\n"
-    yield from _table("Fault", "Text")
-    for kind in _below(faults.ExpressionError):
+    yield from _table("Error", "Text")
+    for kind in _below(expression_errors.ExpressionError):
         if kind.template:
             text = kind.template.replace("{{", "\0").replace("}}", "\1").replace("{", "<").replace("}", ">")
             yield _row(kind.__name__, _code(text.replace("\0", "{").replace("\1", "}")))
     yield ""
     yield "Errors of a key condition against the key schema, and of an update against the item; no prefix.\n"
-    yield from _table("Fault", "Text")
-    for name, value in vars(faults).items():
+    yield from _table("Error", "Text")
+    for name, value in vars(expression_errors).items():
         if name.isupper() and isinstance(value, str):
             yield _row(name, _code(value))
-    for kind in _below(faults.UpdateError):
+    for kind in _below(expression_errors.UpdateError):
         yield _row(kind.__name__, _code(kind.default_text))
     yield ""
 
@@ -237,7 +237,7 @@ def _raised_in(
 OPENINGS = {"invalid": "One or more parameter values were invalid: "}
 """The prefix that such a function puts before its argument."""
 
-MAKERS = {"invalid": "ValidationException", "_refuse": "SerializationException"}
+MAKERS = {"invalid": "ValidationException", "_reject": "SerializationException"}
 """Functions that return an error: engine/tables/definition.py, protocol/serialization.py."""
 
 

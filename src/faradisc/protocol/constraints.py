@@ -1,14 +1,14 @@
-"""The slow walk for declared constraints, and the message the service makes of what it finds.
+"""The slow walk for declared constraints, and the service's message for broken ones.
 
     <N> validation error(s) detected: <e1>; <e2>; ...
     e = Value '<v>' at '<path>' failed to satisfy constraint: <constraint>
 
-Runs only after the fast walk said no and `serialization.py` found every JSON type right. Grammar: errors.md
-section 3. Errors come in the order of the model's members, a value's own before those inside it, at most ten;
-of one string its pattern, then its least length, then its greatest. Assumed: the order of members, which the
-service takes from a hash table.
+Runs only after the fast walk has rejected a request and `serialization.py` has checked its JSON types.
+Grammar: errors.md section 3. Errors have the order of the model's members, a value's own before those inside
+it, at most ten; those of a string are pattern, least length, greatest length. Assumed: the order of members,
+which the service takes from a hash table.
 
-The constraints of a map's keys and of its scalar or list values are told once, at the map:
+The constraints of a map's keys and of its scalar or list values are reported once, at the map:
 `Map keys must satisfy constraint: [...]`, `Map value must satisfy constraint: [...]`.
 """
 
@@ -25,22 +25,22 @@ from faradisc.protocol.plan import ATTRIBUTE, LENGTHS, Node, Plan
 _NOT_NULL = "Member must not be null"
 
 _ELEMENTS_OF_A_LONG_LIST_MAX = 1000
-"""A list that is too long is refused anyway; of its elements only so many are looked at. Assumed."""
+"""A list that is too long is rejected anyway; this many of its elements are checked. Assumed."""
 
 
 def check(plan: Plan, request: dict[str, Any]) -> None:
-    """Raises: ValidationException with every constraint that `request` breaks, in the service's words.
+    """Raises ValidationException with every constraint that `request` breaks, in the service's words.
 
-    Requires: JSON types already checked (`serialization.normalise`).
+    JSON types are already checked (`serialization.normalise`).
     """
     root, rules = plan.root, plan.rules
     for name, text in rules.absent.items():
         if name not in request or (rules.empty_is_absent and not request[name]):
             raise ValidationException(text)
-    for name in rules.alone:
+    for name in rules.separate:
         errors = _Errors(rules)
         errors.member(root, name, request, "")
-        if errors.found and name in rules.bare:
+        if errors.found and name in rules.unprefixed:
             raise ValidationException(errors.found[0])
         errors.raise_any()
     errors = _Errors(rules)
@@ -50,7 +50,7 @@ def check(plan: Plan, request: dict[str, Any]) -> None:
 
 
 class _Errors:
-    """Gathers the errors of one request."""
+    """Collects the errors of one request."""
 
     def __init__(self, rules: Rules) -> None:
         self.found: list[str] = []
@@ -65,7 +65,7 @@ class _Errors:
         raise ValidationException(f"{count} validation {noun} detected: {'; '.join(self.found)}")
 
     def member(self, structure: Node, name: str, values: dict[str, Any], path: str) -> None:
-        """One member of a structure. `path` ends in a dot or is empty."""
+        """Checks one member of a structure. `path` ends in a dot or is empty."""
         node = structure.members[name]
         value = values.get(name)
         here = path + (name[0].lower() + name[1:] if self._echoes else name)
@@ -135,7 +135,7 @@ class _Errors:
 
 
 def broken_constraints(node: Node, value: Any) -> Iterator[str]:
-    """The constraints that a value of the right type breaks, those of its contents aside."""
+    """Yields the constraints that a value of the right type breaks, without those of its contents."""
     if node.is_table:
         yield from _broken_name(node, value)
         return
@@ -158,7 +158,7 @@ def broken_constraints(node: Node, value: Any) -> Iterator[str]:
 
 
 def _broken_name(node: Node, value: str) -> Iterator[str]:
-    """At most one: the captures show the name's errors singly."""
+    """Yields at most one, as in the captures."""
     assert node.minimum is not None
     assert node.maximum is not None
     assert node.matcher is not None
@@ -174,12 +174,12 @@ def _broken_name(node: Node, value: str) -> Iterator[str]:
 
 
 def _breaks(node: Node, value: Any) -> bool:
-    """A null breaks none of these: it is told at its own place."""
+    """Whether a value breaks a constraint; a null does not, it is reported at its own path."""
     return value is not None and any(True for _ in broken_constraints(node, value))
 
 
 def _in_brackets(node: Node) -> str:
-    """All constraints of a map's keys or values, as the service lists them: whichever was broken."""
+    """Returns all constraints of a map's keys or values; the service lists all, whichever is broken."""
     listed = []
     if node.maximum is not None:
         listed.append(_at_most(node, node.maximum))

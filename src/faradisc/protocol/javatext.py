@@ -1,8 +1,8 @@
-"""Values as the service's messages repeat them: the text of Java's `toString`, bounded.
+"""Values as the service's messages repeat them: the text of Java's `toString`, of limited length.
 
 Structures show every member, absent ones as null: `KeySchemaElement(attributeName=a, keyType=HASH)`
-(errors.md section 3). Assumed: AttributeValues do the same. A value may be as large as a request, and its
-text many times larger, so writing stops at a bound.
+(errors.md section 3). Assumed: AttributeValues do too. A value may be as large as a request, and its text
+many times larger, so writing stops at a limit.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from faradisc.limits import ECHO_CHARACTERS_MAX
 from faradisc.protocol.plan import ATTRIBUTE, Node
 
 _ATTRIBUTE_LEVELS_MAX: Final = 40
-"""Of nested AttributeValues; a deeper value, which no item may hold, is cut there. Assumed."""
+"""Of nested AttributeValues; deeper values, which no item may hold, are left out. Assumed."""
 
 _ATTRIBUTE_MEMBERS: Final = ("S", "N", "B", "SS", "NS", "BS", "M", "L", "NULL", "BOOL")
 
 
 def java_text(node: Node, value: Any) -> str:
-    """Cost: O(the bound), whatever the size of the value."""
+    """Returns the text of a value; takes O(the limit), whatever the size of the value."""
     writer = _Writer()
     writer.value(node, value)
     return "".join(writer.parts)[:ECHO_CHARACTERS_MAX]

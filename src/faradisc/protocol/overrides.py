@@ -1,11 +1,11 @@
-"""Where the service is narrower, wider or differently worded than its own model: all of it, as data.
+"""Every difference between the service and its own model, as data.
 
 Four tables, read by `plan.py` and `constraints.py`:
 
-    RULES         per operation: how constraint messages are worded, and which are told alone
+    RULES         per operation: the wording of constraint errors, and which are reported separately
     MEMBERS       per structure and member: other bounds, other enumerations
-    MEMBER_ORDER  per structure: members whose errors come in another order than the model's
-    ENUM_ORDER    per shape: the order in which an enumeration is printed
+    MEMBER_ORDER  per structure: members whose errors have another order than the model's
+    ENUM_ORDER    per shape: the order in which messages list an enumeration
 
 Sources: errors.md sections 3 ("Grammar of constraint messages", "Two layers in 2026"), 4 ("Captured
 details"), 6.1, 6.5, 6.7; limits.md section 1; new-features.md section 10. `Assumed:` marks what no capture
@@ -29,8 +29,8 @@ NAME_PATTERN: Final = "[a-zA-Z0-9_.-]+"
 TABLE_NAME_MINIMUM: Final = 1
 TABLE_NAME_MAXIMUM: Final = 255
 TABLE_ARN_MAXIMUM: Final = 1024
-"""A member of shape TableArn takes a plain name of 1..255 and the pattern above, or an ARN of up to 1,024
-characters; an ARN is taken apart by the operation (limits.md section 1, captured)."""
+"""A member of shape TableArn accepts a name of 1 to 255 characters of the pattern above, or an ARN of up to
+1,024 characters, which the operation parses (limits.md section 1, captured)."""
 
 TABLE_NAME_SHAPE: Final = "TableArn"
 
@@ -39,20 +39,20 @@ TABLE_NAME_SHAPE: Final = "TableArn"
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How one operation tells its constraint errors."""
+    """How one operation reports its constraint errors."""
 
     echoes: bool = True
     """True: `Value '<v>' at 'memberName'`, the old layer; False: `Value at 'MemberName'`, the new one."""
     absent: Mapping[str, str] = field(default_factory=dict)
-    """Members whose absence is told first, alone and in these words."""
+    """Members whose absence is reported first, alone and with this text."""
     empty_is_absent: bool = False
-    """An empty map or string in such a member counts as absence."""
-    alone: tuple[str, ...] = ()
-    """Members whose errors are told alone, before all others are gathered."""
-    bare: frozenset[str] = frozenset()
-    """Of those, the ones told without `1 validation error detected: `."""
+    """An empty map or string in such a member counts as absent."""
+    separate: tuple[str, ...] = ()
+    """Members whose errors are reported separately, before all others are collected."""
+    unprefixed: frozenset[str] = frozenset()
+    """Those of them that are reported without `1 validation error detected: `."""
     first_only: bool = False
-    """Only the first of all errors is told."""
+    """Only the first error is reported."""
 
 
 _NEW: Final = Rules(echoes=False)
@@ -61,14 +61,16 @@ _NO_TABLE_NAME: Final = {
 }
 
 RULES: Final[Mapping[str, Rules]] = {
-    # errors.md section 4: the table name alone, then the rest together. The captures speak of `tableName` and
-    # `returnValues`, so these three echo although their other messages belong to the new layer.
-    "PutItem": Rules(alone=("TableName",)),
-    "DeleteItem": Rules(alone=("TableName",)),
-    "UpdateItem": Rules(alone=("TableName",), first_only=True),
+    # errors.md section 4: the table name alone, then the rest together. The captures have `tableName` and
+    # `returnValues`, so these three repeat values although their other messages belong to the new layer.
+    "PutItem": Rules(separate=("TableName",)),
+    "DeleteItem": Rules(separate=("TableName",)),
+    "UpdateItem": Rules(separate=("TableName",), first_only=True),
     # errors.md section 3, "new, bare"; 6.5 shows Query's `Value at 'Limit'`, section 4 the order.
     "GetItem": _NEW,
-    "Query": Rules(echoes=False, alone=("ConditionalOperator",), bare=frozenset({"ConditionalOperator"})),
+    "Query": Rules(
+        echoes=False, separate=("ConditionalOperator",), unprefixed=frozenset({"ConditionalOperator"})
+    ),
     "SearchVectors": _NEW,
     # errors.md 6.7.
     "BatchGetItem": Rules(
@@ -80,7 +82,7 @@ RULES: Final[Mapping[str, Rules]] = {
         absent={"RequestItems": "The requestItems parameter is required for BatchWriteItem"},
         empty_is_absent=True,
     ),
-    # errors.md section 4 names the first three. Assumed: the others of the same family answer alike.
+    # errors.md section 4 names the first three. Assumed for the others of the same family.
     "CreateTable": Rules(absent=_NO_TABLE_NAME),
     "DeleteTable": Rules(absent=_NO_TABLE_NAME),
     "DescribeTable": Rules(absent=_NO_TABLE_NAME),
@@ -88,7 +90,7 @@ RULES: Final[Mapping[str, Rules]] = {
     "DescribeTimeToLive": Rules(absent=_NO_TABLE_NAME),
     "UpdateTimeToLive": Rules(absent=_NO_TABLE_NAME),
 }
-"""Operations that are not listed echo and gather: the old layer."""
+"""Other operations have DEFAULT_RULES: the old layer."""
 
 DEFAULT_RULES: Final = Rules()
 
@@ -97,14 +99,14 @@ DEFAULT_RULES: Final = Rules()
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What differs from the model for one member. None leaves the model's value."""
+    """The difference from the model for one member. None keeps the model's value."""
 
     minimum: int | None = None
     maximum: int | None = None
     pattern: str | None = None
     enum: tuple[str, ...] | None = None
     plain_name: bool = False
-    """No ARN is taken here, although the model's shape is TableArn."""
+    """ARNs are not accepted, although the model's shape is TableArn."""
     between: bool = False
     """One range error, `Value at '<member>' ... between <a> and <b>`, instead of one per bound."""
 
@@ -115,11 +117,11 @@ _ATTRIBUTES_TO_GET: Final = Change(maximum=255)
 MEMBERS: Final[Mapping[tuple[str, str], Change]] = {
     # limits.md section 1: 3..255 on CreateTable.
     ("CreateTableInput", "TableName"): Change(minimum=3, maximum=255, pattern=NAME_PATTERN, plain_name=True),
-    # new-features.md section 10: the model lost this maximum, the service kept it, except for GSIs.
+    # new-features.md section 10: the service still has this maximum, except for GSIs; the model has not.
     ("CreateTableInput", "KeySchema"): _TABLE_KEYS,
     ("LocalSecondaryIndex", "KeySchema"): _TABLE_KEYS,
     ("TableCreationParameters", "KeySchema"): _TABLE_KEYS,
-    # errors.md section 3, enumeration table. PutItem's wider set is refused by the operation (6.6).
+    # errors.md section 3, enumeration table. The operation rejects PutItem's wider set (6.6).
     ("DeleteItemInput", "ReturnValues"): Change(enum=("ALL_OLD", "NONE")),
     # errors.md 6.5.
     ("ScanInput", "TotalSegments"): Change(between=True),
@@ -137,8 +139,8 @@ MEMBERS: Final[Mapping[tuple[str, str], Change]] = {
 MEMBER_ORDER: Final[Mapping[str, tuple[str, ...]]] = {
     "CreateTableInput": ("GlobalSecondaryIndexes", "LocalSecondaryIndexes"),
 }
-"""Members of a structure whose errors are told in this order, where the first of them stands in the model
-(errors.md section 4, captured: global indexes before local ones)."""
+"""Members of a structure whose errors are reported in this order, at the place of the first of them in the
+model (errors.md section 4, captured: global indexes before local ones)."""
 
 ENUM_ORDER: Final[Mapping[str, tuple[str, ...]]] = {
     "ReturnConsumedCapacity": ("INDEXES", "TOTAL", "NONE"),
@@ -167,7 +169,7 @@ _JAVA_PATTERNS: Final[Mapping[str, str]] = {
     r"[\u0020-\uD7FF\uE000-\uFFFD\uD800\uDC00-\uDBFF\uDFFF\r\n\t]*": (
         "[\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff\r\n\t]*"
     ),
-    # The next two mean the same as before, but take no more than linear time on hostile text.
+    # The next two match the same as the models' patterns, but in linear time on hostile text.
     r"(?!((^[ ]+.*)|(.*([\u0000-\u001f]|[\u007f-\u009f]|[:/|])+.*)|(.*[ ]+$))).+": (
         r"(?! )[^\x00-\x1f\x7f-\x9f:/|]+(?<! )"
     ),
@@ -175,12 +177,9 @@ _JAVA_PATTERNS: Final[Mapping[str, str]] = {
         r"arn:[^:]+:application-autoscaling:[^:]+:[0-9]+:scalable-target/[a-zA-Z0-9-]+"
     ),
 }
-"""Patterns of the models that only Java understands, or that Python is slow at, in Python's words."""
+"""Python's form of patterns that only Java understands, or that are slow in Python."""
 
 
 def compile_pattern(pattern: str) -> re.Pattern[str]:
-    """The model's pattern as Python matches it; like the service's, it must match the whole value.
-
-    Java's `\\w` and `\\d` are ASCII.
-    """
+    """Returns the model's pattern, for `fullmatch`. Java's `\\w` and `\\d` are ASCII."""
     return re.compile(_JAVA_PATTERNS.get(pattern, pattern), re.ASCII)

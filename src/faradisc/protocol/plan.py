@@ -1,11 +1,11 @@
 """The input of one operation as the service checks it: the model's shapes with the overrides applied.
 
-A plan is a finite tree: the only shape that contains itself, AttributeValue, is a leaf here, because its
-rules live in `values.checks`. One plan serves three readers: `shapes.py` compiles it, `serialization.py` and
-`constraints.py` walk it when something is to be said.
+A plan is a finite tree: the only recursive shape, AttributeValue, is a leaf here, because its rules are in
+`model/values/checks.py`. `shapes.py` compiles a plan; `serialization.py` and `constraints.py` walk it to
+report errors.
 
-Names of attributes (the keys of maps of AttributeValue) carry no constraint here; their length is a rule of
-items, counted in bytes, and stands with the other rules of items.
+Names of attributes (the keys of maps of AttributeValue) have no constraint here; their length in bytes is one
+of the rules of items.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ ATTRIBUTE = "attribute"
 """Kind of a node that holds one AttributeValue."""
 
 LENGTHS = frozenset({"string", "list", "map", "blob"})
-"""Kinds whose bounds count length; those of the others bound the value."""
+"""Kinds whose bounds are of the length; other kinds' are of the value."""
 
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """One position in a request. Bounds are inclusive; `enum` is in printed order."""
+    """One position in a request. Bounds are inclusive; `enum` is in the order of messages."""
 
     shape: str
-    """The model's name of the type, which some messages show."""
+    """The model's name of the type, which some messages contain."""
     kind: str
     """The model's type, or ATTRIBUTE."""
     minimum: int | None = None
@@ -39,7 +39,7 @@ class Node:
     matcher: re.Pattern[str] | None = None
     enum: tuple[str, ...] = ()
     is_table: bool = False
-    """A table's name or ARN: the bounds hold for names, see `overrides.TABLE_ARN_MAXIMUM`."""
+    """A table's name or ARN; the bounds are of names, see `overrides.TABLE_ARN_MAXIMUM`."""
     members: dict[str, Node] = field(default_factory=dict)
     required: frozenset[str] = frozenset()
     key: Node | None = None
@@ -59,7 +59,7 @@ class Plan:
 
 
 def plan_of(operation: Operation) -> Plan:
-    """Costs some hundred microseconds; kept by the caller."""
+    """Returns the plan of an operation. Takes some hundred microseconds; the caller caches it."""
     rules = overrides.RULES.get(operation.name, overrides.DEFAULT_RULES)
     return Plan(operation.name, _node(operation.input, None), rules)
 
@@ -80,7 +80,7 @@ def _node(shape: Shape, change: Change | None) -> Node:
         node.matcher = overrides.compile_pattern(node.pattern)
     node.members = {
         name: _node(shape.members[name], overrides.MEMBERS.get((shape.name, name)))
-        for name in _told_order(shape)
+        for name in _report_order(shape)
     }
     node.required = frozenset(shape.required)
     if shape.element is not None:
@@ -90,15 +90,15 @@ def _node(shape: Shape, change: Change | None) -> Node:
     return node
 
 
-def _told_order(shape: Shape) -> list[str]:
-    """Members in the order in which their errors are told: the model's, unless a capture shows another."""
+def _report_order(shape: Shape) -> list[str]:
+    """Returns members in the order of their errors: the model's, unless a capture shows another."""
     order = overrides.MEMBER_ORDER.get(shape.name, ())
-    told = iter(order)
-    return [next(told) if name in order else name for name in shape.members]
+    ordered = iter(order)
+    return [next(ordered) if name in order else name for name in shape.members]
 
 
 def _printed_enum(shape: Shape) -> tuple[str, ...]:
-    """The enumeration in the service's order; members that the order does not know yet come last."""
+    """Returns the enumeration in the service's order; members without a known position come last."""
     ordered = overrides.ENUM_ORDER.get(shape.name, ())
     return (
         *(name for name in ordered if name in shape.enum),

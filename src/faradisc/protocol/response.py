@@ -1,4 +1,4 @@
-"""An answer as the bytes of HTTP/1.1, from templates built once per kind of answer.
+"""Encodes an answer in HTTP/1.1, with a template per kind of answer.
 
 Headers of every answer after the body was read (errors.md section 1): `x-amzn-RequestId`, `x-amz-crc32`,
 `Content-Type`, `Content-Length`, `Date`, `Server: Server`.
@@ -13,7 +13,7 @@ from faradisc.protocol.http import HttpResponse
 
 
 def encode(response: HttpResponse, *, keep_alive: bool, date: bytes) -> bytes:
-    """The whole answer. `date` is the value of the Date header, which the caller renews once a second."""
+    """Returns the bytes of an answer. date: the Date header's value, which the caller renews every second."""
     request_id = response.request_id
     crc32 = response.crc32
     body = response.body
@@ -25,7 +25,7 @@ def encode(response: HttpResponse, *, keep_alive: bool, date: bytes) -> bytes:
 
 @lru_cache(maxsize=256)
 def _full_template(status: int, content_type: bytes | None, keep_alive: bool) -> bytes:
-    """The frame of an ordinary answer, for `%` with date, length, request id, checksum and body."""
+    """Returns the template of an ordinary answer, for `%` with date, length, request id, checksum, body."""
     return b"".join(
         (
             _status_line(status).replace(b"%", b"%%"),

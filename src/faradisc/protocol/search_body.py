@@ -1,10 +1,10 @@
-"""What SearchVectors says of a body it cannot read: it goes through another deserialiser than the rest.
+"""Errors of a SearchVectors body, for which the service has another deserialiser.
 
-That one knows no null where a member is required, and tells an absent member by the place where the object
-ends. Columns count bytes of the line, from 1, up to the end of what was read.
+It rejects a null for a required member, and reports an absent member at the end of the object. Columns
+count bytes of the line, from 1, up to the end of the text read.
 
 Source: errors.md section 7. Assumed: nulls of other members count as absent, and a member of a wrong JSON
-type is told as by every other operation.
+type is reported as by every other operation.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ REQUIRED: Final = {
     "SearchVector": "a sequence",
     "TopK": "i32",
 }
-"""The required members in the order in which an absent one is told, and what each expects."""
+"""The required members in the order of their errors, and their expected types."""
 
 
 def check(request: dict[str, Any], body: bytes) -> None:
-    """`request` is what `body` holds. Raises: SerializationException, ValidationException."""
+    """request: parsed from `body`. Raises SerializationException, ValidationException."""
     for name, value in request.items():
         if name in REQUIRED and value is None:
             found = re.search(rb'"%s"\s*:\s*null' % name.encode(), body)

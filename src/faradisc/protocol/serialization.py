@@ -1,18 +1,18 @@
-"""The slow walk for JSON types: coerces what the service coerces, refuses what it refuses, in its words.
+"""The slow walk for JSON types: coerces and rejects values as the service does.
 
-Runs only after the fast walk said no. The request is rewritten in place, so that the fast walk can be asked
-again. Tokens are met in the order of the document, and the first wrong one is told.
+Runs only after the fast walk has rejected a request. The request is rewritten in place, and then checked by
+the fast walk again. The first wrong token of the document is reported.
 
-What is coerced (errors.md section 5, "SerializationException texts"):
+Coercions (errors.md section 5, "SerializationException texts"):
 
 1. A null member counts as absent and is removed, in structures and in AttributeValues at every level.
-2. A null where an AttributeValue should stand (in an item, a list, a map) becomes the empty AttributeValue,
-   which the operation then refuses. Assumed: dropping it would lose data silently.
-3. A null in any other list or map stays, for `constraints.py` to refuse; in a set it is refused here, as
+2. A null in the place of an AttributeValue (in an item, a list, a map) becomes the empty AttributeValue,
+   which the operation then rejects. Assumed: dropping it would lose data silently.
+3. A null in any other list or map stays, and `constraints.py` rejects it; in a set it is rejected here, as
    "Unexpected field type". Assumed.
 4. A boolean may be one of the strings "true", "1", "yes", "false", "0", "no".
-5. A number with a fraction is floored where an integer is wanted, and held within the integer's range.
-6. Unknown members are removed, of structures and of AttributeValues, so that the rest of them counts.
+5. A number with a fraction is floored where an integer is expected, and limited to the integer's range.
+6. Unknown members of structures and of AttributeValues are removed.
 """
 
 from __future__ import annotations
@@ -48,15 +48,12 @@ _INTEGER_BITS: Final = {"integer": 31, "long": 63}
 
 
 def normalise(root: Node, request: dict[str, Any]) -> None:
-    """Check every JSON type of a request against its shape, coercing in place.
-
-    Raises: SerializationException.
-    """
+    """Checks every JSON type of a request; coerces in place. Raises SerializationException."""
     _members(root, request)
 
 
 def is_base64(raw: object) -> bool:
-    """Whether this is what the service reads as bytes: canonical base64 in a string."""
+    """Whether a value is canonical base64 in a string, which the service reads as bytes."""
     if type(raw) is not str:
         return False
     try:
@@ -65,7 +62,7 @@ def is_base64(raw: object) -> bool:
         return not raw
 
 
-def _refuse(text: str) -> NoReturn:
+def _reject(text: str) -> NoReturn:
     raise SerializationException(text)
 
 
@@ -82,7 +79,7 @@ def _members(node: Node, structure: dict[str, Any]) -> None:
 
 
 def _value(node: Node, raw: Any, *, in_collection: bool) -> Any:
-    """The value to keep in place of `raw`, which is not null."""
+    """Returns the value that replaces `raw`, which is not null."""
     kind = node.kind
     if kind == ATTRIBUTE:
         _attribute(raw, in_collection=in_collection)
@@ -102,33 +99,33 @@ def _value(node: Node, raw: Any, *, in_collection: bool) -> Any:
     return _SCALARS[kind](raw, kind)
 
 
-def _elements(node: Node, collection: Any, places: Any) -> None:
+def _elements(node: Node, collection: Any, keys: Any) -> None:
     assert node.element is not None
-    for place in places:
-        raw = collection[place]
+    for key in keys:
+        raw = collection[key]
         if raw is not None:
-            collection[place] = _value(node.element, raw, in_collection=True)
+            collection[key] = _value(node.element, raw, in_collection=True)
         elif node.holds_attributes:
-            collection[place] = {}
+            collection[key] = {}
 
 
 def _expect_structure(shape: str, raw: Any, *, in_collection: bool) -> None:
     if type(raw) is dict:
         return
     if type(raw) is list:
-        _refuse(f"Unrecognized collection type class {_PACKAGE}{shape}")
-    _refuse(_VALUE_TYPE if in_collection else _FIELD_TYPE)
+        _reject(f"Unrecognized collection type class {_PACKAGE}{shape}")
+    _reject(_VALUE_TYPE if in_collection else _FIELD_TYPE)
 
 
 def _expect_list(raw: Any) -> None:
     if type(raw) is not list:
-        _refuse(_STRUCTURE_NOT_EXPECTED if type(raw) is dict else _FIELD_TYPE)
+        _reject(_STRUCTURE_NOT_EXPECTED if type(raw) is dict else _FIELD_TYPE)
 
 
 def _expect_map(node: Node, raw: Any) -> None:
     if type(raw) is dict:
         return
-    _refuse(f"Unrecognized collection type {_java_type(node)}" if type(raw) is list else _FIELD_TYPE)
+    _reject(f"Unrecognized collection type {_java_type(node)}" if type(raw) is list else _FIELD_TYPE)
 
 
 def _java_type(node: Node) -> str:
@@ -149,7 +146,7 @@ _ATTRIBUTE_MAP: Final = (
 
 
 def _attribute(raw: Any, *, in_collection: bool) -> None:
-    """Check one AttributeValue and all below it, on a stack of its own: it nests as deep as JSON may."""
+    """Checks one AttributeValue and all inside it without recursion: it nests as deep as JSON may."""
     pending = [raw]
     while pending:
         value = pending.pop()
@@ -185,7 +182,7 @@ def _blob_set_member(content: Any, _pending: list[Any]) -> Any:
 def _set(content: Any, scalar: Callable[[Any, str], str], kind: str) -> list[str]:
     _expect_list(content)
     if None in content:
-        _refuse(_FIELD_TYPE)
+        _reject(_FIELD_TYPE)
     return [scalar(entry, kind) for entry in content]
 
 
@@ -198,7 +195,7 @@ def _list_member(content: Any, pending: list[Any]) -> Any:
 
 def _map_member(content: Any, pending: list[Any]) -> Any:
     if type(content) is not dict:
-        _refuse(_ATTRIBUTE_MAP if type(content) is list else _FIELD_TYPE)
+        _reject(_ATTRIBUTE_MAP if type(content) is list else _FIELD_TYPE)
     content = {name: {} if entry is None else entry for name, entry in content.items()}
     pending.extend(reversed(content.values()))
     return content
@@ -222,7 +219,7 @@ _ATTRIBUTE_MEMBERS: Final[dict[str, Callable[[Any, list[Any]], Any]]] = {
 
 
 def _token(raw: Any) -> str:
-    """The parser's name for a scalar token."""
+    """Returns the parser's name for a scalar token."""
     if type(raw) is bool:
         return "TRUE_VALUE" if raw else "FALSE_VALUE"
     if type(raw) is int:
@@ -230,22 +227,22 @@ def _token(raw: Any) -> str:
     return "DECIMAL_VALUE" if type(raw) is float else "STRING_VALUE"
 
 
-def _refuse_collection(raw: Any, kind: str) -> None:
+def _reject_collection(raw: Any, kind: str) -> None:
     if type(raw) is list:
-        _refuse(f"Unrecognized collection type class {_JAVA_TYPES[kind]}")
+        _reject(f"Unrecognized collection type class {_JAVA_TYPES[kind]}")
     if type(raw) is dict:
-        _refuse(_STRUCTURE_NOT_EXPECTED)
+        _reject(_STRUCTURE_NOT_EXPECTED)
 
 
-def _refuse_token(raw: Any, kind: str) -> NoReturn:
-    _refuse_collection(raw, kind)
-    _refuse(f"{_token(raw)} cannot be converted to {_JAVA_TYPES[kind].rpartition('.')[2]}")
+def _reject_token(raw: Any, kind: str) -> NoReturn:
+    _reject_collection(raw, kind)
+    _reject(f"{_token(raw)} cannot be converted to {_JAVA_TYPES[kind].rpartition('.')[2]}")
 
 
 def _string(raw: Any, kind: str) -> str:
     if type(raw) is str:
         return raw
-    _refuse_token(raw, kind)
+    _reject_token(raw, kind)
 
 
 def _boolean(raw: Any, kind: str) -> bool:
@@ -253,9 +250,9 @@ def _boolean(raw: Any, kind: str) -> bool:
         return raw
     if type(raw) is str:
         if raw not in _BOOLEAN_TEXTS:
-            _refuse("Unexpected token received from parser")
+            _reject("Unexpected token received from parser")
         return _BOOLEAN_TEXTS[raw]
-    _refuse_token(raw, kind)
+    _reject_token(raw, kind)
 
 
 def _integer(raw: Any, kind: str) -> int:
@@ -264,25 +261,25 @@ def _integer(raw: Any, kind: str) -> int:
     if type(raw) is float:
         bound = 1 << _INTEGER_BITS[kind]
         return min(max(math.floor(raw), -bound), bound - 1)
-    _refuse_token(raw, kind)
+    _reject_token(raw, kind)
 
 
 def _double(raw: Any, kind: str) -> float:
     if type(raw) is float or type(raw) is int:
         return raw
-    _refuse_token(raw, kind)
+    _reject_token(raw, kind)
 
 
 def _blob(raw: Any, kind: str) -> str:
     if is_base64(raw):
         assert type(raw) is str
         return raw
-    _refuse_collection(raw, kind)
+    _reject_collection(raw, kind)
     if type(raw) is not str:
-        _refuse("only base-64-encoded strings are convertible to bytes")
+        _reject("only base-64-encoded strings are convertible to bytes")
     if len(raw) % 4:
-        _refuse(f"Base64 encoded length is expected a multiple of 4 bytes but found: {len(raw)}")
-    _refuse("Invalid last non-pad Base64 character dectected")
+        _reject(f"Base64 encoded length is expected a multiple of 4 bytes but found: {len(raw)}")
+    _reject("Invalid last non-pad Base64 character dectected")
 
 
 _SCALARS: Final[dict[str, Callable[[Any, str], Any]]] = {

@@ -1,11 +1,9 @@
-"""The service's shapes, read from the service model that botocore carries, without importing botocore.
+"""The service's shapes, from botocore's service model, without importing botocore.
 
-Importing botocore costs hundreds of milliseconds; unpacking and reading its two files costs about five.
-The files are read at the first request, turned into slotted `Shape` objects, and dropped with their
-documentation.
+Importing botocore takes hundreds of milliseconds; decompressing and parsing its two files takes about five.
+The files are read at the first request and turned into slotted `Shape` objects.
 
-Shapes are as the model states them. What the service does otherwise stands in `overrides.py`, and `plan.py`
-brings the two together.
+Shapes are the model's. The service's differences are in `overrides.py`, and `plan.py` combines both.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ OTHER_SERVICE_VERSIONS = {"application-autoscaling": "2016-02-06", "cloudwatch":
 
 
 class ServiceModelMissing(RuntimeError):
-    """botocore, or its description of the service, is not installed."""
+    """Raised when botocore, or its model of the service, is not installed."""
 
 
 @dataclass(slots=True, eq=False)
@@ -58,11 +56,11 @@ class Operation:
     service: str
     name: str
     target: bytes
-    """The value of X-Amz-Target that names it."""
+    """Its value of X-Amz-Target."""
     input: Shape
     output: Shape
     errors: tuple[Shape, ...]
-    """The exceptions that the model lists for it."""
+    """Its exceptions in the model."""
 
 
 @dataclass(slots=True, eq=False)
@@ -70,13 +68,13 @@ class ServiceModel:
     service: str
     operations: dict[str, Operation]
     exceptions: dict[str, Shape]
-    """Every shape that is an exception, by its name on the wire."""
+    """Every exception, by its name on the wire."""
 
 
 @cache
 def load(service: str) -> ServiceModel:
-    """Read one service's model. Costs a few milliseconds the first time, nothing afterwards."""
-    document = _read(service)
+    """Returns one service's model. Takes a few milliseconds the first time."""
+    document = read_model(service)
     shapes = {name: _bare_shape(name, raw) for name, raw in document["shapes"].items()}
     for name, raw in document["shapes"].items():
         _link(shapes[name], raw, shapes)
@@ -98,14 +96,14 @@ def load(service: str) -> ServiceModel:
 
 @cache
 def operations_by_target() -> dict[bytes, Operation]:
-    """Every operation of both services by its X-Amz-Target."""
+    """Returns every operation of both services, by X-Amz-Target."""
     return {
         operation.target: operation for service in SERVICES for operation in load(service).operations.values()
     }
 
 
 def operation_named(name: str) -> Operation | None:
-    """The operation of that name; the two services share none."""
+    """Returns the operation of that name; the two services have no name in common."""
     for service in SERVICES:
         operation = load(service).operations.get(name)
         if operation is not None:
@@ -113,7 +111,8 @@ def operation_named(name: str) -> Operation | None:
     return None
 
 
-def _read(service: str) -> dict[str, Any]:
+def read_model(service: str) -> dict[str, Any]:
+    """Returns botocore's file. Raises ServiceModelMissing."""
     version = OTHER_SERVICE_VERSIONS.get(service, API_VERSION)
     spec = find_spec("botocore")
     for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
@@ -153,7 +152,7 @@ def _link(shape: Shape, raw: dict[str, Any], shapes: dict[str, Shape]) -> None:
 
 
 def _io_shape(raw: dict[str, Any], side: str, shapes: dict[str, Shape]) -> Shape:
-    """The input or output of an operation; an empty structure where the model has none."""
+    """Returns the input or output of an operation; an empty structure where the model has none."""
     if side in raw:
         return shapes[raw[side]["shape"]]
     return Shape(name=f"{raw['name']}{side.capitalize()}", type="structure")

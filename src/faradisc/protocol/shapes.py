@@ -1,17 +1,17 @@
-"""The fast walk: one compiled function per operation that says whether a request fits its shape.
+"""The fast walk: one compiled function per operation that checks whether a request fits its shape.
 
-The function is generated source, as `dataclasses` makes it: straight code over the members that the plan
-knows, no calls but those that make AttributeValues canonical. It answers
+The function is generated source, as in `dataclasses`: straight code over the plan's members, which calls
+only the functions that make AttributeValues canonical. It returns
 
-    FITS    everything is in order, and every AttributeValue is canonical now
-    VALUES  the shape fits, but some AttributeValue deviates
-    SHAPE   something else deviates, or a member is an explicit null, or unknown
+    FITS    everything is right, and every AttributeValue is canonical now
+    VALUES  the shape fits, but some AttributeValue is invalid
+    SHAPE   something else is invalid, or a member is an explicit null, or unknown
 
-and never says what. `check_request` is the only caller: after anything but FITS it lets the slow walks
-normalise (`serialization.py`) and complain (`constraints.py`).
+without the reason. `check_request` is the only caller: after anything but FITS the slow walks normalise the
+request (`serialization.py`) and report errors (`constraints.py`).
 
-Unknown members are ignored, as the service does: the slow walk removes them, so no operation meets one.
-The items to be put are measured on the way, because whoever puts them asks for that next.
+Unknown members are ignored, as in the service: the slow walk removes them, so operations never see one. The
+items to be put are measured on the way, because the operation needs their sizes next.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ VALUES: Final = 1
 SHAPE: Final = 2
 
 Sizes = dict[int, int]
-"""Bytes of the items to be put, by the identity of their dicts; good for as long as the request lives."""
+"""Bytes of the items to be put, by the identity of their dicts; valid during the request."""
 
 _PUT_ITEM: Final = "PutItemInputAttributeMap"
 """The model's shape of an item to be put."""
@@ -41,7 +41,7 @@ type_of_fits = Callable[[dict[str, Any], int, Sizes], int]
 
 is_table = lru_cache(
     maxsize=1024
-)(  # requests name the same few tables, so few are matched
+)(  # requests name the same few tables
     compile_pattern(
         f"{NAME_PATTERN[:-1]}{{1,{TABLE_NAME_MAXIMUM}}}|(?s:arn:.{{0,{TABLE_ARN_MAXIMUM - 4}}})"
     ).fullmatch
@@ -61,34 +61,34 @@ _PYTHON_TYPES = {
 class CheckedShape:
     """The input shape of one operation, compiled once."""
 
-    __slots__ = ("_fits", "operation", "plan")
+    __slots__ = ("fits", "operation", "plan")
 
     def __init__(self, operation: Operation) -> None:
         self.operation = operation
         self.plan = plan_of(operation)
-        self._fits = compile_plan(self.plan)
+        self.fits = compile_plan(self.plan)
+        """The compiled function."""
 
     def check_request(
         self, request: dict[str, Any], size: int, body: bytes | None = None, sizes: Sizes | None = None
     ) -> bool:
-        """Whether every AttributeValue is canonical; `request` is normalised in place where it must be.
+        """Returns whether every AttributeValue is canonical; normalises `request` in place where necessary.
 
-        `size` is the length of the JSON text: what it cannot hold need not be measured. `body` is that
-        text; the words of one operation speak of places in it. `sizes` gets what was measured, where
-        everything is canonical.
+        size: the length of the JSON text; longer values cannot occur and are not checked for. body: that
+        text; one operation's errors name positions in it. sizes: gets the items' sizes if all is canonical.
 
-        Raises: SerializationException for a wrong JSON type, ValidationException for a constraint.
+        Raises SerializationException for a wrong JSON type, ValidationException for a constraint.
         """
         if sizes is None:
             sizes = {}
-        verdict = self._fits(request, size, sizes)
+        verdict = self.fits(request, size, sizes)
         if verdict == FITS:
             return True
         if body is not None and self.operation.name == "SearchVectors":
             search_body.check(request, body)
         serialization.normalise(self.plan.root, request)
         sizes.clear()  # of dicts that may have been replaced
-        verdict = self._fits(request, size, sizes)
+        verdict = self.fits(request, size, sizes)
         if verdict == SHAPE:
             constraints.check(self.plan, request)
         if verdict != FITS:
@@ -135,14 +135,14 @@ class _Writer:
         return name
 
     def _structure(self, node: Node, variable: str, depth: int) -> None:
-        """Code for the members of a dict that is known to be one."""
+        """Writes code for the members of a variable that is known to be a dict."""
         get = f"get_{variable}"
         if node.members:
             self._line(depth, f"{get} = {variable}.get")
         for name in node.members:
             if name in node.required:
                 self._value(node.members[name], self._member(name, get, depth), depth)
-        # A request of what is required and nothing else is common, and then all has been looked at.
+        # A request with only the required members is common; it has no members left to check.
         left = f"left_{variable}"
         self._line(depth, f"{left} = len({variable}) - {len(node.required)}")
         self._line(depth, f"if {left}:")
@@ -155,20 +155,20 @@ class _Writer:
         self._line(depth + 1, f"if {left}: return {SHAPE}  # a null, or an unknown member")
 
     def _member(self, name: str, get: str, depth: int) -> str:
-        """The variable that holds a member, None where there is none."""
+        """Writes code that reads a member, None if it is absent. Returns its variable."""
         value = self._variable()
         self._line(depth, f"{value} = {get}({name!r})")
         return value
 
     def _value(self, node: Node, variable: str, depth: int) -> None:
         if node.kind == ATTRIBUTE:
-            # Most values are strings, which need no call to be found canonical.
+            # Most values are strings, which are canonical without a call.
             is_string = (
                 f"type({variable}) is dict and len({variable}) == 1 and type({variable}.get('S')) is str"
             )
             self._line(depth, f"if not ({is_string}) and not canonicalise({variable}): verdict = {VALUES}")
             return
-        self._line(depth, f"if {self._refusal(node, variable)}: return {SHAPE}")
+        self._line(depth, f"if {self._invalid(node, variable)}: return {SHAPE}")
         if node.kind == "structure":
             self._structure(node, variable, depth)
         elif node.kind == "list":
@@ -191,14 +191,14 @@ class _Writer:
         self._value(node.element, element, depth + 1)
 
     def _map(self, node: Node, variable: str, depth: int) -> None:
-        refusal = "" if node.key is None else self._bounds(node.key, key := self._variable())
-        if refusal:
+        broken = "" if node.key is None else self._bounds(node.key, key := self._variable())
+        if broken:
             self._line(depth, f"for {key} in {variable}:")
-            self._line(depth + 1, f"if {refusal}: return {SHAPE}")
+            self._line(depth + 1, f"if {broken}: return {SHAPE}")
         self._elements(node, f"for {{}} in {variable}.values():", depth)
 
-    def _refusal(self, node: Node, variable: str) -> str:
-        """An expression that is true when the value itself, contents aside, must be refused."""
+    def _invalid(self, node: Node, variable: str) -> str:
+        """Returns an expression that is true when the value itself, without its contents, is invalid."""
         if node.kind in ("double", "float", "timestamp"):
             wrong_type = f"type({variable}) is not float and type({variable}) is not int"
         elif node.kind == "blob":
@@ -209,9 +209,9 @@ class _Writer:
         return f"{wrong_type} or {bounds}" if bounds else wrong_type
 
     def _bounds(self, node: Node, variable: str) -> str:
-        """An expression that is true when a value of the right type breaks a constraint; "" without any."""
+        """Returns an expression that is true when a value of the right type breaks a constraint, or ""."""
         if node.is_table:
-            # Only what may be a name is kept by is_table's cache.
+            # Longer values are not added to is_table's cache.
             return f"len({variable}) > {TABLE_ARN_MAXIMUM} or not is_table({variable})"
         if node.enum:
             return f"{variable} not in {self._constant(frozenset(node.enum))}"

@@ -110,8 +110,8 @@ def test_every_document_is_judged(shape_of: Callable[[str], CheckedShape], name:
             assert error.message is not None
             assert MESSAGE.fullmatch(error.message), error.message
         else:
-            assert shape._fits(request, len(text), {}) != SHAPE
-            assert values_ok is (shape._fits(request, len(text), {}) == 0)
+            assert shape.fits(request, len(text), {}) != SHAPE
+            assert values_ok is (shape.fits(request, len(text), {}) == 0)
             orjson.dumps(request)
 
     judge()

@@ -64,7 +64,7 @@ def test_reading_it_does_not_import_botocore() -> None:
 def test_missing_model_is_said_plainly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service_model, "find_spec", lambda name: None)
     with pytest.raises(service_model.ServiceModelMissing, match=r"install botocore 1\.44\.5"):
-        service_model._read("dynamodb")
+        service_model.read_model("dynamodb")
 
 
 def _structures() -> dict[str, service_model.Shape]:
@@ -87,8 +87,8 @@ def test_every_override_names_something_of_the_model() -> None:
     shapes = _structures()
     operations = {operation.name: operation for operation in service_model.operations_by_target().values()}
     for name, rules in overrides.RULES.items():
-        assert {*rules.alone, *rules.absent, *rules.bare} <= set(operations[name].input.members)
-        assert rules.bare <= set(rules.alone)
+        assert {*rules.separate, *rules.absent, *rules.unprefixed} <= set(operations[name].input.members)
+        assert rules.unprefixed <= set(rules.separate)
     for structure, member in overrides.MEMBERS:
         assert member in shapes[structure].members, (structure, member)
     for name, order in overrides.ENUM_ORDER.items():
