@@ -138,7 +138,9 @@ def _layers() -> Iterator[str]:
     for operation in OPERATIONS.values():
         rules = overrides.RULES.get(operation.name, overrides.DEFAULT_RULES)
         alone = [f"no `{name}`: {_code(text)}" for name, text in rules.absent.items()]
-        alone += [f"`{name}`{', without the count' if name in rules.unprefixed else ''}" for name in rules.separate]
+        alone += [
+            f"`{name}`{', without the count' if name in rules.unprefixed else ''}" for name in rules.separate
+        ]
         if rules.first_only:
             alone.append("only the first of all")
         yield _row(
