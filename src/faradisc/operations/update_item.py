@@ -68,7 +68,7 @@ class UpdateStep:
         but with the cost of the update, whichever is larger (capacity-consumption.md section 3)."""
         if self._update is None or size < ITEM_SIZE_BYTES_MAX - _GATE_BYTES_MAX:
             return size
-        return max(size, size - item_size(self._key) + self._update.gate_bytes)
+        return max(size, size - item_size(self._key) + self._update.limit_overhead_bytes)
 
     def __call__(self, old: Image) -> Item:
         before = old.item if old.item is not None else self._key

@@ -74,10 +74,10 @@ def test_reported_count_is_always_301() -> None:
 )
 def test_operators_are_counted(test: str, operators: int) -> None:
     before = 300 - operators - 1  # One AND joins both halves.
-    filler = ("NOT " if before % 2 == 0 else "") + comparisons((before + 1) // 2)
-    parse_condition(f"{filler} AND {test}")
+    padding = ("NOT " if before % 2 == 0 else "") + comparisons((before + 1) // 2)
+    parse_condition(f"{padding} AND {test}")
     with pytest.raises(errors.TooManyOperators):
-        parse_condition(f"NOT {filler} AND {test}")
+        parse_condition(f"NOT {padding} AND {test}")
 
 
 def test_sums_count_as_operators_and_assignments_do_not() -> None:

@@ -182,7 +182,7 @@ def test_the_first_unsupported_thing_is_noted_the_text_is_still_read() -> None:
         parse_statement("SELECT COUNT(*), a AS b FROM t WHERE a = 1 b")
 
 
-def test_a_bad_number_is_told_before_what_is_unsupported_and_after_syntax() -> None:
+def test_bad_number_is_reported_after_syntax_errors_and_before_unsupported_parts() -> None:
     with pytest.raises(ValidationException, match=r"Number overflow.*under root$"):
         parse_statement("SELECT a AS b FROM t WHERE a = 1e999")
     with pytest.raises(ValidationException, match="Unexpected token after expression"):

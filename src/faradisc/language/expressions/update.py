@@ -118,10 +118,10 @@ class Update:
         return UpdateOutcome(rewrite(old, plan.tree, results), plan.touched)
 
     @property
-    def gate_bytes(self) -> int:
+    def limit_overhead_bytes(self) -> int:
         """Returns what the service adds for the update itself when it checks the 400 KB limit of an item.
 
-        Source: capacity-consumption.md section 3, "The 400 KB gate", measured.
+        Source: capacity-consumption.md section 3 (the 400 KB limit), measured.
         """
         total = 3
         for action in self._plan.actions:

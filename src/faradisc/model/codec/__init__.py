@@ -1,1 +1,1 @@
-"""Values to bytes and back: sorting keys, row keys and their places, stored records. Pure."""
+"""Encodings of sort keys, row keys, parts and stored records. Pure."""

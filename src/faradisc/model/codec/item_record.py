@@ -1,11 +1,11 @@
-"""The stored record: one item (or index entry) beside its size.
+"""The stored record: one item (or index entry) and its size.
 
     byte 0      format, 01
     bytes 1-4   size of the item in bytes as the service counts it, big-endian
     bytes 5-    the item as canonical wire JSON, member names sorted
 
-The JSON is what a client gets, so a read without a projection splices it into the answer without
-decoding it. Being canonical, two records are equal exactly when their items are.
+The JSON is what clients receive, so a read without a projection splices it into the answer without decoding
+it. It is canonical, so two records are equal exactly when their items are.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _FORMAT = b"\x01"
 _HEADER = struct.Struct(">cI").pack
 _SORTED = orjson.OPT_SORT_KEYS
 _SIZE = struct.Struct(">I").unpack_from
-"""Half the instructions of int.from_bytes on a slice."""
+"""Takes half the instructions of int.from_bytes on a slice."""
 
 
 def encode(item: Item, size_bytes: int) -> Record:
@@ -33,7 +33,7 @@ def encode(item: Item, size_bytes: int) -> Record:
 
 
 def size_of(record: Record) -> int:
-    """Size of the item in bytes, from the header."""
+    """Returns the size of the item in bytes, from the header."""
     size: int = _SIZE(record, 1)[0]
     return size
 
@@ -44,10 +44,10 @@ def decode(record: Record) -> Item:
 
 
 def json_of(record: Record) -> orjson.Fragment:
-    """The item's JSON, to be spliced into an answer."""
+    """Returns the item's JSON, to be spliced into an answer."""
     return orjson.Fragment(record[HEADER_BYTES:])
 
 
 def json_list(records: Sequence[Record]) -> orjson.Fragment:
-    """The JSON list of the items: one splice for a whole page."""
+    """Returns the JSON list of the items: one splice for a whole page."""
     return orjson.Fragment(b"[" + b",".join([record[HEADER_BYTES:] for record in records]) + b"]")

@@ -1,4 +1,4 @@
-"""Where things live: hashes, slots, parts and row keys.
+"""Hashes, slots, parts and row keys.
 
 A *resource* is a table or an index; it has a number, never reused. Its rows are spread over *slots* by
 the top bits of a 128-bit hash of the partition key; a slot of a resource is a *part*, the unit the
@@ -8,9 +8,9 @@ storage engine knows.
     row key   hash (16 bytes), HASH components, RANGE components
               and, in an index, the components of the table's key
 
-The hash is MD5 over `Outliers` and the partition key's bytes: the order in which the real service is
-seen to scan (docs/formats/keys.md). The key itself follows the hash, so two keys of one hash stay apart.
-A global index with several HASH attributes hashes their components one after another.
+The hash is MD5 over `Outliers` and the partition key's bytes: this gives the order in which the service
+scans (docs/formats/keys.md). The key itself follows the hash, so two keys of one hash have different rows.
+A global index with several HASH attributes hashes their concatenated components.
 
 Resource 0 is the system's own: the catalog (engine/tables/catalog.py), the idempotency tokens
 (engine/transactions/tokens.py), the progress of background jobs (workers.py), the streams
@@ -28,7 +28,7 @@ from faradisc.model.values.attribute import AttributeValue, Item
 from faradisc.model.values.schema import KeySchema
 
 try:
-    # Python's own, where it was built: for the few bytes of a key, half the time of OpenSSL's.
+    # Python's own implementation, where it was built, takes half the time of OpenSSL's for a few bytes.
     from _md5 import md5  # type: ignore[import-not-found]
 except ImportError:
     from functools import partial
@@ -51,39 +51,39 @@ _JOB_KINDS = (b"backfill", b"ttl", b"restore")
 
 
 def hash_of(data: bytes) -> bytes:
-    """The 128-bit hash that places a partition key, 16 bytes."""
+    """Returns the 128-bit hash of a partition key's bytes, 16 bytes."""
     digest: bytes = md5(b"Outliers" + data).digest()
     return digest
 
 
 def parts_of(resource: int, slots: int) -> tuple[bytes, ...]:
-    """The parts of a resource, by slot."""
+    """Returns the parts of a resource, by slot."""
     number = resource.to_bytes(4, "big")
     return tuple(number + bytes([slot]) for slot in range(slots))
 
 
 def job_key(kind: bytes, resource: int) -> bytes:
-    """The row in which a background job keeps how far it has come with a resource."""
+    """Returns the key of the row that stores a background job's progress on a resource."""
     return kind + resource.to_bytes(4, "big")
 
 
 def job_keys_of(part: bytes) -> list[bytes]:
-    """Every such row of the resource that a part belongs to."""
+    """Returns the keys of all progress rows of the resource that a part belongs to."""
     return [kind + part[:4] for kind in _JOB_KINDS]
 
 
 def slot_shift(slots: int) -> int:
-    """How far to shift a row key's first byte to the right to get its slot."""
+    """Returns by how many bits a row key's first byte is shifted to the right to give its slot."""
     return 9 - slots.bit_length()
 
 
 def slot_low(slot: int, slots: int) -> bytes:
-    """Where a slot begins in the space of row keys; b"" for the first."""
+    """Returns the lower bound of a slot's row keys; b"" for the first."""
     return bytes([slot << slot_shift(slots)]) if slot else b""
 
 
 def key_of_row(row_key: bytes, key: KeySchema) -> Item:
-    """The table key that a table's row key was made of."""
+    """Returns the table key encoded in a table's row key."""
     at = HASH_BYTES
     found: Item = {}
     for name in key.names:
@@ -92,7 +92,7 @@ def key_of_row(row_key: bytes, key: KeySchema) -> Item:
 
 
 def _collection_prefix(values: tuple[AttributeValue, ...]) -> bytes:
-    """Hash and HASH components: the common beginning of every row key of one item collection."""
+    """Returns hash and HASH components: the common prefix of all row keys of one item collection."""
     if len(values) == 1:
         (value,) = values
         return hash_of(raw_bytes(value)) + encode_component(value)
@@ -102,7 +102,7 @@ def _collection_prefix(values: tuple[AttributeValue, ...]) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where the rows of one resource lie. `slots` is a power of two between 1 and 256."""
+    """The parts and row keys of one resource. `slots` is a power of two between 1 and 256."""
 
     resource: int
     slots: int
@@ -112,7 +112,7 @@ class Placement:
     parts: tuple[bytes, ...] = field(init=False)
     _shift: int = field(init=False)
     _only: str | None = field(init=False)
-    """The HASH attribute, if there is but one."""
+    """The HASH attribute, if there is only one."""
     tail: tuple[str, ...] = field(init=False)
     """The attributes whose components follow those of the HASH attributes in a row key."""
 
@@ -123,18 +123,18 @@ class Placement:
         object.__setattr__(self, "tail", self.key.range + (self.table_key.names if self.table_key else ()))
 
     def part_of(self, row_key: bytes) -> bytes:
-        """The part that holds a row key (or any prefix of it that begins with a hash byte)."""
+        """Returns the part of a row key, or of a prefix of one, of at least a byte."""
         return self.parts[row_key[0] >> self._shift]
 
     def collection(self, values: tuple[AttributeValue, ...]) -> bytes:
-        """The row-key prefix of one item collection, named by its HASH values in schema order."""
+        """Returns the row-key prefix of one item collection, from its HASH values in schema order."""
         return _collection_prefix(values)
 
     def row_key(self, item: Item) -> bytes:
-        """The row key of an item (or of a key, or an ExclusiveStartKey) that has all key attributes."""
+        """Returns the row key of an item, a key or an ExclusiveStartKey with all key attributes."""
         only = self._only
         text = item[only].get("S") if only is not None else None
-        if text is not None:  # what _collection_prefix does, for most keys without a call
+        if text is not None:  # _collection_prefix written out for most keys, to save its calls
             data = text.encode()
             prefix = hash_of(data) + encode_bytes(data)
         else:

@@ -1,7 +1,6 @@
 """Key attributes as bytes that sort as DynamoDB sorts them.
 
-A component is self-delimiting, so that several can stand one after another and no two lists of
-components share an encoding:
+A component is self-delimiting, so components can be concatenated and no two lists of them share an encoding:
 
     S   UTF-8 bytes, every 00 written as 00 FF, closed by 00 00
     B   the raw bytes, written likewise
@@ -24,7 +23,7 @@ _END = b"\x00\x00"
 
 
 def raw_bytes(value: AttributeValue) -> bytes:
-    """The bytes of a key value that are hashed and measured: UTF-8, binary, or the ordered number."""
+    """Returns the bytes of a key value that are hashed and measured: UTF-8, binary, or the ordered number."""
     for kind, content in value.items():
         if kind == "S":
             return content.encode()  # type: ignore[no-any-return]
@@ -35,7 +34,7 @@ def raw_bytes(value: AttributeValue) -> bytes:
 
 
 def encode_component(value: AttributeValue) -> bytes:
-    """One key attribute, self-delimiting and order-preserving."""
+    """Returns the component of one key attribute, self-delimiting and order-preserving."""
     text = value.get("S")
     if text is not None and "\0" not in text:
         return text.encode() + _END  # type: ignore[no-any-return]
@@ -46,14 +45,14 @@ def encode_component(value: AttributeValue) -> bytes:
 
 
 def encode_bytes(data: bytes) -> bytes:
-    """The component of a string's or a binary's bytes."""
-    if 0 in data:  # asked for a byte: looking for bytes raises and catches an exception first
+    """Returns the component of a string's or a binary's bytes."""
+    if 0 in data:  # an int is faster: with bytes, Python first raises and catches an exception
         data = data.replace(b"\x00", _ESCAPED_ZERO)
     return data + _END
 
 
 def decode_component(encoded: bytes, start: int, kind: str) -> tuple[AttributeValue, int]:
-    """The key attribute of type `kind` that `encode_component` wrote at `start`, and where it ends."""
+    """Returns the key attribute of type `kind` encoded at `start`, and the position after it."""
     if kind == "N":
         positive = encoded[start] >= 0x80
         end = encoded.index(b"\x00" if positive else b"\x66", start + 1)
@@ -69,12 +68,12 @@ def decode_component(encoded: bytes, start: int, kind: str) -> tuple[AttributeVa
 
 
 def encode_prefix(value: AttributeValue) -> bytes:
-    """The common beginning of every component whose S or B value begins with this one."""
+    """Returns the common prefix of all components whose S or B value begins with this value."""
     return raw_bytes(value).replace(b"\x00", _ESCAPED_ZERO)
 
 
 def after_prefix(prefix: bytes) -> bytes | None:
-    """The smallest byte string above everything that starts with `prefix`; None if there is none."""
+    """Returns the smallest byte string above all that start with `prefix`; None if there is none."""
     trimmed = prefix.rstrip(b"\xff")
     if not trimmed:
         return None

@@ -1,1 +1,1 @@
-"""What an item is: attribute values, numbers, sizes, paths, schemas. Pure; imports nothing above itself."""
+"""Attribute values, numbers, sizes, paths and schemas. Pure; imports nothing above itself."""

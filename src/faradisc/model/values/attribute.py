@@ -10,7 +10,7 @@ Canonical means: numbers in the form of `values.number`, set members sorted (str
 numbers numerically, binaries by bytes), base64 in its one padded form. Two values are then equal in
 DynamoDB's sense exactly when they are equal in Python's.
 
-Values inside an item are shared and never changed in place; copy a container before changing it.
+Values inside an item are shared and never changed in place: containers are copied before a change.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ ORDERED_TYPES = frozenset({"S", "N", "B"})
 
 
 def type_of(value: AttributeValue) -> str:
-    """The type's name: S, N, B, BOOL, NULL, SS, NS, BS, L or M."""
+    """Returns the type's name: S, N, B, BOOL, NULL, SS, NS, BS, L or M."""
     for kind in value:
         return kind
     raise AssertionError("an attribute value has one entry")
 
 
 def binary(value: AttributeValue) -> bytes:
-    """The bytes of a B value."""
+    """Returns the bytes of a B value."""
     return a2b_base64(value["B"])
 
 
@@ -45,7 +45,7 @@ def of_binary(data: bytes) -> AttributeValue:
 
 
 def compare(left: AttributeValue, right: AttributeValue) -> int:
-    """-1, 0 or 1. Both values must be of one type among S, N and B.
+    """Returns -1, 0 or 1. Requires: both values are of one type among S, N and B.
 
     Strings compare by their UTF-8 bytes (which is the order of code points), numbers numerically,
     binaries as unsigned bytes.
@@ -58,7 +58,7 @@ def compare(left: AttributeValue, right: AttributeValue) -> int:
 
 
 def sorted_set(kind: str, members: list[str]) -> list[str]:
-    """Members of a set of type SS, NS or BS in canonical order."""
+    """Returns the members of a set of type SS, NS or BS in canonical order."""
     if kind == "SS":
         return sorted(members)
     if kind == "NS":

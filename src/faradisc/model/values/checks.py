@@ -1,8 +1,9 @@
 """Checks of attribute values as clients send them, and their canonical form.
 
-Two walks over the same rules. `canonical_size` is the fast one: the value made canonical in place and its
-size, or a no. It covers the JSON types too, so that one walk per request is enough. Only after a no does
-`check_value` walk again and raise the refusal in the service's words, stopping at the first.
+Two functions for the same rules. `canonical_size` is the fast one: it makes a value canonical in place and
+returns its size, or a negative number for a malformed value. It checks the JSON types too, so one pass per
+request is enough. For a malformed value, `check_value` then finds the first error and raises it with the
+service's text.
 
 Sources: errors.md sections 3 ("Two layers in 2026") and 6.2, limits.md section 2.
 """
@@ -22,28 +23,30 @@ from faradisc.model.values.attribute import SET_TYPES, TYPES, AttributeValue, so
 from faradisc.model.values.size import binary_size, value_size
 
 MALFORMED = -1
-"""Instead of a size: no AttributeValue."""
+"""Returned in place of a size for a malformed value."""
 
 NESTED_CONTAINERS_MAX = NESTING_LEVELS_MAX - 1
-"""The item is the first level: a value of 32 nested maps is refused, 31 pass (limits.md section 2)."""
+"""The item is the first level: a value of 31 nested maps is accepted, of 32 is not (limits.md section 2)."""
 
 
 def canonicalise(raw: object) -> bool:
-    """Whether one decoded AttributeValue is well formed; if so it is canonical afterwards.
+    """Makes one decoded AttributeValue canonical in place. Returns whether it is well formed.
 
-    After a no the value may be partly canonical, which changes none of the messages.
+    A malformed value may be partly canonical afterwards, which changes no error text.
     """
     return canonical_size(raw) >= 0
 
 
 def canonical_size(raw: object) -> int:
-    """Bytes of one decoded AttributeValue (model/values/size.py), which is canonical afterwards; negative if
-    it is not well formed."""
+    """Makes one decoded AttributeValue canonical in place. Returns its bytes (model/values/size.py).
+
+    Negative for a malformed value.
+    """
     return _canonical_size((raw,), [])
 
 
 def canonical_item_size(item: dict[str, Any]) -> int:
-    """The same for a whole item, its names included."""
+    """Makes an item canonical in place. Returns the bytes of its names and values; negative if malformed."""
     return _canonical_size(item.values(), [*item])
 
 
@@ -57,12 +60,11 @@ def _canonical_size(members: Iterable[Any], texts: list[str]) -> int:
 
 
 def _canonicalise_members(members: Iterable[Any], texts: list[str], levels: int) -> int:
-    """Make the values of an item, a map or a list canonical; their bytes but for those of the texts in them,
-    names and strings, which are added to `texts` to be measured as one.
+    """Makes the values of an item, a map or a list canonical. Returns their bytes without names and strings.
 
-    What is not well formed raises whatever comes of using it: AttributeError, TypeError or ValueError. Nobody
-    asks beforehand whether a value is a dict, or a number's text a string. That strings are strings is found
-    when they are joined.
+    Names and strings are added to `texts`, so that the caller measures them as one text; joining them also
+    checks their types. Raises: AttributeError, TypeError or ValueError for a malformed value, from its use
+    without a check of its type, which would cost time on every valid value.
     """
     size = 0
     for member in members:
@@ -120,7 +122,7 @@ def _canonicalise_set(raw: dict[str, Any], kind: str, members: object) -> bool:
 
 
 class Wording(Enum):
-    """The service words some refusals differently per operation; see protocol/overrides.py."""
+    """The variant of some error texts, by operation; see protocol/overrides.py."""
 
     NEW = "new"
     OLD = "old"
@@ -139,11 +141,11 @@ _INVALID = "One or more parameter values were invalid: "
 
 
 def check_value(raw: AttributeValue, wording: Wording, _levels: int = NESTED_CONTAINERS_MAX) -> None:
-    """Make one value canonical in place, or raise what the service says of its first fault.
+    """Makes one value canonical in place, or raises the service's error for its first mistake.
 
-    Requires: JSON types already checked (protocol/serialization.py).
-    Raises: ValidationException for an empty or multi-typed value and for nesting, RequestRuleError
-    for the rest.
+    Requires: JSON types checked (protocol/serialization.py).
+    Raises: ValidationException for an empty or multi-typed value and for nesting, RequestRuleError for all
+    others.
     """
     kinds = [kind for kind in raw if kind in TYPES]
     if not kinds:
@@ -169,7 +171,7 @@ def check_value(raw: AttributeValue, wording: Wording, _levels: int = NESTED_CON
 
 
 def checked_number(text: str, wording: Wording) -> str:
-    """Canonical form of a number, or RequestRuleError in the service's words."""
+    """Returns the canonical form of a number. Raises RequestRuleError with the service's text."""
     try:
         if text == "":
             raise number.NotANumber(text)
@@ -179,7 +181,7 @@ def checked_number(text: str, wording: Wording) -> str:
 
 
 def number_message(error: number.NumberError, text: str, wording: Wording) -> str:
-    """What the service says of a text that cannot be stored as a number."""
+    """Returns the service's error text for a number that cannot be stored."""
     match error:
         case number.Overflow() if wording is Wording.NEW or not _exponent_is_clipped(text):
             return "Number overflow. Attempting to store a number with magnitude larger than supported range"
@@ -196,9 +198,9 @@ def number_message(error: number.NumberError, text: str, wording: Wording) -> st
 
 
 def _exponent_is_clipped(text: str) -> bool:
-    """Whether an exponent is beyond what a Java int holds with one to spare.
+    """Returns whether an exponent is at least Java's largest int.
 
-    The service's old layer takes such a number for one that is too small (errors.md section 3).
+    The service's old layer treats such a number as too small (errors.md section 3).
     """
     digits = text.lower().partition("e")[2].lstrip("+0")
     return len(digits) > 10 or (digits != "" and int(digits) >= 2**31 - 1)
@@ -237,7 +239,10 @@ def _duplicates_message(kind: str, members: list[str], wording: Wording) -> str:
 
 
 def _signed_order(members: list[str]) -> list[str]:
-    """Assumed: the old layer's one capture, `[/w==, AA==, AA==]`, sorts by Java's signed bytes."""
+    """Returns the members in the order of Java's signed bytes.
+
+    Assumed: from the old layer's one capture, `[/w==, AA==, AA==]`.
+    """
     return sorted(members, key=lambda member: [(byte ^ 0x80) for byte in a2b_base64(member)])
 
 

@@ -1,13 +1,12 @@
 """38-digit decimal numbers: parse, normalise, add, compare, encode in sorting order.
 
-A number lives in memory as its canonical text, the form the service returns: plain decimal, no
-exponent, no leading zeros, no trailing zeros of the fraction, `0` for every zero. Equal numbers have
-equal texts.
+In memory a number is its canonical text, the form that the service returns: plain decimal, no exponent, no
+leading zeros, no trailing zeros of the fraction, `0` for every zero. Equal numbers have equal texts.
 
-The ordered encoding is the one of Oracle's NUMBER: an exponent byte (base 100, aligned to the decimal
-point) and base-100 digits plus one; a negative number has the exponent inverted, its digits counted
-down from 101, and a closing 102. Compared as unsigned bytes the encodings sort as the numbers do. It
-is also where the size of a number comes from: the service charges the length of this encoding.
+The ordered encoding is the one of Oracle's NUMBER: an exponent byte (base 100, aligned to the decimal point)
+and base-100 digits plus one; a negative number has the exponent inverted, its digits subtracted from 101, and
+a final 102. The encodings, compared as unsigned bytes, sort as the numbers do. The service counts the length
+of this encoding as the size of a number.
 
 Sources: grammar and range, limits.md section 2; sizes, capacity.md section 2.1.
 """
@@ -46,7 +45,7 @@ _EXACT = Context(prec=600)
 
 
 def parse(text: str) -> str:
-    """The canonical form of a number as a client wrote it.
+    """Returns the canonical form of a number as a client wrote it.
 
     Raises NotANumber, Overflow, Underflow or TooManyDigits. Range is checked before precision.
     """
@@ -63,7 +62,7 @@ def _parse_any(text: str) -> str:
     exponent = _exponent(exponent_sign, exponent_digits)
     digits = (whole + fraction).lstrip("0")
     if not digits:
-        # A zero keeps the exponent it was written with: 0e126 is refused, 0.0e126 is not (limits.md).
+        # The exponent of a zero counts: 0e126 is out of range, 0.0e126 is not (limits.md section 2).
         _check_exponent(exponent - len(fraction) if exponent else 0)
         return "0"
     point = exponent + len(whole) - (len(whole) + len(fraction) - len(digits))
@@ -90,7 +89,7 @@ def _check_exponent(exponent: int) -> None:
 
 
 def _plain(negative: bool, digits: str, point: int) -> str:
-    """Digits with the decimal point after the first `point` of them, written without an exponent."""
+    """Returns digits with the decimal point after the first `point` of them, without an exponent."""
     if point >= len(digits):
         body = digits + "0" * (point - len(digits))
     elif point <= 0:
@@ -109,33 +108,36 @@ _SHORT = 17
 
 
 def add(left: str, right: str) -> str:
-    """The exact sum of two canonical numbers. Raises Overflow, Underflow or TooManyDigits."""
+    """Returns the exact sum of two canonical numbers. Raises Overflow, Underflow or TooManyDigits."""
     if len(left) < _SHORT and len(right) < _SHORT and "." not in left and "." not in right:
         return str(int(left) + int(right))
     return _from_decimal(_EXACT.add(Decimal(left), Decimal(right)))
 
 
 def subtract(left: str, right: str) -> str:
-    """The exact difference of two canonical numbers. Raises as `add` does."""
+    """Returns the exact difference of two canonical numbers. Raises as `add` does."""
     if len(left) < _SHORT and len(right) < _SHORT and "." not in left and "." not in right:
         return str(int(left) - int(right))
     return _from_decimal(_EXACT.subtract(Decimal(left), Decimal(right)))
 
 
 def sort_key(text: str) -> Decimal:
-    """A Python value that sorts as the number does."""
+    """Returns a Python value that sorts as the number does."""
     return Decimal(text)
 
 
 def compare(left: str, right: str) -> int:
-    """-1, 0 or 1 as the left number is smaller than, equal to or larger than the right one."""
+    """Returns -1, 0 or 1 as the left number is smaller than, equal to or larger than the right one."""
     if left == right:
         return 0
     return -1 if Decimal(left) < Decimal(right) else 1
 
 
 def _scientific(text: str) -> tuple[bool, str, int]:
-    """Sign, significant digits and exponent of the first digit of a canonical number other than zero."""
+    """Returns whether a canonical number is negative, its significant digits, and the first one's exponent.
+
+    Requires: not zero.
+    """
     negative = text[0] == "-"
     if negative:
         text = text[1:]
@@ -148,7 +150,7 @@ def _scientific(text: str) -> tuple[bool, str, int]:
 
 
 def plain_size(text: str) -> int:
-    """Bytes of a text that is a canonical number of at least 1, as most numbers are; 0 for any other text."""
+    """Returns the bytes of a canonical number of at least 1, as most numbers are; 0 for any other text."""
     if text.isascii() and len(text) <= NUMBER_DIGITS_MAX:  # other scripts have digits too
         # A byte for the exponent, one for each two digits aligned to the decimal point.
         if text.isdigit():
@@ -160,7 +162,7 @@ def plain_size(text: str) -> int:
 
 
 def size_bytes(text: str) -> int:
-    """Bytes the service counts for a canonical number: 1 for zero, otherwise 2 to 22."""
+    """Returns the bytes that the service counts for a canonical number: 1 for zero, otherwise 2 to 22."""
     size = plain_size(text)
     if size or text == "0":
         return size or 1
@@ -172,9 +174,9 @@ _ZERO = b"\x80"
 
 
 def encode_ordered(text: str) -> bytes:
-    """The number in the order-preserving encoding, 1 to 22 bytes.
+    """Returns the ordered encoding of a number, 1 to 22 bytes.
 
-    Not prefix-free among positive numbers; codec.sortkey adds a terminator where something follows.
+    Not prefix-free among positive numbers; codec/sortkey.py adds a terminator.
     """
     if text == "0":
         return _ZERO
@@ -191,7 +193,7 @@ def encode_ordered(text: str) -> bytes:
 
 
 def decode_ordered(encoded: bytes) -> str:
-    """The canonical number of an encoding made by `encode_ordered`."""
+    """Returns the canonical number of an encoding by `encode_ordered`."""
     if encoded == _ZERO:
         return "0"
     negative = encoded[0] < 0x80

@@ -13,7 +13,7 @@ Path: TypeAlias = tuple[str | int, ...]
 
 
 def get(item: Item, path: Path) -> AttributeValue | None:
-    """The value at a path, or None where it does not exist (a step into a scalar does not exist either)."""
+    """Returns the value at a path; None where it does not exist, as after a step into a scalar."""
     value = item.get(path[0])  # type: ignore[arg-type]
     for step in path[1:]:
         if value is None:
@@ -28,5 +28,5 @@ def get(item: Item, path: Path) -> AttributeValue | None:
 
 
 def text(path: Path) -> str:
-    """The path as the service prints it in messages: `[a, b, [0]]`."""
+    """Returns the path as the service prints it: `[a, b, [0]]`."""
     return "[" + ", ".join(step if isinstance(step, str) else f"[{step}]" for step in path) + "]"

@@ -1,4 +1,4 @@
-"""Key schemas, index schemas and projections: what reads and writes need to know of a table."""
+"""Key schemas, index schemas and projections: what reads and writes use of a table's definition."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class KeySchema:
     names: tuple[str, ...] = field(init=False)
     """All key attributes, HASH first."""
     _plain: tuple[tuple[str, KeyType, int], ...] = field(init=False, repr=False, compare=False)
-    """Name, type, and how many characters are surely not too many: a character has at most 4 bytes."""
+    """Name, type, and a number of characters that always fits the limit: a character has at most 4 bytes."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", self.hash + self.range)
@@ -46,9 +46,9 @@ class KeySchema:
         )
 
     def is_plain(self, item: Item) -> bool:
-        """Whether an item's key attributes are there, of their types, not empty, and surely not too long.
+        """Returns whether an item's key attributes exist, have their types, and are neither empty nor long.
 
-        A yes spares the exact checks (engine/tables/keys.py); a no says nothing.
+        If so, the exact checks (engine/tables/keys.py) are unnecessary; if not, they decide.
         """
         for name, kind, characters in self._plain:
             value = item.get(name)
@@ -60,13 +60,13 @@ class KeySchema:
         return True
 
     def key_of(self, item: Item) -> Item:
-        """The key attributes of an item that has them all."""
+        """Returns the key attributes of an item that has them all."""
         return {name: item[name] for name in self.names}
 
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """What an index entry holds beside the keys of table and index."""
+    """The attributes of an index entry in addition to the keys of table and index."""
 
     kind: ProjectionKind
     non_key_attributes: tuple[str, ...] = ()
@@ -99,9 +99,9 @@ class IndexSchema:
         object.__setattr__(self, "entry_names", entry_names)
 
     def has(self, item: Item) -> bool:
-        """Whether the item belongs into the index: it has every key attribute, and each can be a key.
+        """Returns whether the item has an entry: every key attribute, with a value that can be a key.
 
-        Writes refuse unsuitable values; an item written before the index was added may have them.
+        Writes reject other values; items written before the index was added may have them.
         """
         types = self.key.types
         for name in self.key.names:
@@ -120,11 +120,11 @@ class IndexSchema:
         return kind == "N" or value_size({kind: content}) <= limit
 
     def entry(self, item: Item) -> Item | None:
-        """The entry of an item; None when it does not belong into the index."""
+        """Returns the entry of an item; None when it has none."""
         return self.entry_of(item) if self.has(item) else None
 
     def entry_of(self, item: Item) -> Item:
-        """The attributes of an item that its index entry holds."""
+        """Returns the attributes of an item that its index entry holds."""
         names = self.entry_names
         if names is None:
             return item

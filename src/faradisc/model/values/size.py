@@ -20,7 +20,7 @@ def binary_size(encoded: str) -> int:
 
 
 def value_size(value: AttributeValue) -> int:
-    """Bytes of one canonical value, without its name."""
+    """Returns the bytes of one canonical value, without its name."""
     text = value.get("S")
     if text is not None:
         return text_size(text)
@@ -33,8 +33,10 @@ def value_size(value: AttributeValue) -> int:
 
 
 def changed_item_size(new: Item, old: Item, old_size: int, written: Iterable[str]) -> int:
-    """Size of an item made from another one, whose size is known, by writing some attributes, wholly or in
-    part. Cost: the sizes of those, before and after."""
+    """Returns the size of an item from that of the item before `written` attributes were changed.
+
+    Measures only these attributes, before and after.
+    """
     size = old_size
     for name in written:
         before, after = old.get(name), new.get(name)
@@ -52,15 +54,17 @@ def changed_item_size(new: Item, old: Item, old_size: int, written: Iterable[str
 
 
 def item_size(item: Item) -> int:
-    """Bytes of a whole item: names and values, without the 100 bytes of storage overhead."""
+    """Returns the bytes of an item: names and values, without the 100 bytes of storage overhead."""
     texts = [*item]
     size = _members_size(item.values(), texts)
     return size + text_size("".join(texts))
 
 
 def _members_size(members: Iterable[AttributeValue], texts: list[str]) -> int:
-    """Bytes of the values of an item, a map or a list but for those of the texts in them, names and strings,
-    which are added to `texts`: most of an item, to be measured as one."""
+    """Returns the bytes of the values of an item, a map or a list without names and strings.
+
+    Names and strings, most of an item, are added to `texts`, so that the caller measures them as one text.
+    """
     size = 0
     for member in members:
         text = member.get("S")
