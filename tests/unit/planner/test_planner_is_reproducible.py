@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
 
 import pytest
+from rich.console import Console
 
 from faradisc.tools.planner.report import render
+from faradisc.tools.planner.report.terminal import show
 from faradisc.tools.planner.results.csv_tables import tables
-from faradisc.tools.planner.results.terminal import summary
 from faradisc.tools.planner.run import Engine
 from unit.planner.planned import ENGINES, outcome_of
 
@@ -32,7 +34,10 @@ PLAN = """
 
 def texts(engine: Engine, seed: int) -> list[str]:
     found = outcome_of(PLAN, engine, seed=seed)
-    return [json.dumps(found.to_json()), summary(found), render([found]), *tables(found).values()]
+    console = Console(file=io.StringIO(), width=100)
+    show([found], console)
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    return [json.dumps(found.to_json()), shown, render([found]), *tables(found).values()]
 
 
 @pytest.mark.parametrize("engine", ENGINES)
