@@ -17,7 +17,7 @@ from fixtures.served import Server
 pytestmark = pytest.mark.slow
 
 
-def test_aioboto3_takes_its_tour(server: Server) -> None:
+def test_aioboto3_operations(server: Server) -> None:
     tour = Path(__file__).parent / "aio_tour.py"
     run = subprocess.run(
         [str(python_with("aioboto3>=13", "aioboto3")), str(tour), server.url],

@@ -83,7 +83,7 @@ def _item(artist: str, song: str, **more: Any) -> dict[str, Any]:
     return {"Artist": {"S": artist}, "Song": {"S": song}, **more}
 
 
-def test_the_life_of_a_table(aws: Aws) -> None:
+def test_create_describe_update_and_delete_a_table(aws: Aws) -> None:
     created = _create(aws, "Music")["TableDescription"]
     assert created["TableArn"] == "arn:aws:dynamodb:us-east-1:000000000000:table/Music"
     aws("wait", "table-exists", "--table-name", "Music")
@@ -160,7 +160,7 @@ def test_batches_queries_and_pages(aws: Aws) -> None:
     assert got == [_item("Band", "song-03", Plays={"N": "3"})]
 
 
-def test_an_error_is_printed_as_the_service_words_it(
+def test_error_message_is_printed(
     run_aws: Callable[..., subprocess.CompletedProcess[str]],
 ) -> None:
     done = run_aws("describe-table", "--table-name", "Nowhere")
@@ -169,7 +169,7 @@ def test_an_error_is_printed_as_the_service_words_it(
     assert "Requested resource not found: Table: Nowhere not found" in done.stderr
 
 
-def test_every_other_command(aws: Aws, run_aws: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+def test_all_other_commands(aws: Aws, run_aws: Callable[..., subprocess.CompletedProcess[str]]) -> None:
     """What the stories above do not use: each supported command at least once, with an answer that shows."""
     arn = _create(aws, "Rest")["TableDescription"]["TableArn"]
     aws("wait", "table-exists", "--table-name", "Rest")

@@ -49,7 +49,7 @@ def packages() -> Path:
     return folder
 
 
-def test_the_javascript_sdk_takes_its_tour(server: Server, packages: Path) -> None:
+def test_javascript_sdk_operations(server: Server, packages: Path) -> None:
     run = subprocess.run(
         [str(NODE), "tour.mjs"],
         cwd=packages,

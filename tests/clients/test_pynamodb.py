@@ -131,14 +131,14 @@ def _fill(messages: type[Message], count: int = 30) -> None:
             )
 
 
-def test_the_table_is_described(messages: type[Message]) -> None:
+def test_describe_table(messages: type[Message]) -> None:
     described = messages.describe_table()
     assert described["TableStatus"] == "ACTIVE"
     assert [index["IndexName"] for index in described["GlobalSecondaryIndexes"]] == ["BySender"]
     assert [index["IndexName"] for index in described["LocalSecondaryIndexes"]] == ["ByLength"]
 
 
-def test_every_type_comes_back(messages: type[Message]) -> None:
+def test_values_of_every_type_are_read_back(messages: type[Message]) -> None:
     messages(
         "types",
         1,
@@ -162,7 +162,7 @@ def test_every_type_comes_back(messages: type[Message]) -> None:
     assert found.history == ["made", 1, {"by": "me"}]
 
 
-def test_a_missing_item(messages: type[Message]) -> None:
+def test_missing_item(messages: type[Message]) -> None:
     with pytest.raises(messages.DoesNotExist):
         messages.get("nobody", 0)
 
@@ -178,7 +178,7 @@ def test_query_in_both_directions_and_pages(messages: type[Message]) -> None:
     assert messages.count("general", filter_condition=messages.sender == "user-0") == 10
 
 
-def test_query_stops_and_goes_on(messages: type[Message]) -> None:
+def test_query_continues_after_a_limit(messages: type[Message]) -> None:
     _fill(messages)
     first = messages.query("general", limit=4)
     assert len(list(first)) == 4

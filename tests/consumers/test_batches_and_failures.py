@@ -42,7 +42,7 @@ class Failing:
 # --- Batches -------------------------------------------------------------------------------------
 
 
-def test_batches_are_not_larger_than_asked_for(world: World) -> None:
+def test_batches_have_at_most_batch_size_records(world: World) -> None:
     table, seen = world.streamed.table(), Seen()
     _put_many(world, table, 25)
     world.consumer(table, seen, batch_size=10).drain()
@@ -50,7 +50,7 @@ def test_batches_are_not_larger_than_asked_for(world: World) -> None:
     assert seen.of("key") == list(range(1, 26))
 
 
-def test_a_window_waits_for_a_batch_to_fill(world: World) -> None:
+def test_batch_window_waits_for_a_full_batch(world: World) -> None:
     table, seen = world.streamed.table(), Seen()
     consumer = world.consumer(table, seen, batch_size=10, batch_window_s=20)
     consumer.step()
@@ -70,7 +70,7 @@ def test_a_window_waits_for_a_batch_to_fill(world: World) -> None:
     assert seen.batches == [7, 10], "a full batch does not wait"
 
 
-def test_an_event_is_what_lambda_gets(world: World) -> None:
+def test_event_has_the_form_of_lambda(world: World) -> None:
     table, seen = world.streamed.table(), Seen()
     world.put(table, "a", 1, data=b"\x00\xff", many={Binary(b"x")}, deep={"list": [b"y", None, True]})
     world.dynamodb.delete_item(TableName=table, Key=item(p="a"))
@@ -91,7 +91,7 @@ def test_an_event_is_what_lambda_gets(world: World) -> None:
     assert second["dynamodb"]["OldImage"] == first["dynamodb"]["NewImage"]
 
 
-def test_a_deletion_by_time_to_live_says_so_as_lambda_spells_it(world: World) -> None:
+def test_time_to_live_deletion_has_lambdas_user_identity(world: World) -> None:
     table, seen = world.streamed.table(), Seen()
     world.dynamodb.update_time_to_live(
         TableName=table, TimeToLiveSpecification={"Enabled": True, "AttributeName": "until"}
@@ -105,7 +105,7 @@ def test_a_deletion_by_time_to_live_says_so_as_lambda_spells_it(world: World) ->
     }
 
 
-def test_records_of_one_item_stay_in_one_lane(world: World) -> None:
+def test_records_of_one_item_stay_in_order_with_parallel_invocations(world: World) -> None:
     table, seen = world.streamed.table(), Seen()
     for number in range(1, 6):
         for key in "abcdefghijkl":
@@ -118,7 +118,7 @@ def test_records_of_one_item_stay_in_one_lane(world: World) -> None:
 # --- Failures ------------------------------------------------------------------------------------
 
 
-def test_a_failed_batch_is_tried_again_after_growing_pauses(world: World) -> None:
+def test_failed_batch_is_retried_after_increasing_pauses(world: World) -> None:
     table, handler = world.streamed.table(), Failing(2, times=3)
     _put_many(world, table, 3)
     consumer = world.consumer(table, handler, backoff_s=2, lease_s=1000, sync_s=1000)
@@ -130,7 +130,7 @@ def test_a_failed_batch_is_tried_again_after_growing_pauses(world: World) -> Non
     assert counts["iterator_age_ms"] == 14_000
 
 
-def test_one_shards_failures_do_not_hold_up_the_others(world: World) -> None:
+def test_failures_of_one_shard_do_not_delay_others(world: World) -> None:
     table = world.streamed.table()
     poison = "key-0"
     done: list[str] = []
@@ -150,7 +150,7 @@ def test_one_shards_failures_do_not_hold_up_the_others(world: World) -> None:
     assert 10 < len(done) < 30, "the others of the same shard wait, so that nothing is passed over"
 
 
-def test_halves_find_the_record_that_fails(world: World, tmp_path: Path) -> None:
+def test_bisection_finds_the_failing_record(world: World, tmp_path: Path) -> None:
     table, handler = world.streamed.table(), Failing(6)
     _put_many(world, table, 8)
     letters = tmp_path / "letters"
@@ -180,7 +180,7 @@ def test_halves_find_the_record_that_fails(world: World, tmp_path: Path) -> None
     assert (counts["dead_letters"], counts["records_done"], counts["bisections"]) == (1, 8, 3)
 
 
-def test_partial_failures_begin_again_at_the_first_failed_record(world: World) -> None:
+def test_partial_failure_is_retried_from_the_first_failed_record(world: World) -> None:
     table = world.streamed.table()
     tried: list[list[int]] = []
 
@@ -200,7 +200,7 @@ def test_partial_failures_begin_again_at_the_first_failed_record(world: World) -
 @pytest.mark.parametrize(
     "answer", [{"batchItemFailures": [{"itemIdentifier": "7"}]}, {"batchItemFailures": [{}]}]
 )
-def test_an_unknown_failure_means_all(world: World, answer: dict[str, Any]) -> None:
+def test_unknown_failed_record_fails_the_whole_batch(world: World, answer: dict[str, Any]) -> None:
     table = world.streamed.table()
     _put_many(world, table, 2)
     consumer = world.consumer(table, lambda event: answer, retries=2)
@@ -218,7 +218,7 @@ def test_other_answers_are_success(world: World, answer: Any) -> None:
     assert consumer.statistics()["records_done"] == 2
 
 
-def test_records_that_are_too_old_are_not_delivered(world: World, tmp_path: Path) -> None:
+def test_too_old_records_are_not_delivered(world: World, tmp_path: Path) -> None:
     table, seen, letters = world.streamed.table(), Seen(), tmp_path / "letters"
     _put_many(world, table, 2)
     world.clock.advance(100)
@@ -232,7 +232,7 @@ def test_records_that_are_too_old_are_not_delivered(world: World, tmp_path: Path
     assert consumer.statistics()["too_old"] == 2
 
 
-def test_endless_retries_end_when_records_are_too_old(world: World) -> None:
+def test_unlimited_retries_end_when_records_are_too_old(world: World) -> None:
     table, handler = world.streamed.table(), Failing(1)
     _put_many(world, table, 1)
     consumer = world.consumer(table, handler, max_record_age_s=60)
@@ -256,7 +256,7 @@ def test_dead_letters_in_a_table(world: World) -> None:
     assert letters[0]["invocations"] == {"N": "1"}
 
 
-def test_a_record_with_two_large_images_fits_into_the_dead_letter_table(world: World) -> None:
+def test_record_with_two_large_images_fits_into_the_dead_letter_table(world: World) -> None:
     table = world.streamed.table()
     world.put(table, "key", 1, text="x" * 300_000)
     world.put(table, "key", 2, text="y" * 300_000)
@@ -268,7 +268,7 @@ def test_a_record_with_two_large_images_fits_into_the_dead_letter_table(world: W
     ]
 
 
-def test_a_record_is_not_passed_before_its_dead_letter_is_kept(world: World) -> None:
+def test_checkpoint_waits_for_the_dead_letter(world: World) -> None:
     table, refusals = world.streamed.table(), [503, 500, 200]
     _put_many(world, table, 1)
     with endpoint(lambda document: (refusals.pop(0), b"")) as there:
@@ -283,7 +283,7 @@ def test_a_record_is_not_passed_before_its_dead_letter_is_kept(world: World) -> 
 # --- Endpoints -----------------------------------------------------------------------------------
 
 
-def test_a_handler_behind_http(world: World) -> None:
+def test_http_handler(world: World) -> None:
     table = world.streamed.table()
     _put_many(world, table, 3)
     turns: list[Callable[[Any], tuple[int, bytes]]] = [
@@ -312,7 +312,7 @@ def test_a_handler_behind_http(world: World) -> None:
     assert consumer.statistics()["records_done"] == 3
 
 
-def test_an_endpoint_that_is_not_there_is_a_failure(world: World) -> None:
+def test_unreachable_http_handler_is_a_failure(world: World) -> None:
     table = world.streamed.table()
     _put_many(world, table, 1)
     consumer = world.consumer(table, "http://127.0.0.1:1/", retries=1)
@@ -320,7 +320,7 @@ def test_an_endpoint_that_is_not_there_is_a_failure(world: World) -> None:
     assert consumer.statistics()["dropped"] == 1
 
 
-def test_a_handler_of_two_arguments_gets_a_context(world: World) -> None:
+def test_handler_with_two_parameters_receives_a_context(world: World) -> None:
     table, contexts = world.streamed.table(), []
     _put_many(world, table, 1)
     world.consumer(table, lambda event, context: contexts.append(context)).drain()
@@ -331,7 +331,7 @@ def test_a_handler_of_two_arguments_gets_a_context(world: World) -> None:
 # --- Failures of the database --------------------------------------------------------------------
 
 
-def test_throttled_reads_are_tried_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_throttled_reads_are_retried(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     table, seen = world.streamed.table(), Seen()
     _put_many(world, table, 3)
     refusals = ["LimitExceededException", "ThrottlingException", "InternalServerError"]
@@ -349,7 +349,7 @@ def test_throttled_reads_are_tried_again(world: World, monkeypatch: pytest.Monke
     assert (consumer.statistics()["throttled"], consumer.statistics()["errors"]) == (3, 3)
 
 
-def test_a_missing_lease_table_does_not_lose_what_was_done(world: World) -> None:
+def test_missing_lease_table_does_not_lose_progress(world: World) -> None:
     """It is made again by the next worker; this one stops where its checkpoints cannot be kept."""
     table, seen = world.streamed.table(), Seen()
     consumer = world.consumer(table, seen)

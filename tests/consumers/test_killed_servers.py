@@ -61,7 +61,7 @@ class Deliveries:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
-def test_two_workers_and_a_server_that_is_killed(data_dir: Path, seed: int) -> None:
+def test_two_workers_continue_after_the_server_is_killed(data_dir: Path, seed: int) -> None:
     chance, port = random.Random(seed), _free_port()
     deliveries = Deliveries()
     written: dict[str, int] = {}

@@ -60,7 +60,7 @@ def captured(process: InProcess, kinesis: KinesisDouble) -> Captured:
     return Captured(process, kinesis)
 
 
-def test_the_records(captured: Captured) -> None:
+def test_delivered_records(captured: Captured) -> None:
     captured.put("a", 1, data=b"\x00", text="x")
     captured.put("a", 1, data=b"\x00", text="y")
     captured.put("a", 1, data=b"\x00", text="y")  # changes nothing
@@ -128,7 +128,7 @@ def test_every_kind_of_write_is_captured(captured: Captured) -> None:
     assert expired["userIdentity"] == {"type": "Service", "principalId": "dynamodb.amazonaws.com"}
 
 
-def test_it_is_independent_of_streams(captured: Captured) -> None:
+def test_destination_is_independent_of_streams(captured: Captured) -> None:
     captured.put("a")
     described = captured.client.describe_table(TableName=captured.table)["Table"]
     assert "LatestStreamArn" not in described
@@ -143,7 +143,7 @@ def test_it_is_independent_of_streams(captured: Captured) -> None:
     assert [r["dynamodb"]["NewImage"]["p"]["S"] for r in captured.kinesis.records] == ["a", "b", "c"]
 
 
-def test_microseconds(process: InProcess, clock: ManualClock, kinesis: KinesisDouble) -> None:
+def test_timestamps_in_microseconds(process: InProcess, clock: ManualClock, kinesis: KinesisDouble) -> None:
     captured = Captured(
         process,
         kinesis,
@@ -182,7 +182,7 @@ def test_precision_can_be_changed_three_times_a_day(captured: Captured, clock: M
         captured.client.update_kinesis_streaming_destination(TableName=captured.table, StreamArn=ARN)
 
 
-def test_failed_requests_are_sent_again(captured: Captured, clock: ManualClock) -> None:
+def test_failed_requests_are_retried(captured: Captured, clock: ManualClock) -> None:
     captured.kinesis.fail_requests = 2
     captured.put("a")
     (destination,) = captured.look()
@@ -198,7 +198,7 @@ def test_failed_requests_are_sent_again(captured: Captured, clock: ManualClock) 
     assert len(captured.kinesis.records) == 1
 
 
-def test_records_that_were_not_taken_are_sent_again(captured: Captured, clock: ManualClock) -> None:
+def test_failed_records_are_retried(captured: Captured, clock: ManualClock) -> None:
     """With those behind them: uniqueness is not promised, completeness is."""
     captured.kinesis.fail_requests = 1
     captured.put("a")
@@ -215,9 +215,7 @@ def test_records_that_were_not_taken_are_sent_again(captured: Captured, clock: M
     assert len(captured.kinesis.requests) == 3
 
 
-def test_a_stream_that_takes_some_records_is_sent_more_before_long(
-    captured: Captured, clock: ManualClock
-) -> None:
+def test_partial_success_is_retried_after_the_shortest_pause(captured: Captured, clock: ManualClock) -> None:
     """As a busy shard does. The pause doubled each time, up to a minute."""
     captured.kinesis.fail_requests = 1
     for number in range(8):
@@ -229,7 +227,7 @@ def test_a_stream_that_takes_some_records_is_sent_more_before_long(
         assert len(captured.kinesis.records) == taken
 
 
-def test_a_record_that_is_never_taken_is_passed_over(captured: Captured, clock: ManualClock) -> None:
+def test_rejected_record_is_skipped(captured: Captured, clock: ManualClock) -> None:
     captured.kinesis.never = "poison"
     captured.kinesis.fail_requests = 1
     captured.put("a")
@@ -242,7 +240,7 @@ def test_a_record_that_is_never_taken_is_passed_over(captured: Captured, clock: 
     assert numbers == set(range(20)) - {7}
 
 
-def test_large_items_go_in_requests_that_are_small_enough(captured: Captured, clock: ManualClock) -> None:
+def test_requests_with_large_items_keep_the_size_limit(captured: Captured, clock: ManualClock) -> None:
     captured.kinesis.fail_requests = 1
     for number in range(20):
         captured.put("a", number, text="x" * 380_000)
@@ -252,7 +250,7 @@ def test_large_items_go_in_requests_that_are_small_enough(captured: Captured, cl
     assert all(len(request["Records"]) <= 14 for request in captured.kinesis.requests)
 
 
-def test_what_cannot_be_delivered_for_a_day_is_given_up(captured: Captured, clock: ManualClock) -> None:
+def test_records_are_dropped_after_24_hours(captured: Captured, clock: ManualClock) -> None:
     captured.kinesis.fail_requests = 1
     captured.put("a", 1)
     captured.look()
@@ -262,7 +260,7 @@ def test_what_cannot_be_delivered_for_a_day_is_given_up(captured: Captured, cloc
     assert [r["dynamodb"]["Keys"]["r"]["N"] for r in captured.kinesis.records] == ["2"]
 
 
-def test_switching_off_delivers_what_was_captured(captured: Captured, clock: ManualClock) -> None:
+def test_disabled_destination_delivers_captured_changes(captured: Captured, clock: ManualClock) -> None:
     captured.kinesis.fail_requests = 1
     captured.put("a")
     answer = captured.client.disable_kinesis_streaming_destination(TableName=captured.table, StreamArn=ARN)
@@ -280,7 +278,7 @@ def test_switching_off_delivers_what_was_captured(captured: Captured, clock: Man
     assert captured.kinesis.requests[-1]["StreamName"] == "changes-2"
 
 
-def test_refusals(captured: Captured) -> None:
+def test_rejected_requests(captured: Captured) -> None:
     client, table = captured.client, captured.table
     for method in (
         client.enable_kinesis_streaming_destination,
@@ -301,7 +299,7 @@ def test_refusals(captured: Captured) -> None:
         client.describe_kinesis_streaming_destination(TableName="missing")
 
 
-def test_without_an_endpoint_none_can_be_switched_on(dynamodb: Any, create: Callable[..., str]) -> None:
+def test_enabling_needs_a_configured_endpoint(dynamodb: Any, create: Callable[..., str]) -> None:
     table = create("p:S")
     with invalid():
         dynamodb.enable_kinesis_streaming_destination(TableName=table, StreamArn=ARN)
@@ -309,7 +307,7 @@ def test_without_an_endpoint_none_can_be_switched_on(dynamodb: Any, create: Call
     assert described["KinesisDataStreamDestinations"] == []
 
 
-def test_what_was_captured_survives_a_restart(
+def test_captured_changes_survive_a_restart(
     bugs_surface: None, clock: ManualClock, kinesis: KinesisDouble, tmp_path: Path
 ) -> None:
     """Without an endpoint for a while, too: nothing is delivered, and nothing is lost."""
@@ -330,7 +328,7 @@ def test_what_was_captured_survives_a_restart(
     process.close()
 
 
-def test_deleted_tables_and_reset_leave_nothing(captured: Captured) -> None:
+def test_deleted_tables_and_reset_leave_no_data(captured: Captured) -> None:
     captured.put("a")
     captured.client.delete_table(TableName=captured.table)
     captured.client.create_table(TableName=captured.table, **schema("p:S", "r:N"))
@@ -340,7 +338,7 @@ def test_deleted_tables_and_reset_leave_nothing(captured: Captured) -> None:
     assert captured.client.list_tables()["TableNames"] == []
 
 
-def test_a_server_delivers_by_itself(kinesis: KinesisDouble) -> None:
+def test_server_delivers_in_the_background(kinesis: KinesisDouble) -> None:
     """Over HTTP on both sides, from a thread of the server's own; the SDK's waiter works."""
     with Server("--memory", "--kinesis-endpoint-url", kinesis.url) as server:
         client = http_client(server.url)

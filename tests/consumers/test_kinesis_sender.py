@@ -21,7 +21,7 @@ def sending(monkeypatch: pytest.MonkeyPatch, put: Any) -> ThreadedSender:
     return made
 
 
-def test_what_became_of_each_request_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_request_has_a_result(monkeypatch: pytest.MonkeyPatch) -> None:
     def put(region: str, stream: str, records: Sequence[Outgoing]) -> list[int]:
         if stream == "refused":
             raise Rejected(stream)
@@ -34,7 +34,7 @@ def test_what_became_of_each_request_is_told(monkeypatch: pytest.MonkeyPatch) ->
     made.close()
 
 
-def test_an_endpoint_that_never_answers_does_not_keep_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silent_endpoint_does_not_block_the_end_of_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """It was waited for without end: an answer that comes byte by byte is no timeout."""
     answers = threading.Event()
 

@@ -66,7 +66,7 @@ def _settle(world: World, workers: list[Consumer], ledger: Ledger) -> None:
 
 
 @pytest.mark.parametrize("rolls", [40, pytest.param(800, marks=pytest.mark.slow)])
-def test_nothing_is_lost_over_thousands_of_shards(world: World, rolls: int) -> None:
+def test_no_record_is_lost_over_thousands_of_shards(world: World, rolls: int) -> None:
     """One worker, a roll each time, four shards per roll; old shards are trimmed behind it."""
     table, ledger, random_ = world.streamed.table(), Ledger(), random.Random(1)
     consumer = world.consumer(table, ledger.handler("a"))
@@ -93,7 +93,7 @@ def test_nothing_is_lost_over_thousands_of_shards(world: World, rolls: int) -> N
     "seed, rounds",
     [(1, 60), (2, 60), (3, 60), *[pytest.param(s, 500, marks=pytest.mark.slow) for s in (4, 5)]],
 )
-def test_workers_that_stop_stall_and_steal(world: World, seed: int, rounds: int) -> None:
+def test_workers_that_stop_stall_and_take_leases(world: World, seed: int, rounds: int) -> None:
     table, ledger, random_ = world.streamed.table(), Ledger(), random.Random(seed)
     started = 0
     workers: list[Consumer] = []
@@ -150,7 +150,7 @@ def test_two_workers_share_the_shards(world: World) -> None:
     assert set(ledger.delivered_by) == {"first", "second"}
 
 
-def test_a_dead_workers_shards_go_to_the_other(world: World) -> None:
+def test_shards_of_a_dead_worker_are_taken(world: World) -> None:
     table, ledger = world.streamed.table(), Ledger()
     dead = world.consumer(table, ledger.handler("dead"), worker="dead")
     dead.step()
@@ -173,7 +173,7 @@ def test_a_dead_workers_shards_go_to_the_other(world: World) -> None:
     assert dead.statistics()["leases_lost"] == 4
 
 
-def test_a_worker_that_loses_its_lease_in_a_batch_does_not_move_the_checkpoint(world: World) -> None:
+def test_worker_without_its_lease_does_not_move_the_checkpoint(world: World) -> None:
     """Fenced: its update is refused, and the new owner delivers from the old checkpoint."""
     table, ledger = world.streamed.table(), Ledger()
     thief = world.consumer(table, ledger.handler("thief"), worker="thief")
@@ -208,7 +208,7 @@ def test_groups_are_independent(world: World) -> None:
     assert [ledger.seen == ledger.written for ledger in ledgers] == [True, True]
 
 
-def test_a_group_goes_on_where_it_was(world: World) -> None:
+def test_group_continues_after_its_checkpoint(world: World) -> None:
     table, ledger, random_ = world.streamed.table(), Ledger(), random.Random(3)
     for turn in range(6):
         _write_some(world, table, ledger, random_, 10)
@@ -220,7 +220,7 @@ def test_a_group_goes_on_where_it_was(world: World) -> None:
     assert ledger.repeated == 0
 
 
-def test_latest_begins_now_and_forgets_nothing_later(world: World) -> None:
+def test_latest_starts_now_and_loses_no_later_record(world: World) -> None:
     table, ledger = world.streamed.table(), Ledger()
     for key in range(KEYS):
         world.put(table, f"key-{key}", 99)  # history
@@ -242,7 +242,7 @@ def test_latest_begins_now_and_forgets_nothing_later(world: World) -> None:
     assert ledger.repeated == 0
 
 
-def test_latest_keeps_its_place_when_its_iterators_expire(world: World) -> None:
+def test_latest_keeps_its_position_when_iterators_expire(world: World) -> None:
     table, ledger = world.streamed.table(), Ledger()
     consumer = world.consumer(table, ledger.handler("a"), start="latest")
     consumer.step()
@@ -253,7 +253,7 @@ def test_latest_keeps_its_place_when_its_iterators_expire(world: World) -> None:
     assert ledger.seen == ledger.written
 
 
-def test_records_that_were_trimmed_are_told(world: World) -> None:
+def test_trimmed_records_are_counted_as_gaps(world: World) -> None:
     """Away for more than a day: reading goes on with what is there, and a count says that some is not."""
     table, seen = world.streamed.table(), []
     consumer = world.consumer(table, lambda event: seen.extend(map(pair_of, event["Records"])))
@@ -267,7 +267,7 @@ def test_records_that_were_trimmed_are_told(world: World) -> None:
     assert consumer.statistics()["gaps"] > 0
 
 
-def test_a_stream_that_was_switched_off_is_read_to_its_end(world: World) -> None:
+def test_disabled_stream_is_read_to_its_end(world: World) -> None:
     table, ledger = world.streamed.table(), Ledger()
     consumer = world.consumer(table, ledger.handler("a"))
     ledger.write(world, table, "key")

@@ -18,7 +18,7 @@ from fixtures.in_process import InProcess
 from fixtures.schemas import schema
 
 
-def test_run_works_until_it_is_stopped(bugs_surface: None) -> None:
+def test_run_works_until_stop(bugs_surface: None) -> None:
     """On the machine's clock: every record once, order per item, and the leases are let go."""
     world = World.__new__(World)
     process = InProcess(clock=SystemClock())
@@ -60,7 +60,7 @@ def _clients(process: InProcess) -> dict[str, Any]:
     return {"streamed": streamed, "dynamodb": streamed.dynamodb, "streams": streamed.streams}
 
 
-def test_run_raises_when_the_group_cannot_begin(world: World) -> None:
+def test_run_raises_when_the_group_cannot_start(world: World) -> None:
     table = world.streamed.table()
     arn = world.streamed.arn(table).replace(table, "other")
     consumer = world.consumer(arn, Seen())
@@ -89,7 +89,7 @@ def test_tail_shows_every_record_once(world: World) -> None:
     assert world.dynamodb.list_tables()["TableNames"] == [table]
 
 
-def test_consume_is_found_in_streams_when_it_is_asked_for() -> None:
+def test_streams_module_imports_consume_lazily() -> None:
     assert faradisc.streams.consume is consume
     assert faradisc.streams.Consumer is Consumer
     with pytest.raises(AttributeError):
@@ -98,7 +98,7 @@ def test_consume_is_found_in_streams_when_it_is_asked_for() -> None:
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
-def test_what_cannot_be_consumed_is_refused(world: World) -> None:
+def test_invalid_arguments_of_consume(world: World) -> None:
     table = world.streamed.table()
     world.dynamodb.create_table(TableName="plain", **schema("p:S"))
     with pytest.raises(NoStream):

@@ -83,7 +83,7 @@ def test_every_service(data_dir: Path) -> None:
         )
 
 
-def test_every_document_fits_or_is_split() -> None:
+def test_large_documents_are_split() -> None:
     """The example's own sizes are the database's; no part is over the limit, and no entry is lost."""
     for service in _some_services():
         for shape, _ in shape_names(service):
@@ -107,7 +107,7 @@ def test_differences_are_found() -> None:
     assert list(differences(source, to_typed({"a": [2, {"b": ""}], "c": True}), "x"))
 
 
-def test_what_cannot_be_stored_is_told() -> None:
+def test_documents_that_cannot_be_stored_are_reported() -> None:
     with pytest.raises(NotStorable):
         to_typed({"n": 10**126})
     with pytest.raises(NotStorable):

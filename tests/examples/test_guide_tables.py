@@ -35,7 +35,7 @@ def _ask(client: Any, sentence: str) -> Any:
     return getattr(client, method)(**request)
 
 
-def test_everything_is_there(guide: Any) -> None:
+def test_all_items_are_loaded(guide: Any) -> None:
     for table in TABLES:
         name = table["TableName"]
         found = [plain(item) for item in guide.scan(TableName=name)["Items"]]
@@ -60,12 +60,12 @@ def test_queries(guide: Any) -> None:
     assert updated == {"Views": 15, "Tags": {"key", "table", "design", "order"}}
 
 
-def test_the_tables_go_again(guide: Any) -> None:
+def test_tables_are_deleted(guide: Any) -> None:
     delete_tables(guide)
     assert not {table["TableName"] for table in TABLES} & set(guide.list_tables()["TableNames"])
 
 
-def test_the_items_are_what_boto3_serializes() -> None:
+def test_items_equal_those_of_boto3_serialization() -> None:
     """Every type of attribute stands in them."""
     serialize = TypeSerializer().serialize
     kinds = {

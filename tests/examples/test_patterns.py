@@ -37,7 +37,7 @@ class Crash(Exception):
     """The program dies here."""
 
 
-def test_outbox_sends_what_was_committed(clients: Clients) -> None:
+def test_outbox_sends_committed_messages(clients: Clients) -> None:
     outbox.create_tables(clients)
     outbox.place_order(clients, "o-1", "ada")
     with pytest.raises(ClientError):
@@ -92,7 +92,7 @@ def test_sharded_counter(clients: Clients) -> None:
     assert clients.dynamodb.scan(TableName=sharded_counter.COUNTS)["Count"] == sharded_counter.SHARDS
 
 
-def test_feeds_follow_posts(clients: Clients) -> None:
+def test_feeds_receive_posts(clients: Clients) -> None:
     feed.create_tables(clients)
     for reader in ("grace", "alan"):
         feed.follow(clients, reader, "ada")
@@ -110,7 +110,7 @@ def test_feeds_follow_posts(clients: Clients) -> None:
         assert feed.feed(clients, "ada") == []
 
 
-def test_saga_goes_forward_and_back(clients: Clients) -> None:
+def test_saga_completes_and_compensates(clients: Clients) -> None:
     order_saga.create_tables(clients)
     order_saga.stock(clients, "lamp", 2)
     crashes = [Crash()]
@@ -135,7 +135,7 @@ def test_saga_goes_forward_and_back(clients: Clients) -> None:
     assert order_saga.stock_left(clients, "lamp") == 0
 
 
-def test_saga_sets_aside_what_it_cannot_do(clients: Clients) -> None:
+def test_saga_keeps_failed_orders_as_dead_letters(clients: Clients) -> None:
     order_saga.create_tables(clients)
     order_saga.stock(clients, "lamp", 5)
     for number in range(6):

@@ -57,7 +57,7 @@ def by_key(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(items, key=lambda each: each["p"]["S"])
 
 
-def test_items_are_put_and_metered(exchanging: Exchanging) -> None:
+def test_items_are_put_and_their_bytes_counted(exchanging: Exchanging) -> None:
     exchanging.call("CreateTable", TableName="table", **schema("p:S", gsi=INDEXES))
     exchanging.put(item(p="000001", old=1), item(p="kept"))
     items = some_items(100)
@@ -80,7 +80,7 @@ def test_items_are_put_and_metered(exchanging: Exchanging) -> None:
     assert exchanging.objects() == ["in/a", "in/b"]
 
 
-def test_streams_and_histories_hear_of_it(exchanging: Exchanging) -> None:
+def test_streams_and_history_contain_bulk_puts(exchanging: Exchanging) -> None:
     arn = exchanging.create()
     stream = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
     exchanging.call("UpdateTable", TableName="table", StreamSpecification=stream)
@@ -144,7 +144,7 @@ def test_conditions_of_single_records(exchanging: Exchanging) -> None:
     assert [each["itemS3Pointer"]["itemIndex"] for each in errors] == [5, 6, 7, 8]
 
 
-def test_failed_conditions_are_no_errors(exchanging: Exchanging) -> None:
+def test_failed_conditions_are_not_errors(exchanging: Exchanging) -> None:
     exchanging.call("CreateTable", TableName="table", **schema("p:S"))
     exchanging.object(
         "in/a", orjson.dumps({"Item": item(p="a"), "ConditionExpression": "attribute_exists(p)"})
@@ -154,7 +154,7 @@ def test_failed_conditions_are_no_errors(exchanging: Exchanging) -> None:
     assert exchanging.items() == []
 
 
-def test_the_table_serves_meanwhile_and_a_cancelled_operation_leaves_what_it_wrote(
+def test_table_is_usable_and_cancelling_keeps_written_items(
     exchanging: Exchanging,
 ) -> None:
     exchanging.call("CreateTable", TableName="table", **schema("p:S"))
@@ -176,7 +176,7 @@ def test_the_table_serves_meanwhile_and_a_cancelled_operation_leaves_what_it_wro
     assert refused.value.code == "ValidationException"
 
 
-def test_it_keeps_to_its_write_units(exchanging: Exchanging) -> None:
+def test_max_write_request_units_limits_the_rate(exchanging: Exchanging) -> None:
     exchanging.call("CreateTable", TableName="table", **schema("p:S"))
     exchanging.object("in/a", lines([item(p=f"{n}", x="x" * 40_000) for n in range(80)]))
     arn = begin(exchanging, MaxWriteRequestUnits=1024)
@@ -190,7 +190,7 @@ def test_it_keeps_to_its_write_units(exchanging: Exchanging) -> None:
     assert 280 <= hundredths <= 330  # 80 items of 40 units at 1,024 a second, some of them on credit
 
 
-def test_damage_ends_it(exchanging: Exchanging) -> None:
+def test_damaged_object_fails_the_operation(exchanging: Exchanging) -> None:
     exchanging.call("CreateTable", TableName="table", **schema("p:S"))
     exchanging.object("in/a", zipped(lines(some_items(50)))[:-4])
     shown = run_all(exchanging, compression="GZIP")
@@ -198,7 +198,7 @@ def test_damage_ends_it(exchanging: Exchanging) -> None:
     assert "in/a" in shown["FailureMessage"]
 
 
-def test_refusals(exchanging: Exchanging) -> None:
+def test_rejected_requests(exchanging: Exchanging) -> None:
     exchanging.call("CreateTable", TableName="table", **schema("p:S"))
     for code, request in (
         ("ResourceNotFoundException", {"TableName": "nothing"}),
@@ -225,7 +225,7 @@ def test_refusals(exchanging: Exchanging) -> None:
     assert listed["BulkOperationArn"] == first and listed["BulkOperationStatus"] == "FAILED"  # no objects
 
 
-def test_a_bucket_for_the_output_that_is_not_there(exchanging: Exchanging) -> None:
+def test_missing_output_bucket(exchanging: Exchanging) -> None:
     exchanging.call("CreateTable", TableName="table", **schema("p:S"))
     exchanging.object("in/a", b"bad\n")
     shown = run_all(exchanging, OutputS3Configuration={"S3Bucket": "nowhere", "OutputType": ["ERROR"]})
@@ -239,7 +239,7 @@ class _Full(FileIO):
         raise OSError(ENOSPC, "No space left on device")
 
 
-def test_a_disk_too_full_for_the_output(
+def test_full_disk_at_the_delivery_of_outputs(
     exchanging: Exchanging, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The operation ends, and says why; it is not tried for ever."""
@@ -255,7 +255,7 @@ def test_a_disk_too_full_for_the_output(
     assert not draft.exists()
 
 
-def test_a_log_that_lost_its_end_is_not_filled_up(tmp_path: Path) -> None:
+def test_truncated_log_is_not_padded(tmp_path: Path) -> None:
     """After a power failure a file can be shorter than what was committed of it."""
     path = tmp_path / "error"
     log = ErrorLog(path)
@@ -266,7 +266,7 @@ def test_a_log_that_lost_its_end_is_not_filled_up(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("failing", range(1, 16))
-def test_what_is_told_of_a_record_is_told_once_whichever_commit_fails(
+def test_each_record_is_reported_once_when_commits_fail(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: int
 ) -> None:
     """One step of many commits: records of one key, and collections that grow too large."""
@@ -305,7 +305,7 @@ def test_what_is_told_of_a_record_is_told_once_whichever_commit_fails(
 
 
 @pytest.mark.parametrize("stop_after", range(1, 11))
-def test_records_are_put_once_whenever_it_stops(tmp_path: Path, stop_after: int) -> None:
+def test_records_are_put_once_after_a_stop_at_any_step(tmp_path: Path, stop_after: int) -> None:
     data, root = tmp_path / "data", tmp_path / "s3"
     process = Exchanging(root, path=data)
     process.call("CreateTable", TableName="table", **schema("p:S", gsi=INDEXES))
@@ -331,9 +331,7 @@ def test_records_are_put_once_whenever_it_stops(tmp_path: Path, stop_after: int)
     process.close()
 
 
-def test_a_large_output_is_delivered_in_pieces(
-    exchanging: Exchanging, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_large_output_is_delivered_in_pieces(exchanging: Exchanging, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between any two of them others may run."""
     exchanging.call("CreateTable", TableName="table", **schema("p:S"))
     exchanging.object("in/a", b"bad\n" * 100)

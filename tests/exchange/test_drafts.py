@@ -41,7 +41,7 @@ def bucket(tmp_path: Path) -> Path:
 @pytest.mark.skipif(
     not Path("/proc/self/fd").exists(), reason="asks the kernel which file a descriptor is of"
 )
-def test_every_directory_that_was_made_is_on_disk(bucket: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_created_directories_are_synced(bucket: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     disk = Disk(monkeypatch)
     run(DirectoryStorage(bucket.parent).put("bucket", "a/b/c/key", b"content"))
     draft, *directories = (str(Path(path).relative_to(bucket)) for path in disk.synced)
@@ -55,7 +55,7 @@ def test_every_directory_that_was_made_is_on_disk(bucket: Path, monkeypatch: pyt
 @pytest.mark.skipif(
     not Path("/proc/self/fd").exists(), reason="asks the kernel which file a descriptor is of"
 )
-def test_a_large_draft_goes_to_the_disk_and_through_the_hash_while_it_is_written(
+def test_large_draft_is_synced_and_hashed_while_it_is_written(
     bucket: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     disk = Disk(monkeypatch)
@@ -74,7 +74,7 @@ def test_a_large_draft_goes_to_the_disk_and_through_the_hash_while_it_is_written
     assert os.listdir(bucket) == ["key"]
 
 
-def test_a_draft_that_is_discarded_leaves_nothing(bucket: Path) -> None:
+def test_discarded_draft_is_deleted(bucket: Path) -> None:
     stored = DirectoryStorage(bucket.parent)
     draft = stored.draft("bucket", "name")
     draft.write(b"x")
@@ -82,7 +82,7 @@ def test_a_draft_that_is_discarded_leaves_nothing(bucket: Path) -> None:
     assert not os.listdir(bucket)
 
 
-def test_a_key_below_another_object_cannot_be_stored(bucket: Path) -> None:
+def test_key_below_another_object_cannot_be_stored(bucket: Path) -> None:
     stored = DirectoryStorage(bucket.parent)
     run(stored.put("bucket", "a", b"x"))
     with pytest.raises(BucketFailed):
@@ -90,7 +90,7 @@ def test_a_key_below_another_object_cannot_be_stored(bucket: Path) -> None:
     assert os.listdir(bucket) == ["a"]
 
 
-def test_a_draft_that_need_not_last_is_not_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_draft_that_is_not_durable_is_not_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     disk = Disk(monkeypatch)
     with (tmp_path / "file").open("wb") as file:
         draft = Draft(file, durable=False)

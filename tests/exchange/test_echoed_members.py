@@ -30,10 +30,10 @@ def members_of(shape: Shape) -> Any:
         ("OutputS3Configuration", echo.BULK_OUTPUT),
     ],
 )
-def test_they_are_the_models(name: str, members: echo.Members) -> None:
+def test_members_equal_those_of_the_model(name: str, members: echo.Members) -> None:
     assert members_of(MODEL.shape_for(name)) == members
 
 
-def test_unknown_members_are_left_out() -> None:
+def test_unknown_members_are_omitted() -> None:
     given = {"S3Bucket": "b", "new": 1, "S3KeyPrefix": "p"}
     assert echo.echoed([given], echo.S3_SOURCE) == [{"S3Bucket": "b", "S3KeyPrefix": "p"}]

@@ -69,7 +69,7 @@ def canonical(item: dict[str, Any]) -> dict[str, Any]:
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(st.lists(items, min_size=1, max_size=5))
-def test_json_and_ion_lose_nothing(made: list[dict[str, Any]]) -> None:
+def test_json_and_ion_round_trip(made: list[dict[str, Any]]) -> None:
     expected = [canonical(item) for item in made]
     as_json = b"".join(json_lines.item_line(orjson.dumps(item)) for item in expected)
     as_ion = b"".join(map(ion_text.item_line, expected))
@@ -88,13 +88,13 @@ def test_json_and_ion_lose_nothing(made: list[dict[str, Any]]) -> None:
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(items)
-def test_one_walk_does_what_two_do(made: dict[str, Any]) -> None:
+def test_canonical_size_makes_items_canonical_and_measures_them(made: dict[str, Any]) -> None:
     expected = canonical(made)
     size = canonical_size(made)
     assert made == expected and size == item_size(expected)
 
 
-def test_a_golden_line_of_each_format() -> None:
+def test_golden_line_of_each_format() -> None:
     item = {
         "Authors": {"SS": ["Author1", "Author2"]},
         "Blob": {"B": "aGVsbG8="},
@@ -116,7 +116,7 @@ def test_a_golden_line_of_each_format() -> None:
     assert json_lines.item_line(b'{"a":{"S":"x"}}') == b'{"Item":{"a":{"S":"x"}}}\n'
 
 
-def test_an_ion_export_of_the_service() -> None:
+def test_ion_export_of_the_service() -> None:
     """The example of the developer guide: several lines per record."""
     text = b"""$ion_1_0 {
    Item:{
@@ -170,7 +170,7 @@ def test_binary_ion_is_read() -> None:
         (b"$ion_1_0 {Item:{a:", "no valid Ion"),
     ],
 )
-def test_ion_that_is_no_item_costs_one_record(text: bytes, reason: str) -> None:
+def test_invalid_ion_value_is_one_error(text: bytes, reason: str) -> None:
     good = b"$ion_1_0 {Item:{Id:104.}}"
     found = list(ion_values.records([b"\n".join([good, text, good])]))
     assert [type(each) for each in found] == [dict, Malformed, dict]
@@ -195,12 +195,12 @@ def test_csv_rows() -> None:
 
 
 @pytest.mark.parametrize("header", ["p,p", "p,,q", ",".join(map(str, range(256)))])
-def test_headers_that_name_nothing(header: str) -> None:
+def test_invalid_csv_headers(header: str) -> None:
     (only,) = csv(f"{header}\na,b\n")
     assert isinstance(only, Malformed)
 
 
-def test_bad_rows_cost_one_record_each() -> None:
+def test_invalid_csv_row_is_one_error() -> None:
     found = csv('p,n\na,1\na,1,2\nb,"2"x\nc,3\n')
     assert [type(each) for each in found] == [dict, Malformed, Malformed, dict]
     (only,) = csv('p,n\nd,"never closed\nand more\n')
@@ -235,7 +235,9 @@ garbage = st.one_of(st.binary(max_size=200), st.lists(fragments, max_size=30).ma
     st.sampled_from(["NONE", "GZIP", "ZSTD"]),
     st.booleans(),
 )
-def test_garbage_is_told_and_nothing_escapes(content: bytes, format_: str, packing: str, whole: bool) -> None:
+def test_garbage_is_reported_and_raises_no_other_exception(
+    content: bytes, format_: str, packing: str, whole: bool
+) -> None:
     if whole and packing == "GZIP":
         content = gzip.compress(content)
     elif whole and packing == "ZSTD":
@@ -250,7 +252,7 @@ def test_garbage_is_told_and_nothing_escapes(content: bytes, format_: str, packi
 
 @pytest.mark.parametrize("content", ["x", '{"a":', "[", "{Item:{a:'", ",", "\x00"])
 @pytest.mark.parametrize("format_", ["DYNAMODB_JSON", "ION", "CSV"])
-def test_a_small_file_that_unpacks_into_a_huge_record_takes_little_memory(content: str, format_: str) -> None:
+def test_huge_record_in_a_small_file_needs_little_memory(content: str, format_: str) -> None:
     packed = gzip.compress(content.encode() + content[-1].encode() * 20_000_000, 1)
     tracemalloc.start()
     try:
@@ -264,9 +266,7 @@ def test_a_small_file_that_unpacks_into_a_huge_record_takes_little_memory(conten
 
 @pytest.mark.parametrize("content", [b"\n", b" ", b"x"])
 @pytest.mark.parametrize("format_", FORMATS)
-def test_a_small_file_that_unpacks_into_no_records_is_not_read_to_its_end(
-    content: bytes, format_: str
-) -> None:
+def test_small_file_without_records_is_not_read_to_its_end(content: bytes, format_: str) -> None:
     size = 40 * 1024 * 1024
     packed = zstandard.ZstdCompressor().compress(content * size)
     assert len(packed) < 10_000
@@ -284,7 +284,7 @@ def test_a_small_file_that_unpacks_into_no_records_is_not_read_to_its_end(
     assert reading.bytes_read < size
 
 
-def test_an_ion_record_of_many_lines_is_put_together_once() -> None:
+def test_ion_record_of_many_lines_is_joined_once() -> None:
     """Were it copied for each line, this would not come to its end."""
     lines = 700_000
     content = b"$ion_1_0 {Item:{p:[\n" + b"1.,\n" * lines + b"]}}\n"
@@ -298,7 +298,7 @@ def without_isal() -> Any:
 
 
 @pytest.mark.parametrize("packing", ["GZIP", "GZIP without ISA-L", "ZSTD"])
-def test_every_cut_and_every_altered_byte_is_found(packing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_truncated_and_altered_data_is_detected(packing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     packing, _, without = packing.partition(" ")
     if without:
         monkeypatch.setattr(compression, "gzip_library", without_isal)
@@ -360,7 +360,7 @@ RECORDS = {
 
 @pytest.mark.parametrize("format_", FORMATS)
 @pytest.mark.parametrize("packing", sorted(EMPTY))
-def test_thousands_of_empty_members_are_passed_with_pauses(format_: str, packing: str) -> None:
+def test_thousands_of_empty_members_are_skipped_with_pauses(format_: str, packing: str) -> None:
     pack = gzip.compress if packing == "GZIP" else zstandard.ZstdCompressor().compress
     record, count = pack(RECORDS[format_]), 5 * compression.EMPTY_CALLS_MAX
     empty = EMPTY[packing] * count
@@ -370,21 +370,21 @@ def test_thousands_of_empty_members_are_passed_with_pauses(format_: str, packing
 
 
 @pytest.mark.parametrize(("format_", "blank"), [("DYNAMODB_JSON", b" \n"), ("CSV", b"\n"), ("CSV", b"\r\n")])
-def test_blank_lines_are_passed_with_pauses(format_: str, blank: bytes) -> None:
+def test_blank_lines_are_skipped_with_pauses(format_: str, blank: bytes) -> None:
     blanks = blank * (5 * json_lines.BLANKS_AT_ONCE)
     paused, records = pauses(RECORDS[format_] + blanks + RECORDS["DYNAMODB_JSON"], format_)
     assert len(records) == 2
     assert paused >= 5
 
 
-def test_a_csv_row_that_pauses_within_stays_one_row() -> None:
+def test_csv_row_with_a_pause_stays_one_row() -> None:
     content = b'p\n"a\n' + b"x" * (3 * compression.PIECE_BYTES) + b'\n\n"\n'
     paused, (record,) = pauses(content, "CSV")
     assert record == {"Item": {"p": {"S": content[3:-2].decode()}}}
     assert paused == 0  # within a row the reader cannot stop
 
 
-def test_a_csv_row_stretched_by_empty_members_is_damage() -> None:
+def test_csv_row_with_too_many_pauses_is_damaged() -> None:
     empty = EMPTY["GZIP"] * (compression.EMPTY_CALLS_MAX * (csv_rows.PAUSES_IN_ROW_MAX + 1))
     content = gzip.compress(b'p\n"a\n') + empty + gzip.compress(b'b"\n')
     with pytest.raises(Damaged):
@@ -394,6 +394,6 @@ def test_a_csv_row_stretched_by_empty_members_is_damage() -> None:
 @pytest.mark.parametrize(
     "item", [[], None, {"": {"S": "x"}}, {"p" * 70_000: {"S": "x"}}, {"p": {}}, {"p": {"S": 1}}, {"p": "x"}]
 )
-def test_what_is_no_item_has_a_reason(item: Any) -> None:
+def test_invalid_item_has_a_reason(item: Any) -> None:
     assert type(item) is not dict or canonical_size(item) < 0
     assert reason_of(item)

@@ -58,7 +58,7 @@ def exported(exchanging: Exchanging, described: dict[str, Any]) -> list[dict[str
     return sorted((line["Item"] for line in lines_of(exchanging, described)), key=lambda i: i["p"]["S"])
 
 
-def test_a_full_export_is_the_table_of_its_moment(exchanging: Exchanging) -> None:
+def test_full_export_has_the_items_of_its_moment(exchanging: Exchanging) -> None:
     arn = exchanging.create()
     items = some_items(200)
     exchanging.put(*items)
@@ -131,7 +131,7 @@ def test_writes_during_an_export_are_not_in_it(exchanging: Exchanging) -> None:
 
 
 @pytest.mark.parametrize("format_", ["DYNAMODB_JSON", "ION"])
-def test_what_is_exported_can_be_imported(exchanging: Exchanging, format_: str) -> None:
+def test_exported_table_can_be_imported(exchanging: Exchanging, format_: str) -> None:
     arn = exchanging.create()
     exchanging.put(*some_items(100))
     described = exchanging.export(arn, ExportFormat=format_)
@@ -150,7 +150,7 @@ def test_what_is_exported_can_be_imported(exchanging: Exchanging, format_: str) 
 
 
 @pytest.mark.parametrize("damaged", ["data", "manifest"])
-def test_an_altered_export_is_not_imported(exchanging: Exchanging, damaged: str) -> None:
+def test_altered_export_is_not_imported(exchanging: Exchanging, damaged: str) -> None:
     arn = exchanging.create()
     exchanging.put(*some_items(50))
     described = exchanging.export(arn)
@@ -210,7 +210,7 @@ EXPECTED: dict[str, tuple[int, int | None, int | None]] = {
 
 
 @pytest.mark.parametrize("view", ["NEW_AND_OLD_IMAGES", "NEW_IMAGE", None])
-def test_an_incremental_export_has_what_changed(exchanging: Exchanging, view: str | None) -> None:
+def test_incremental_export_has_the_changes(exchanging: Exchanging, view: str | None) -> None:
     arn, start, end = changed_table(exchanging)
     specification = {"ExportFromTime": start, "ExportToTime": end}
     if view is not None:
@@ -244,7 +244,7 @@ def test_an_incremental_export_has_what_changed(exchanging: Exchanging, view: st
     )
 
 
-def test_the_start_is_in_the_window_and_the_end_is_not(exchanging: Exchanging) -> None:
+def test_window_includes_its_start_and_excludes_its_end(exchanging: Exchanging) -> None:
     arn = exchanging.create()
     exchanging.clock.advance(MINUTE)
     start = exchanging.clock.now_ns() / 1e9
@@ -260,7 +260,7 @@ def test_the_start_is_in_the_window_and_the_end_is_not(exchanging: Exchanging) -
     assert [line["Keys"] for line in lines_of(exchanging, described)] == [item(p="at the start")]
 
 
-def test_incremental_ion(exchanging: Exchanging) -> None:
+def test_incremental_export_in_ion(exchanging: Exchanging) -> None:
     arn, start, end = changed_table(exchanging)
     described = exchanging.export(
         arn,
@@ -281,7 +281,7 @@ def test_incremental_ion(exchanging: Exchanging) -> None:
 # --- Filters ---------------------------------------------------------------------------------------
 
 
-def test_a_filter_and_a_projection(exchanging: Exchanging) -> None:
+def test_filter_and_projection(exchanging: Exchanging) -> None:
     arn = exchanging.create()
     items = some_items(100)
     exchanging.put(*items)
@@ -298,7 +298,7 @@ def test_a_filter_and_a_projection(exchanging: Exchanging) -> None:
     ]
 
 
-def test_a_key_condition(exchanging: Exchanging) -> None:
+def test_key_condition(exchanging: Exchanging) -> None:
     arn = exchanging.create(sort="r:N")
     exchanging.put(*(item(p=name, r=number) for name in "ab" for number in range(10)))
     specification = {
@@ -327,7 +327,7 @@ def test_a_key_condition(exchanging: Exchanging) -> None:
         {"FilterExpression": "a = :v", "ExpressionAttributeValues": {":v": {"N": "x"}}},
     ],
 )
-def test_a_filter_that_cannot_be(exchanging: Exchanging, specification: dict[str, Any]) -> None:
+def test_invalid_filter(exchanging: Exchanging, specification: dict[str, Any]) -> None:
     arn = exchanging.create()
     with pytest.raises(Refused) as refused:
         exchanging.export(arn, FilterSpecification=specification)
@@ -338,7 +338,7 @@ def test_a_filter_that_cannot_be(exchanging: Exchanging, specification: dict[str
 # --- Refusals, failures, restarts --------------------------------------------------------------------
 
 
-def test_tables_and_moments_that_are_refused(exchanging: Exchanging) -> None:
+def test_rejected_tables_and_times(exchanging: Exchanging) -> None:
     arn = exchanging.create()
     exchanging.clock.advance(3 * 86_400)
     now = exchanging.clock.now_ns() / 1e9
@@ -373,7 +373,7 @@ def test_tables_and_moments_that_are_refused(exchanging: Exchanging) -> None:
     assert exchanging.export(arn, **incremental(now - 86_400, now))["ExportStatus"] == "COMPLETED"
 
 
-def test_a_bucket_that_is_not_there(exchanging: Exchanging) -> None:
+def test_missing_bucket(exchanging: Exchanging) -> None:
     arn = exchanging.create()
     (exchanging.root / BUCKET).rmdir()
     described = exchanging.export(arn)
@@ -381,7 +381,7 @@ def test_a_bucket_that_is_not_there(exchanging: Exchanging) -> None:
     assert "ExportManifest" not in described
 
 
-def test_a_table_that_goes_during_its_export(exchanging: Exchanging) -> None:
+def test_table_deleted_during_its_export(exchanging: Exchanging) -> None:
     arn = exchanging.create()
     exchanging.put(*some_items(100))
     begun = exchanging.call("ExportTableToPointInTime", TableArn=arn, S3Bucket=BUCKET)
@@ -406,9 +406,7 @@ def days(process: Exchanging, *, period: int | None = None) -> int:
 
 @pytest.mark.parametrize("kind", ["full", "incremental"])
 @pytest.mark.parametrize("is_reopened", [False, True])
-def test_the_days_that_an_export_reads_stay_until_it_has_ended(
-    tmp_path: Path, kind: str, is_reopened: bool
-) -> None:
+def test_history_is_retained_until_the_export_ends(tmp_path: Path, kind: str, is_reopened: bool) -> None:
     data, root = tmp_path / "data", tmp_path / "s3"
     process = Exchanging(root, path=data)
     clock = process.clock
@@ -447,7 +445,7 @@ def test_the_days_that_an_export_reads_stay_until_it_has_ended(
     process.close()
 
 
-def test_an_export_that_nobody_can_go_on_with_keeps_nothing(exchanging: Exchanging) -> None:
+def test_export_without_locations_retains_no_history(exchanging: Exchanging) -> None:
     arn = exchanging.create()
     days(exchanging, period=1)
     exchanging.put(*some_items(100))
@@ -464,7 +462,7 @@ def test_an_export_that_nobody_can_go_on_with_keeps_nothing(exchanging: Exchangi
     assert (described["ExportStatus"], described["FailureCode"]) == ("FAILED", "InvalidExportTime")
 
 
-def test_a_token_begins_one_export(exchanging: Exchanging) -> None:
+def test_client_token_starts_one_export(exchanging: Exchanging) -> None:
     arn = exchanging.create()
     first = exchanging.export(arn, ClientToken="t")["ExportArn"]
     assert exchanging.export(arn, ClientToken="t")["ExportArn"] == first
@@ -481,7 +479,7 @@ def test_a_token_begins_one_export(exchanging: Exchanging) -> None:
 
 
 @pytest.mark.parametrize("stop_after", range(1, 14))
-def test_an_export_goes_on_where_the_last_process_was(tmp_path: Path, stop_after: int) -> None:
+def test_export_continues_after_a_restart(tmp_path: Path, stop_after: int) -> None:
     data, root = tmp_path / "data", tmp_path / "s3"
     process = Exchanging(root, path=data)
     arn = process.create()
@@ -501,7 +499,7 @@ def test_an_export_goes_on_where_the_last_process_was(tmp_path: Path, stop_after
     process.close()
 
 
-def test_the_lines_of_the_smallest_items(exchanging: Exchanging) -> None:
+def test_lines_of_the_smallest_items(exchanging: Exchanging) -> None:
     arn = exchanging.create()
     exchanging.put(item(p="a"))
     described = exchanging.export(arn)

@@ -57,7 +57,7 @@ def test_compressed_objects_of_several_members(exchanging: Exchanging, compressi
     assert described["ProcessedSizeBytes"] == len(lines(items))
 
 
-def test_nothing_is_seen_before_all_of_it(exchanging: Exchanging) -> None:
+def test_table_is_not_visible_before_it_is_complete(exchanging: Exchanging) -> None:
     exchanging.object("in/a.json", lines(some_items(300)))
     arn = exchanging.begin_import("in/")
     for _ in range(4):
@@ -81,7 +81,7 @@ def test_nothing_is_seen_before_all_of_it(exchanging: Exchanging) -> None:
     assert len(exchanging.items()) == 300
 
 
-def test_the_table_is_there_when_the_import_says_so(
+def test_table_is_active_when_the_import_is_completed(
     exchanging: Exchanging, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nobody sees the one without the other, whenever they look: between any two commits they agree."""
@@ -101,7 +101,7 @@ def test_the_table_is_there_when_the_import_says_so(
     assert seen == {("CREATING", "IN_PROGRESS"), ("ACTIVE", "COMPLETED")}
 
 
-def test_the_last_of_several_items_with_one_key_wins(exchanging: Exchanging) -> None:
+def test_last_item_with_a_key_is_stored(exchanging: Exchanging) -> None:
     items = some_items(120)
     later = [{**item, "g": {"S": "later"}, "n": {"N": "1"}} for item in items[:60]]
     exchanging.object("in/a.json", lines(items + items[:3]))
@@ -131,7 +131,7 @@ def test_items_with_one_key_in_one_page_or_in_many(
 
 
 @pytest.mark.parametrize("failing", range(1, 7))
-def test_a_step_that_failed_half_way_counts_once(
+def test_repeated_step_is_counted_once(
     exchanging: Exchanging, monkeypatch: pytest.MonkeyPatch, failing: int
 ) -> None:
     """Some of its pages are stored then, and are stored again."""
@@ -157,7 +157,7 @@ def test_a_step_that_failed_half_way_counts_once(
     exchanging.check()
 
 
-def test_bad_lines_are_counted_and_listed_and_the_rest_is_loaded(exchanging: Exchanging) -> None:
+def test_invalid_lines_are_counted_and_logged(exchanging: Exchanging) -> None:
     good = some_items(1000)
     bad = {
         "nothing": b"\xff\xfe",
@@ -197,7 +197,7 @@ def test_bad_lines_are_counted_and_listed_and_the_rest_is_loaded(exchanging: Exc
 
 @pytest.mark.parametrize("compression", ["GZIP", "ZSTD"])
 @pytest.mark.parametrize("damage", ["cut off", "altered", "trailing", "not compressed"])
-def test_a_damaged_object_is_named_and_leaves_no_table(
+def test_damaged_object_fails_the_import_without_a_table(
     exchanging: Exchanging, compression: str, damage: str
 ) -> None:
     import zstandard  # noqa: PLC0415 - of this test only
@@ -231,14 +231,14 @@ def test_a_damaged_object_is_named_and_leaves_no_table(
         (BUCKET, "a/../b/", "S3InvalidKey"),
     ],
 )
-def test_a_source_that_is_not_there(exchanging: Exchanging, bucket: str, prefix: str, code: str) -> None:
+def test_missing_source(exchanging: Exchanging, bucket: str, prefix: str, code: str) -> None:
     described = exchanging.import_all(S3BucketSource={"S3Bucket": bucket, "S3KeyPrefix": prefix})
     assert (described["ImportStatus"], described["FailureCode"]) == ("FAILED", code)
     exchanging.clock.advance(1)
     assert exchanging.call("ListTables")["TableNames"] == []
 
 
-def test_a_name_that_is_taken(exchanging: Exchanging) -> None:
+def test_existing_table_name(exchanging: Exchanging) -> None:
     exchanging.call("CreateTable", TableName="table", **schema("p:S"))
     with pytest.raises(Refused) as refused:
         exchanging.begin_import()
@@ -246,7 +246,7 @@ def test_a_name_that_is_taken(exchanging: Exchanging) -> None:
     assert exchanging.call("ListImports")["ImportSummaryList"] == []
 
 
-def test_a_token_begins_one_import(exchanging: Exchanging) -> None:
+def test_client_token_starts_one_import(exchanging: Exchanging) -> None:
     exchanging.object("a.json", lines(some_items(10)))
     first = exchanging.begin_import(ClientToken="t")
     assert exchanging.begin_import(ClientToken="t") == first
@@ -261,7 +261,7 @@ def test_a_token_begins_one_import(exchanging: Exchanging) -> None:
     assert refused.value.code == "ResourceInUseException"
 
 
-def test_listing_page_by_page(exchanging: Exchanging) -> None:
+def test_list_imports_in_pages(exchanging: Exchanging) -> None:
     arns = []
     for number in range(5):
         parameters = {"TableName": f"table{number}", **schema("p:S")}
@@ -287,7 +287,7 @@ def test_listing_page_by_page(exchanging: Exchanging) -> None:
     assert refused.value.code == "ImportNotFoundException"
 
 
-def test_a_database_without_buckets_says_so(raw: Any) -> None:
+def test_import_without_locations_is_rejected(raw: Any) -> None:
     with pytest.raises(Refused) as refused:
         raw.call(
             "ImportTable",
@@ -299,7 +299,7 @@ def test_a_database_without_buckets_says_so(raw: Any) -> None:
 
 
 @pytest.mark.parametrize("stop_after", range(1, 12))
-def test_an_import_goes_on_where_the_last_process_was(tmp_path: Path, stop_after: int) -> None:
+def test_import_continues_after_a_restart(tmp_path: Path, stop_after: int) -> None:
     items = some_items(300)
     data, root = tmp_path / "data", tmp_path / "s3"
     process = Exchanging(root, path=data)
@@ -321,7 +321,9 @@ def test_an_import_goes_on_where_the_last_process_was(tmp_path: Path, stop_after
     process.close()
 
 
-def test_a_crash_between_the_table_and_its_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_crash_between_the_commits_of_table_and_import(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The next process knows that the import is complete before it answers anyone."""
     data, root = tmp_path / "data", tmp_path / "s3"
     process = Exchanging(root, path=data)
@@ -345,7 +347,7 @@ def test_a_crash_between_the_table_and_its_import(tmp_path: Path, monkeypatch: p
     process.close()
 
 
-def test_an_import_whose_source_vanished_while_nobody_ran(tmp_path: Path) -> None:
+def test_source_deleted_before_a_restart(tmp_path: Path) -> None:
     data, root = tmp_path / "data", tmp_path / "s3"
     process = Exchanging(root, path=data)
     process.object("in/a.json", lines(some_items(300)))

@@ -30,7 +30,7 @@ def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(object_storage, "LISTED_NAMES", NAMES)
 
 
-def test_a_directory_is_listed_page_by_page(tmp_path: Path) -> None:
+def test_directory_is_listed_in_pages(tmp_path: Path) -> None:
     keys = [f"in/{n % 5}/deep/{n}" for n in range(40)] + ["in/a"]
     for key in [*keys, "other/x", "in/0/" + DRAFT_PREFIX + "x", *(f"in/none/{n}" for n in range(30))]:
         path = tmp_path / BUCKET / key
@@ -48,7 +48,7 @@ def test_a_directory_is_listed_page_by_page(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("prefix", "matching"), [("", 100), ("5", 11), ("x", 0)])
-def test_a_page_is_of_so_many_names_whether_they_are_meant_or_not(
+def test_page_counts_all_names_of_a_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prefix: str, matching: int
 ) -> None:
     (tmp_path / BUCKET).mkdir()
@@ -62,7 +62,7 @@ def test_a_page_is_of_so_many_names_whether_they_are_meant_or_not(
     assert (sum(pages), max(pages) <= NAMES) == (matching, True)
 
 
-def test_an_import_of_many_objects_begins_after_several_steps(exchanging: Exchanging) -> None:
+def test_import_of_many_objects_lists_in_several_steps(exchanging: Exchanging) -> None:
     items = some_items(60)
     for number, each in enumerate(items):
         exchanging.object(f"in/{number}", lines([each]))
@@ -76,9 +76,7 @@ def test_an_import_of_many_objects_begins_after_several_steps(exchanging: Exchan
     assert sorted(exchanging.items(), key=lambda each: each["p"]["S"]) == items
 
 
-def test_an_import_whose_listing_fails_once_lists_anew(
-    exchanging: Exchanging, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failed_listing_is_repeated(exchanging: Exchanging, monkeypatch: pytest.MonkeyPatch) -> None:
     """A listing that was cut off must not pass for a whole one."""
     items = some_items(40)
     for number, each in enumerate(items):

@@ -63,7 +63,7 @@ def is_known(read: Manifests, key: str) -> bool:
     return isinstance(file, CheckedFile)
 
 
-def test_a_manifest_of_many_files_is_read_in_pieces(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_manifest_is_read_in_pieces(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
     count = 5 * manifests.LINES_AT_ONCE
     named = {f"AWSDynamoDB/1/data/{number}.gz": b"" for number in range(count)}
     bucket.manifest("AWSDynamoDB/1", {**named, "AWSDynamoDB/1/data/here.gz": b"content"})
@@ -97,7 +97,7 @@ def test_many_manifests_are_read_one_after_another(bucket: Bucket) -> None:
     assert all(is_known(read, each.key) for each in data)
 
 
-def test_the_manifest_above_the_data_is_read_when_the_data_is_wanted(bucket: Bucket) -> None:
+def test_manifest_of_the_export_is_read_on_request(bucket: Bucket) -> None:
     bucket.manifest("moved", {"before/data/a.gz": b"", "before/data/b.gz": b""})
     bucket.write("moved/data/a.gz", b"content")
     read = bucket.opened("moved/data/")
@@ -120,13 +120,13 @@ LONG = orjson.dumps({"dataFileS3Key": "a", "itemCount": 1, "md5Checksum": "a", "
 
 
 @pytest.mark.parametrize("more", [b"\n\n", b"x\n", b"[]\n", b'{"dataFileS3Key":"a"}\n', LONG])
-def test_lines_that_name_no_file(bucket: Bucket, more: bytes) -> None:
+def test_invalid_manifest_lines(bucket: Bucket, more: bytes) -> None:
     bucket.manifest("e", {"e/data/a.gz": b"content"}, more)
     with pytest.raises(Damaged, match="names no data file"):
         read_all(bucket.opened())
 
 
-def test_an_altered_manifest_is_not_believed(bucket: Bucket) -> None:
+def test_altered_manifest_is_damaged(bucket: Bucket) -> None:
     bucket.manifest("e", {"e/data/a.gz": b"content"})
     path = bucket.root / "e/manifest-files.json"
     path.write_bytes(path.read_bytes().replace(b'itemCount":1', b'itemCount":2'))
@@ -146,7 +146,7 @@ def test_an_import_of_many_small_objects_with_a_manifest(exchanging: Exchanging)
     assert described["ProcessedSizeBytes"] == len(lines(items))
 
 
-def test_objects_beside_no_manifest_are_data(bucket: Bucket) -> None:
+def test_objects_without_a_manifest_are_data(bucket: Bucket) -> None:
     bucket.write("a/manifest-summary.json", b"x")
     found = [Object("a/manifest-summary.json", 1)]
     assert bucket.opened().data_only() == found

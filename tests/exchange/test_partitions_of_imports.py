@@ -23,7 +23,7 @@ ITEMS = [{"p": {"S": f"{n:02}"}, "v": {"S": "x" * 1_000}} for n in range(40)]
         ("off", (300, 100), 1),
     ],
 )
-def test_v70a_an_imported_table_has_what_units_or_size_need(
+def test_v70a_imported_table_has_partitions_for_units_and_size(
     tmp_path: Path, profile: str, units: tuple[int, int] | None, partitions: int
 ) -> None:
     exchanging = Exchanging(tmp_path, throughput=profile)

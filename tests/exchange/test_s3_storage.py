@@ -101,7 +101,7 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
     return asyncio.run(coroutine)
 
 
-def test_objects_come_and_go(s3: tuple[type[FakeS3], S3Storage]) -> None:
+def test_objects_are_stored_listed_read_and_removed(s3: tuple[type[FakeS3], S3Storage]) -> None:
     handler, buckets = s3
     assert run(buckets.put("bucket", "a/small", b"x")) == md5(b"x").hexdigest()
     draft = buckets.draft("bucket", "name")
@@ -117,7 +117,7 @@ def test_objects_come_and_go(s3: tuple[type[FakeS3], S3Storage]) -> None:
     assert list(handler.objects) == ["a/small"]
 
 
-def test_what_a_request_says_of_a_bucket_is_passed_on(s3: tuple[type[FakeS3], S3Storage]) -> None:
+def test_access_parameters_are_sent(s3: tuple[type[FakeS3], S3Storage]) -> None:
     handler, buckets = s3
     run(buckets.opened(Access("123456789012", "KMS", "key")).put("bucket", "a", b"x"))
     _, _, headers = handler.seen[-1]
@@ -126,7 +126,7 @@ def test_what_a_request_says_of_a_bucket_is_passed_on(s3: tuple[type[FakeS3], S3
     assert headers["x-amz-server-side-encryption-aws-kms-key-id"] == "key"
 
 
-def test_refusals(s3: tuple[type[FakeS3], S3Storage]) -> None:
+def test_errors_of_s3(s3: tuple[type[FakeS3], S3Storage]) -> None:
     _, buckets = s3
     with pytest.raises(NoSuchBucket):
         run(listed(buckets, "nowhere", ""))
@@ -138,7 +138,7 @@ def test_refusals(s3: tuple[type[FakeS3], S3Storage]) -> None:
         run(listed(S3Storage("http://127.0.0.1:1", options=OPTIONS), "bucket", ""))
 
 
-def test_a_table_in_and_out(s3: tuple[type[FakeS3], S3Storage], tmp_path: Path) -> None:
+def test_export_and_import_of_a_table(s3: tuple[type[FakeS3], S3Storage], tmp_path: Path) -> None:
     handler, buckets = s3
     items = some_items(120)
     handler.objects["in/a.json.gz"] = zipped(lines(items))

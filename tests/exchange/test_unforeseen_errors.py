@@ -137,7 +137,7 @@ def remembered(exchanging: Exchanging) -> int:
 
 @pytest.mark.parametrize("place", EVERY_PLACE)
 @pytest.mark.parametrize("call", [1, 2, 4])
-def test_an_error_that_happens_once_costs_nothing(
+def test_single_error_changes_no_result(
     exchanging: Exchanging, place: Place, call: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     kind, owner, name = place
@@ -153,7 +153,7 @@ def test_an_error_that_happens_once_costs_nothing(
 @pytest.mark.parametrize(
     ("kind", "owner", "name"), [("import", importing, "load_rows"), ("bulk", bulk_putting, "commit_outcomes")]
 )
-def test_an_error_after_a_commit_does_nothing_twice(
+def test_error_after_a_commit_repeats_nothing(
     exchanging: Exchanging, monkeypatch: pytest.MonkeyPatch, kind: str, owner: Any, name: str
 ) -> None:
     task = Begun(exchanging, kind)
@@ -172,7 +172,7 @@ def test_an_error_after_a_commit_does_nothing_twice(
 
 @pytest.mark.parametrize("place", EVERY_PLACE)
 @pytest.mark.parametrize("good", [0, 3])
-def test_an_error_that_stays_fails_the_task(
+def test_persistent_error_fails_the_task(
     exchanging: Exchanging, place: Place, good: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     kind, owner, name = place
@@ -203,7 +203,7 @@ def test_an_error_that_stays_fails_the_task(
 
 
 @pytest.mark.parametrize("kind", PLACES)
-def test_the_next_task_has_its_turn(exchanging: Exchanging, kind: str) -> None:
+def test_next_task_runs_after_a_failed_one(exchanging: Exchanging, kind: str) -> None:
     first = Begun(exchanging, kind)
     owner, name = PLACES[kind][0]
     with failing(owner, name, ValueError("a bug"), lambda _: True):
@@ -225,7 +225,7 @@ def test_the_next_task_has_its_turn(exchanging: Exchanging, kind: str) -> None:
     ("kind", "name"), [("import", "load_rows"), ("export", "page_at"), ("bulk", "read_images")]
 )
 @pytest.mark.parametrize("times", [1, 7])
-def test_what_the_store_refuses_fails_nothing(
+def test_errors_of_the_store_do_not_fail_the_task(
     exchanging: Exchanging, kind: str, name: str, times: int
 ) -> None:
     """One block of the disk that cannot be read, say: the step is tried again, as often as that takes."""
@@ -244,7 +244,7 @@ def test_what_the_store_refuses_fails_nothing(
     task.check_complete()
 
 
-def test_outputs_that_cannot_be_delivered_stay_where_the_log_says(
+def test_undelivered_outputs_stay_in_the_logged_directory(
     exchanging: Exchanging, caplog: pytest.LogCaptureFixture
 ) -> None:
     task = Begun(exchanging, "bulk")

@@ -18,7 +18,7 @@ async def describe_kinesis_streaming_destination(backend: Backend, call: Call) -
             "DestinationStatus": status(destination, now_ns, backend.catalog.transition_ns),
             "ApproximateCreationDateTimePrecision": destination.precision,
         }
-        trouble = backend.kinesis.trouble(destination.resource, table.state.slots)
+        trouble = backend.kinesis.error(destination.resource, table.state.slots)
         if trouble:
             shown["DestinationStatusDescription"] = trouble
         described.append(shown)

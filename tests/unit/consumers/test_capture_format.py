@@ -25,7 +25,7 @@ def _example(label: str) -> bytes:
     return bytes.fromhex(line)
 
 
-def test_the_examples() -> None:
+def test_examples_of_the_format() -> None:
     clock = ManualClock(1_700_000_000.000001)
     recorder = capture(7, 4, clock)
     placement = Placement(1, 4, KEY)
@@ -37,7 +37,7 @@ def test_the_examples() -> None:
     assert recorder.entry(row_key, stored, None, by_service=True)[1] == _example("expire")
 
 
-def test_an_entry_is_read_back() -> None:
+def test_written_entry_is_read() -> None:
     insert, expire = take_apart(_example("insert")), take_apart(_example("expire"))
     assert (insert.name, insert.by_service, insert.at) == ("INSERT", False, 1_700_000_000_000_001)
     assert (expire.name, expire.by_service, key_of_row(expire.row_key, KEY)) == ("REMOVE", True, ITEM)

@@ -1,10 +1,10 @@
-"""Which shards may be read, and who reads them: the two decisions, as plain functions."""
+"""Which shards may be read, and which worker reads them."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from faradisc.tools.consumers.balance import Observer, plan
+from faradisc.tools.consumers.balance import LeaseAges, plan
 from faradisc.tools.consumers.leases import LATEST, SHARD_END, TRIM_HORIZON, GroupStart, Lease
 from faradisc.tools.consumers.lineage import Shard, group_start, new_leases, old_leases
 
@@ -30,16 +30,16 @@ def _new(shards: dict[str, Shard], *leases: Lease, start: GroupStart = FROM_ALL)
     return [(lease.shard_id, lease.checkpoint) for lease in new_leases(shards, known, start)]
 
 
-def test_a_child_waits_for_its_parents_end() -> None:
+def test_child_shard_waits_for_the_end_of_its_parent() -> None:
     shards = _shards("a.", "b<a.", "c<b", "d")
     assert _new(shards) == [("a", TRIM_HORIZON), ("d", TRIM_HORIZON)]
     assert _new(shards, _lease("a"), _lease("d")) == []
     assert _new(shards, _lease("a", checkpoint=SHARD_END), _lease("d")) == [("b", TRIM_HORIZON)]
 
 
-def test_a_parent_that_is_gone_is_not_waited_for() -> None:
+def test_missing_parent_does_not_block_a_child() -> None:
     assert _new(_shards("c<b")) == [("c", TRIM_HORIZON)]
-    assert _new(_shards("c<b"), _lease("b")) == [], "its lease says that somebody is still reading it"
+    assert _new(_shards("c<b"), _lease("b")) == [], "its lease shows that it is being read"
 
 
 def test_both_children_of_a_split_follow() -> None:
@@ -47,7 +47,7 @@ def test_both_children_of_a_split_follow() -> None:
     assert [name for name, _ in _new(shards, _lease("a", checkpoint=SHARD_END))] == ["b", "c"]
 
 
-def test_latest_begins_with_the_open_shards_and_reads_their_children_whole() -> None:
+def test_latest_starts_with_open_shards_and_reads_their_children_completely() -> None:
     start = group_start(_shards("a.", "b<a.", "c<b", "d"), 7, latest=True)
     assert start == GroupStart(7, True, frozenset({"c", "d"}), "d")
     shards = _shards("a.", "b<a.", "c<b.", "d", "e<c")
@@ -61,7 +61,7 @@ def test_latest_of_a_stream_without_shards() -> None:
     assert _new(_shards("a"), start=start) == [("a", TRIM_HORIZON)]
 
 
-def test_leases_of_shards_that_are_gone_are_forgotten_when_they_have_ended() -> None:
+def test_leases_of_ended_and_unlisted_shards_are_deleted() -> None:
     leases = [_lease("a", checkpoint=SHARD_END), _lease("b"), _lease("c", checkpoint=SHARD_END)]
     assert old_leases(_shards("c"), leases) == [leases[0]]
 
@@ -71,41 +71,43 @@ def test_leases_of_shards_that_are_gone_are_forgotten_when_they_have_ended() -> 
 
 def _plan(worker: str, *leases: Lease, dead: tuple[str, ...] = ()) -> tuple[list[str], list[str]]:
     """What a worker takes and asks for; `dead` names leases whose counter stands still."""
-    observer = Observer(10 * S)
-    observer.observe({lease.shard_id: lease for lease in leases}, 0)
+    ages = LeaseAges(10 * S)
+    ages.observe({lease.shard_id: lease for lease in leases}, 0)
     alive = [lease if lease.shard_id in dead else replace(lease, counter=1) for lease in leases]
-    observer.observe({lease.shard_id: lease for lease in alive}, 10 * S)
-    planned = plan(alive, worker, observer, 10 * S)
-    return sorted(lease.shard_id for lease in planned.take), sorted(lease.shard_id for lease in planned.ask)
+    ages.observe({lease.shard_id: lease for lease in alive}, 10 * S)
+    planned = plan(alive, worker, ages, 10 * S)
+    return sorted(lease.shard_id for lease in planned.take), sorted(
+        lease.shard_id for lease in planned.request
+    )
 
 
-def test_a_single_worker_takes_all() -> None:
+def test_single_worker_takes_all_leases() -> None:
     assert _plan("w", _lease("a"), _lease("b"), _lease("c")) == (["a", "b", "c"], [])
 
 
-def test_a_worker_takes_no_more_than_its_share_of_the_free() -> None:
+def test_worker_takes_its_share_of_free_leases() -> None:
     take, ask = _plan("w", _lease("a", "v"), _lease("b"), _lease("c"), _lease("d"))
     assert (len(take), ask) == (2, [])
 
 
-def test_a_dead_workers_leases_are_free() -> None:
+def test_leases_of_a_dead_worker_are_free() -> None:
     assert _plan("w", _lease("a", "v"), _lease("b", "v"), dead=("a", "b")) == (["a", "b"], [])
     assert _plan("w", _lease("a", "v"), _lease("b", "v"), dead=("a",))[0] == ["a"]
 
 
-def test_a_newcomer_asks_whoever_has_the_most() -> None:
+def test_new_worker_requests_leases_of_the_worker_with_the_most() -> None:
     leases = [_lease(name, "v") for name in "abcd"]
     take, ask = _plan("w", *leases)
     assert (take, len(ask)) == ([], 2)
 
 
-def test_nobody_asks_for_what_would_only_move() -> None:
+def test_no_request_that_would_not_improve_the_balance() -> None:
     assert _plan("w", _lease("a", "v")) == ([], [])
     assert _plan("w", _lease("a", "v"), _lease("b", "u")) == ([], [])
     assert _plan("w", _lease("a", "v"), _lease("b", "v"), _lease("c", "w")) == ([], [])
 
 
-def test_what_is_asked_for_is_not_asked_for_again() -> None:
+def test_requested_lease_is_not_requested_again() -> None:
     leases = [_lease("a", "v", handoff_to="w"), _lease("b", "v", handoff_to="w"), _lease("c", "v")]
     assert _plan("w", *leases, _lease("d", "v")) == ([], [])
     take, ask = _plan("u", *leases, _lease("d", "v"))
@@ -113,11 +115,11 @@ def test_what_is_asked_for_is_not_asked_for_again() -> None:
     assert ask in (["c"], ["d"]), "what goes to w is w's already"
 
 
-def test_leases_of_ended_shards_are_nobodys() -> None:
+def test_leases_of_ended_shards_are_not_counted() -> None:
     assert _plan("w", _lease("a", "v", checkpoint=SHARD_END), _lease("b")) == (["b"], [])
 
 
-def test_any_number_of_workers_comes_to_rest_in_balance() -> None:
+def test_any_number_of_workers_reaches_a_balance() -> None:
     """Each takes and asks in turn until nobody wants anything: then no two differ by more than one."""
     for shards, workers in ((4, 2), (7, 3), (3, 5), (64, 6)):
         leases = {f"s-{n}": _lease(f"s-{n}", "w-0") for n in range(shards)}
@@ -125,11 +127,11 @@ def test_any_number_of_workers_comes_to_rest_in_balance() -> None:
             wishes = 0
             for number in range(workers):
                 name = f"w-{number}"
-                observer = Observer(10 * S)
-                observer.observe(leases, 0)
-                planned = plan(leases.values(), name, observer, 0)
-                wishes += len(planned.ask)
-                for lease in planned.ask:
+                ages = LeaseAges(10 * S)
+                ages.observe(leases, 0)
+                planned = plan(leases.values(), name, ages, 0)
+                wishes += len(planned.request)
+                for lease in planned.request:
                     leases[lease.shard_id] = replace(lease, owner=name)
             if not wishes:
                 break

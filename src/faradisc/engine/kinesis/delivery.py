@@ -1,13 +1,12 @@
-"""The background job that delivers what was captured.
+"""The background job that delivers captured changes to Kinesis.
 
-Each slot's log is delivered by itself, oldest entries first, a request at a time. What was taken is
-trimmed from the log, so the log is the memory of what is still to be done: after a crash, trimmed entries
-may come back and be delivered again. The service promises neither order nor uniqueness here, and retries
-for 24 hours (streams.md section 7); so does this.
+The log of each slot is delivered separately, oldest entries first, one request at a time. Delivered entries
+are trimmed from the log, so the log contains what is still to be delivered; after a crash trimmed entries may
+return and be delivered again. The service guarantees neither order nor uniqueness, and retries for 24 hours
+(streams.md section 7); so does this job.
 
-A request that the endpoint refuses is sent again in halves, until the record that it will never take
-stands alone; that one is logged and passed over. A table's deletion ends the delivery.
-"""
+A request that the endpoint rejects is sent again in halves, until the rejected record is alone; it is logged
+and skipped. The deletion of a table ends its delivery."""
 
 from __future__ import annotations
 
@@ -32,9 +31,9 @@ from faradisc.storage.api import Part, Store
 log = logging.getLogger("faradisc.engine.kinesis")
 
 REQUEST_BYTES_MAX = 5 * 1024 * 1024
-"""Of one PutRecords."""
+"""Size of one PutRecords request."""
 READ_MAX = 100
-"""Entries read from a log at a time; each may hold two images of 400 KB."""
+"""Entries read from a log at once; each may have two images of 400 KB."""
 
 _PAUSE_S = 0.5
 _PAUSE_S_MAX = 60.0
@@ -42,23 +41,23 @@ _PAUSE_S_MAX = 60.0
 
 @dataclass(slots=True)
 class _Flow:
-    """One slot's delivery."""
+    """The delivery of one slot."""
 
     part: Part
     sent: Future[list[int]] | None = None
     sequences: tuple[int, ...] = ()
-    """Of the entries in the request under way."""
+    """Sequence numbers of the entries in the running request."""
     at_most: int = READ_MAX
     failures: int = 0
     due_ns: int = 0
-    trouble: str = ""
+    error: str = ""
 
 
 class KinesisDelivery:
     def __init__(
         self, store: Store, catalog: Catalog, clock: Clock, entropy: Entropy, sender: Sender | None
     ) -> None:
-        """sender: None where no endpoint is configured. Then what is captured waits for its 24 hours."""
+        """sender: None without a configured endpoint; then captured changes are dropped after 24 hours."""
         self._store = store
         self._catalog = catalog
         self._clock = clock
@@ -67,7 +66,7 @@ class KinesisDelivery:
         self._flows: dict[Part, _Flow] = {}
 
     async def step(self) -> bool:
-        """Collect what was sent, and send what is due. False when there was nothing to do."""
+        """Collects results and sends what is due. Returns False when there was nothing to do."""
         busy = False
         known: set[Part] = set()
         for table, destination, resource in list(self._destinations()):
@@ -90,12 +89,12 @@ class KinesisDelivery:
     def can_deliver(self) -> bool:
         return self._sender is not None
 
-    def trouble(self, resource: int | None, slots: int) -> str:
-        """Why deliveries fail at the moment; empty when they do not."""
+    def error(self, resource: int | None, slots: int) -> str:
+        """Returns the present error of a destination's deliveries; empty without one."""
         if resource is None:
             return ""
         flows = [self._flows.get(part) for part in parts_of(resource, slots)]
-        return next((flow.trouble for flow in flows if flow is not None and flow.trouble), "")
+        return next((flow.error for flow in flows if flow is not None and flow.error), "")
 
     def close(self) -> None:
         if self._sender is not None:
@@ -110,7 +109,7 @@ class KinesisDelivery:
     async def _flow_step(
         self, table: Table, destination: KinesisDestination, flow: _Flow
     ) -> tuple[bool, bool]:
-        """(whether anything was done, whether something is still to be delivered)."""
+        """Returns whether anything was done, and whether there is more to deliver."""
         collected = False
         if flow.sent is not None:
             if not flow.sent.done():
@@ -148,7 +147,7 @@ class KinesisDelivery:
             records.append(Outgoing(partition_key(change), data))
             sequences.append(sequence)
         if too_old:
-            log.error("%s: records were given up, 24 hours after they were captured", table.name)
+            log.error("%s: records were dropped 24 hours after they were captured", table.name)
             await self._store.trim(flow.part, too_old + 1)
         if self._sender is None:
             flow.due_ns = now_ns + int(_PAUSE_S_MAX * 1e9)
@@ -159,46 +158,45 @@ class KinesisDelivery:
         return True, True
 
     async def _collect(self, flow: _Flow, sent: Future[list[int]]) -> None:
-        """What became of the request under way: trim what was taken, or say when to try again.
+        """Handles the result of a request: trims delivered entries, or sets the time of a retry.
 
-        Only a run of entries from the oldest on can be trimmed. What was taken behind a record that was
-        not is sent again with it.
-        """
+        Only entries from the oldest on can be trimmed: records accepted after a failed one are sent again
+        with it."""
         flow.sent = None
         error = sent.exception()
         if isinstance(error, Rejected) and len(flow.sequences) == 1:
-            log.error("a record is passed over: %s", error)
-            taken = 1
+            log.error("a record is skipped: %s", error)
+            delivered = 1
         elif error is not None:
             flow.at_most = max(len(flow.sequences) // 2, 1) if isinstance(error, Rejected) else flow.at_most
             self._failed(flow, f"{type(error).__name__}: {error}", pause=not isinstance(error, Rejected))
             return
         else:
-            missed = sent.result()
-            taken = min(missed) if missed else len(flow.sequences)
-            if missed:
-                if len(missed) < len(flow.sequences):
-                    flow.failures = 0  # it takes some: the next ones after the shortest pause
-                self._failed(flow, f"{len(missed)} of {len(flow.sequences)} records were not taken")
-        if taken:
-            await self._store.trim(flow.part, flow.sequences[taken - 1] + 1)
-        if taken == len(flow.sequences):
-            flow.failures, flow.due_ns, flow.trouble = 0, 0, ""
+            failed = sent.result()
+            delivered = min(failed) if failed else len(flow.sequences)
+            if failed:
+                if len(failed) < len(flow.sequences):
+                    flow.failures = 0  # the endpoint accepts some: retry after the shortest pause
+                self._failed(flow, f"{len(failed)} of {len(flow.sequences)} records were not accepted")
+        if delivered:
+            await self._store.trim(flow.part, flow.sequences[delivered - 1] + 1)
+        if delivered == len(flow.sequences):
+            flow.failures, flow.due_ns, flow.error = 0, 0, ""
             flow.at_most = min(2 * flow.at_most, READ_MAX)
 
     def _failed(self, flow: _Flow, text: str, *, pause: bool = True) -> None:
-        if text != flow.trouble:
+        if text != flow.error:
             log.warning("delivery to Kinesis failed: %s", text)
-        flow.trouble = text
+        flow.error = text
         if pause:
             pause_s = min(_PAUSE_S * 2 ** min(flow.failures, 30), _PAUSE_S_MAX)
             flow.due_ns = self._clock.now_ns() + int(pause_s * 1e9)
             flow.failures += 1
 
     async def _finish(self, table: Table, resource: int) -> bool:
-        """A destination that was switched off has got everything: forget its log.
+        """Deletes the log of a disabled destination that is delivered completely.
 
-        The log first: nothing is captured any more, and a crash in between leaves nothing unowned behind.
+        The log is deleted before its owner's entry, so a crash in between leaves no log without an owner.
         """
         for part in parts_of(resource, table.state.slots):
             await self._store.clear(part)
@@ -212,5 +210,5 @@ class KinesisDelivery:
         try:
             await self._catalog.update(table, change, while_in_use=True)
         except ApiError:
-            return False  # the table has gone, or is being changed: the next step sees
+            return False  # the table was deleted or is being changed; the next step tries again
         return True

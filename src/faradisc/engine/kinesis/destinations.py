@@ -1,4 +1,4 @@
-"""The states of a Kinesis destination that clients see. Source: streams.md section 7."""
+"""The status of a Kinesis destination. Source: streams.md section 7."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ARN = re.compile(r"arn:aws[a-z-]*:kinesis:([a-z0-9-]+):([0-9]{12}):stream/([a-z
 
 
 def parse_arn(arn: str) -> tuple[str, str]:
-    """Region and name of a Kinesis stream. Raises ValidationException; the text is ours."""
+    """Returns region and name of a Kinesis stream. Raises ValidationException with a text of our own."""
     match = _ARN.fullmatch(arn)
     if match is None:
         raise ValidationException(f"Invalid StreamArn: {arn}")
@@ -20,7 +20,7 @@ def parse_arn(arn: str) -> tuple[str, str]:
 
 
 def status(destination: KinesisDestination, now_ns: int, transition_ns: int) -> str:
-    """The status now. A short transition has ended, as in the catalog."""
+    """Returns the present status. Short transitions count as ended, as in the catalog."""
     short = transition_ns <= SHORT_TRANSITION_MS_MAX * 1_000_000
     changing = not short and now_ns < destination.changed_ns + transition_ns
     if not destination.enabled:

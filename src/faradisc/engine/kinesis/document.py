@@ -1,8 +1,8 @@
-"""The record that a Kinesis stream gets for one change.
+"""The record that a Kinesis stream receives for one change.
 
-Like a stream record, with the table's name, the time in the precision that was chosen, and no sequence
-number: Kinesis gives its own. Binary values are base64 in the JSON, and the JSON is base64 in the request,
-which is the double encoding that the service's documentation warns of.
+It is like a stream record, with the table's name and the time in the chosen precision, but without a sequence
+number: Kinesis assigns one. Binary values are base64 in the JSON, and the JSON is base64 in the request; the
+service's documentation describes this double encoding.
 
 Source: streams.md section 7. Assumed: the order of members, and that the partition key is written as hex.
 """

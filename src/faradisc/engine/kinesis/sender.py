@@ -1,8 +1,7 @@
-"""PutRecords to a Kinesis endpoint.
+"""Sends PutRecords requests to a Kinesis endpoint.
 
-The database's thread never waits for the network: a server sends from a thread of its own. In the
-in-process client, where nothing runs behind the caller's back, sending is done in place.
-"""
+A server sends from separate threads, so the database's thread never waits for the network. The in-process
+client, which has no background threads, sends in the caller's thread."""
 
 from __future__ import annotations
 
@@ -15,7 +14,8 @@ from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple, Protocol
 
 TIMEOUT_S = 5
-"""For an answer, or more of one; also the longest that the end of the database waits for a request."""
+"""Timeout of a connection and of each read; also the longest wait for a request when the database is
+closed."""
 _THREADS = 4
 _REJECTIONS = frozenset({"ValidationException", "InvalidArgumentException"})
 
@@ -26,13 +26,13 @@ class Outgoing(NamedTuple):
 
 
 class Rejected(Exception):
-    """The endpoint will never take this request, however often it is sent."""
+    """The endpoint rejects a request; a retry does not help."""
 
 
 class Sender(Protocol):
     def send(self, region: str, stream: str, records: Sequence[Outgoing]) -> Future[list[int]]:
-        """Positions of the records that were not taken. Fails with Rejected, or with any other exception
-        when a retry may help."""
+        """Returns the positions of records that were not accepted. Fails with Rejected, or with any other
+        exception when a retry may help."""
         ...
 
     def close(self) -> None: ...
@@ -50,7 +50,7 @@ class InlineSender:
         try:
             sent.set_result(self.put(region, stream, records))
         except Exception as error:
-            # The job that reads the future deals with it.
+            # The job that reads the future handles it.
             sent.set_exception(error)
         return sent
 
@@ -80,7 +80,7 @@ class InlineSender:
                 endpoint_url=self._endpoint_url,
                 aws_access_key_id=made_up,
                 aws_secret_access_key=made_up,
-                # The job tries again by the database's clock.
+                # The job retries by the database's clock.
                 config=Config(
                     retries={"total_max_attempts": 1},
                     connect_timeout=TIMEOUT_S,
@@ -115,7 +115,7 @@ class ThreadedSender:
 
         self._jobs.put(put)
         if len(self._threads) < _THREADS:
-            # Daemons: an endpoint that answers drop by drop may keep them all, but not the process.
+            # Daemon threads: an endpoint that answers slowly must not block the end of the process.
             thread = threading.Thread(target=self._serve, name="faradisc-kinesis", daemon=True)
             self._threads.append(thread)
             thread.start()
@@ -126,17 +126,16 @@ class ThreadedSender:
             job()
 
     def close(self) -> None:
-        """Waits for what is under way, up to `TIMEOUT_S`: what was delivered and not trimmed would be
-        delivered again."""
+        """Waits up to `TIMEOUT_S` for running requests, whose records would otherwise be delivered again."""
         with contextlib.suppress(Empty):
             while True:
                 self._jobs.get_nowait()
         for _ in self._threads:
             self._jobs.put(None)
-        patience_s: float = TIMEOUT_S
+        timeout_s: float = TIMEOUT_S
         for thread in self._threads:
-            thread.join(patience_s)
+            thread.join(timeout_s)
             if thread.is_alive():
-                patience_s = 0.0  # the others had as long
+                timeout_s = 0.0  # the other threads have had the same time
         if not any(thread.is_alive() for thread in self._threads):
             self.inline.close()

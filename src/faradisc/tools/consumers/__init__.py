@@ -1,23 +1,21 @@
-"""Consumers: what is built on a stream, without a cloud.
+"""Consumers of streams: consumer groups with leases, checkpoints, retries and dead letters.
 
-Everything here speaks to the database as any client does, through boto3's clients: of this process, of a
-server, of the service itself. Nothing below knows of it; `faradisc.streams.consume` is found here
-only when somebody asks for it.
+All access is by boto3 clients: of a database in the process, of a server, or of the service.
 
     starting.py      consume
     consumer.py      Consumer: one worker of a group
-    settings.py      every setting
-    leases.py        who reads which shard, and how far the group is
-    balance.py       which leases a worker should have
-    lineage.py       which shards may be read
-    reader.py        the records of one shard
-    shard_work.py    one shard in the hands of one worker
-    delivery.py      a batch: lanes, retries, halves, dead letters
-    events.py        records as handlers see them
+    settings.py      the settings
+    leases.py        leases and checkpoints
+    balance.py       distribution of the leases to the workers
+    lineage.py       the order of parent and child shards
+    reader.py        reads one shard
+    shard_work.py    reading, delivery and checkpoints of one shard
+    delivery.py      a batch: queues, retries, bisection, dead letters
+    events.py        records as handlers receive them
     handlers.py      callables and HTTP endpoints
-    dead_letters.py  a table, a file, an HTTP endpoint
+    dead_letters.py  dead letters in a table, a file, or sent to an HTTP endpoint
     statistics.py    counts and ages
-    tail.py          records as they come, without a group
+    tail.py          records without a group
 """
 
 from faradisc.tools.consumers.consumer import Consumer

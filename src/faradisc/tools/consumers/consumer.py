@@ -1,15 +1,14 @@
-"""A consumer: one worker of a group, reading one stream.
+"""A consumer: one worker of a group that reads one stream.
 
     consumer = consume("orders", handler, group="billing", endpoint_url="http://127.0.0.1:8000")
     consumer.run()                  # until stop() is called, from a signal handler or another thread
 
-The group's workers share the stream's shards by leases (leases.py, balance.py). Every record that is not
-trimmed before it is read goes to the handler at least once; records of one item go to it in order, parents
-before children.
+The workers of a group share the shards by leases (leases.py, balance.py). Every record that is read before it
+is trimmed is handled at least once; records of one item are handled in order, parent shards before their
+children.
 
-Without threads, `step` does what is due and `drain` works until nothing is left: on an injected clock both
-run the whole protocol without waiting.
-"""
+Without threads, `step` does the work that is due and `drain` works until nothing is left; with an injected
+clock both run the whole protocol without waiting."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from faradisc.clock import Clock
-from faradisc.tools.consumers.balance import Observer, plan
+from faradisc.tools.consumers.balance import LeaseAges, plan
 from faradisc.tools.consumers.dead_letters import DeadLetters
 from faradisc.tools.consumers.delivery import Delivery
 from faradisc.tools.consumers.handlers import Context, Invoke
@@ -39,10 +38,10 @@ from faradisc.tools.consumers.statistics import Statistics
 log = logging.getLogger("faradisc.tools.consumers")
 
 _FAILURES = (Unavailable, ClientError, BotoCoreError)
-"""The stream or the lease table cannot be reached, or refuses: tried again."""
+"""Errors of the stream or of the lease table; the operation is retried."""
 
 _PAUSE_S_MAX = 0.5
-"""Longest wait of `run` while handlers are busy: bounds how late a lease is renewed."""
+"""Longest wait of `run` while handlers are busy, which limits the delay of a renewal."""
 
 
 class Consumer:
@@ -60,8 +59,8 @@ class Consumer:
         dead_letters: DeadLetters | None = None,
         sleep: Callable[[float], Any] | None = None,
     ) -> None:
-        """streams: a boto3 client of dynamodbstreams. sleep: how `run` and `drain` wait; without one they
-        wait in a way that `stop` ends. `consume` makes all of this from less."""
+        """streams: a boto3 client of dynamodbstreams. sleep: used by `run` and `drain` to wait; by default a
+        wait that `stop` ends. `consume` has a simpler interface."""
         self.stream_arn = stream_arn
         self.group = group
         self.worker = worker
@@ -74,31 +73,30 @@ class Consumer:
         self._stop = threading.Event()
         self._sleep = sleep or self._stop.wait
         self._statistics = Statistics()
-        self._observer = Observer(int(settings.lease_s * 1e9))
+        self._lease_ages = LeaseAges(int(settings.lease_s * 1e9))
         self._start: GroupStart | None = None
         self._fresh: set[str] = set()
-        """Shards at whose end this worker has just begun the group: LATEST means now."""
+        """Shards at whose end this worker has just started the group: LATEST means now."""
         self._work: dict[str, ShardWork] = {}
         self._sync_due_ns = 0
 
-    # --- What users call -------------------------------------------------------------------------
+    # --- Interface -------------------------------------------------------------------------------
 
     @property
     def shards(self) -> list[str]:
-        """The shards that this worker holds."""
+        """The shards of this worker."""
         return sorted(self._work)
 
     def statistics(self) -> dict[str, Any]:
-        """Counts so far (statistics.Counts), `iterator_age_ms`, `shards` held now."""
+        """Returns the counts (statistics.Counts), `iterator_age_ms`, and the present number of `shards`."""
         return {**self._statistics.snapshot(), "shards": len(self._work)}
 
     def step(self) -> bool:
-        """Do everything that is due, in this thread. False when there was nothing to do.
+        """Does the work that is due, in this thread. Returns False when there was nothing to do.
 
-        Raises what boto3 raises when the group cannot be begun: no such stream, no right to make the lease
-        table. Later failures are counted, and tried again.
-        """
-        busy = self._tend()
+        Raises exceptions of boto3 when the group cannot be started, for example without the stream or without
+        the right to create the lease table. Later failures are counted and retried."""
+        busy = self._maintain()
         for work in [self._work[shard_id] for shard_id in self.shards]:
             if not work.over and work.due_ns <= self._clock.now_ns():
                 busy = self._round(work, None) or busy
@@ -107,11 +105,10 @@ class Consumer:
         return busy
 
     def drain(self) -> None:
-        """Work until every record of this worker's shards, and of their children, is done.
+        """Works until all records of this worker's shards and of their children are done.
 
-        Waits through pauses and batch windows, so a handler that always fails, with endless retries, is
-        never done with.
-        """
+        Waits for pauses and batch windows, so it never returns if a handler always fails and retries are
+        unlimited."""
         for work in self._work.values():
             work.caught_up = False
             work.due_ns = min(work.due_ns, self._clock.now_ns())
@@ -129,34 +126,34 @@ class Consumer:
                 self._sleep(pause_ns / 1e9)
 
     def run(self) -> None:
-        """Work until `stop` is called; shards side by side, in threads. Then let go of the leases."""
+        """Works until `stop` is called, shards in parallel threads. Then releases the leases."""
         try:
             with ExitStack() as pools:
                 shard_pool = pools.enter_context(ThreadPoolExecutor(self.settings.threads, "faradisc-shard"))
-                lane_pool = None
+                queue_pool = None
                 if self.settings.parallel > 1:
-                    lane_pool = pools.enter_context(
-                        ThreadPoolExecutor(self.settings.threads, "faradisc-lane")
+                    queue_pool = pools.enter_context(
+                        ThreadPoolExecutor(self.settings.threads, "faradisc-queue")
                     )
-                # Before the pools are waited for, so that no lane begins another trial.
+                # Called before the pools are shut down, so that no queue starts another invocation.
                 pools.callback(self._stop.set)
-                self._run(shard_pool, lane_pool)
+                self._run(shard_pool, queue_pool)
         finally:
             self.close()
 
     def stop(self) -> None:
-        """Let `run` and `drain` return once the invocations under way have. Any thread may."""
+        """Makes `run` and `drain` return after the running invocations. May be called from any thread."""
         self._stop.set()
 
     def close(self) -> None:
-        """Let go of the leases, so that other workers take over at once."""
+        """Releases the leases, so that other workers take them at once."""
         self._stop.set()
         for work in self._work.values():
             try:
-                work.let_go()
+                work.release()
             except (LeaseLost, *_FAILURES) as error:
-                # Then the lease runs out by itself.
-                log.info("%s: the lease of %s was not given up: %s", self.group, work.shard_id, error)
+                # The lease expires.
+                log.info("%s: the lease of %s was not released: %s", self.group, work.shard_id, error)
         self._work.clear()
 
     def __enter__(self) -> Consumer:
@@ -169,16 +166,16 @@ class Consumer:
 
     # --- With threads ----------------------------------------------------------------------------
 
-    def _run(self, shard_pool: Executor, lane_pool: Executor | None) -> None:
+    def _run(self, shard_pool: Executor, queue_pool: Executor | None) -> None:
         running: dict[Future[bool], ShardWork] = {}
         while not self._stop.is_set():
-            self._tend()
+            self._maintain()
             now_ns = self._clock.now_ns()
             active = {work.shard_id for work in running.values()}
             idle = [work for work in self._work.values() if work.shard_id not in active and not work.over]
             for work in idle:
                 if work.due_ns <= now_ns:
-                    running[shard_pool.submit(self._round, work, lane_pool)] = work
+                    running[shard_pool.submit(self._round, work, queue_pool)] = work
             due_ns = min([work.due_ns for work in idle if work.due_ns > now_ns] + [self._sync_due_ns])
             pause_s = max(min((due_ns - now_ns) / 1e9, _PAUSE_S_MAX), 0.001)
             if running:
@@ -192,14 +189,14 @@ class Consumer:
 
     # --- Rounds ----------------------------------------------------------------------------------
 
-    def _round(self, work: ShardWork, lanes: Executor | None) -> bool:
-        """A round of one shard; its failures are dealt with here."""
+    def _round(self, work: ShardWork, queues: Executor | None) -> bool:
+        """Does a round of one shard, and handles its failures."""
         if self._clock.now_ns() - work.renewed_ns >= self.settings.lease_s * 1e9:
-            # Perhaps somebody else has the shard by now; renewing will tell.
+            # Another worker may have the shard; the next renewal decides.
             work.due_ns = self._clock.now_ns() + int(self.settings.poll_s * 1e9)
             return False
         try:
-            busy = work.round(lanes)
+            busy = work.round(queues)
             work.failures = 0
             return busy
         except LeaseLost:
@@ -212,12 +209,12 @@ class Consumer:
         return False
 
     def _collect(self, but: set[str] | frozenset[str] = frozenset()) -> None:
-        """Put aside the shards that are over; `but` names those still in a round."""
+        """Removes the shards that are over, except those in `but`, which are still in a round."""
         for shard_id in [each for each, work in self._work.items() if work.over and each not in but]:
             if self._work.pop(shard_id).ended:
                 # Its children may be read now.
                 self._sync_due_ns = 0
-            self._statistics.forget(shard_id)
+            self._statistics.remove(shard_id)
 
     def _lose(self, work: ShardWork) -> None:
         if not work.lost:
@@ -226,12 +223,13 @@ class Consumer:
 
     def _failed(self, error: Exception) -> None:
         self._statistics.add("errors")
-        log.warning("%s: %s; it will be tried again", self.group, error)
+        log.warning("%s: %s; it will be retried", self.group, error)
 
     # --- Leases ----------------------------------------------------------------------------------
 
-    def _tend(self) -> bool:
-        """Renew leases and look for shards, where it is time. True when shards came or went."""
+    def _maintain(self) -> bool:
+        """Renews leases and reads shards and leases when it is due. Returns True when its shards have
+        changed."""
         self._renew()
         now_ns = self._clock.now_ns()
         if now_ns < self._sync_due_ns:
@@ -246,7 +244,7 @@ class Consumer:
             return False
 
     def _renew(self) -> None:
-        """Show a sign of life on every lease before a third of its time is over."""
+        """Renews every lease after a third of its time."""
         now_ns = self._clock.now_ns()
         for work in list(self._work.values()):
             if work.over or now_ns - work.renewed_ns < self.settings.lease_s * 1e9 / 3:
@@ -260,7 +258,7 @@ class Consumer:
                 self._failed(error)
 
     def _sync(self) -> bool:
-        """Look at shards and leases; make, forget, take and ask for leases."""
+        """Reads shards and leases; creates, deletes, takes and requests leases."""
         shards = list_shards(self._streams, self.stream_arn)
         now_ns = self._clock.now_ns()
         if self._start is None:
@@ -275,26 +273,26 @@ class Consumer:
                 leases[lease.shard_id] = lease
         for lease in old_leases(shards, leases.values()):
             self._leases.delete(lease)
-        self._observer.observe(leases, now_ns)
+        self._lease_ages.observe(leases, now_ns)
         for work in self._work.values():
             lease_now = leases.get(work.shard_id)
             if lease_now is None or lease_now.switches != work.lease.switches:
                 self._lose(work)
         changed = False
-        # Handed over to this worker, or left behind by an earlier one of the same name.
+        # Handed over to this worker, or left by an earlier one of the same name.
         given = [lease for lease in leases.values() if lease.owner == self.worker and not lease.ended]
         for lease in [lease for lease in given if lease.shard_id not in self._work]:
             changed = self._take(lease) or changed
-        planned = plan(leases.values(), self.worker, self._observer, now_ns)
+        planned = plan(leases.values(), self.worker, self._lease_ages, now_ns)
         for lease in planned.take:
             if lease.shard_id not in self._work:
                 changed = self._take(lease) or changed
-        for lease in planned.ask:
-            self._leases.ask(lease, self.worker)
+        for lease in planned.request:
+            self._leases.request(lease, self.worker)
         return changed
 
     def _take(self, lease: Lease) -> bool:
-        assert self._start is not None, "leases are known once the group has begun"
+        assert self._start is not None, "leases are read after the start of the group"
         taken = self._leases.take(lease, self.worker)
         if taken is None:
             return False
@@ -325,7 +323,7 @@ class Consumer:
             stopping=self._stop.is_set,
         )
         try:
-            # Now, because LATEST means this moment.
+            # At once, because LATEST means the present time.
             reader.begin(self._clock.now_ns() // 1_000_000)
         except _FAILURES as error:
             self._failed(error)

@@ -1,9 +1,8 @@
-"""Dead letters: where records go that the handler would not take.
+"""Dead letters: the records that the handler could not handle.
 
-A letter is the document that Lambda sends to its on-failure destination, with the records themselves in
-`payload`, so that nothing is lost once the stream has been trimmed. A destination that fails is tried
-again: the consumer does not pass a record that is neither handled nor kept.
-"""
+A letter is the document that Lambda sends to its on-failure destination, with the records in `payload`, so
+that they outlive the stream's retention. A failed destination is retried: no checkpoint passes a record that
+is neither handled nor stored."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ from faradisc.tools.consumers.posting import Poster
 from faradisc.tools.consumers.tables import ensure_table
 
 _RECORD_JSON_BYTES_MAX = 390_000
-"""An item holds 400 KB; a record with two large images may be twice that."""
+"""An item has at most 400 KB; a record with two large images may be twice as large."""
 
 FAILED = "RetryAttemptsExhausted"
 TOO_OLD = "RecordAgeExceeded"
@@ -69,7 +68,7 @@ def _iso(at_ns: int) -> str:
 
 class DeadLetters(Protocol):
     def keep(self, letter: Letter) -> None:
-        """Returns when the letter is safe; raises whatever the destination raises."""
+        """Returns when the letter is stored durably; raises the exceptions of the destination."""
         ...
 
 
@@ -89,10 +88,10 @@ class FileLetters:
 
 
 class HttpLetters:
-    """A POST per letter; any 2xx answer keeps it."""
+    """One POST per letter; status 2xx means success."""
 
     def __init__(self, url: str, *, timeout_s: float = 60.0) -> None:
-        """Raises: ValueError when the URL cannot be used."""
+        """Raises ValueError for an invalid URL."""
         self._poster = Poster(url, timeout_s=timeout_s)
 
     def keep(self, letter: Letter) -> None:
@@ -102,22 +101,21 @@ class HttpLetters:
 
 
 class TableLetters:
-    """An item per record, in a table with the key `id` (S); made when it is missing.
+    """One item per record, in a table with the key `id` (S), which is created if it is missing.
 
-    The id names group, shard and record, so a letter that is written twice is there once. Images that do not
-    fit into an item beside each other are left out, the old one first; `left_out` then names them.
-    """
+    The id consists of group, shard and record, so a letter that is written twice is stored once. Images that
+    do not fit into an item are omitted, the old one first; `left_out` lists them."""
 
     def __init__(self, client: Any, table: str, *, sleep: Callable[[float], None]) -> None:
         self._client = client
         self._table = table
         self._sleep = sleep
-        self._is_there = False
+        self._table_exists = False
 
     def keep(self, letter: Letter) -> None:
-        if not self._is_there:
+        if not self._table_exists:
             ensure_table(self._client, self._table, hash_key="id", sleep=self._sleep)
-            self._is_there = True
+            self._table_exists = True
         for record in letter.records:
             self._client.put_item(TableName=self._table, Item=_item(letter, record))
 
@@ -150,7 +148,7 @@ def _item(letter: Letter, record: Record) -> dict[str, Any]:
 
 
 def destination(where: str, client: Any, *, sleep: Callable[[float], None]) -> DeadLetters:
-    """What `table:NAME`, `file:PATH` or an http:// address means. Raises: ValueError."""
+    """Returns the destination for `table:NAME`, `file:PATH` or an http:// address. Raises ValueError."""
     if where.startswith(("http://", "https://")):
         return HttpLetters(where)
     kind, _, name = where.partition(":")

@@ -1,18 +1,17 @@
-"""Delivering one batch: lanes, retries, bisection, partial failures, dead letters.
+"""Delivers one batch: queues, retries, bisection, partial failures, dead letters.
 
-A batch is split into lanes by item, so that records of one item stay in one lane. A lane is a row of
-pieces, and works off its first piece until that is done:
+The records of a batch are distributed to queues by item, so that all records of one item are in one queue. A
+queue is a list of pieces, and processes its first piece until that is done:
 
-    delivered            the next piece
-    failed in part       what comes before the first failed record is done; the rest is a new piece
-    failed               halved if that was asked for and it can be; else tried again after a pause
-    failed too often     kept as a dead letter, which is tried until it succeeds; then the next piece
-    too old              records from the front on that are too old are dead letters without a trial
+    delivered            continue with the next piece
+    failed in part       the records before the first failed one are done; the rest is a new piece
+    failed               bisected if that is set and possible, otherwise retried after a pause
+    failed too often     stored as a dead letter, with retries until that succeeds; then the next piece
+    too old              records at the front that are too old become dead letters without an invocation
 
-Nothing here waits: a piece that has to pause says until when. A bisection does not count as a retry, and
-the retries of a piece begin anew where some of it was done. Source: the behaviour of Lambda's event
-source mappings (streams.md section 6).
-"""
+Nothing here waits: a piece in a pause has a due time. A bisection does not count as a retry; retries are
+counted from 0 again after a partial success. Source: the behaviour of Lambda's event source mappings
+(streams.md section 6)."""
 
 from __future__ import annotations
 
@@ -38,14 +37,14 @@ class Piece:
     records: list[Record]
     invocations: int = 0
     failures: int = 0
-    """In a row, bisections apart."""
+    """Consecutive failures, without bisections."""
     due_ns: int = 0
     letter: Letter | None = None
-    """Set once the records are given up: only this is left to be kept."""
+    """Set when the retries are exhausted; it is still to be stored."""
     letter_failures: int = 0
 
 
-class Lane:
+class Queue:
     def __init__(self, records: list[Record]) -> None:
         self.pieces: deque[Piece] = deque([Piece(records)])
 
@@ -59,26 +58,26 @@ class Lane:
 
 
 class Batch:
-    def __init__(self, records: Sequence[Record], lanes: int) -> None:
+    def __init__(self, records: Sequence[Record], queues: int) -> None:
         self.count = len(records)
         self.last_sequence_number = records[-1].sequence_number
-        by_lane: dict[int, list[Record]] = {}
+        by_queue: dict[int, list[Record]] = {}
         for record in records:
-            by_lane.setdefault(record.lane_hash % lanes, []).append(record)
-        self.lanes = [Lane(members) for _, members in sorted(by_lane.items())]
+            by_queue.setdefault(record.item_hash % queues, []).append(record)
+        self.queues = [Queue(members) for _, members in sorted(by_queue.items())]
 
     @property
     def done(self) -> bool:
-        return all(lane.done for lane in self.lanes)
+        return all(queue.done for queue in self.queues)
 
     @property
     def due_ns(self) -> int:
-        """When the next lane that is not done can go on."""
-        return min((lane.due_ns for lane in self.lanes if not lane.done), default=0)
+        """Time at which the next unfinished queue can continue."""
+        return min((queue.due_ns for queue in self.queues if not queue.done), default=0)
 
 
 class Delivery:
-    """Works off the lanes of one shard's batches. Lanes may be given to it from several threads at a time."""
+    """Processes the queues of one shard's batches, several of them from several threads."""
 
     def __init__(
         self,
@@ -97,18 +96,18 @@ class Delivery:
         self._statistics = statistics
         self._dead_letters = dead_letters
 
-    def work(self, lane: Lane, go_on: Callable[[], bool]) -> None:
-        """Go on with a lane until it is done or has to pause. `go_on` is asked before each trial."""
-        while not lane.done and lane.due_ns <= self._clock.now_ns() and go_on():
-            piece = lane.pieces[0]
+    def process(self, queue: Queue, may_continue: Callable[[], bool]) -> None:
+        """Processes a queue until it is done or pauses. `may_continue` is called before each invocation."""
+        while not queue.done and queue.due_ns <= self._clock.now_ns() and may_continue():
+            piece = queue.pieces[0]
             if piece.letter is not None:
-                self._keep_letter(lane, piece, piece.letter)
-            elif not self._set_aside_too_old(lane, piece):
-                self._deliver(lane, piece)
+                self._store_letter(queue, piece, piece.letter)
+            elif not self._set_aside_too_old(queue, piece):
+                self._deliver(queue, piece)
 
-    # --- One trial -------------------------------------------------------------------------------
+    # --- One invocation --------------------------------------------------------------------------
 
-    def _deliver(self, lane: Lane, piece: Piece) -> None:
+    def _deliver(self, queue: Queue, piece: Piece) -> None:
         self._statistics.add("invocations")
         if piece.failures:
             self._statistics.add("retries")
@@ -120,23 +119,23 @@ class Delivery:
             answer = self._invoke(event_of(piece.records), self._context)
             failed_at = first_failure(answer, piece.records)
         except Exception as error:
-            # Whatever a handler raises means that it has not handled the batch.
-            self._failed(lane, piece, f"{type(error).__name__}: {error}")
+            # Any exception of the handler means that the batch has failed.
+            self._failed(queue, piece, f"{type(error).__name__}: {error}")
             return
         if failed_at is None:
-            lane.pieces.popleft()
+            queue.pieces.popleft()
             self._done(len(piece.records))
             return
         error_text = f"the handler reported {piece.records[failed_at].sequence_number} as failed"
         if failed_at == 0:
-            self._failed(lane, piece, error_text)
+            self._failed(queue, piece, error_text)
             return
         self._done(failed_at)
         piece.records = piece.records[failed_at:]
         piece.failures = 0
-        self._failed(lane, piece, error_text)
+        self._failed(queue, piece, error_text)
 
-    def _failed(self, lane: Lane, piece: Piece, error: str) -> None:
+    def _failed(self, queue: Queue, piece: Piece, error: str) -> None:
         self._statistics.add("failures")
         log.warning(
             "%s: %d records from %s on failed: %s",
@@ -151,20 +150,20 @@ class Delivery:
             middle = len(piece.records) // 2
             first = Piece(piece.records[:middle], piece.invocations, due_ns=self._after_pause(0))
             second = Piece(piece.records[middle:], piece.invocations)
-            lane.pieces.popleft()
-            lane.pieces.extendleft((second, first))
+            queue.pieces.popleft()
+            queue.pieces.extendleft((second, first))
             return
         piece.failures += 1
         if settings.retries is not None and piece.failures > settings.retries:
-            self._give_up(piece, FAILED, error)
+            self._create_letter(piece, FAILED, error)
         else:
             piece.due_ns = self._after_pause(piece.failures - 1)
 
-    def _set_aside_too_old(self, lane: Lane, piece: Piece) -> bool:
-        """Give up the records at the front that are too old; whether there were any."""
+    def _set_aside_too_old(self, queue: Queue, piece: Piece) -> bool:
+        """Makes a letter of the records at the front that are too old. Returns whether there were any."""
         if self._settings.max_record_age_s is None:
             return False
-        # A record's time is rounded down to a second; it may be that much younger.
+        # A record's time is rounded down to a second, so the record may be younger by that.
         oldest_ns = self._clock.now_ns() - int(self._settings.max_record_age_s * 1e9) - 999_999_999
         count = 0
         while count < len(piece.records) and piece.records[count].created_ns < oldest_ns:
@@ -173,19 +172,19 @@ class Delivery:
             return False
         self._statistics.add("too_old", count)
         if count < len(piece.records):
-            lane.pieces.insert(1, Piece(piece.records[count:]))
+            queue.pieces.insert(1, Piece(piece.records[count:]))
             piece.records = piece.records[:count]
-        self._give_up(piece, TOO_OLD, "")
+        self._create_letter(piece, TOO_OLD, "")
         return True
 
     def _after_pause(self, failures: int) -> int:
-        """When to try again after so many failures before the last one."""
+        """Returns the time of the next retry after `failures` failures before the last one."""
         pause_s = min(self._settings.backoff_s * 2 ** min(failures, 30), self._settings.backoff_s_max)
         return self._clock.now_ns() + int(pause_s * 1e9)
 
-    # --- The end of a record ---------------------------------------------------------------------
+    # --- Dead letters ----------------------------------------------------------------------------
 
-    def _give_up(self, piece: Piece, condition: str, error: str) -> None:
+    def _create_letter(self, piece: Piece, condition: str, error: str) -> None:
         context = self._context
         piece.due_ns = 0
         piece.letter = Letter(
@@ -199,12 +198,12 @@ class Delivery:
             piece.records,
         )
 
-    def _keep_letter(self, lane: Lane, piece: Piece, letter: Letter) -> None:
+    def _store_letter(self, queue: Queue, piece: Piece, letter: Letter) -> None:
         count = len(piece.records)
         if self._dead_letters is None:
             self._statistics.add("dropped", count)
             log.error(
-                "%s: %d records from %s on are given up (%s), and there is no dead-letter destination",
+                "%s: %d records from %s on are skipped (%s), because there is no dead-letter destination",
                 letter.group,
                 count,
                 piece.records[0].sequence_number,
@@ -214,14 +213,14 @@ class Delivery:
             try:
                 self._dead_letters.keep(letter)
             except Exception as error:
-                # Tried again, whatever it was: the records are in no other place.
+                # Retried after any error: the records are not stored elsewhere.
                 self._statistics.add("dead_letter_failures")
                 log.warning("%s: the dead-letter destination failed: %s", letter.group, error)
                 piece.due_ns = self._after_pause(piece.letter_failures)
                 piece.letter_failures += 1
                 return
             self._statistics.add("dead_letters", count)
-        lane.pieces.popleft()
+        queue.pieces.popleft()
         self._done(count)
 
     def _done(self, count: int) -> None:

@@ -1,9 +1,8 @@
-"""Stream records as a Lambda function receives them, and its answers.
+"""Events, which are stream records in the form that a Lambda function receives, and the answers of handlers.
 
-An SDK decodes a record for its language: bytes, timestamps, capital letters where the service model has
-them. An event is the JSON that a function gets instead: binary values in base64, timestamps as numbers,
-the ARN of the stream beside each record. Source: streams.md section 5 and 6.
-"""
+An SDK decodes a record for its language: bytes, timestamps, names with capital letters. An event is JSON:
+binary values in base64, timestamps as numbers, the ARN of the stream in each record. Source: streams.md
+sections 5 and 6."""
 
 from __future__ import annotations
 
@@ -21,19 +20,19 @@ Event = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record on its way to the handler, with what the consumer asks of it again and again."""
+    """A record for the handler, with the properties that the consumer needs."""
 
     sequence_number: str
     created_ns: int
-    """As the stream has it: rounded down to a second."""
-    lane_hash: int
-    """The same for all records of one item."""
+    """Rounded down to a second by the stream."""
+    item_hash: int
+    """Equal for all records of one item."""
     size_bytes: int
     event: dict[str, Any]
 
 
 def record_of(raw: Mapping[str, Any], stream_arn: str) -> Record:
-    """A record as GetRecords of an SDK answers it."""
+    """Converts a record of an SDK's answer to GetRecords."""
     change = raw["dynamodb"]
     created = change["ApproximateCreationDateTime"]
     created_s = int(created.timestamp() if isinstance(created, datetime) else created)
@@ -49,7 +48,7 @@ def record_of(raw: Mapping[str, Any], stream_arn: str) -> Record:
     return Record(
         sequence_number=change["SequenceNumber"],
         created_ns=created_s * 1_000_000_000,
-        lane_hash=crc32(json.dumps(keys, sort_keys=True).encode()),
+        item_hash=crc32(json.dumps(keys, sort_keys=True).encode()),
         size_bytes=change.get("SizeBytes", 0),
         event=event,
     )
@@ -83,16 +82,15 @@ def _base64(content: bytes | bytearray | str) -> str:
 
 
 class UnknownItem(Exception):
-    """The answer names a failed record that was not in the batch."""
+    """The answer contains a failed record that was not in the batch."""
 
 
 def first_failure(answer: object, records: Sequence[Record]) -> int | None:
-    """Position of the first record that the handler says has failed; None when all went well.
+    """Returns the position of the first record that the handler reports as failed; None without failures.
 
-    A handler may answer `{"batchItemFailures": [{"itemIdentifier": sequence number}, ...]}`. A stream is
-    worked off in order, so everything from the first of them on is delivered again.
-    Raises UnknownItem: then the whole batch has failed.
-    """
+    A handler may answer `{"batchItemFailures": [{"itemIdentifier": sequence number}, ...]}`. Records are
+    handled in order, so all records from the first of these on are delivered again. Raises UnknownItem, which
+    means that the whole batch has failed."""
     failures = answer.get("batchItemFailures") if isinstance(answer, Mapping) else None
     if not failures:
         return None
@@ -100,4 +98,4 @@ def first_failure(answer: object, records: Sequence[Record]) -> int | None:
     try:
         return min(positions[failure["itemIdentifier"]] for failure in failures)
     except (KeyError, TypeError, ValueError):
-        raise UnknownItem(f"no record of the batch is meant by {failures!r}") from None
+        raise UnknownItem(f"batchItemFailures does not match the batch: {failures!r}") from None

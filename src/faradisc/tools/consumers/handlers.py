@@ -1,9 +1,8 @@
-"""Handlers: what a batch of records is given to.
+"""Handlers of batches.
 
-A handler is called with an event (events.py) and may answer with `batchItemFailures`. It fails by raising.
-A Python callable takes the event, or the event and a context as Lambda functions do; an HTTP endpoint gets
-the event as a POST.
-"""
+A handler receives an event (events.py) and may answer with `batchItemFailures`. An exception means failure. A
+Python callable takes the event, or the event and a context as Lambda functions do; an HTTP endpoint receives
+a POST."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ Handler = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The second argument of handlers that take two."""
+    """The second argument of handlers with two parameters."""
 
     group: str
     stream_arn: str
@@ -34,9 +33,9 @@ Invoke = Callable[[Event, Context], Any]
 
 
 def invoker(handler: Handler | str) -> Invoke:
-    """A callable, `module:function`, or the http:// or https:// URL of an endpoint, ready to be invoked.
+    """Returns a function for a callable, `module:function`, or the http:// or https:// URL of an endpoint.
 
-    Raises: ValueError when it is none of them.
+    Raises ValueError for anything else.
     """
     if isinstance(handler, str):
         if handler.startswith(("http://", "https://")):
@@ -51,7 +50,7 @@ def invoker(handler: Handler | str) -> Invoke:
 
 
 def named(name: str) -> Handler:
-    """The function that `package.module:function` names. Raises: ValueError."""
+    """Returns the function with the name `package.module:function`. Raises ValueError."""
     module_name, separator, path = name.partition(":")
     if not separator or not module_name or not path:
         raise ValueError(f"{name!r} is neither module:function nor an http:// address")
@@ -68,11 +67,11 @@ def named(name: str) -> Handler:
 
 
 def _takes_context(handler: Handler) -> bool:
-    """Whether it has to be called with two arguments."""
+    """Returns whether a handler requires two arguments."""
     try:
         parameters = inspect.signature(handler).parameters.values()
     except (TypeError, ValueError):
-        return False  # a built-in function that does not tell
+        return False  # a built-in function without a signature
     required = [
         each
         for each in parameters
@@ -81,25 +80,25 @@ def _takes_context(handler: Handler) -> bool:
     return len(required) == 2
 
 
-class HandlerRefused(Exception):
-    """The endpoint's answer is no success."""
+class HandlerFailed(Exception):
+    """The endpoint did not answer with success."""
 
 
 class HttpHandler:
-    """POSTs events as JSON. Status 2xx is success; the body, where there is one, is the handler's answer."""
+    """POSTs events as JSON. Status 2xx is success; the body, if any, is the handler's answer."""
 
     def __init__(self, url: str, *, timeout_s: float = 60.0) -> None:
-        """Raises: ValueError when the URL cannot be used."""
+        """Raises ValueError for an invalid URL."""
         self._poster = Poster(url, timeout_s=timeout_s)
 
     def __call__(self, event: Event, context: Context) -> Any:
-        """Raises: HandlerRefused, OSError, http.client.HTTPException."""
+        """Raises HandlerFailed, OSError, http.client.HTTPException."""
         answer = self._poster.post(event)
         if not 200 <= answer.status < 300:
-            raise HandlerRefused(f"the endpoint answered {answer.status}: {answer.body[:200]!r}")
+            raise HandlerFailed(f"the endpoint answered {answer.status}: {answer.body[:200]!r}")
         if not answer.body.strip():
             return None
         try:
             return json.loads(answer.body)
         except ValueError as error:
-            raise HandlerRefused(f"the endpoint's answer is not JSON: {answer.body[:200]!r}") from error
+            raise HandlerFailed(f"the endpoint's answer is not JSON: {answer.body[:200]!r}") from error

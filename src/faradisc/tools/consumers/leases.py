@@ -1,19 +1,19 @@
-"""Leases: which worker reads which shard, and how far the group has come.
+"""Leases: which worker reads which shard, and the checkpoints of the group.
 
-A group's leases are items of one table, all under the hash key `consumerGroup` (group name, stream ARN),
-one per shard, with the attributes that the Kinesis Client Library gave them (streams.md section 6):
+The leases of a group are items of one table with the hash key `consumerGroup` (group name, stream ARN), one
+per shard, with the attributes of the Kinesis Client Library (streams.md section 6):
 
-    leaseKey        range key: the shard id, or `#group` for the item that says where the group began
-    leaseOwner      worker that holds the lease; absent: nobody does
-    leaseCounter    rises with every sign of life. No clock is compared with another one: a worker takes a
-                    lease when it has seen the counter stand still for `lease_s` on its own clock
-    ownerSwitches   rises with every change of owner; what an owner writes is fenced by it
-    checkpoint      sequence number behind which reading goes on, TRIM_HORIZON, LATEST, or SHARD_END
-    parentShardId   of the shard, where it has a parent
-    handoffTo       worker that wants the lease for balance. The owner gives it up between two batches, so
-                    that no record is handled twice because of it
+    leaseKey        range key: the shard id, or `#group` for the item with the start of the group
+    leaseOwner      worker that has the lease; missing without an owner
+    leaseCounter    increases with every renewal. Clocks of workers are not compared: a worker takes a lease
+                    when the counter was constant for `lease_s` by its own clock
+    ownerSwitches   increases with every change of owner, and is a condition of the owner's writes
+    checkpoint      sequence number after which reading continues, TRIM_HORIZON, LATEST, or SHARD_END
+    parentShardId   of a shard with a parent
+    handoffTo       worker that requests the lease for balance. The owner hands it over between two batches,
+                    so no record is handled twice
 
-Every change is one conditional update. A worker whose lease was taken finds out with its next one.
+Every change is one conditional update. A worker that has lost a lease detects it with its next update.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _GROUP_KEY = "#group"
 
 
 class LeaseLost(Exception):
-    """Somebody else holds the lease by now."""
+    """Another worker has the lease."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,42 +54,42 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class GroupStart:
-    """Where a group began: from all records there were, or from those that came afterwards."""
+    """The start of a group: at the oldest record, or at the time of its start."""
 
     began_ms: int
     latest: bool
     open_shards: frozenset[str] = frozenset()
-    """Shards that were open then; only where the group began with the latest records."""
+    """Shards that were open at the start; only if the group started with the latest records."""
     newest_shard: str = ""
-    """Ids sort in order of creation: what is not above this, and was not open, is history."""
+    """Ids sort by creation: shards not above this that were not open are older than the start."""
 
     def first_checkpoint(self, shard_id: str) -> str | None:
-        """Where reading of a shard that has no lease yet begins; None: it is history."""
+        """Returns the first checkpoint of a shard without a lease; None for one older than the start."""
         if not self.latest or shard_id > self.newest_shard:
             return TRIM_HORIZON
         return LATEST if shard_id in self.open_shards else None
 
 
 class Leases(Protocol):
-    """The leases of one group and one stream. All but `ensure`, `all` and `begin` raise LeaseLost, or answer
-    False or None, when the lease is not what the caller thinks it is."""
+    """The leases of one group and one stream. All methods except `ensure`, `all` and `begin` raise LeaseLost,
+    or return False or None, when the stored lease differs from the caller's."""
 
     def ensure(self) -> None: ...
 
     def begin(self, start: GroupStart) -> GroupStart:
-        """Store where the group begins, unless it has begun; where it did."""
+        """Stores the start of the group unless one is stored. Returns the stored start."""
         ...
 
     def all(self) -> dict[str, Lease]: ...
 
     def create(self, lease: Lease) -> bool:
-        """False when it is there already."""
+        """Returns False when the lease exists."""
         ...
 
     def take(self, lease: Lease, worker: str) -> Lease | None: ...
 
-    def ask(self, lease: Lease, worker: str) -> bool:
-        """Ask the owner to hand the lease over."""
+    def request(self, lease: Lease, worker: str) -> bool:
+        """Requests the lease from its owner."""
         ...
 
     def renew(self, lease: Lease) -> Lease: ...
@@ -97,11 +97,11 @@ class Leases(Protocol):
     def checkpoint(self, lease: Lease, checkpoint: str) -> Lease: ...
 
     def give(self, lease: Lease, worker: str | None) -> None:
-        """Hand the lease over, or let go of it."""
+        """Hands the lease over to a worker; None: releases it."""
         ...
 
     def delete(self, lease: Lease) -> bool:
-        """Forget the lease of a shard that has ended and is gone."""
+        """Deletes the lease of a shard that has ended and is no longer listed."""
         ...
 
 
@@ -117,7 +117,7 @@ class TableLeases:
         self._hash = {"S": f"{group} {stream_arn}"}
 
     def ensure(self) -> None:
-        """Raises: ClientError, TimeoutError."""
+        """Raises ClientError, TimeoutError."""
         ensure_table(
             self._client, self._table, hash_key="consumerGroup", range_key="leaseKey", sleep=self._sleep
         )
@@ -199,7 +199,7 @@ class TableLeases:
         except LeaseLost:
             return None
 
-    def ask(self, lease: Lease, worker: str) -> bool:
+    def request(self, lease: Lease, worker: str) -> bool:
         try:
             self._update(
                 lease,
@@ -248,7 +248,7 @@ class TableLeases:
         return True
 
     def _as_owner(self, lease: Lease, update: str, values: dict[str, Any]) -> Lease:
-        """Raises: LeaseLost."""
+        """Raises LeaseLost."""
         return self._update(
             lease,
             update,
@@ -257,7 +257,7 @@ class TableLeases:
         )
 
     def _update(self, lease: Lease, update: str, condition: str, values: dict[str, Any]) -> Lease:
-        """Raises: LeaseLost when the condition does not hold."""
+        """Raises LeaseLost when the condition is false."""
         try:
             answer = self._client.update_item(
                 TableName=self._table,
@@ -277,7 +277,7 @@ class TableLeases:
 
 
 def _check_failed_condition(error: ClientError) -> None:
-    """Raises the error again unless it says that the condition was false."""
+    """Raises the error again unless it is a failed condition."""
     if error_code(error) != "ConditionalCheckFailedException":
         raise error
 
@@ -294,8 +294,8 @@ def _lease_of(item: dict[str, Any]) -> Lease:
     )
 
 
-class OwnLeases:
-    """Leases of a single worker that keeps nothing: for whoever only looks at a stream."""
+class MemoryLeases:
+    """Leases of a single worker in memory, for `tail`."""
 
     def __init__(self) -> None:
         self._leases: dict[str, Lease] = {}
@@ -313,23 +313,23 @@ class OwnLeases:
         return self._leases.setdefault(lease.shard_id, lease) is lease
 
     def take(self, lease: Lease, worker: str) -> Lease | None:
-        return self._keep(replace(lease, owner=worker, switches=lease.switches + 1))
+        return self._store(replace(lease, owner=worker, switches=lease.switches + 1))
 
-    def ask(self, lease: Lease, worker: str) -> bool:
+    def request(self, lease: Lease, worker: str) -> bool:
         return False
 
     def renew(self, lease: Lease) -> Lease:
         return self._leases[lease.shard_id]
 
     def checkpoint(self, lease: Lease, checkpoint: str) -> Lease:
-        return self._keep(replace(lease, checkpoint=checkpoint))
+        return self._store(replace(lease, checkpoint=checkpoint))
 
     def give(self, lease: Lease, worker: str | None) -> None:
-        self._keep(replace(lease, owner=worker))
+        self._store(replace(lease, owner=worker))
 
     def delete(self, lease: Lease) -> bool:
         return self._leases.pop(lease.shard_id, None) is not None
 
-    def _keep(self, lease: Lease) -> Lease:
+    def _store(self, lease: Lease) -> Lease:
         self._leases[lease.shard_id] = lease
         return lease

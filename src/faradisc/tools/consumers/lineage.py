@@ -1,8 +1,7 @@
-"""Lineage: which shards there are, and which of them may be read now.
+"""The shards of a stream, and which of them may be read.
 
-A shard may be read when its parent was read to its end. A parent that is neither listed nor leased is
-gone: its records were trimmed, or were history when the group began.
-"""
+A shard may be read when its parent was read to its end. A parent that is neither listed nor leased does not
+count: its records were trimmed, or were older than the start of the group."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ class Shard:
 
 
 def list_shards(client: Any, stream_arn: str) -> dict[str, Shard]:
-    """All shards of a stream, by id. Raises: ClientError."""
+    """Returns all shards of a stream by id. Raises ClientError."""
     shards: dict[str, Shard] = {}
     request: dict[str, Any] = {"StreamArn": stream_arn}
     while True:
@@ -43,15 +42,15 @@ def group_start(shards: Mapping[str, Shard], began_ms: int, *, latest: bool) -> 
 
 
 def new_leases(shards: Mapping[str, Shard], leases: Mapping[str, Lease], start: GroupStart) -> list[Lease]:
-    """The leases to make: of the shards that may be read now and have none, oldest first."""
-    made: list[Lease] = []
+    """Returns leases for the shards that may be read and have none, oldest first."""
+    leases_to_create: list[Lease] = []
     for shard in sorted(shards.values(), key=lambda shard: shard.id):
         checkpoint = start.first_checkpoint(shard.id)
         if shard.id in leases or checkpoint is None:
             continue
         if _parent_is_done(shard.parent_id, shards, leases, start):
-            made.append(Lease(shard.id, shard.parent_id, checkpoint))
-    return made
+            leases_to_create.append(Lease(shard.id, shard.parent_id, checkpoint))
+    return leases_to_create
 
 
 def _parent_is_done(
@@ -65,5 +64,5 @@ def _parent_is_done(
 
 
 def old_leases(shards: Mapping[str, Shard], leases: Iterable[Lease]) -> list[Lease]:
-    """The leases to forget: of shards that were read to their end and are not listed any more."""
+    """Returns the leases of shards that were read to their end and are no longer listed."""
     return [lease for lease in leases if lease.ended and lease.shard_id not in shards]

@@ -1,4 +1,4 @@
-"""JSON sent to an HTTP endpoint by POST."""
+"""Sends JSON to an HTTP endpoint by POST."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class Answer(NamedTuple):
 
 
 class Poster:
-    """Sends documents to one URL, each over a connection of its own: threads share nothing, and an endpoint
-    that was restarted is no special case."""
+    """Sends documents to one URL, each over a new connection: threads share no state, and a restart of the
+    endpoint needs no special handling."""
 
     def __init__(self, url: str, *, timeout_s: float) -> None:
-        """Raises: ValueError when the URL cannot be used."""
+        """Raises ValueError for an invalid URL."""
         parts = http_address(url)
         self._connection = (
             http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
@@ -29,7 +29,7 @@ class Poster:
         self._timeout_s = timeout_s
 
     def post(self, document: Any) -> Answer:
-        """Raises: OSError, http.client.HTTPException."""
+        """Raises OSError, http.client.HTTPException."""
         connection = self._connection(self._host, self._port, timeout=self._timeout_s)
         try:
             body = json.dumps(document).encode()

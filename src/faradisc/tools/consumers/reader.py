@@ -1,4 +1,4 @@
-"""Reading one shard from a checkpoint on, whatever happens to iterators on the way."""
+"""Reads one shard from a checkpoint on, with new iterators when one is lost."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from faradisc.tools.consumers.tables import error_code
 PAGE_RECORDS_MAX = 1000
 _ITERATORS_MAX = 3
 
-_FOR_NOW = frozenset(
+_RETRYABLE = frozenset(
     {
         "LimitExceededException",
         "ProvisionedThroughputExceededException",
@@ -27,16 +27,15 @@ _FOR_NOW = frozenset(
 
 
 class Unavailable(Exception):
-    """The stream cannot be read for now."""
+    """The stream cannot be read at the moment."""
 
 
 class ShardReader:
-    """The records behind a checkpoint, page by page.
+    """The records after a checkpoint, page by page.
 
-    A new group's first reading of an open shard begins at LATEST, which no number stands for until a record
-    was read. Whoever has to begin again before that asks by time instead, from when the group began: this
-    one case rests on clocks that agree, and may show what came in the same millisecond once more.
-    """
+    The first reader of an open shard in a new group starts at LATEST, which has no sequence number until a
+    record was read. A reader that has to restart before that uses the time of the group's start instead. Only
+    this case depends on synchronous clocks; it may repeat records of the same millisecond."""
 
     def __init__(
         self,
@@ -47,7 +46,7 @@ class ShardReader:
         *,
         latest_is_ms: int | None = None,
     ) -> None:
-        """latest_is_ms: what LATEST means by now, as a time; None: what it says."""
+        """latest_is_ms: the time that LATEST means; None: the present time."""
         self._client = client
         self._stream_arn = stream_arn
         self._shard_id = lease.shard_id
@@ -56,15 +55,15 @@ class ShardReader:
         self._latest_is_ms = latest_is_ms
         self._iterator: str | None = None
         self.ended = False
-        """The shard is closed, and everything in it was read."""
+        """The shard is closed, and all its records were read."""
 
     def begin(self, now_ms: int) -> None:
-        """Get an iterator. Raises: Unavailable, ClientError."""
+        """Gets an iterator. Raises Unavailable, ClientError."""
         if self._iterator is None and not self.ended:
             self._iterator = self._new_iterator(now_ms)
 
     def read(self, now_ms: int) -> list[Record]:
-        """The next page, empty when there is nothing new. Raises: Unavailable, ClientError."""
+        """Returns the next page, empty without new records. Raises Unavailable, ClientError."""
         for _ in range(_ITERATORS_MAX):
             self.begin(now_ms)
             if self._iterator is None:
@@ -73,7 +72,7 @@ class ShardReader:
             if page is not None:
                 break
         else:
-            raise Unavailable(f"{self._shard_id} gives out iterators that it does not take")
+            raise Unavailable(f"{self._shard_id} does not accept its own iterators")
         records = [record_of(raw, self._stream_arn) for raw in page["Records"]]
         if records:
             self._position = records[-1].sequence_number
@@ -83,7 +82,7 @@ class ShardReader:
         return records
 
     def _get(self, iterator: str) -> dict[str, Any] | None:
-        """A page; None when the iterator is of no use any more. Raises: Unavailable, ClientError."""
+        """Returns a page; None when the iterator has become invalid. Raises Unavailable, ClientError."""
         try:
             page: dict[str, Any] = self._client.get_records(ShardIterator=iterator, Limit=PAGE_RECORDS_MAX)
             return page
@@ -94,9 +93,9 @@ class ShardReader:
             raise Unavailable(str(error)) from error
 
     def _recover(self, error: ClientError) -> None:
-        """Forget the iterator, so that the next read gets another one. Raises: Unavailable, ClientError."""
+        """Drops the iterator, so that the next read gets a new one. Raises Unavailable, ClientError."""
         code = error_code(error)
-        if code in _FOR_NOW:
+        if code in _RETRYABLE:
             self._statistics.add("throttled")
             raise Unavailable(code) from error
         self._iterator = None
@@ -108,45 +107,48 @@ class ShardReader:
             raise error
 
     def _new_iterator(self, now_ms: int) -> str | None:
-        """None when the shard is gone. Raises: Unavailable, ClientError."""
-        place = self._place()
+        """Returns None when the shard no longer exists. Raises Unavailable, ClientError."""
+        position = self._position_parameters()
         if self._latest_is_ms is None:
-            # Should this iterator be lost before it has shown a record, then everything since is wanted.
+            # If this iterator is lost before it has returned a record, reading restarts at this time.
             self._latest_is_ms = now_ms
         try:
-            return self._ask(**place)
+            return self._request_iterator(**position)
         except ClientError as error:
             code = error_code(error)
-            if code in _FOR_NOW:
+            if code in _RETRYABLE:
                 self._statistics.add("throttled")
                 raise Unavailable(code) from error
             if code == "TrimmedDataAccessException":
                 self._skip_gap()
-                return self._ask(ShardIteratorType=TRIM_HORIZON)
+                return self._request_iterator(ShardIteratorType=TRIM_HORIZON)
             if code == "ResourceNotFoundException":
                 self._end_early()
                 return None
-            if code == "ValidationException" and place["ShardIteratorType"] == "AT_TIMESTAMP":
-                # Asking by time is new, and the other side's clock may be behind.
-                return self._ask(ShardIteratorType=LATEST)
+            if code == "ValidationException" and position["ShardIteratorType"] == "AT_TIMESTAMP":
+                # AT_TIMESTAMP is new, and the clock of the stream may be behind.
+                return self._request_iterator(ShardIteratorType=LATEST)
             raise
         except BotoCoreError as error:
             raise Unavailable(str(error)) from error
 
-    def _place(self) -> dict[str, Any]:
+    def _position_parameters(self) -> dict[str, Any]:
         if self._position == LATEST and self._latest_is_ms is not None:
             return {"ShardIteratorType": "AT_TIMESTAMP", "Timestamp": self._latest_is_ms / 1000}
         if self._position in (TRIM_HORIZON, LATEST):
             return {"ShardIteratorType": self._position}
         return {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "SequenceNumber": self._position}
 
-    def _ask(self, **place: Any) -> str:
-        answer = self._client.get_shard_iterator(StreamArn=self._stream_arn, ShardId=self._shard_id, **place)
+    def _request_iterator(self, **position: Any) -> str:
+        answer = self._client.get_shard_iterator(
+            StreamArn=self._stream_arn, ShardId=self._shard_id, **position
+        )
         iterator: str = answer["ShardIterator"]
         return iterator
 
     def _skip_gap(self) -> None:
-        """The place read up to was trimmed: records may be lost to this group, which the count tells."""
+        """Continues at the oldest record: the position was trimmed, and records may be lost. Counts the
+        gap."""
         self._statistics.add("gaps")
         self._position = TRIM_HORIZON
 

@@ -1,4 +1,4 @@
-"""Every setting of a consumer, checked when it is made."""
+"""The settings of a consumer."""
 
 from __future__ import annotations
 
@@ -7,46 +7,46 @@ from dataclasses import dataclass
 BATCH_RECORDS_MAX = 10_000
 BATCH_BYTES_MAX = 6 * 1024 * 1024
 """Payload of one invocation. Both maxima are those of a Lambda event source mapping."""
-LANES_MAX = 10
+PARALLEL_MAX = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerSettings:
     start: str = "trim-horizon"
-    """Where a new group begins: `trim-horizon`, with the oldest record there is, or `latest`, with what is
-    written from now on. A group that has begun goes on where it was."""
+    """Start of a new group: `trim-horizon`, the oldest record, or `latest`, records written from now on. An
+    existing group continues after its checkpoints."""
     batch_size: int = 100
-    """Most records in one invocation of the handler, 1 to 10,000."""
+    """Records in one invocation of the handler at most, 1 to 10,000."""
     batch_window_s: float = 0.0
-    """How long to wait for a batch to fill; 0: what is there is delivered at once."""
+    """Time to wait for a full batch; 0: present records are delivered at once."""
     parallel: int = 1
-    """Invocations at the same time per shard, 1 to 10. Records of one item stay in order."""
+    """Concurrent invocations per shard, 1 to 10. Records of one item stay in order."""
     retries: int | None = None
-    """How often a batch that failed is tried again; None: until it succeeds or grows too old."""
+    """Retries of a failed batch; None: until it succeeds or is too old."""
     backoff_s: float = 0.5
     """Pause before the first retry; each further pause is twice as long."""
     backoff_s_max: float = 60.0
     max_record_age_s: float | None = None
-    """Records older than this are not delivered; they go to the dead letters. None: all are."""
+    """Older records are not delivered but become dead letters. None: no limit."""
     bisect: bool = False
-    """Halve a batch that failed, and try the halves, until the record that fails stands alone."""
+    """Halve a failed batch and retry the halves, until only the failing record is left."""
     poll_s: float = 0.25
-    """Pause after a read that found nothing. A Lambda event source mapping has the same."""
+    """Pause after a read without records; that of a Lambda event source mapping."""
     lease_s: float = 10.0
-    """How long a worker that shows no sign of life keeps its shards."""
+    """Time after which other workers may take the shards of a worker that renews no lease."""
     sync_s: float = 5.0
-    """Pause between looks at the stream's shards and at the leases of the other workers."""
+    """Pause between two reads of the stream's shards and of the leases."""
     lease_table: str = "faradisc-consumers"
-    """The table that holds leases and checkpoints; made when it is missing."""
+    """Table of leases and checkpoints; created if it is missing."""
     threads: int = 8
-    """Shards that `run` works on at the same time, and as many lanes where `parallel` is above 1."""
+    """Shards that `run` processes concurrently, and as many queues if `parallel` is above 1."""
 
     def __post_init__(self) -> None:
-        """Raises: ValueError."""
+        """Raises ValueError."""
         if self.start not in ("trim-horizon", "latest"):
             raise ValueError(f"start is trim-horizon or latest, not {self.start!r}")
         _check_between("batch_size", self.batch_size, 1, BATCH_RECORDS_MAX)
-        _check_between("parallel", self.parallel, 1, LANES_MAX)
+        _check_between("parallel", self.parallel, 1, PARALLEL_MAX)
         _check_between("threads", self.threads, 1, 1000)
         for name in ("batch_window_s", "backoff_s", "backoff_s_max", "retries", "max_record_age_s"):
             value = getattr(self, name)

@@ -1,8 +1,8 @@
-"""One shard in the hands of one worker: read, deliver, checkpoint, and at its end say so.
+"""The work of one worker on one shard: reads, delivers, stores checkpoints, and ends the shard.
 
-A round does what is due and returns; nothing here waits. Records come into a buffer, leave it as a batch
-when that is full or its window is over, and the checkpoint follows when every record of the batch is done.
-"""
+A round does the work that is due and returns without waiting. Records are read into a buffer, leave it as a
+batch when the batch is full or its window ends, and the checkpoint is stored when all records of the batch
+are done."""
 
 from __future__ import annotations
 
@@ -45,19 +45,19 @@ class ShardWork:
         self._buffer_since_ns = 0
         self._batch: Batch | None = None
         self.renewed_ns = clock.now_ns()
-        """When the lease was last seen to be ours. Set by whoever renews it."""
+        """Time of the last successful renewal, set by the consumer."""
         self.handoff_to: str | None = None
-        """The worker that wants the lease; it gets it between two batches."""
+        """The worker that requests the lease, which is handed over between two batches."""
         self.lost = False
-        """Somebody else has the lease."""
+        """Another worker has the lease."""
         self.ended = False
-        """Everything in the shard is done."""
+        """All records of the shard are done."""
         self.caught_up = False
-        """The last read found nothing, and nothing waits."""
+        """The last read found no records, and none are buffered."""
         self.due_ns = 0
-        """When the next round has something to do."""
+        """Time of the next round."""
         self.failures = 0
-        """Rounds in a row that the stream or the lease table has failed."""
+        """Consecutive rounds with a failure of the stream or the lease table."""
 
     @property
     def over(self) -> bool:
@@ -67,12 +67,12 @@ class ShardWork:
     def lease(self) -> Lease:
         return self._lease
 
-    def round(self, lanes: Executor | None = None) -> bool:
-        """Do what is due; False when there was nothing. `lanes` runs the lanes of a batch side by side.
+    def round(self, queues: Executor | None = None) -> bool:
+        """Does the work that is due. Returns False when there was none. `queues` runs the queues of a batch
+        in parallel.
 
-        Raises: LeaseLost; Unavailable, and what boto3 raises, when the stream or the lease table fails: the
-        next round goes on where this one stopped.
-        """
+        Raises LeaseLost; Unavailable and exceptions of boto3 for failures of the stream or the lease table,
+        after which the next round continues."""
         now_ns = self._clock.now_ns()
         if self._batch is None:
             if self.handoff_to is not None:
@@ -85,7 +85,7 @@ class ShardWork:
                 return self._idle(now_ns) or found
         batch = self._batch
         if not batch.done:
-            self._deliver(batch, lanes)
+            self._deliver(batch, queues)
         if not batch.done:
             self.due_ns = batch.due_ns
             return False
@@ -95,8 +95,8 @@ class ShardWork:
         self.due_ns = 0
         return True
 
-    def let_go(self) -> None:
-        """Give the lease up: the next owner goes on behind the checkpoint."""
+    def release(self) -> None:
+        """Releases the lease; the next owner continues after the checkpoint."""
         if not self.over:
             self.lost = True
             self._leases.give(self._lease, None)
@@ -104,7 +104,7 @@ class ShardWork:
     # --- Reading ---------------------------------------------------------------------------------
 
     def _fill(self, now_ns: int) -> bool:
-        """Read a page unless a batch is there; whether anything new was."""
+        """Reads a page unless the buffer has a full batch. Returns whether there were records."""
         if self._reader.ended or len(self._buffer) >= self._settings.batch_size:
             return False
         records = self._reader.read(now_ns // 1_000_000)
@@ -116,7 +116,7 @@ class ShardWork:
         return bool(records)
 
     def _next_batch(self, now_ns: int) -> Batch | None:
-        """The batch that is to be delivered now, if there is one."""
+        """Returns the batch that is due, or None."""
         size = 0
         count = 0
         for record in self._buffer[: self._settings.batch_size]:
@@ -135,7 +135,7 @@ class ShardWork:
         return self._buffer_since_ns + int(self._settings.batch_window_s * 1e9)
 
     def _idle(self, now_ns: int) -> bool:
-        """Nothing to deliver: end the shard, or wait. True when it has ended."""
+        """Ends the shard, or sets the time of the next round. Returns whether the shard has ended."""
         if self._reader.ended and not self._buffer:
             self._lease = self._leases.checkpoint(self._lease, SHARD_END)
             self._statistics.add("shards_ended")
@@ -148,18 +148,18 @@ class ShardWork:
 
     # --- Delivering ------------------------------------------------------------------------------
 
-    def _deliver(self, batch: Batch, lanes: Executor | None) -> None:
-        waiting = [lane for lane in batch.lanes if not lane.done]
-        if lanes is None or len(waiting) == 1:
-            for lane in waiting:
-                self._delivery.work(lane, self._go_on)
+    def _deliver(self, batch: Batch, queues: Executor | None) -> None:
+        waiting = [queue for queue in batch.queues if not queue.done]
+        if queues is None or len(waiting) == 1:
+            for queue in waiting:
+                self._delivery.process(queue, self._may_continue)
         else:
-            trials = [lanes.submit(self._delivery.work, lane, self._go_on) for lane in waiting]
-            wait_for(trials)
-            for trial in trials:
-                trial.result()
+            running = [queues.submit(self._delivery.process, queue, self._may_continue) for queue in waiting]
+            wait_for(running)
+            for each in running:
+                each.result()
         if self.lost:
             raise LeaseLost(self.shard_id)
 
-    def _go_on(self) -> bool:
+    def _may_continue(self) -> bool:
         return not self.lost and not self._stopping()

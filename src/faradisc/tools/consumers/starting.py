@@ -1,4 +1,4 @@
-"""consume(): a consumer from a table's name and a handler."""
+"""consume(): creates a consumer from a table's name and a handler."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from faradisc.tools.consumers.settings import ConsumerSettings
 
 
 class NoStream(ValueError):
-    """The table has no stream; switch it on with a StreamSpecification."""
+    """The table has no stream; a StreamSpecification enables it."""
 
 
 def consume(
@@ -35,18 +35,16 @@ def consume(
     sleep: Callable[[float], Any] | None = None,
     **settings: Any,
 ) -> Consumer:
-    """A consumer of a table's stream. Call its `run`, or `step` and `drain` where no thread should wait.
+    """Returns a consumer of a table's stream, to be used by `run`, or by `step` and `drain` without threads.
 
-    table: the table's name, or the ARN of a stream.
-    handler: a callable of an event, or of an event and a context; `module:function`; or an http:// address.
-    group: the group's name. Its workers share the stream; another group gets every record as well.
-    dynamodb, streams: boto3 clients, for leases and for the stream. Without them, clients of `endpoint_url`.
-    dead_letters: `table:NAME`, `file:PATH`, an http:// address, or an object with `keep`; without one,
-    records that are given up are only counted and logged.
-    worker: this worker's name, unlike all others in the group; made up without one.
-    settings: see ConsumerSettings.
+    table: the table's name, or the ARN of a stream. handler: a callable of an event, or of an event and a
+    context; `module:function`; or an http:// address. group: the group's name. Its workers share the stream;
+    every group receives all records. dynamodb, streams: boto3 clients, for leases and for the stream; by
+    default clients of `endpoint_url`. dead_letters: `table:NAME`, `file:PATH`, an http:// address, or an
+    object with `keep`; without a destination skipped records are only counted and logged. worker: this
+    worker's name, unique in the group; random by default. settings: see ConsumerSettings.
 
-    Raises: ValueError, NoStream; what boto3 raises.
+    Raises ValueError, NoStream, and exceptions of boto3.
     """
     clock = clock or SystemClock()
     chosen = ConsumerSettings(**settings)
@@ -76,7 +74,7 @@ def consume(
 
 
 def latest_stream_arn(dynamodb: Any, table: str) -> str:
-    """Raises: NoStream; what boto3 raises."""
+    """Raises NoStream, and exceptions of boto3."""
     described = dynamodb.describe_table(TableName=table)["Table"]
     arn: str | None = described.get("LatestStreamArn")
     if arn is None:
@@ -85,9 +83,9 @@ def latest_stream_arn(dynamodb: Any, table: str) -> str:
 
 
 def make_client(service: str, endpoint_url: str, region_name: str | None = None) -> Any:
-    """A client as boto3 makes it (botocore is enough for that), with credentials any local endpoint takes
-    where the environment has none."""
-    import botocore.session  # noqa: PLC0415 - slow, and whoever brings clients has it already
+    """Returns a client of botocore. Without credentials in the environment it has made-up ones, which a local
+    endpoint accepts."""
+    import botocore.session  # noqa: PLC0415 - slow to import, and not needed with given clients
     from botocore.config import Config  # noqa: PLC0415
 
     session = botocore.session.get_session()
@@ -104,7 +102,7 @@ def make_client(service: str, endpoint_url: str, region_name: str | None = None)
 
 
 def _sleep(seconds: float) -> None:
-    import time  # noqa: PLC0415 - the only place that waits without an injected sleep
+    import time  # noqa: PLC0415 - used only without an injected sleep
 
     time.sleep(seconds)
 

@@ -1,4 +1,4 @@
-"""What a consumer has done so far, as numbers. Counted from many threads."""
+"""Counts of a consumer, which may be updated by several threads."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from typing import Any
 class Counts:
     records_read: int = 0
     records_done: int = 0
-    """Handled, dead-lettered or dropped; the checkpoint passes them."""
+    """Handled, dead-lettered or dropped records; checkpoints pass them."""
     invocations: int = 0
     failures: int = 0
-    """Invocations that raised, or answered with failed records."""
+    """Invocations that raised an exception or answered with failed records."""
     retries: int = 0
     bisections: int = 0
     dead_letters: int = 0
-    """Records that went to the dead-letter destination."""
+    """Records written to the dead-letter destination."""
     dead_letter_failures: int = 0
     dropped: int = 0
-    """Records given up without a dead-letter destination."""
+    """Records skipped without a dead-letter destination."""
     too_old: int = 0
-    """Records not delivered because of their age; they are dead letters, or dropped, as well."""
+    """Records not delivered because of their age; also counted as dead letters or as dropped."""
     throttled: int = 0
-    """Reads that the stream refused for now."""
+    """Throttled reads of the stream."""
     errors: int = 0
     """Failures of the stream or of the lease table."""
     gaps: int = 0
-    """Times that records were trimmed before they were read."""
+    """Number of times that records were trimmed before they were read."""
     checkpoints: int = 0
     leases_taken: int = 0
     leases_lost: int = 0
@@ -40,7 +40,7 @@ class Counts:
 class Statistics:
     counts: Counts = field(default_factory=Counts)
     iterator_age_ms: dict[str, int] = field(default_factory=dict)
-    """By shard: how old the last record was when it was delivered."""
+    """By shard: age of the last record at its delivery."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, name: str, count: int = 1) -> None:
@@ -51,13 +51,13 @@ class Statistics:
         with self._lock:
             self.iterator_age_ms[shard_id] = max(age_ms, 0)
 
-    def forget(self, shard_id: str) -> None:
-        """The shard is another worker's now, or has ended."""
+    def remove(self, shard_id: str) -> None:
+        """Removes the age of a shard that has ended or has another owner."""
         with self._lock:
             self.iterator_age_ms.pop(shard_id, None)
 
     def snapshot(self) -> dict[str, Any]:
-        """All counts, and `iterator_age_ms`: the greatest of all shards, with `by_shard` beside it."""
+        """Returns all counts, the largest `iterator_age_ms` of all shards, and those by shard."""
         with self._lock:
             ages = dict(self.iterator_age_ms)
             return {

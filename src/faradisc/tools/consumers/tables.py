@@ -1,4 +1,4 @@
-"""Tables that a consumer makes for itself."""
+"""Creates the tables of a consumer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 _PAUSE_S = 0.2
-_LOOKS_MAX = 600
+_POLLS_MAX = 600
 
 
 def error_code(error: ClientError) -> str:
@@ -18,12 +18,12 @@ def error_code(error: ClientError) -> str:
 def ensure_table(
     client: Any, name: str, *, hash_key: str, range_key: str | None = None, sleep: Callable[[float], None]
 ) -> None:
-    """Make a table with keys of type S unless it is there, and wait until it is ACTIVE.
+    """Creates a table with keys of type S unless it exists, and waits until it is ACTIVE.
 
-    Raises: ClientError; TimeoutError after two minutes.
+    Raises ClientError; TimeoutError after two minutes.
     """
     keys = [(hash_key, "HASH")] + ([(range_key, "RANGE")] if range_key else [])
-    for _ in range(_LOOKS_MAX):
+    for _ in range(_POLLS_MAX):
         try:
             if client.describe_table(TableName=name)["Table"]["TableStatus"] in ("ACTIVE", "UPDATING"):
                 return
@@ -45,6 +45,6 @@ def _create(client: Any, name: str, keys: list[tuple[str, str]]) -> None:
             BillingMode="PAY_PER_REQUEST",
         )
     except ClientError as error:
-        # Another worker was faster.
+        # Another worker has created it.
         if error_code(error) != "ResourceInUseException":
             raise

@@ -1,4 +1,4 @@
-"""Records as they come, for whoever only looks: a consumer without a group, a table or a memory."""
+"""Shows the records of a stream: a consumer without a group, checkpoints and a lease table."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from faradisc.clock import Clock, SystemClock
 from faradisc.tools.consumers.consumer import Consumer
 from faradisc.tools.consumers.events import Event
 from faradisc.tools.consumers.handlers import Context
-from faradisc.tools.consumers.leases import OwnLeases
+from faradisc.tools.consumers.leases import MemoryLeases
 from faradisc.tools.consumers.settings import ConsumerSettings
 
 
@@ -22,8 +22,7 @@ def tail(
     clock: Clock | None = None,
     sleep: Callable[[float], Any] | None = None,
 ) -> Consumer:
-    """A consumer that calls `show` with every record once. It holds all shards, and shows
-    one record at a time.
+    """Returns a consumer of all shards that calls `show` with every record once.
 
     start: `trim-horizon` or `latest`.
     """
@@ -38,7 +37,7 @@ def tail(
         group="tail",
         worker="tail",
         invoke=invoke,
-        leases=OwnLeases(),
+        leases=MemoryLeases(),
         settings=ConsumerSettings(start=start, batch_size=1000, retries=0, threads=1),
         clock=clock or SystemClock(),
         sleep=sleep,
