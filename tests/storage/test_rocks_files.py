@@ -109,7 +109,7 @@ def test_a_directory_of_someone_else_says_whose_it_is(tmp_path: Path) -> None:
                 Unwritable, match=r"data belongs to user root and this process runs as user \w+"
             ):
                 _open(place)
-            with pytest.raises(Unwritable, match=r"rocks belongs to user root"):
+            with pytest.raises(Unwritable, match=r"data belongs to user root"):
                 _open(place / "rocks" / "deeper")
             with pytest.raises(Unwritable, match="belongs to user root"):
                 _open(tmp_path / "hidden")  # its parent cannot even be looked into
