@@ -20,10 +20,12 @@ from types import CodeType, FunctionType
 from typing import Any, cast
 
 from faradisc.database import Database
-from faradisc.engine.tables.charging import try_charge_write
+from faradisc.engine.tables.charging import charge_write
+from faradisc.engine.tables.commit import commit_outcomes
 from faradisc.engine.tables.reads import read_charged
-from faradisc.engine.tables.writes import apply_change, commit_outcomes
+from faradisc.engine.tables.writes import apply_change
 from faradisc.engine.throughput.meter import Meter
+from faradisc.engine.throughput.table_usage import EnforcingUsage
 from faradisc.operations.call import Backend
 from faradisc.operations.get_item import get_item
 
@@ -111,10 +113,23 @@ async def _rest(self: Meter) -> bool:
     return False
 
 
-_UNITS = "units.read_half_units(record.size_of(found) if found is not None else 0, consistent=consistent)"
+_UNITS = (
+    "units.read_half_units(item_record.size_of(found) if found is not None else 0, consistent=consistent)"
+)
 """What a read costs, worked out where an answer tells it and not before."""
 
-_ALWAYS = {"only_counts": "True"}
+
+def _count_read(self: EnforcingUsage, row_key: bytes, half_units: int, eventual: bool) -> None:
+    """EnforcingUsage.read that only counts."""
+    self._reads.counts[half_units] += 1
+
+
+def _count_write(self: EnforcingUsage, row_key: bytes, half_units: int) -> None:
+    """EnforcingUsage.write that only counts."""
+    self._writes.counts[half_units] += 1
+
+
+_UNENFORCED = {"enforced": "False"}
 _ENFORCING = {"growing", "grow_partitions"}
 
 _CODES: dict[str, dict[Callable[..., Any], CodeType]] = {
@@ -124,17 +139,16 @@ _CODES: dict[str, dict[Callable[..., Any], CodeType]] = {
         ),
         Backend.table_for_data: edited(Backend.table_for_data, {"first_table"}),
         get_item: edited(get_item, instead={"half_units": _UNITS}),
-        read_charged: edited(
-            read_charged, {"meter", "half_units", "counted", "refused"}, {"half_units": "0"}
-        ),
-        apply_change: edited(apply_change, {"charged", "refused"}),
+        read_charged: edited(read_charged, {"half_units", "throttle"}, {"half_units": "0"}),
+        apply_change: edited(apply_change, {"charged", "throttle"}),
         commit_outcomes: edited(commit_outcomes, _ENFORCING),
         Meter.step: _rest.__code__,
     },
     "counting": {
-        Database.execute: edited(Database.execute, {"_moment"}),
-        read_charged: edited(read_charged, instead=_ALWAYS),
-        try_charge_write: edited(try_charge_write, instead=_ALWAYS),
+        Database.execute: edited(Database.execute, {"_request_time"}),
+        EnforcingUsage.read: _count_read.__code__,
+        EnforcingUsage.write: _count_write.__code__,
+        charge_write: edited(charge_write, instead=_UNENFORCED),
         commit_outcomes: edited(commit_outcomes, _ENFORCING),
     },
     "whole": {},

@@ -85,7 +85,7 @@ class Database:
         self.request_ids = RequestIds(backend.entropy)
         store, catalog = backend.store, backend.catalog
         self._read_clock = quick_reading(backend.clock)
-        self._moment = catalog.meter.moment
+        self._request_time = catalog.meter.request_time
         self._request_counter = RequestCounter(catalog.registry_of)
         self.other_services = OtherServices(
             store,
@@ -227,7 +227,7 @@ class Database:
         call.wording = operation.wording
         read_clock = self._read_clock
         began = read_clock()
-        self._moment.now = began
+        self._request_time.now = began
         try:
             result = await operation.handler(self.backend, call)
         except RequestRuleError as refusal:

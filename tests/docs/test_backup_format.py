@@ -41,7 +41,7 @@ def test_the_change_of_the_page() -> None:
     row_key = Placement(7, 4, KEY).row_key(ITEMS[0])
     stored = {"resource": 9, "enabled_ns": 0, "period_days": 1, "first_day": 0}
     history = History(PitrState(**stored), 4, Moments(ManualClock()))
-    part, key = history.place(row_key, at_ns, 7)
+    part, key = history.location(row_key, at_ns, 7)
     assert part == _example("part")
     assert key == _example("key")
     assert split_change_key(key) == (row_key, at_ns)

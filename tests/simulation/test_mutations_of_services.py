@@ -115,7 +115,7 @@ def test_a_vector_in_memory_that_is_not_renewed(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_write_that_is_refused_and_done(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest_charge, honest_commit = writes.try_charge_write, writes.commit_outcomes
+    honest_charge, honest_commit = writes.charge_write, writes.commit_outcomes
     refused: list[tuple[Any, Throttled]] = []
 
     def charge(outcome: Any) -> None:
@@ -130,7 +130,7 @@ def test_a_write_that_is_refused_and_done(monkeypatch: pytest.MonkeyPatch) -> No
                 raise throttled
         return done
 
-    monkeypatch.setattr(writes, "try_charge_write", charge)
+    monkeypatch.setattr(writes, "charge_write", charge)
     monkeypatch.setattr(writes, "commit_outcomes", commit)
     assert "was throttled, and done" in found(**BUSY)
 

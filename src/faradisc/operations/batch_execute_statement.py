@@ -14,10 +14,10 @@ from typing import Any, Final
 
 from faradisc.capacity import units
 from faradisc.capacity.throttle import Throttle, Throttled
+from faradisc.engine.tables.change import ConditionFailed
 from faradisc.engine.tables.charging import failed_half_units
 from faradisc.engine.tables.keys import check_key
 from faradisc.engine.tables.reads import read_charged, shape_items
-from faradisc.engine.tables.writes import ConditionFailed
 from faradisc.errors import (
     AccessDeniedException,
     ApiError,
@@ -170,7 +170,7 @@ async def _read(backend: Backend, member: _Member, read: _Read, charges: _Charge
     prepared = member.prepared
     assert prepared is not None
     found, half_units = await read_charged(
-        backend.store, prepared.table, read.key, consistent=read.consistent, insightful=False
+        backend.store, prepared.table, read.key, consistent=read.consistent, in_insights=False
     )
     charges.of(prepared).table += half_units
     shown = shape_items([found] if found is not None else [], read.condition, prepared.columns)
@@ -186,7 +186,7 @@ async def _write(backend: Backend, member: _Member, write: Write, charges: _Char
         charges.of(prepared).table += failed_half_units(failed.change, failed.image)
         # ReturnValuesOnConditionCheckFailure is accepted and without effect (new-features.md section 1).
         raise write.failure(failed, with_item=False) from None
-    outcome.charge(charges.of(prepared))
+    outcome.add_cost_to(charges.of(prepared))
     returned = write.returned(outcome)
     member.response = {"TableName": prepared.table.name}
     if returned is not None:

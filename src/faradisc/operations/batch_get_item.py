@@ -12,7 +12,7 @@ import orjson
 
 from faradisc.capacity import units
 from faradisc.capacity.throttle import Throttle, batch_error
-from faradisc.engine.tables.charging import try_charge_read
+from faradisc.engine.tables.charging import charge_read
 from faradisc.engine.tables.keys import check_key, check_paths_into_keys
 from faradisc.engine.tables.reads import read_records
 from faradisc.errors import ValidationException
@@ -62,7 +62,7 @@ async def batch_get_item(backend: Backend, call: Call) -> dict[str, Any]:
             half_units = units.read_half_units(size, consistent=consistent)
             key = keys[position]
             row_key = table.placement.row_key(key)
-            throttle = try_charge_read(table, row_key, key, half_units, consistent=consistent)
+            throttle = charge_read(table, row_key, key, half_units, consistent=consistent)
             if throttle is not None:
                 throttles.append(throttle)
                 refused.append(keys[position])

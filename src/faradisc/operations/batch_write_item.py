@@ -13,9 +13,10 @@ from typing import Any
 
 from faradisc.capacity import units
 from faradisc.capacity.throttle import Throttle, batch_error
+from faradisc.engine.tables.change import Change, Image, Outcome
 from faradisc.engine.tables.keys import check_batch_put_keys, check_index_keys, check_key
 from faradisc.engine.tables.table import Table
-from faradisc.engine.tables.writes import Change, Image, Outcome, apply_batch
+from faradisc.engine.tables.writes import apply_batch
 from faradisc.errors import ValidationException
 from faradisc.limits import BATCH_WRITE_REQUESTS_MAX
 from faradisc.model.values.attribute import Item
@@ -100,7 +101,7 @@ def _add_report(result: dict[str, Any], call: Call, outcomes: list[tuple[str, Ou
     if detail != "NONE":
         consumed: dict[str, units.Consumed] = {}
         for name, outcome in outcomes:
-            outcome.charge(consumed.setdefault(name, units.Consumed(name)))
+            outcome.add_cost_to(consumed.setdefault(name, units.Consumed(name)))
         result["ConsumedCapacity"] = [charge.describe(detail) for charge in consumed.values()]
     if call.request.get("ReturnItemCollectionMetrics") == "SIZE":
         add_collection_metrics(result, outcomes)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from faradisc.engine.tables.change import Change
 from faradisc.engine.tables.keys import check_key, check_paths_into_keys
-from faradisc.engine.tables.writes import Change
 from faradisc.model.codec import item_record
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.clauses import bind_write_condition, check_return_values

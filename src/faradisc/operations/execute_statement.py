@@ -17,11 +17,11 @@ from dataclasses import replace
 from typing import Any, Final
 
 from faradisc.capacity import units
+from faradisc.engine.tables.change import ConditionFailed
 from faradisc.engine.tables.keys import check_key, check_searched_key
-from faradisc.engine.tables.paging import PageMeter
-from faradisc.engine.tables.reads import KeyRange, Page, read_charged, read_page, shape_items
+from faradisc.engine.tables.paging import KeyRange, PageUsage
+from faradisc.engine.tables.reads import Page, read_charged, read_page, shape_items
 from faradisc.engine.tables.table import Index, Table
-from faradisc.engine.tables.writes import ConditionFailed
 from faradisc.errors import ValidationException
 from faradisc.language.expressions import Condition
 from faradisc.language.expressions.key_condition import KeyCondition
@@ -67,7 +67,7 @@ async def _write(backend: Backend, call: Call, prepared: Prepared) -> dict[str, 
     detail = request.get("ReturnConsumedCapacity", "NONE")
     if detail != "NONE":
         consumed = units.Consumed(prepared.table_name)
-        outcome.charge(consumed)
+        outcome.add_cost_to(consumed)
         result["ConsumedCapacity"] = consumed.describe(detail)
     return result
 
@@ -129,7 +129,9 @@ async def _get(
     check_key_types(key, table.key)
     check_key(key, table.key)
     consistent = call.request.get("ConsistentRead", False)
-    found, half_units = await read_charged(backend.store, table, key, consistent=consistent, insightful=False)
+    found, half_units = await read_charged(
+        backend.store, table, key, consistent=consistent, in_insights=False
+    )
     records = [found] if found is not None else []
     result: dict[str, Any] = {"Items": shape_items(records, rest, prepared.columns)}
     call.record_returned(len(result["Items"]))
@@ -230,15 +232,15 @@ class _Reading:
         backend: Backend,
         key_ranges: list[KeyRange],
         limit: int | None,
-        meter: PageMeter | None = None,
+        usage: PageUsage | None = None,
     ) -> Page:
         if self.merged:
-            return await self._read_merged(backend, key_ranges, limit, meter)
+            return await self._read_merged(backend, key_ranges, limit, usage)
         in_order = key_ranges[::-1] if self.reverse else key_ranges
-        return await read_page(backend.store, in_order, limit=limit, reverse=self.reverse, meter=meter)
+        return await read_page(backend.store, in_order, limit=limit, reverse=self.reverse, usage=usage)
 
     async def _read_merged(
-        self, backend: Backend, key_ranges: list[KeyRange], limit: int | None, meter: PageMeter | None
+        self, backend: Backend, key_ranges: list[KeyRange], limit: int | None, usage: PageUsage | None
     ) -> Page:
         """Rows of all partitions in the order of their sort keys.
 
@@ -248,7 +250,7 @@ class _Reading:
         found: list[tuple[bytes, int, bytes, bool]] = []
         for at, key_range in enumerate(key_ranges):
             page = await read_page(
-                backend.store, (key_range,), limit=limit, reverse=self.reverse, meter=meter
+                backend.store, (key_range,), limit=limit, reverse=self.reverse, usage=usage
             )
             for payload in page.records:
                 row_key = self.placement.row_key(item_record.decode(payload))
@@ -312,7 +314,7 @@ async def _search(
         fetches_items=fetches_items,
         scans=not keyed,
     )
-    page = await reading.read(backend, list(search.key_ranges), search.limit, search.meter)
+    page = await reading.read(backend, list(search.key_ranges), search.limit, search.usage)
     if plan.conditions is not None and len(plan.conditions) > 1:
         search.minimum_half_units = reading.half_units(search.key_ranges, page, consistent=consistent)
     last: bytes | None = None

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from faradisc.engine.tables.change import PUT_TOO_LARGE, is_too_large
 from faradisc.engine.tables.keys import has_empty_key
 from faradisc.engine.tables.reads import shape_items
-from faradisc.engine.tables.writes import PUT_TOO_LARGE, is_too_large
 from faradisc.engine.transactions.reading import read_items
 from faradisc.engine.transactions.writing import (
     DUPLICATE_TARGET,
@@ -72,7 +72,7 @@ async def _read(backend: Backend, call: Call, statements: list[Prepared]) -> dic
         keys.append(one[0])
         conditions.append(one[1])
     targets = [(prepared.table, key) for prepared, key in zip(statements, keys, strict=True)]
-    found = await read_items(backend.store, targets, backend.conflicts, [None] * len(keys), insightful=False)
+    found = await read_items(backend.store, targets, backend.conflicts, [None] * len(keys), in_insights=False)
     responses: list[dict[str, Any]] = []
     for prepared, condition, (item_record, _) in zip(statements, conditions, found, strict=True):
         shown = shape_items([item_record] if item_record is not None else [], condition, prepared.columns)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from faradisc.capacity import units
-from faradisc.engine.tables.writes import Change, ConditionFailed, Outcome, apply_change
+from faradisc.engine.tables.change import Change, ConditionFailed, Outcome
+from faradisc.engine.tables.writes import apply_change
 from faradisc.model.values.attribute import Item
 from faradisc.operations.call import Backend, Call
 
@@ -34,7 +35,7 @@ def add_report(result: dict[str, Any], call: Call, outcome: Outcome) -> None:
     detail = request.get("ReturnConsumedCapacity", "NONE")
     if detail != "NONE":
         consumed = units.Consumed(request["TableName"])
-        outcome.charge(consumed)
+        outcome.add_cost_to(consumed)
         result["ConsumedCapacity"] = consumed.describe(detail)
     if request.get("ReturnItemCollectionMetrics") == "SIZE":
         metrics = collection_metrics(outcome)

@@ -10,8 +10,8 @@ from typing import Any
 
 from faradisc.capacity.throttle import Throttled
 from faradisc.engine.tables.keys import check_paths_into_keys, check_searched_key
-from faradisc.engine.tables.noting import note_query
-from faradisc.engine.tables.reads import KeyRange
+from faradisc.engine.tables.paging import KeyRange
+from faradisc.engine.tables.usage_recording import record_query
 from faradisc.errors import ValidationException
 from faradisc.language.expressions import KeyCondition, check_mixed
 from faradisc.model.codec.keyspace import Placement
@@ -101,9 +101,9 @@ async def _run_noted(backend: Backend, call: Call, search: Search, hash_key: Ite
     try:
         answer = await run(backend, call, search)
     except Throttled:
-        note_query(search.table, search.index, hash_key, None)
+        record_query(search.table, search.index, hash_key, None)
         raise
-    note_query(search.table, search.index, hash_key, search.charged)
+    record_query(search.table, search.index, hash_key, search.charged)
     return answer
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from faradisc.engine.tables.keys import check_paths_into_keys
-from faradisc.engine.tables.reads import KeyRange
+from faradisc.engine.tables.paging import KeyRange
 from faradisc.errors import ValidationException
 from faradisc.language.expressions import check_mixed
 from faradisc.operations.call import Backend, Call

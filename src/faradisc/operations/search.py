@@ -15,8 +15,8 @@ from typing import Any, Protocol
 from faradisc.capacity import units
 from faradisc.engine.tables.definition import invalid
 from faradisc.engine.tables.keys import KEY_MISMATCH
-from faradisc.engine.tables.paging import PageMeter, charge_page, page_meter, scan_minimum
-from faradisc.engine.tables.reads import KeyRange, Page, read_page, read_records, shape_items
+from faradisc.engine.tables.paging import KeyRange, PageUsage, charge_page, page_usage, scan_minimum
+from faradisc.engine.tables.reads import Page, read_page, read_records, shape_items
 from faradisc.engine.tables.table import Index, Table
 from faradisc.errors import ValidationException
 from faradisc.language.expressions import Condition
@@ -57,12 +57,12 @@ class Search:
     """Not keyed: every partition it reaches costs at least a minimal read."""
     minimum_half_units: int = 0
     """Charged even when nothing was read."""
-    meter: PageMeter | None = field(init=False)
+    usage: PageUsage | None = field(init=False)
     charged: int = field(init=False, default=0)
     """Half units of the page, once it is answered."""
 
     def __post_init__(self) -> None:
-        self.meter = page_meter(self.table, self.index, consistent=self.consistent)
+        self.usage = page_usage(self.table, self.index, consistent=self.consistent)
 
     @property
     def key(self) -> KeySchema:
@@ -175,7 +175,7 @@ def start_key_types(table: Table, index: Index | None) -> dict[str, Any]:
 async def run(backend: Backend, call: Call, search: Search) -> dict[str, Any]:
     """Read one page and answer it."""
     page = await read_page(
-        backend.store, search.key_ranges, limit=search.limit, reverse=search.reverse, meter=search.meter
+        backend.store, search.key_ranges, limit=search.limit, reverse=search.reverse, usage=search.usage
     )
     return await answer_page(backend, call, search, page, call.request["TableName"])
 
@@ -205,7 +205,7 @@ async def answer_page(
         }
     consumed = _consumed(table_name, search, page, fetched)
     search.charged = consumed.total()
-    charge_page(search.table, search.index, search.meter, search.charged)
+    charge_page(search.table, search.index, search.usage, search.charged)
     detail = call.request.get("ReturnConsumedCapacity", "NONE")
     if detail != "NONE":
         result["ConsumedCapacity"] = consumed.describe(detail)

@@ -20,17 +20,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from faradisc.engine.tables.keys import check_key
-from faradisc.engine.tables.table import Table
-from faradisc.engine.tables.writes import (
+from faradisc.engine.tables.change import (
     PUT_TOO_LARGE,
     UPDATE_TOO_LARGE,
     Change,
     ConditionFailed,
     Outcome,
-    apply_change,
     keep,
 )
+from faradisc.engine.tables.keys import check_key
+from faradisc.engine.tables.table import Table
+from faradisc.engine.tables.writes import apply_change
 from faradisc.errors import (
     DuplicateItemException,
     ModelledError,
@@ -208,7 +208,7 @@ def write_of(prepared: Prepared) -> Write:
         assert item is not None
         check_item(item, table)
         return Write(
-            Change(table, item, lambda _: item, _ABSENT, too_large=PUT_TOO_LARGE, insightful=False),
+            Change(table, item, lambda _: item, _ABSENT, too_large=PUT_TOO_LARGE, in_insights=False),
             inserts=True,
         )
     key, rest = key_of_write(prepared)
@@ -222,14 +222,14 @@ def write_of(prepared: Prepared) -> Write:
             _present_and(rest),
             too_large=UPDATE_TOO_LARGE,
             written=step.written,
-            insightful=False,
+            in_insights=False,
         )
         return Write(change, returning=body.returning, step=step)
     if isinstance(body, Delete):
         return Write(
-            Change(table, key, _deleted, _absent_or(rest), insightful=False), returning=body.returning
+            Change(table, key, _deleted, _absent_or(rest), in_insights=False), returning=body.returning
         )
-    return Write(Change(table, key, keep, _present_and(rest), insightful=False))
+    return Write(Change(table, key, keep, _present_and(rest), in_insights=False))
 
 
 def _deleted(_: object) -> None:

@@ -24,7 +24,7 @@ async def transact_get_items(backend: Backend, call: Call) -> dict[str, Any]:
         projections.append(bind_read_projection(call, get))
     tables = [backend.table_for_data(call, get["TableName"]) for get in gets]
     targets = [(table, get["Key"]) for table, get in zip(tables, gets, strict=True)]
-    found = await read_items(backend.store, targets, backend.conflicts, projections, insightful=True)
+    found = await read_items(backend.store, targets, backend.conflicts, projections, in_insights=True)
     responses: list[dict[str, Any]] = []
     for projection, (record, _) in zip(projections, found, strict=True):
         if record is None:

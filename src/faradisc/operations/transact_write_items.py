@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from faradisc.capacity import units
+from faradisc.engine.tables.change import PUT_TOO_LARGE, UPDATE_TOO_LARGE, Change, Outcome, is_too_large, keep
 from faradisc.engine.tables.charging import ItemRead, charge_reads
 from faradisc.engine.tables.keys import check_key, check_paths_into_keys, has_empty_key
 from faradisc.engine.tables.table import Table
-from faradisc.engine.tables.writes import PUT_TOO_LARGE, UPDATE_TOO_LARGE, Change, Outcome, is_too_large, keep
 from faradisc.engine.transactions.tokens import Token
 from faradisc.engine.transactions.writing import (
     DUPLICATE_TARGET,
@@ -170,7 +170,7 @@ def _report(call: Call, actions: list[Action], outcomes: list[Outcome]) -> dict[
         consumed: dict[str, units.Consumed] = {}
         for action, outcome in zip(actions, outcomes, strict=True):
             charge = consumed.setdefault(action.table_name, units.Consumed(action.table_name))
-            outcome.charge(charge, transaction=True)
+            outcome.add_cost_to(charge, transaction=True)
         result["ConsumedCapacity"] = [
             charge.describe(detail, transaction="WriteCapacityUnits") for charge in consumed.values()
         ]

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from faradisc.engine.tables.change import UPDATE_TOO_LARGE, Change, Image, Outcome
 from faradisc.engine.tables.definition import invalid
 from faradisc.engine.tables.keys import check_key, check_paths_into_keys, check_updated_index_keys
 from faradisc.engine.tables.table import Table
-from faradisc.engine.tables.writes import UPDATE_TOO_LARGE, Change, Image, Outcome
 from faradisc.language.expressions import Update, UpdateOutcome
 from faradisc.limits import EXPRESSION_BYTES_MAX, EXPRESSION_OPERATORS_MAX, ITEM_SIZE_BYTES_MAX
 from faradisc.model.codec import item_record

@@ -16,10 +16,11 @@ from faradisc.clock import ManualClock, SeededEntropy
 from faradisc.engine.backups import history as reading
 from faradisc.engine.backups.history import Cursor, ItemChange, page_at, page_between
 from faradisc.engine.tables.catalog import Catalog
+from faradisc.engine.tables.change import Change
 from faradisc.engine.tables.definition import table_definition
 from faradisc.engine.tables.state import DAY_NS, PitrState, TableState
 from faradisc.engine.tables.table import Table
-from faradisc.engine.tables.writes import Change, apply_changes
+from faradisc.engine.tables.writes import apply_changes
 from faradisc.model.codec import item_record
 from faradisc.model.values.attribute import Item
 from faradisc.storage.immediate import run

@@ -16,10 +16,11 @@ import pytest
 from faradisc.clock import ManualClock
 from faradisc.database import Database
 from faradisc.engine.check import Check
+from faradisc.engine.tables.change import Change
 from faradisc.engine.tables.description import describe_table
 from faradisc.engine.tables.expiry import index_key
 from faradisc.engine.tables.table import Table
-from faradisc.engine.tables.writes import Change, apply_change, apply_changes
+from faradisc.engine.tables.writes import apply_change, apply_changes
 from faradisc.engine.ttl.sweep import _expire
 from faradisc.errors import ResourceNotFoundException, StorageError
 from faradisc.storage.immediate import run

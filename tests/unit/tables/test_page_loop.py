@@ -11,7 +11,8 @@ from itertools import product
 import pytest
 
 from faradisc.engine.tables import reads
-from faradisc.engine.tables.reads import KeyRange, read_page
+from faradisc.engine.tables.paging import KeyRange
+from faradisc.engine.tables.reads import read_page
 from faradisc.model.codec import item_record
 from faradisc.storage.api import Batch
 from faradisc.storage.immediate import run

@@ -36,9 +36,10 @@ from faradisc.engine.backups.registry import Backups
 from faradisc.engine.backups.storage import BackupStorage, BackupStorageError, aside
 from faradisc.engine.backups.verifying import Verifying, look_at
 from faradisc.engine.tables.catalog import Catalog
+from faradisc.engine.tables.change import Change, Image, evaluate
+from faradisc.engine.tables.commit import commit_outcomes
 from faradisc.engine.tables.definition import TableDefinition
 from faradisc.engine.tables.table import Table
-from faradisc.engine.tables.writes import Change, Image, commit_outcomes, evaluate
 from faradisc.errors import (
     LimitExceededException,
     PointInTimeRecoveryUnavailableException,

@@ -33,16 +33,10 @@ from faradisc.engine.exchange.object_storage import BucketError, ObjectStorage, 
 from faradisc.engine.exchange.reading import Source
 from faradisc.engine.exchange.task_store import BULK, FAILED, Task, TaskStore
 from faradisc.engine.tables.catalog import Catalog
+from faradisc.engine.tables.change import Change, ConditionFailed, Matches, Outcome, evaluate
+from faradisc.engine.tables.commit import commit_outcomes
 from faradisc.engine.tables.table import Table
-from faradisc.engine.tables.writes import (
-    Change,
-    ConditionFailed,
-    Matches,
-    Outcome,
-    commit_outcomes,
-    evaluate,
-    read_images,
-)
+from faradisc.engine.tables.writes import read_images
 from faradisc.errors import (
     ItemCollectionSizeLimitExceededException,
     ResourceNotFoundException,

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from faradisc.engine.tables.change import PUT_TOO_LARGE, is_too_large
 from faradisc.engine.tables.keys import check_index_keys, check_item_keys
 from faradisc.engine.tables.table import Table
-from faradisc.engine.tables.writes import PUT_TOO_LARGE, is_too_large
 from faradisc.errors import ValidationException
 from faradisc.limits import ATTRIBUTE_NAME_BYTES_MAX
 from faradisc.model.values.attribute import Item

@@ -26,7 +26,7 @@ import orjson
 from faradisc.capacity import units
 from faradisc.engine.metrics.metric_store import dimensions
 from faradisc.engine.tables.catalog import Catalog
-from faradisc.engine.tables.charging import grow_index
+from faradisc.engine.tables.partition_sizes import grow_index
 from faradisc.engine.tables.state import TableState
 from faradisc.engine.tables.table import Index, Table
 from faradisc.errors import ResourceNotFoundException

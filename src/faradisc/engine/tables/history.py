@@ -87,7 +87,7 @@ class History:
     def part(self, slot: int, day: int) -> Part:
         return history_part(self.resource, slot, day)
 
-    def place(self, row_key: bytes, at_ns: int, version: int) -> tuple[Part, bytes]:
+    def location(self, row_key: bytes, at_ns: int, version: int) -> tuple[Part, bytes]:
         """Part and key of the row that a change writes. version: of the row it replaces, 0 for none."""
         day = at_ns // DAY_NS
         if day != self._day:

@@ -28,7 +28,7 @@ class EntryChange:
     index: Index
     write_units: int
     """Of a vector index: bytes, which are charged apart."""
-    old_place: tuple[bytes, bytes] | None = None
+    old_location: tuple[bytes, bytes] | None = None
     """(part, row key) of the entry before the write."""
     delete: tuple[bytes, bytes] | None = None
     """The old place, where the entry does not stay there."""
@@ -74,9 +74,9 @@ def entry_change(index: Index, old: Item | None, new: Item | None) -> EntryChang
         new_bytes=new_size + STORAGE_OVERHEAD_BYTES if new_size is not None else 0,
     )
     if old_key is not None:
-        change.old_place = (placement.part_of(old_key), old_key)
+        change.old_location = (placement.part_of(old_key), old_key)
         if old_key != new_key:
-            change.delete = change.old_place
+            change.delete = change.old_location
     if new_key is not None and new_entry is not None and new_size is not None:
         change.put = (placement.part_of(new_key), new_key, item_record.encode(new_entry, new_size))
     return change

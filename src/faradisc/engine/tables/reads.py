@@ -1,9 +1,8 @@
-"""Reading items: single records, and the page loop that Query and Scan share.
+"""Reads: single records, and pages of a Query or Scan.
 
-A page walks *key ranges* of rows in order. It ends when `limit` items were evaluated, when the sizes of
-the evaluated items reach 1 MB, or when the rows do. Evaluated means read: both bounds hold before the
-filter and the projection. A page that ended by a bound names its last evaluated item, even if nothing
-follows it.
+A page reads key ranges in order. It ends when `limit` items were evaluated, when the sizes of the evaluated
+items reach 1 MB, or with the last row. Evaluated means read: both bounds hold before the filter and the
+projection. A page that a bound has ended names its last evaluated item, even if nothing follows it.
 
 Sources: limits.md section 4; capacity.md section 2.2 (what a page costs).
 """
@@ -16,8 +15,8 @@ from typing import Any, Protocol
 
 from faradisc.capacity import units
 from faradisc.capacity.throttle import Throttled
-from faradisc.engine.tables.charging import try_charge_read
-from faradisc.engine.tables.paging import PageMeter
+from faradisc.engine.tables.charging import charge_read
+from faradisc.engine.tables.paging import KeyRange, PageUsage
 from faradisc.engine.tables.table import Table
 from faradisc.limits import PAGE_BYTES_MAX, READ_UNIT_BYTES
 from faradisc.model.codec import item_record
@@ -27,24 +26,9 @@ from faradisc.storage.api import ReadOnlyStore
 ROWS_PER_READ_MAX = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class KeyRange:
-    """Rows of one part from `low` (inclusive) to `high` (exclusive); None is the end of the part."""
-
-    part: bytes
-    low: bytes | None
-    high: bytes | None
-
-    def starting_after(self, row_key: bytes, *, reverse: bool) -> KeyRange:
-        """What is left of the key range behind a row, in reading direction."""
-        if reverse:
-            return KeyRange(self.part, self.low, row_key)
-        return KeyRange(self.part, row_key + b"\x00", self.high)
-
-
 @dataclass(slots=True)
 class Page:
-    """What one pass over the rows has found."""
+    """The evaluated rows of one page."""
 
     records: list[bytes] = field(default_factory=list)
     """Records of the evaluated items, in order."""
@@ -59,19 +43,20 @@ async def read_page(
     *,
     limit: int | None,
     reverse: bool = False,
-    meter: PageMeter | None = None,
+    usage: PageUsage | None = None,
 ) -> Page:
-    """Evaluate rows until a bound is reached, or a partition that has no units left.
+    """Evaluates rows until a bound is reached, or a partition without units.
 
-    Cost: O(log n) per key range plus the rows read. Raises Throttled when nothing could be read.
+    usage: None where pages are only counted. Cost: O(log n) per key range plus the rows read.
+    Raises Throttled when nothing could be read.
     """
     page = Page()
     records = page.records
     total = 0
-    if meter is not None:
-        key_ranges = meter.pieces(key_ranges)
+    if usage is not None:
+        key_ranges = usage.pieces(key_ranges)
     for key_range in reversed(key_ranges) if reverse else key_ranges:
-        if meter is not None and not meter.admit(key_range, len(records)):
+        if usage is not None and not usage.admit(key_range, len(records)):
             page.ended_by_bound = True
             break
         before = total
@@ -98,8 +83,8 @@ async def read_page(
                 break
             exhausted = len(rows) < wanted and read_bytes <= budget
             rest = None if exhausted or not rows else rest.starting_after(rows[-1][0], reverse=reverse)
-        if meter is not None:
-            meter.read(total - before)
+        if usage is not None:
+            usage.read(total - before)
         if page.ended_by_bound:
             break
     page.size_bytes = total
@@ -115,7 +100,7 @@ class Projects(Protocol):
 
 
 def shape_items(records: Sequence[bytes], condition: Filter | None, projection: Projects | None) -> list[Any]:
-    """The items a client gets: filtered, projected; spliced as JSON where nothing has to be looked at."""
+    """Returns the items that match the condition, projected; as JSON text where no item must be decoded."""
     if condition is None and projection is None:
         return [item_record.json_of(payload) for payload in records]
     shown: list[Any] = []
@@ -128,11 +113,11 @@ def shape_items(records: Sequence[bytes], condition: Filter | None, projection: 
 
 
 async def read_charged(
-    store: ReadOnlyStore, table: Table, key: Item, *, consistent: bool, insightful: bool = True
+    store: ReadOnlyStore, table: Table, key: Item, *, consistent: bool, in_insights: bool = True
 ) -> tuple[item_record.Record | None, int]:
-    """The record of one item, or None, and the half units its read has cost. Raises Throttled.
+    """Returns the record of one item, or None, and the half units its read has cost. Raises Throttled.
 
-    insightful: counted by Contributor Insights; PartiQL is not.
+    in_insights: whether Contributor Insights count the read; they do not count PartiQL.
     """
     row_key = table.placement.row_key(key)
     (row,) = await store.get(table.placement.part_of(row_key), (row_key,), stale_ok=not consistent)
@@ -142,29 +127,16 @@ async def read_charged(
         half_units = 2 if consistent else 1
     else:
         half_units = units.read_half_units(item_record.size_of(found), consistent=consistent)
-    meter = table.meter
-    if meter.only_counts:
-        meter.read_counts[half_units] += 1
-        return found, half_units
-    if meter.only_asks:
-        # try_charge_read without its questions: the way of most reads where throughput is enforced.
-        reads = meter.reads
-        if not reads.spend(row_key, half_units, meter.moment.now, not consistent):
-            refused = meter.charge(reads, row_key, half_units, not consistent)
-            if refused is not None:
-                raise Throttled(refused)
-        return found, half_units
-    counted = key if insightful else None
-    refused = try_charge_read(table, row_key, counted, half_units, consistent=consistent)
-    if refused is not None:
-        raise Throttled(refused)
+    throttle = charge_read(table, row_key, key if in_insights else None, half_units, consistent=consistent)
+    if throttle is not None:
+        raise Throttled(throttle)
     return found, half_units
 
 
 async def read_records(
     store: ReadOnlyStore, table: Table, keys: Sequence[Item], *, consistent: bool
 ) -> list[item_record.Record | None]:
-    """The records of several items of one table, in the order of the keys."""
+    """Returns the records of several items of one table, in the order of the keys."""
     placement = table.placement
     row_keys = [placement.row_key(key) for key in keys]
     by_part: dict[bytes, list[int]] = {}

@@ -30,7 +30,8 @@ from faradisc.clock import Clock, Entropy, MovableClock
 from faradisc.engine.metrics.contributor_insights import Insights
 from faradisc.engine.throughput.settings import ThroughputSettings, parse_config
 from faradisc.engine.throughput.surveyor import Surveyor
-from faradisc.engine.throughput.table import InsightsSetting, Moment, Provision, TableMeter
+from faradisc.engine.throughput.table import InsightsSetting, Provision, TableMeter
+from faradisc.engine.throughput.table_usage import RequestTime
 from faradisc.engine.throughput.trace_recorder import TraceRecorder
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
 from faradisc.model.codec.keyspace import METER_PART
@@ -58,11 +59,11 @@ class EntropyChance:
 class RegistryClock:
     """The time, as the tables of one registry see it: reading it lets their capacity catch up."""
 
-    __slots__ = ("events", "moment", "now_unheeded", "read", "registry")
+    __slots__ = ("events", "now_unheeded", "read", "registry", "request_time")
 
-    def __init__(self, registry: ResourceRegistry, clock: Clock, moment: Moment) -> None:
+    def __init__(self, registry: ResourceRegistry, clock: Clock, request_time: RequestTime) -> None:
         self.registry = registry
-        self.moment = moment
+        self.request_time = request_time
         self.read = self.now_unheeded = clock.now_ns
         self.events: deque[Event] = deque()
         """What has happened and was not handled yet."""
@@ -88,7 +89,7 @@ class Meter:
         self._clock = clock
         self._chance = EntropyChance(entropy)
         self.settings = settings or ThroughputSettings()
-        self.moment = Moment()
+        self.request_time = RequestTime()
         self._clocks: dict[str, RegistryClock] = {}
         self._tables: dict[str, TableMeter] = {}
         self._stored: dict[str, Stored] = {}
@@ -125,7 +126,7 @@ class Meter:
         found = self._clocks.get(namespace)
         if found is None:
             registry = ResourceRegistry(self.settings.default, self._clock.now_ns(), chance=self._chance)
-            found = self._clocks[namespace] = RegistryClock(registry, self._clock, self.moment)
+            found = self._clocks[namespace] = RegistryClock(registry, self._clock, self.request_time)
         return found
 
     def registry(self, namespace: str) -> ResourceRegistry:
@@ -177,7 +178,6 @@ class Meter:
         meter.override = text
         meter.config = self.settings.of(meter.name) if text is None else parse_config(text)
         meter.enforced = meter.config.enforce
-        meter.refresh_flags()
 
     def _provide(
         self,

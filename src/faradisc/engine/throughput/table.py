@@ -14,9 +14,9 @@ from faradisc.capacity.admission import Limiter
 from faradisc.capacity.config import CapacityConfig
 from faradisc.capacity.resource import Resource
 from faradisc.capacity.resource_registry import ResourceRegistry
-from faradisc.capacity.throttle import Throttle
 from faradisc.engine.metrics.contributor_insights import Insights, Mode
 from faradisc.engine.throughput.survey import Walk
+from faradisc.engine.throughput.table_usage import CountingUsage, EnforcingUsage, RequestTime, TableUsage
 from faradisc.engine.throughput.trace_recorder import TraceRecorder
 
 
@@ -53,21 +53,11 @@ class InsightsSetting:
         return ("ENABL" if self.enabled else "DISABL") + ("ED" if settled else "ING")
 
 
-class Moment:
-    """When the request that is being carried out began, by a clock that may step backwards: a request reads
-    it when it begins, and charges on credit need not read it again."""
-
-    __slots__ = ("now",)
-
-    def __init__(self) -> None:
-        self.now = 0
-
-
 class Ticking(Protocol):
-    """Where a meter gets the time: reading it lets the capacity model catch up."""
+    """The clock of a meter: reading it lets the capacity model catch up."""
 
     @property
-    def moment(self) -> Moment: ...
+    def request_time(self) -> RequestTime: ...
 
     def now(self) -> int: ...
 
@@ -83,23 +73,20 @@ class TableMeter:
         "insights_settings",
         "latencies",
         "measure_again",
-        "moment",
         "name",
         "now",
-        "only_asks",
-        "only_counts",
         "override",
         "provisions",
-        "read_counts",
         "reads",
+        "recorded",
         "recorder",
         "registry",
         "resource",
         "saved",
         "table_id",
         "ticking",
+        "usage",
         "walk",
-        "write_counts",
         "writes",
     )
 
@@ -108,7 +95,6 @@ class TableMeter:
         self.name = name
         self.ticking = ticking
         self.now = ticking.now
-        self.moment = ticking.moment
         self.config = config
         self.override: str | None = None
         """A profile given to this table alone while the server runs; it outlives a restart."""
@@ -121,12 +107,11 @@ class TableMeter:
         self.latencies: dict[str, list[int]] = {}
         """Of requests, by operation that was seen: the latest ones (OperationMetrics.recent)."""
         self.recorder: TraceRecorder | None = None
-        """Told of every charge, where traffic is recorded."""
-        self.only_counts = not config.enforce
-        """Whether a charge is one number to add: nothing is enforced, and nobody is told of it. Every request
-        asks, so it is kept; `refresh_flags` brings it up to date."""
-        self.only_asks = config.enforce
-        """Whether throughput is enforced and nobody is told of charges; kept likewise."""
+        """Writes every charge to a trace, if one is recorded."""
+        self.recorded = False
+        """Whether a trace or Contributor Insights record requests; stored, since every request reads it."""
+        self.usage: TableUsage
+        """Counts or enforces, as `enforced` says."""
         self.saved = b""
         self.measure_again: Callable[[], None]
         """To be called when it is not known what the table holds: its partitions are brought to it."""
@@ -137,9 +122,6 @@ class TableMeter:
         self.resource: Resource
         self.reads: Limiter
         self.writes: Limiter
-        self.read_counts: dict[int, int]
-        self.write_counts: dict[int, int]
-        """Where costs are counted while nothing is enforced (Limiter.counts)."""
 
     def succeeded(self, operation: str, latency_ns: int) -> None:
         """A request was answered."""
@@ -155,29 +137,24 @@ class TableMeter:
         self.registry.requests.operation(self.name, operation).count()
 
     def refresh_flags(self) -> None:
-        """To be called after `enforced`, `recorder` or `insights` has changed."""
-        untold = self.recorder is None and not self.insights
-        self.only_counts = untold and not self.enforced
-        self.only_asks = untold and self.enforced
-
-    def charge(
-        self, limiter: Limiter, key: bytes, half_units: int, eventual: bool = False
-    ) -> Throttle | None:
-        """Admit and take the cost of a single read or write that found no credit (`Limiter.spend`): why it
-        was refused, or None."""
-        now = self.now()
-        if limiter.charge(key, half_units, now, self.registry.due, eventual):
-            return None
-        return limiter.refuse(key, now)
+        """Must be called after `enforced`, `recorder`, `insights` or the table's resource has changed."""
+        self.recorded = self.recorder is not None or bool(self.insights)
+        if not self.enforced:
+            self.usage = CountingUsage(self.reads, self.writes)
+        else:
+            registry = self.registry
+            self.usage = EnforcingUsage(
+                self.reads, self.writes, self.ticking.request_time, self.now, lambda: registry.due
+            )
 
     def adopt(self, index: str | None, resource: Resource) -> None:
-        """Take a resource as the table's own (None) or that of a global index."""
+        """Takes a resource as that of the table (None) or of a global index."""
         if index is not None:
             self.indexes[index] = resource
             return
         self.resource = resource
         self.reads, self.writes = resource.reads, resource.writes
-        self.read_counts, self.write_counts = resource.reads.counts, resource.writes.counts
+        self.refresh_flags()
 
     def resource_of(self, index: str | None) -> Resource:
         """That of a global index, or the table's. Raises KeyError."""

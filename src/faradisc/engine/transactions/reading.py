@@ -34,11 +34,11 @@ async def read_items(
     conflicts: ConflictInjector | None,
     projections: Sequence[Reaching | None],
     *,
-    insightful: bool,
+    in_insights: bool,
 ) -> list[tuple[item_record.Record | None, int]]:
     """The record of each item, or None, and the half units its read has cost, in order.
 
-    projections: of each item, checked for paths into keys. insightful: counted by Contributor Insights.
+    projections: of each item, checked for paths into keys. in_insights: counted by Contributor Insights.
     Raises: ValidationException, TransactionCanceledException, and what the shortage of a whole table is told.
     """
     row_keys = _checked_row_keys(targets, projections)
@@ -56,7 +56,7 @@ async def read_items(
     costs = [2 * units.read_half_units(size, consistent=True) for size in sizes]
     refusals = charge_reads(
         [
-            ItemRead(table, row_key, key if insightful else None, cost)
+            ItemRead(table, row_key, key if in_insights else None, cost)
             for (table, key), row_key, cost in zip(targets, row_keys, costs, strict=True)
         ]
     )

@@ -13,9 +13,10 @@ from contextlib import suppress
 
 from faradisc.clock import Clock
 from faradisc.engine.tables.catalog import Catalog
+from faradisc.engine.tables.change import Change, Image, Outcome
 from faradisc.engine.tables.expiry import NEVER_S, Expiry, expires_s, split_index_key
 from faradisc.engine.tables.table import Table
-from faradisc.engine.tables.writes import Change, Image, Outcome, apply_changes
+from faradisc.engine.tables.writes import apply_changes
 from faradisc.errors import ResourceNotFoundException
 from faradisc.model.codec.keyspace import key_of_row
 from faradisc.model.values.attribute import Item

@@ -14,8 +14,8 @@ from faradisc.capacity.config import UNIT, CapacityConfig
 from faradisc.capacity.events import to_json
 from faradisc.capacity.partitions import Partition, PartitionBucket
 from faradisc.capacity.resource import Resource
-from faradisc.engine.tables.noting import shown_key
 from faradisc.engine.tables.table import Table
+from faradisc.engine.tables.usage_recording import shown_key
 from faradisc.engine.throughput.meter import Meter
 from faradisc.engine.throughput.settings import parse_config
 from faradisc.model.codec.keyspace import key_of_row

@@ -1,0 +1,220 @@
+"""One change of one item, and what it makes of the item that is stored: pure evaluation.
+
+Nothing here reads or writes the store; writes.py does that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from faradisc.capacity import units
+from faradisc.engine.tables.indexes import EntryChange, entry_change
+from faradisc.engine.tables.table import Table
+from faradisc.errors import (
+    ConditionalCheckFailedException,
+    ItemCollectionSizeLimitExceededException,
+    ResourceNotFoundException,
+    ValidationException,
+)
+from faradisc.limits import ATTRIBUTE_NAME_BYTES_MAX, ITEM_SIZE_BYTES_MAX
+from faradisc.model.codec import item_record
+from faradisc.model.values.attribute import Item
+from faradisc.model.values.size import changed_item_size, item_size
+from faradisc.storage.api import Row
+
+PUT_TOO_LARGE = "Item size has exceeded the maximum allowed size"
+UPDATE_TOO_LARGE = "Item size to update has exceeded the maximum allowed size"
+
+
+class Matches(Protocol):
+    """A bound condition; see language/expressions/condition.py."""
+
+    def matches(self, item: Item) -> bool: ...
+
+
+class Image:
+    """An item as it is stored, or its absence. The record is decoded when the item is first needed."""
+
+    __slots__ = ("_item", "exists", "record", "size_bytes", "version")
+
+    def __init__(self, row: Row | None) -> None:
+        self._item: Item | None = None
+        self.version = 0
+        self.record: item_record.Record | None = None
+        self.size_bytes = 0
+        """Size of the item; 0 when absent."""
+        self.exists = row is not None
+        if row is not None:
+            self.version, self.record = row
+            self.size_bytes = item_record.size_of(self.record)
+
+    @property
+    def item(self) -> Item | None:
+        if self._item is None and self.record is not None:
+            self._item = item_record.decode(self.record)
+        return self._item
+
+
+@dataclass(slots=True)
+class Change:
+    """One change of one item of a table."""
+
+    table: Table
+    key: Item
+    transform: Callable[[Image], Item | None]
+    """Returns the new item for an image; None deletes the item. May raise ValidationException."""
+    condition: Matches | None = None
+    too_large: str = PUT_TOO_LARGE
+    """Message for an item above 400 KB."""
+    measured: Callable[[int], int] | None = None
+    """Returns, for the size of the new item, the size that is compared with 400 KB; None: the same."""
+    written: frozenset[str] | None = None
+    """The attributes that `transform` may change, so that only these are measured; None: any."""
+    size: int | None = None
+    """Size of the new item in bytes, where it is known before."""
+    by_service: bool = False
+    """Made by the database itself, not for a client; stream records say so."""
+    in_insights: bool = True
+    """Whether Contributor Insights count it; they do not count PartiQL."""
+    part: bytes = field(init=False)
+    row_key: bytes = field(init=False)
+
+    def __post_init__(self) -> None:
+        placement = self.table.placement
+        self.row_key = placement.row_key(self.key)
+        self.part = placement.part_of(self.row_key)
+
+    @property
+    def checks_only(self) -> bool:
+        return self.transform is keep
+
+    def follow_table(self) -> None:
+        """Continues with the newest state of the table, which may have changed since the request was read.
+
+        Raises ResourceNotFoundException when the table has been deleted.
+        """
+        table = self.table.newest
+        if table.state.status == "DELETING":
+            raise ResourceNotFoundException
+        self.table = table
+
+
+def keep(image: Image) -> Item | None:
+    """The transformation of a condition check: the item stays as it is."""
+    return image.item
+
+
+class Outcome:
+    """What a change does: both images, the index entries, and the cost."""
+
+    __slots__ = ("change", "collection_bytes", "entries", "new_item", "new_record", "new_size", "old")
+
+    def __init__(self, change: Change, old: Image) -> None:
+        self.change = change
+        self.old = old
+        self.new_item: Item | None = None
+        self.new_record: bytes | None = None
+        self.new_size = 0
+        self.entries: list[EntryChange] = []
+        self.collection_bytes: int | None = None
+        """Size of the item's collection after the change; only on tables with local indexes."""
+
+    @property
+    def write_units(self) -> int:
+        """Units for the item itself, without index entries."""
+        return units.write_units(self.old.size_bytes, self.new_size)
+
+    def add_cost_to(self, consumed: units.Consumed, *, transaction: bool = False) -> None:
+        """A transaction doubles the cost of the table, not that of indexes."""
+        consumed.table += self.write_units * (4 if transaction else 2)
+        for entry in self.entries:
+            schema = entry.index.schema
+            if entry.index.vectors is not None:
+                consumed.add_vector_index(schema.name, entry.write_units)
+                continue
+            consumed.add_index(schema.name, entry.write_units * 2, is_global=schema.is_global)
+
+
+class ConditionFailed(Exception):
+    """The condition of a change is false for the stored item."""
+
+    def __init__(self, change: Change, image: Image) -> None:
+        super().__init__("condition failed")
+        self.change = change
+        self.image = image
+
+    def as_api_error(self, *, with_item: bool) -> ConditionalCheckFailedException:
+        item = self.image.item if with_item else None
+        return ConditionalCheckFailedException(extra={"Item": item} if item is not None else None)
+
+
+class CollectionsFull(ItemCollectionSizeLimitExceededException):
+    """Raised when item collections would exceed their limit; `outcomes` are the changes that grow them."""
+
+    code = "ItemCollectionSizeLimitExceededException"
+
+    def __init__(self, outcomes: Sequence[Outcome]) -> None:
+        super().__init__()
+        self.outcomes = outcomes
+
+
+def evaluate(change: Change, old: Image) -> Outcome:
+    """Returns what a change makes of an image.
+
+    Raises ConditionFailed; ValidationException when the new item is not allowed.
+    """
+    if change.condition is not None and not change.condition.matches(old.item or {}):
+        raise ConditionFailed(change, old)
+    outcome = Outcome(change, old)
+    new = change.transform(old)
+    if new is not None:
+        size = change.size
+        if size is None:
+            size = _size_of(new, change, old)
+        measured = size if change.measured is None else change.measured(size)
+        if measured > ITEM_SIZE_BYTES_MAX or is_too_large(change.table, new, size):
+            raise ValidationException(change.too_large)
+        if size > ATTRIBUTE_NAME_BYTES_MAX or "" in new:
+            _check_names(new)
+        outcome.new_item = new
+        outcome.new_size = size
+        outcome.new_record = item_record.encode(new, size)
+    if change.table.indexes and outcome.new_record != old.record:
+        for index in change.table.indexes:
+            entry = entry_change(index, old.item, new)
+            if entry is not None:
+                outcome.entries.append(entry)
+    return outcome
+
+
+def is_too_large(table: Table, item: Item, size: int) -> bool:
+    """Whether an item of this size exceeds 400 KB together with its entries in local indexes.
+
+    Source: limits.md section 2, documented; the text for the entries is not captured.
+    """
+    if size <= ITEM_SIZE_BYTES_MAX // (1 + len(table.local_indexes)):
+        return False  # no entry is larger than the item
+    for index in table.local_indexes:
+        entry = index.schema.entry(item)
+        if entry is not None:
+            size += item_size(entry)
+    return size > ITEM_SIZE_BYTES_MAX
+
+
+def _size_of(new: Item, change: Change, old: Image) -> int:
+    if change.written is None or old.item is None:
+        return item_size(new)
+    return changed_item_size(new, old.item, old.size_bytes, change.written)
+
+
+def _check_names(item: Item) -> None:
+    """Attribute names have 1 to 65,535 bytes (limits.md section 1; the texts are not captured)."""
+    if "" in item:
+        raise ValidationException("One or more parameter values were invalid: Empty attribute name")
+    if any(len(name.encode()) > ATTRIBUTE_NAME_BYTES_MAX for name in item):
+        raise ValidationException(
+            "One or more parameter values were invalid: Attribute name is too large, "
+            f"must be less than {ATTRIBUTE_NAME_BYTES_MAX + 1} bytes"
+        )
