@@ -36,7 +36,8 @@ p{{margin:.4rem 0 .8rem;max-width:44rem;overflow-wrap:anywhere}}
 .verdict{{font-size:1.75rem;line-height:1.25;margin:.2rem 0 1rem;max-width:52rem}}
 .verdict b{{font-weight:600}}
 .holds b,.ok{{color:var(--good)}}
-.fails b,.mark{{color:var(--no)}}
+.fails b,.mark,.broken{{color:var(--no)}}
+.change{{font-size:1.15rem;max-width:52rem;margin:0 0 1rem}}
 .soft,.note,small{{color:var(--soft)}}
 ul{{margin:.3rem 0 1rem;padding-left:1.2rem;max-width:46rem}}
 li{{margin:.25rem 0;overflow-wrap:anywhere}}

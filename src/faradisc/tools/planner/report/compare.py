@@ -13,6 +13,7 @@ from faradisc.charts.tables import Column, Row, Table
 from faradisc.charts.words import SPACE, count, duration, money, percent, units
 from faradisc.tools.planner.report.detail import Detail, cut, cut_paragraph
 from faradisc.tools.planner.report.heat import Run
+from faradisc.tools.planner.report.tables import result
 from faradisc.tools.planner.results.outcome import Outcome
 
 
@@ -32,7 +33,7 @@ def comparison(runs: Sequence[Run], detail: Detail) -> Markup:
 def numbers(outcomes: Sequence[Outcome], detail: Detail) -> Table:
     """Returns a column for each outcome."""
     rows: list[tuple[str, Callable[[Outcome], Child]]] = [
-        ("verdict", _verdict),
+        ("verdict", lambda o: result(o.headline.holds)),
         ("time simulated", lambda o: duration(o.duration_s)),
         ("requests", lambda o: count(o.totals.offered)),
         ("answered by a cache", lambda o: count(o.totals.cached)),
@@ -50,23 +51,18 @@ def numbers(outcomes: Sequence[Outcome], detail: Detail) -> Table:
     ]
     if not any(outcome.totals.cached for outcome in outcomes):
         rows = [row for row in rows if row[0] != "answered by a cache"]
-    columns = [Column("", words=True), *(Column(cut(_name(each), detail)) for each in outcomes)]
+    columns = [Column("", words=True), *(Column(cut(short_name(each), detail)) for each in outcomes)]
     return Table("In numbers", columns, [Row((name, *(of(each) for each in outcomes))) for name, of in rows])
 
 
-def _name(outcome: Outcome) -> str:
+def short_name(outcome: Outcome) -> str:
     return outcome.variant or outcome.name
-
-
-def _verdict(outcome: Outcome) -> Markup:
-    holds = outcome.headline.holds
-    return element("b", "holds" if holds else "fails", class_="ok" if holds else "mark")
 
 
 def _headline(outcome: Outcome, detail: Detail) -> Markup:
     words = f"{outcome.headline.words} {outcome.headline.change}".strip()
-    name = element("b", cut(_name(outcome), detail))
-    return element("li", name, " ", _verdict(outcome), ": ", cut_paragraph(words, detail))
+    name = element("b", cut(short_name(outcome), detail))
+    return element("li", name, " ", result(outcome.headline.holds), ": ", cut_paragraph(words, detail))
 
 
 def _busiest(outcome: Outcome) -> str:
@@ -81,7 +77,7 @@ def _on_demand(outcome: Outcome) -> str:
 
 def _cheapest(outcome: Outcome) -> str:
     best = next((mode for mode in outcome.costs.modes if mode.cheapest), None)
-    return f"{money(best.total_usd)}, {best.title.lower()}" if best else "none within the budget"
+    return f"{money(best.total_usd)}, {best.mode}" if best else "none"
 
 
 def _throttled(outcome: Outcome) -> list[float]:
@@ -114,7 +110,7 @@ def _chart(outcome: Outcome, series: Series, scale: list[float], unit: str, deta
     most = max((value or 0 for value in series.values), default=0)
     return figure(
         Figure(
-            f"{cut(_name(outcome), detail)}: {series.name}",
+            f"{cut(short_name(outcome), detail)}: {series.name}",
             join(axis, area(frame, series), time_axis(frame)),
             frame,
             f"At most {units(most)} {unit}.",

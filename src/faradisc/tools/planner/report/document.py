@@ -8,14 +8,13 @@ from faradisc.charts.markup import Child, Markup, element, join
 from faradisc.charts.page import page
 from faradisc.charts.words import plural
 from faradisc.tools.planner.report import resource
-from faradisc.tools.planner.report.compare import comparison
+from faradisc.tools.planner.report.compare import comparison, short_name
 from faradisc.tools.planner.report.detail import Detail, cut, steps
 from faradisc.tools.planner.report.heat import Run, prepare
 from faradisc.tools.planner.report.overview import assumptions, opening, prices
 from faradisc.tools.planner.report.tables import budgets, costs, costs_by_resource, flows, what_if
 from faradisc.tools.planner.results.outcome import Outcome
 
-_TABLES = (budgets, what_if, flows, costs, costs_by_resource)
 PAGE_BYTES_MAX = 2_000_000
 """A page that can be mailed and that a browser opens at once."""
 
@@ -41,7 +40,9 @@ def _document(runs: Sequence[Run], detail: Detail, version: str) -> str:
     names = cut(", ".join(dict.fromkeys(cut(run.outcome.name, detail) for run in runs)), detail) or "nothing"
     body: list[Child] = [element("h1", f"Throughput plan: {names}")]
     if several:
-        links = [_link(f"p{position}", run.outcome.title, detail) for position, run in enumerate(runs, 1)]
+        links = [
+            _link(f"p{position}", short_name(run.outcome), detail) for position, run in enumerate(runs, 1)
+        ]
         body += [_contents(links), comparison(runs, detail)]
     body += [_plan(run, position, several, detail) for position, run in enumerate(runs, 1)]
     by = f"faradisc {version}".strip()
@@ -58,10 +59,12 @@ def _plan(run: Run, position: int, several: bool, detail: Detail) -> Markup:
     links = [
         _link(anchor, each.name, detail) for anchor, each in zip(anchors, outcome.resources, strict=True)
     ]
+    several_flows = (flows,) if len(outcome.flows) > 1 else ()
+    listed = (budgets, what_if, *several_flows, costs, costs_by_resource)
     return join(
         element("h2", cut(outcome.title, detail), id=f"p{position}") if several else None,
         opening(outcome, detail),
-        [found.html() for each in _TABLES if (found := each(outcome, detail)) is not None],
+        [found.html() for each in listed if (found := each(outcome, detail)) is not None],
         prices(outcome, detail),
         _contents(links) if len(links) > 1 else None,
         [

@@ -41,8 +41,8 @@ def _key(text: str, detail: Detail) -> Markup:
     return element("span", cut(text, detail), class_="key")
 
 
-def _result(holds: bool, word: str) -> Markup:
-    return element("b", "holds" if holds else word, class_="ok" if holds else "mark")
+def result(holds: bool, word: str = "fails") -> Markup:
+    return element("b", "holds" if holds else word, class_="ok" if holds else "broken")
 
 
 # --- Of the whole plan --------------------------------------------------------------------------------
@@ -54,7 +54,7 @@ def budgets(outcome: Outcome, detail: Detail) -> Table | None:
         Row(
             (
                 each.name.replace("_", " "),
-                _result(each.holds, "broken"),
+                result(each.holds, "broken"),
                 cut(sentence(each.words), detail),
             ),
             None if each.holds else "bad",
@@ -75,7 +75,7 @@ def what_if(outcome: Outcome, detail: Detail) -> Table | None:
     rows = [
         (
             cut(each.change, detail),
-            _result(each.holds, "fails"),
+            result(each.holds),
             percent(each.throttled_percent),
             percent(each.lost_percent),
             money(each.monthly_usd),

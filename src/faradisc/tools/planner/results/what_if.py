@@ -7,7 +7,8 @@ only the cost is too high.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil, log10
@@ -16,13 +17,12 @@ from typing import Any, TypeVar
 from faradisc.charts.words import SPACE, money
 from faradisc.tools.planner.plan_file.plan import FlowPlan, IndexPlan, Plan, Rates, Scaling, TablePlan
 from faradisc.tools.planner.results.headline import DIRECTIONS
-from faradisc.tools.planner.results.outcome import Direction, HotKey, Outcome, ResourceOutcome, WhatIf
+from faradisc.tools.planner.results.outcome import Direction, Outcome, ResourceOutcome, WhatIf
 from faradisc.tools.planner.workload.key_distributions import Fixed, KeyModel, Sequential
 
 SUFFIXES = (2, 4, 10, 50, 200)
 RERUNS_MAX = 6
-_MARGINS = (1, 1.25)
-"""Capacity that is tried, as a multiple of the busiest sample's demand."""
+_NAMES = {"R": ("read_units", "read_scaling"), "W": ("write_units", "write_scaling")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,26 +60,33 @@ def explored(plan: Plan, outcome: Outcome, rerun: Callable[[Plan], Outcome]) -> 
 
 
 def candidates(plan: Plan, outcome: Outcome) -> Iterator[Change]:
-    """Yields the changes to try, the most promising first."""
-    hot = [key for key in outcome.hot_keys if key.verdict == "shard"]
-    hot = hot or [key for key in outcome.hot_keys if key.throttled]
-    if hot:
-        yield from _suffixes(plan, max(hot, key=lambda key: key.throttled))
-    short = {cause for each in outcome.resources for cause in each.throttle_summary.events}
-    if any(cause.endswith("ProvisionedThroughputExceeded") for cause in short):
-        yield from _more_capacity(plan, outcome)
-    if any(cause.endswith("MaxOnDemandThroughputExceeded") for cause in short):
-        yield from _higher_maximum(plan, outcome)
-    yield from _warm_throughput(plan, outcome)
-    if not short:
+    """Yields the changes to try. Those against what throttled most come first."""
+    events = Counter[str]()
+    for resource in outcome.resources:
+        for cause, count in resource.throttle_summary.events.items():
+            events[cause.partition(" ")[2]] += count
+    by_cause = {
+        "KeyRangeThroughputExceeded": (_suffixes, _warm_throughput),
+        "ProvisionedThroughputExceeded": (_more_capacity, _warm_throughput),
+        "MaxOnDemandThroughputExceeded": (_higher_maximum,),
+    }
+    for cause, _ in events.most_common():
+        for changes in by_cause.get(cause, ()):
+            yield from changes(plan, outcome)
+    if not events:
         yield from _other_modes(plan, outcome)
 
 
 # --- Keys ---------------------------------------------------------------------------------------------
 
 
-def _suffixes(plan: Plan, key: HotKey) -> Iterator[Change]:
-    """Divides the key by suffixes, as the keys of its flows or of its index take them."""
+def _suffixes(plan: Plan, outcome: Outcome) -> Iterator[Change]:
+    """Divides the key that was throttled most, as the keys of its flows or of its index take suffixes."""
+    hot = [key for key in outcome.hot_keys if key.verdict == "shard"]
+    hot = hot or [key for key in outcome.hot_keys if key.throttled]
+    if not hot:
+        return
+    key = max(hot, key=lambda key: key.throttled)
     table, _, index = key.resource.partition("/index/")
     flows = [flow for flow in plan.traffic if flow.table == table and (flow.index or "") == index]
     # Models whose keys change with time may have had the key.
@@ -147,12 +154,16 @@ def _with_rates(plan: Plan, resource: ResourceOutcome, **changes: Any) -> Plan:
     )
 
 
-def _throttled(outcome: Outcome, cause: str) -> Iterator[tuple[ResourceOutcome, Direction]]:
-    """Yields what was throttled for one cause."""
-    for resource in outcome.resources:
-        for direction in ("R", "W"):
-            if f"{direction} {cause}" in resource.throttle_summary.events:
-                yield resource, direction
+def _throttled(outcome: Outcome, cause: str) -> list[tuple[ResourceOutcome, Direction]]:
+    """Returns what was throttled for one cause, the most throttled first."""
+    directions: tuple[Direction, ...] = ("R", "W")
+    found = [
+        (resource.throttle_summary.events.get(f"{direction} {cause}", 0), resource, direction)
+        for resource in outcome.resources
+        for direction in directions
+    ]
+    found.sort(key=lambda each: -each[0])
+    return [(resource, direction) for events, resource, direction in found if events]
 
 
 def _round_up(value: float) -> int:
@@ -168,24 +179,26 @@ def _demand(outcome: Outcome, resource: ResourceOutcome, direction: Direction) -
 
 
 def _more_capacity(plan: Plan, outcome: Outcome) -> Iterator[Change]:
-    """Raises the capacity of everything provisioned that was out of units."""
-    for margin in _MARGINS:
+    """Raises the capacity of what was out of units most, then of everything that was."""
+    short = [
+        each
+        for each in _throttled(outcome, "ProvisionedThroughputExceeded")
+        if not _rates(plan, each[0]).on_demand
+    ]
+    raises = [(short[:1], 1.0)] if len(short) > 1 else []
+    for those, margin in (*raises, (short, 1.0), (short, 1.25)):
         changed, words = plan, []
-        for resource, direction in _throttled(outcome, "ProvisionedThroughputExceeded"):
+        for resource, direction in those:
+            name, scaling_name = _NAMES[direction]
             rates = _rates(changed, resource)
-            if rates.on_demand:
-                continue
-            wanted = _round_up(margin * _demand(outcome, resource, direction))
-            name, scaling_name = (
-                ("read_units", "read_scaling") if direction == "R" else ("write_units", "write_scaling")
-            )
             scaling: Scaling | None = getattr(rates, scaling_name)
             present = getattr(rates, name) if scaling is None else scaling.minimum
+            wanted = _round_up(margin * _demand(outcome, resource, direction))
             if wanted <= present:
                 continue
             what = "the minimum of auto scaling" if scaling is not None else "the capacity"
             words.append(
-                f"raise {what} for {DIRECTIONS[direction]} of {resource.title} from {present:,} to {wanted:,}"
+                f"{what} for {DIRECTIONS[direction]} of {resource.title} from {present:,} to {wanted:,}"
             )
             changes: dict[str, Any] = {name: max(wanted, getattr(rates, name))}
             if scaling is not None:
@@ -193,7 +206,12 @@ def _more_capacity(plan: Plan, outcome: Outcome) -> Iterator[Change]:
                 changes[scaling_name] = scaling.model_copy(update=limits)
             changed = _with_rates(changed, resource, **changes)
         if words:
-            yield Change(" and ".join(words), changed)
+            yield Change(f"raise {_listed(words)}", changed)
+
+
+def _listed(words: Sequence[str]) -> str:
+    """Returns "a", "a and b", "a, b and c"."""
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
 def _higher_maximum(plan: Plan, outcome: Outcome) -> Iterator[Change]:
@@ -203,11 +221,11 @@ def _higher_maximum(plan: Plan, outcome: Outcome) -> Iterator[Change]:
         present = getattr(_rates(plan, resource), name)
         wanted = _round_up(_demand(outcome, resource, direction))
         if present is not None and wanted > present:
-            what = f"raise the maximum for {DIRECTIONS[direction]} of {resource.title}"
+            what = f"the maximum for {DIRECTIONS[direction]} of {resource.title}"
             words.append(f"{what} from {present:,} to {wanted:,}")
             changed = _with_rates(changed, resource, **{name: wanted})
     if words:
-        yield Change(" and ".join(words), changed)
+        yield Change(f"raise {_listed(words)}", changed)
 
 
 def _warm_throughput(plan: Plan, outcome: Outcome) -> Iterator[Change]:
@@ -219,10 +237,10 @@ def _warm_throughput(plan: Plan, outcome: Outcome) -> Iterator[Change]:
         if not any(needed.values()) or not _rates(plan, resource).on_demand:
             continue
         read, write = (_round_up(needed.get(direction) or 0) for direction in ("R", "W"))
-        words.append(f"warm {resource.title} to {read:,} reads and {write:,} writes a second beforehand")
+        words.append(f"{resource.title} to {read:,} reads and {write:,} writes a second")
         changed = _with_rates(changed, resource, warm=(max(read, 12_000), max(write, 4_000)))
     if words:
-        yield Change(" and ".join(words), changed)
+        yield Change(f"warm {_listed(words)} beforehand", changed)
 
 
 def _other_modes(plan: Plan, outcome: Outcome) -> Iterator[Change]:
