@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from faradisc.engine.backups.taking import Taking
+from faradisc.engine.backups.writing import BackupWriter
 from faradisc.engine.kinesis.delivery import KinesisDelivery
 from faradisc.engine.streams.records import ChangeRecorder
 from faradisc.engine.tables import backfill, writes
@@ -195,13 +195,13 @@ def test_a_delivery_that_believes_in_success(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_backup_that_misses_a_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = Taking.__init__
+    honest = BackupWriter.__init__
 
-    def careless(taking: Taking, *arguments: Any) -> None:
-        honest(taking, *arguments)
-        del taking._parts[-1]
+    def careless(writer: BackupWriter, *arguments: Any) -> None:
+        honest(writer, *arguments)
+        del writer._parts[-1]
 
-    monkeypatch.setattr(Taking, "__init__", careless)
+    monkeypatch.setattr(BackupWriter, "__init__", careless)
     assert "never did in that time" in found(lives=1, requests=200)
 
 

@@ -97,7 +97,7 @@ def verify(directory: Path) -> None:
     """Compare the files of one backup, DIRECTORY, with their checksums."""
     from faradisc.engine.backups.files import Damaged  # noqa: PLC0415 - for this command only
     from faradisc.engine.backups.storage import BackupStorageError, DirectoryBackupStorage  # noqa: PLC0415
-    from faradisc.engine.backups.verifying import verify as verify_backup  # noqa: PLC0415
+    from faradisc.engine.backups.verification import verify as verify_backup  # noqa: PLC0415
 
     resolved = directory.resolve()
     try:

@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from faradisc.clock import ManualClock
-from faradisc.engine.backups import restoring, taking, verifying
+from faradisc.engine.backups import restoring, verification, writing
 from faradisc.engine.backups.files import manifest_bytes
 from faradisc.engine.backups.storage import BackupStorageError, DirectoryBackupStorage
 from fixtures.exchanging import recoverable
@@ -132,8 +131,8 @@ def test_damage_that_comes_between_the_check_and_the_reading(
 @pytest.fixture
 def large(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """Every backup is too large to wait for; the sizes of what is read of the rows."""
-    monkeypatch.setattr(verifying, "AT_ONCE_BYTES", 0)
-    monkeypatch.setattr(verifying, "STEP_BYTES", 9_000)
+    monkeypatch.setattr(verification, "AT_ONCE_BYTES", 0)
+    monkeypatch.setattr(verification, "STEP_BYTES", 9_000)
     read, sizes = DirectoryBackupStorage.read, []
 
     def noted(storage: DirectoryBackupStorage, name: str, at: int, size: int) -> bytes:
@@ -229,7 +228,7 @@ def test_a_verification_is_begun_anew_after_a_crash(
 # --- Errors of ours ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["write_new", "_block_at"])
+@pytest.mark.parametrize("name", ["write_new", "block_at"])
 @pytest.mark.parametrize("times", [1, restoring.TRIES - 1, restoring.TRIES])
 def test_an_error_of_ours_is_tried_again_and_then_leaves_no_table(
     process: Stepped, monkeypatch: pytest.MonkeyPatch, name: str, times: int, caplog: pytest.LogCaptureFixture
@@ -252,7 +251,7 @@ def test_an_error_of_ours_is_tried_again_and_then_leaves_no_table(
     else:
         assert dynamodb.list_tables()["TableNames"] == ["source"]
         assert "and is removed: an internal error: RuntimeError: a bug" in caplog.text
-    assert process.backend.restores._failures == {}
+    assert process.backend.restores.failed_steps == {}
 
 
 @pytest.mark.parametrize("is_of_deleted", [False, True])
@@ -261,8 +260,6 @@ def test_a_backup_that_an_error_of_ours_keeps_from_being_made(
 ) -> None:
     """It is given up; that of a deleted table is tried again, for its items are nowhere else."""
     dynamodb = process.client()
-    clock = ManualClock()
-    monkeypatch.setattr(process.backend.backups, "_clock", clock)
     kept = rows(dynamodb, "source")
     if is_of_deleted:
         recoverable(process, "source")
@@ -274,13 +271,13 @@ def test_a_backup_that_an_error_of_ours_keeps_from_being_made(
         raise RuntimeError("a bug")
 
     with monkeypatch.context() as patched:
-        patched.setattr(taking, "block_of", broken)
+        patched.setattr(writing, "block_of", broken)
         process.finish()
     assert any(each.exc_info for each in caplog.records)
     assert "an internal error: RuntimeError: a bug" in caplog.text
     assert process.local.path is not None
     assert list((process.local.path / "backups").iterdir()) == []
-    clock.advance(61)
+    process.clock.advance(61)  # type: ignore[attr-defined]
     process.finish()
     found = dynamodb.list_backups(BackupType="ALL")["BackupSummaries"]
     assert len(found) == is_of_deleted
@@ -413,7 +410,7 @@ def test_a_backup_of_a_later_release_is_left_aside(
     (directory / "manifest.json").write_bytes(manifest_bytes(manifest))
     other = Stepped(tmp_path / "other")
     assert listed(other.client()) == []
-    assert "holds what this release does not know" in caplog.text
+    assert "has content that this release does not know" in caplog.text
     assert directory.exists()
     other.close()
 

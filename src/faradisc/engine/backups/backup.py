@@ -1,7 +1,7 @@
-"""One backup: what is stored of it, its name to clients, and how the API describes it.
+"""One backup: its stored state, its ARN, and its description in the API.
 
-Source of the shapes: the service model. Of the name of a system backup, and that it is kept for 35 days:
-the service's documentation on deleting a table with point-in-time recovery, and limits.md section 10.
+Source of the shapes: the service model. Source of a system backup's name and lifetime of 35 days: the
+service's documentation on deleting a table with point-in-time recovery, and limits.md section 10.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ARN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """What is stored of a backup: plain data, JSON under its id. Replaced, never changed."""
+    """The stored state of a backup, JSON under its id. Immutable."""
 
     id: str
     """Milliseconds since the epoch in 14 digits, a hyphen, 8 random hexadecimal digits; sorts by time."""
@@ -35,21 +35,21 @@ class Backup:
     kind: str
     """USER or SYSTEM."""
     created_ns: int
-    """When it was asked for."""
+    """The time of the request."""
     table: dict[str, Any]
-    """The state of the table at that moment, as the catalog stores it."""
+    """The state of the table at that time, as the catalog stores it."""
     status: str = "CREATING"
-    """AVAILABLE once its files are in the storage."""
+    """CREATING; AVAILABLE once its files are complete."""
     items: int = 0
     size_bytes: int = 0
-    """Of the items and 100 bytes for each, as TableSizeBytes counts. Before the files are complete: what the
-    table counted when the backup was asked for."""
+    """Of the items and 100 bytes for each, like TableSizeBytes. Before the files are complete: the table's
+    size at the request."""
     file_bytes: int = 0
     taken_ns: int = 0
-    """The moment whose state it holds; 0 before it is complete."""
+    """The time whose state it holds; 0 before it is complete."""
     expires_ns: int | None = None
     holds_rows: bool = False
-    """The rows of the deleted table are still in the store, for this backup."""
+    """The store still has the rows of the deleted table, for this backup."""
 
     @property
     def key(self) -> bytes:
@@ -75,7 +75,7 @@ class Backup:
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """Of the rows of its table, as long as that lives."""
+        """The parts of its table's rows, while the table exists."""
         return parts_of(self.table["resource"], self.table["slots"])
 
     @property
@@ -101,23 +101,23 @@ class Backup:
 
 
 def backup_id(now_ns: int, random: bytes) -> str:
-    """random: 4 bytes."""
+    """Returns an id; random: 4 bytes."""
     return f"{now_ns // 1_000_000:014d}-{random.hex()}"
 
 
 def id_of_arn(arn: str) -> str:
-    """Raises ValidationException."""
+    """Returns the id in a backup's ARN. Raises ValidationException."""
     match = _ARN.fullmatch(arn)
     if match is None:
         raise ValidationException(f"Invalid BackupArn: Invalid ResourceArn provided as input {arn}")
     return match[4]
 
 
-# --- As the API shows it -------------------------------------------------------------------------
+# --- Descriptions in the API ---------------------------------------------------------------------
 
 
 def details(backup: Backup, status: str, *, done_bytes: int | None = None) -> dict[str, Any]:
-    """BackupDetails. done_bytes: how far a backup has come that is being made."""
+    """Returns BackupDetails. done_bytes: progress of a backup that is being made."""
     described: dict[str, Any] = {
         "BackupArn": backup.arn,
         "BackupName": backup.name,
@@ -132,7 +132,7 @@ def details(backup: Backup, status: str, *, done_bytes: int | None = None) -> di
 
 
 def summary(backup: Backup, status: str, *, done_bytes: int | None = None) -> dict[str, Any]:
-    """BackupSummary: the details, and whose backup it is."""
+    """Returns BackupSummary: the details and the table."""
     return {
         "TableName": backup.table_name,
         "TableId": backup.table["table_id"],
@@ -142,7 +142,7 @@ def summary(backup: Backup, status: str, *, done_bytes: int | None = None) -> di
 
 
 def description(backup: Backup, status: str, *, done_bytes: int | None = None) -> dict[str, Any]:
-    """BackupDescription."""
+    """Returns BackupDescription."""
     described: dict[str, Any] = {
         "BackupDetails": details(backup, status, done_bytes=done_bytes),
         "SourceTableDetails": _source(backup),

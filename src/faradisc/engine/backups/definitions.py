@@ -1,9 +1,8 @@
-"""The definition of a restored table: that of its source, with what the request overrides.
+"""The definition of a restored table: its source's, with the request's overrides.
 
-A restored table has the schema and the indexes of its source, or some of them, and its throughput, unless
-the request says otherwise. It has no stream, no time to live, no tags, no protection against deletion and no
-point-in-time recovery: the caller sets these up anew. Source: the service's documentation of both restores.
-Assumed: the texts of refusals.
+A restored table has the schema, the indexes or some of them, and by default the throughput of its source. It
+has no stream, no time to live, no tags, no deletion protection and no point-in-time recovery. Source: the
+service's documentation of both restores. Assumed: the texts of errors.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ AnyIndex = TypeVar("AnyIndex", IndexState, VectorIndexState)
 
 
 def restored_definition(source: TableState, request: Mapping[str, Any]) -> TableDefinition:
-    """Raises ValidationException, LimitExceededException."""
+    """Returns the definition. Raises ValidationException, LimitExceededException."""
     refuse_unsupported({"SSESpecification": request.get("SSESpecificationOverride", {})})
     billing_mode = request.get("BillingModeOverride", source.billing_mode)
     units = _units(source, request.get("ProvisionedThroughputOverride"), billing_mode)
@@ -50,7 +49,7 @@ def restored_definition(source: TableState, request: Mapping[str, Any]) -> Table
 
 
 def _used(source: TableState, definition: TableDefinition) -> list[tuple[str, str]]:
-    """The attribute definitions that are left when some indexes are not restored."""
+    """Returns the attribute definitions that the restored keys and indexes use."""
     kept = {each.name for each in definition.local_indexes + definition.global_indexes}
     kept_vectors = {each.name for each in definition.vector_indexes}
     state = source.copy()
@@ -80,7 +79,7 @@ def _units(source: TableState, throughput: Mapping[str, int] | None, billing_mod
 def _maximum(
     override: Mapping[str, int] | None, present: Maximum, billing_mode: str, index: str | None = None
 ) -> Maximum:
-    """The on-demand maximum that is asked for, else that of the source while the table is on demand."""
+    """Returns the requested on-demand maximum, else the source's while the table is on demand."""
     if override is None and billing_mode == "PAY_PER_REQUEST":
         return list(present)
     return checked_maximum(override, billing_mode, None, index)
@@ -90,8 +89,7 @@ def _maximum(
 
 
 def _present(indexes: Sequence[AnyIndex]) -> list[AnyIndex]:
-    """The indexes that are restored: one that is being filled is complete in the new table, and one that
-    is being deleted is not there."""
+    """Returns the indexes that are restored: including those being filled, without those being deleted."""
     return [each for each in indexes if each.status != "DELETING"]
 
 
@@ -105,7 +103,7 @@ def _definition(stored: IndexState, units: tuple[int, int] = (0, 0)) -> IndexDef
 
 
 def _matching(wanted: Mapping[str, Any], indexes: Sequence[AnyIndex], member: str) -> AnyIndex:
-    """The index of the source that a member of an override names, and describes rightly."""
+    """Returns the source's index that equals an override's element. Raises ValidationException."""
     name = wanted["IndexName"]
     kind, attributes = checked_projection(wanted["Projection"])
     wanted_key = _elements(wanted.get("KeySchema", ()))

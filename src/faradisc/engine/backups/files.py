@@ -1,4 +1,4 @@
-"""The files of a backup, as bytes: blocks of records, and the manifest that vouches for them.
+"""The file formats of a backup: blocks of records, and the manifest with their checksum.
 
     rows            "FDBACKUP" 00 01, then blocks one after another:
                     bytes 0-3    length of the body
@@ -30,17 +30,17 @@ _HEAD = Struct(">IIII")
 HEAD_BYTES = _HEAD.size
 _LENGTH_BYTES = 4
 _LEVEL = 1
-"""Of zlib: twice as fast as the next and within a tenth of its size on items."""
+"""Of zlib: twice as fast as level 2, and at most a tenth larger for items."""
 _BODY_BYTES_MAX = 64 * 1024 * 1024
-"""No block is near this; a damaged length must not ask for gigabytes."""
+"""Far above any block; a damaged length must not allocate gigabytes."""
 
 
 class Damaged(Exception):
-    """The bytes of a backup are not what was written. The text says which and where."""
+    """Raised when the bytes of a backup are not those that were written. The text says where."""
 
 
 def block_of(records: Sequence[Record]) -> bytes:
-    """The block of some records, with its head."""
+    """Returns the block of some records, with its head."""
     raw = b"".join([part for each in records for part in (len(each).to_bytes(4, "big"), each)])
     body = zlib.compress(raw, _LEVEL)
     lengths = _HEAD.pack(len(body), len(raw), len(records), 0)[:12]
@@ -52,7 +52,7 @@ def _sum(lengths: bytes, body: bytes) -> int:
 
 
 def body_bytes(head: bytes) -> int:
-    """How many bytes follow the head of a block. Raises Damaged."""
+    """Returns how many bytes follow the head of a block. Raises Damaged."""
     if len(head) < HEAD_BYTES:
         raise Damaged("a block is cut off")
     length: int
@@ -63,14 +63,14 @@ def body_bytes(head: bytes) -> int:
 
 
 def records_of(head: bytes, body: bytes) -> list[Record]:
-    """The records of a block. Raises Damaged."""
+    """Returns the records of a block. Raises Damaged."""
     length, raw_length, count, checksum = _HEAD.unpack(head)
     if len(body) != length:
         raise Damaged("a block is cut off")
     if _sum(head[:12], body) != checksum:
         raise Damaged("a block does not match its checksum")
     try:
-        raw = zlib.decompressobj().decompress(body, raw_length + 1)  # never more than it says
+        raw = zlib.decompressobj().decompress(body, raw_length + 1)  # no more than the head says
     except zlib.error:
         raise Damaged("a block cannot be decompressed") from None
     records: list[Record] = []
@@ -90,7 +90,7 @@ def manifest_bytes(document: dict[str, Any]) -> bytes:
 
 
 def read_manifest(data: bytes) -> dict[str, Any]:
-    """Raises Damaged."""
+    """Returns the parsed manifest. Raises Damaged."""
     line, _, rest = data.partition(b"\n")
     if rest != sha256(line + b"\n").hexdigest().encode() + b"\n":
         raise Damaged("manifest.json does not match its checksum")

@@ -1,16 +1,15 @@
-"""Reading a table as it was: its items as of a moment, and what changed between two moments.
+"""Reads a table's past: its items at a time, and the changes between two times.
 
-For tables with point-in-time recovery (engine/tables/history.py). A walk goes slot by slot in the order of
-the row keys and merges the present rows with the changes of the days in question, page by page, so memory is
-bounded by a page however long the history is.
+For tables with point-in-time recovery (engine/tables/history.py). A walk visits the slots in order, each in
+the order of the row keys, and merges the present rows with the changes of the days in question, page by page;
+a page limits the memory, however long the history is.
 
-A page needs no snapshot. It reads the present rows first and the days after that, newest first. So a change
-made meanwhile is either seen in its day, and then says what was there before it, or not seen at all, like
-what it did to the row. A walk may therefore take its time, be left, and go on from a stored cursor: the past
-does not change. Only the recovery period must not run out on it: it waits for restores and exports
-(engine/backups/periods.py), for nothing else.
+A page needs no snapshot. It reads the present rows first and then the days, newest first. So a change made
+meanwhile is either read in its day, with the state before it, or not read at all, and neither is its effect
+on the row. A walk may therefore pause, and continue from a stored cursor: the past does not change. Only the
+recovery period must not end meanwhile: it waits for restores and exports (engine/backups/periods.py).
 
-Requires of all moments: not in the future, not before `History.earliest_ns`.
+All times must be in the past, and not before `History.earliest_ns`.
 """
 
 from __future__ import annotations
@@ -23,21 +22,21 @@ from faradisc.model.codec.item_record import Record
 from faradisc.storage.api import Part, ReadOnlyStore, Row
 
 PAGE_ROWS = 200
-"""Rows read of each source (present rows, and each day) for one page."""
+"""Rows read from each source (present rows, and each day) for one page."""
 PAGE_BYTES = 256 * 1024
-"""Bytes of payload after which a source is read no further for one page."""
+"""Bytes of payload after which no more of a source is read for one page."""
 
 _AFTER_ITEM = b"\xff"
-"""What follows a row key here begins with a moment, whose first byte is smaller; and no row key is the
-beginning of another."""
+"""Sorts after all changes of a row key: a time follows it there, whose first byte is smaller; and no row key
+is a prefix of another."""
 
 
 class Cursor(NamedTuple):
-    """How far a walk has come. `list(cursor)` is JSON, and `Cursor(*that)` the cursor again."""
+    """The position of a walk. `list(cursor)` is JSON, and `Cursor(*list)` is the cursor again."""
 
     slot: int = 0
     after: str = ""
-    """Hex digits; everything below has been seen."""
+    """Hexadecimal digits; all smaller keys have been read."""
 
 
 class ItemAt(NamedTuple):
@@ -46,24 +45,24 @@ class ItemAt(NamedTuple):
 
 
 class ItemChange(NamedTuple):
-    """An item that was written between two moments."""
+    """An item that was written between two times."""
 
     row_key: bytes
     old: Record | None
-    """As of the first moment; None: absent."""
+    """At the first time; None: absent."""
     new: Record | None
-    """As of the second moment; None: absent. May equal `old`."""
+    """At the second time; None: absent. May equal `old`."""
     written_ns: int
-    """Of the last write up to the second moment."""
+    """Time of the last write up to the second time."""
 
 
 async def page_at(
     store: ReadOnlyStore, table: Table, at_ns: int, cursor: Cursor
 ) -> tuple[list[ItemAt], Cursor | None]:
-    """Items as of a moment: every change up to and including `at_ns`, none after it; in the order of a Scan.
+    """Returns a page of the items at a time, in a Scan's order, and the next cursor (None: the last page).
 
-    Returns: one page, perhaps an empty one, and where the next begins; None: it was the last. The table may
-    be written meanwhile.
+    The items have every change up to and including `at_ns`. A page may be empty. The table may be written
+    meanwhile.
     """
     present, changed, following = await _page(store, table, cursor, (at_ns,))
     states = dict(present)
@@ -81,8 +80,10 @@ async def page_at(
 async def page_between(
     store: ReadOnlyStore, table: Table, from_ns: int, to_ns: int, cursor: Cursor
 ) -> tuple[list[ItemChange], Cursor | None]:
-    """Items written after `from_ns` and up to and including `to_ns`, each once, as of both moments: one page,
-    perhaps an empty one, and where the next begins."""
+    """Returns a page of the items written after `from_ns`, up to and including `to_ns`, and the next cursor.
+
+    Each item appears once, with its state at both times. A page may be empty.
+    """
     present, changed, following = await _page(store, table, cursor, (from_ns, to_ns))
     found: list[ItemChange] = []
     for row_key in sorted(changed):
@@ -102,7 +103,7 @@ async def page_between(
 class _Change(NamedTuple):
     at_ns: int
     before: bytes
-    """Empty: there was no item."""
+    """The record before the change; empty: there was no item."""
 
 
 def _first_after(changes: list[_Change], at_ns: int) -> _Change | None:
@@ -110,7 +111,7 @@ def _first_after(changes: list[_Change], at_ns: int) -> _Change | None:
 
 
 class _Read(NamedTuple):
-    """Rows of one source, and the last item they tell of completely; None: they reach the slot's end."""
+    """Rows of one source, and the last item whose changes are complete; None: up to the slot's end."""
 
     rows: list[tuple[bytes, bytes]]
     known_to: bytes | None
@@ -119,12 +120,13 @@ class _Read(NamedTuple):
 async def _page(
     store: ReadOnlyStore, table: Table, cursor: Cursor, moments: tuple[int, ...]
 ) -> tuple[dict[bytes, Record], dict[bytes, list[_Change]], Cursor | None]:
-    """Present records and changes of the next items, by row key; changes in order.
+    """Returns present records and ordered changes of the next items, by row key, and the next cursor.
 
-    Of an item with more changes than fit a page, only those are there that decide its state at `moments`.
+    Of an item with more changes than fit into a page, only those that decide its state at `moments` are
+    returned.
     """
     history = table.history
-    assert history is not None, "the caller has seen that point-in-time recovery is on"
+    assert history is not None, "the caller has checked that point-in-time recovery is enabled"
     slot, low = cursor.slot, bytes.fromhex(cursor.after) or None
     present = await _rows(store, table.placement.parts[slot], low)
     days: list[tuple[Part, _Read]] = []
@@ -145,7 +147,7 @@ async def _page(
 
 
 def _is_end(rows: list[tuple[bytes, Row]]) -> bool:
-    """Whether a read of one page's worth reached the end of its part."""
+    """Whether a read of one page reached the end of its part."""
     return len(rows) < PAGE_ROWS and sum(len(payload) for _, (_, payload) in rows) <= PAGE_BYTES
 
 
@@ -170,7 +172,7 @@ async def _changes(store: ReadOnlyStore, part: Part, low: bytes | None, moments:
 async def _around(
     store: ReadOnlyStore, part: Part, row_key: bytes, at_ns: int, read_to: bytes
 ) -> list[tuple[bytes, bytes]]:
-    """Of an item's changes behind `read_to`: the last one up to a moment, and the first one after it."""
+    """Returns an item's last change up to a time and its first one after it, of those after `read_to`."""
     border = max(after_moment(row_key, at_ns), read_to + b"\x00")
     until = await store.range(part, read_to + b"\x00", border, limit=1, reverse=True)
     after = await store.range(part, border, row_key + _AFTER_ITEM, limit=1)

@@ -1,9 +1,9 @@
-"""Point-in-time recovery: on and off, how far it reaches back, and forgetting what lies before that.
+"""Point-in-time recovery: enables and disables it, and removes history older than its period.
 
 The history itself is written with the items (engine/tables/history.py) and read page by page
-(engine/backups/history.py). Here is its period: what clients are told of it, which moments can be restored,
-and a job that clears the days behind it. What is cleared is a whole day of a slot; a day that a restore or
-an export still reads stays.
+(engine/backups/history.py). This module describes the period to clients, checks restore times, and has the
+job that clears old days. It clears a whole day of a slot at once; days that a restore or an export still
+reads stay.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ _SECONDS_MAX = 2**40
 """Later than any clock; a larger number would overflow."""
 _MILLISECOND_NS = 1_000_000
 Needs = Callable[[Table], int | None]
-"""The oldest moment of a table that somebody is reading, in nanoseconds; None: nobody is."""
+"""Returns the oldest time of a table that is being read, in nanoseconds; None: none is."""
 
 
 class Periods:
     def __init__(self, store: Store, catalog: Catalog, readers: Sequence[Needs], *, lag_s: float) -> None:
-        """readers: who may be reading a table's past. lag_s: how far the latest moment that can be restored
-        is behind the clock."""
+        """readers: return the oldest time that restores and exports read. lag_s: how far the latest
+        restorable time is behind the clock."""
         self._store = store
         self._catalog = catalog
         self._readers = readers
         self._lag_ns = int(lag_s * _SECOND_NS)
 
     async def load(self) -> None:
-        """Put the next change behind all that are there, even if the clock stood still meanwhile."""
+        """Makes the next change later than all existing ones, even if the clock stood still meanwhile."""
         now_ns = self._catalog.moments.now_ns()
         today = now_ns // DAY_NS
         changes = 0
@@ -52,11 +52,11 @@ class Periods:
     # --- On and off ---
 
     async def enable(self, table: Table, period_days: int) -> Table:
-        """Switch point-in-time recovery on, or change its period."""
+        """Enables point-in-time recovery, or changes its period."""
 
         def change(state: TableState) -> bool:
             if state.pitr is None:
-                # Asked here: what was written while this waited for another change has left no history.
+                # Read here: writes before this change have left no history.
                 now_ns = self._catalog.moments.now_ns()
                 state.pitr = PitrState(now_ns, period_days, now_ns // DAY_NS)
             state.pitr.period_days = period_days
@@ -65,12 +65,12 @@ class Periods:
         return await self._catalog.update(table, change, while_in_use=True)
 
     async def disable(self, table: Table, check: Callable[[], None]) -> Table:
-        """Switch it off, and forget the history.
+        """Disables it, and drops the history.
 
-        check: raises to refuse; asked when it is this change's turn, so a restore that is begun while it
-        waits keeps the history.
+        check: raises to reject; called within the change, so a restore that begins before it keeps the
+        history.
         """
-        # A change that is on its way may be the first of the next day.
+        # A concurrent change may be the first of the next day.
         end_day = self._catalog.moments.now_ns() // DAY_NS + 2
 
         def change(state: TableState) -> bool:
@@ -82,10 +82,10 @@ class Periods:
 
         return await self._catalog.update(table, change, while_in_use=True)
 
-    # --- What can be restored ---
+    # --- Restore times ---
 
     def description(self, table: Table) -> dict[str, Any]:
-        """ContinuousBackupsDescription."""
+        """Returns ContinuousBackupsDescription."""
         history = table.history
         described: dict[str, Any] = {"PointInTimeRecoveryStatus": "DISABLED"}
         if history is not None:
@@ -98,13 +98,13 @@ class Periods:
         return {"ContinuousBackupsStatus": "ENABLED", "PointInTimeRecoveryDescription": described}
 
     def latest(self, table: Table) -> int:
-        """The latest moment that can be restored. Raises PointInTimeRecoveryUnavailableException."""
+        """Returns the latest restorable time. Raises PointInTimeRecoveryUnavailableException."""
         return self._latest_ns(self._history(table))
 
     def checked(self, table: Table, seconds: float) -> int:
-        """The moment that a client means by a number of seconds since the epoch: the end of a millisecond.
+        """Returns the restore time in nanoseconds of a client's epoch seconds: the end of that millisecond.
 
-        Raises: PointInTimeRecoveryUnavailableException, InvalidRestoreTimeException.
+        Raises PointInTimeRecoveryUnavailableException, InvalidRestoreTimeException.
         """
         history = self._history(table)
         at_ns = round(min(max(seconds, 0), _SECONDS_MAX) * 1000) * _MILLISECOND_NS
@@ -124,23 +124,23 @@ class Periods:
         return table.history
 
     def _earliest_ns(self, history: History) -> int:
-        """Shown in whole seconds, since that is all that clients send back; the part of the second before
-        the recovery was switched on counts as the moment when it was."""
+        """Returns the earliest restorable time in whole seconds, as clients send it back; the part of that
+        second before recovery was enabled counts as the time when it was."""
         earliest_ns = history.earliest_ns(self._catalog.moments.now_ns())
         return earliest_ns - earliest_ns % _SECOND_NS
 
     def _latest_ns(self, history: History) -> int:
         return max(history.enabled_ns, self._catalog.moments.now_ns() - self._lag_ns)
 
-    # --- Forgetting ---
+    # --- Clearing ---
 
     async def usage(self, history: History) -> tuple[int, int]:
-        """(changes, bytes) that the history of a table has."""
+        """Returns (changes, bytes) of a history."""
         used = [await self._store.usage(part) for part in history.parts()]
         return sum(changes for changes, _ in used), sum(size for _, size in used)
 
     async def step(self) -> bool:
-        """Clear one day of one table's history that lies before its period. False when there is none."""
+        """Clears one day of one table's history before its period. Returns False when there is none."""
         for table, history in self._catalog.background_index.recoverable():
             keep_ns = history.earliest_ns(self._catalog.moments.now_ns())
             needed = [oldest_needed_ns(table) for oldest_needed_ns in self._readers]

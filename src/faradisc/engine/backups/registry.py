@@ -1,15 +1,15 @@
-"""All backups of a database: begun, found, listed, deleted, and made by a job in the background.
+"""All backups of a database: begins, finds, lists, deletes and, in a background job, writes them.
 
-The backups' part of the store (resource 0) has a row per backup: its id, and what is stored of it as JSON.
-All of it is held in memory too. The files are in a backup storage (engine/backups/storage.py).
+The backups' part of the store (resource 0) has a row per backup: its id and its state as JSON. All of them
+are in memory too. The files are in a backup storage (engine/backups/storage.py).
 
-A backup is asked for and its state of the table fixed in one go: a snapshot of the store, which stays open
-until the files are complete. What crashes in between is begun again at the next start, from the table as it
-is then; nobody has seen anything of the first attempt. The system backup of a deleted table has the table's
-own rows, which stay in the store for it.
+A request for a backup takes a snapshot of the store, which stays open until the files are complete. After a
+crash in between, the next start begins again, from the table's state at that time; the first attempt was
+never visible. The system backup of a deleted table is made of the table's own rows, which stay in the store
+for it.
 
-Order of a deletion: files, row. Order of a making: row, files, row. So a row that says AVAILABLE has its
-files, unless somebody else removed them.
+A deletion removes the files, then the row. A new backup writes a row, the files, and the row again. So the
+files of an AVAILABLE row exist, unless another program removed them.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ import orjson
 from faradisc.clock import Clock, Entropy
 from faradisc.engine.backups.backup import SYSTEM_SUFFIX, Backup, backup_id, id_of_arn
 from faradisc.engine.backups.files import Damaged, read_manifest
-from faradisc.engine.backups.storage import BackupStorage, BackupStorageError, aside
-from faradisc.engine.backups.taking import Taking
+from faradisc.engine.backups.storage import BackupStorage, BackupStorageError, run_blocking
+from faradisc.engine.backups.writing import BackupWriter
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.state import TableState
 from faradisc.engine.tables.table import Table
@@ -46,7 +46,7 @@ _RETRY_S = 60.0
 
 
 class Backups:
-    """Belongs to one database, like its catalog."""
+    """The backups of one database."""
 
     def __init__(
         self, store: Store, catalog: Catalog, clock: Clock, entropy: Entropy, storage: BackupStorage
@@ -58,41 +58,40 @@ class Backups:
         self._entropy = entropy
         self._backups: dict[str, Backup] = {}
         self._snapshots: dict[str, ReadOnlyStore] = {}
-        """The states that backups being made are made of."""
-        self._taking: Taking | None = None
-        """The one that is under way."""
+        """The sources of unfinished backups, by backup id."""
+        self._writer: BackupWriter | None = None
+        """Writes the backup that is being made."""
         self._retry_ns = 0
-        """When a system backup that found no room is tried again."""
+        """When a system backup that failed is tried again."""
 
     # --- Start and end ---
 
     async def load(self) -> None:
-        """Read every backup; take in those that were copied into the storage, and those that were finished
-        there when the process ended before it could say so."""
+        """Loads every backup. Adopts those that were copied into the storage, and those whose files were
+        complete when a crash prevented their row."""
         low: bytes | None = b""
         while low is not None:
             rows = await self._store.range(BACKUPS_PART, low, None, limit=1000)
             for _, (_, payload) in rows:
-                self._put(Backup.from_json(orjson.loads(payload)))
+                self.put(Backup.from_json(orjson.loads(payload)))
             low = rows[-1][0] + b"\x00" if rows else None
         try:
-            await aside(self.storage, self.storage.remove_unfinished)
-            for name in await aside(self.storage, self.storage.names):
+            await run_blocking(self.storage, self.storage.remove_unfinished)
+            for name in await run_blocking(self.storage, self.storage.names):
                 known = self._backups.get(name)
                 if known is None or known.status == "CREATING":
-                    await self._take_in(name, known)
+                    await self._adopt(name, known)
         except (BackupStorageError, OSError) as error:
             log.error("the directory of backups cannot be read: %s", error)
 
-    async def _take_in(self, name: str, known: Backup | None) -> None:
-        """A finished backup that the store knows nothing of, brought here from another place, or of which it
-        does not know that it is finished."""
+    async def _adopt(self, name: str, known: Backup | None) -> None:
+        """Adopts a finished backup without a row, or with a row that says CREATING."""
         try:
-            backup = _backup_of(read_manifest(await aside(self.storage, self.storage.manifest, name)))
+            backup = _backup_of(read_manifest(await run_blocking(self.storage, self.storage.manifest, name)))
             if backup.id != name:
                 raise Damaged(f"manifest.json belongs to {backup.id}")
         except (Damaged, BackupStorageError) as error:
-            log.error("backup %s is left aside: %s", name, error)
+            log.error("backup %s is ignored: %s", name, error)
             return
         if known is not None:
             backup = replace(backup, holds_rows=known.holds_rows)
@@ -109,11 +108,11 @@ class Backups:
         self._snapshots.clear()
 
     async def drop_all(self) -> None:
-        """Forget every backup at once."""
-        backups, self._backups, self._taking = list(self._backups.values()), {}, None
+        """Removes every backup at once."""
+        backups, self._backups, self._writer = list(self._backups.values()), {}, None
         await self._close_snapshots()
         for backup in backups:
-            await aside(self.storage, self.storage.remove, backup.id)
+            await run_blocking(self.storage, self.storage.remove, backup.id)
             await self._clear_rows(backup)
         if backups:
             await self._store.commit([Batch(BACKUPS_PART, deletes=[each.key for each in backups])])
@@ -121,14 +120,14 @@ class Backups:
     # --- Finding ---
 
     def find(self, arn: str) -> Backup:
-        """Raises ValidationException, BackupNotFoundException."""
+        """Returns a backup. Raises ValidationException, BackupNotFoundException."""
         backup = self._backups.get(id_of_arn(arn))
         if backup is None or backup.arn != arn:
             raise BackupNotFoundException(f"Backup not found: {arn}")
         return backup
 
     def listed(self, namespace: str, table_name: str | None) -> list[Backup]:
-        """The backups of a namespace, or of the tables of one name, oldest first."""
+        """Returns the backups of a namespace, or of the tables of one name, oldest first."""
         return sorted(
             (
                 each
@@ -139,27 +138,27 @@ class Backups:
         )
 
     def status(self, backup: Backup) -> str:
-        """The status now. Short transitions are over when somebody looks, as in the catalog."""
+        """Returns the status now. Short transitions are skipped, as in the catalog."""
         transition_ns = self._catalog.transition_ns
-        hurried = transition_ns <= SHORT_TRANSITION_MS_MAX * 1_000_000
-        if not hurried and self._clock.now_ns() < backup.created_ns + transition_ns:
+        skipped = transition_ns <= SHORT_TRANSITION_MS_MAX * 1_000_000
+        if not skipped and self._clock.now_ns() < backup.created_ns + transition_ns:
             return "CREATING"
         return backup.status
 
     def done_bytes(self, backup: Backup) -> int | None:
-        """How far a backup has come that is being made; None: it is complete."""
+        """Returns the progress of a backup that is being made; None: it is complete."""
         if backup.status == "AVAILABLE":
             return None
-        taking = self._taking
-        return taking.size_bytes if taking is not None and taking.backup.id == backup.id else 0
+        writer = self._writer
+        return writer.size_bytes if writer is not None and writer.backup.id == backup.id else 0
 
     # --- Beginning and deleting ---
 
     async def begin(self, table: Table, name: str) -> Backup:
-        """Begin a backup of the table as it is now.
+        """Begins a backup of the table's present state.
 
-        Raises: BackupInUseException while another one of the table is being made; LimitExceededException
-        when there is no room for it.
+        Raises BackupInUseException while another one of the table is being made; LimitExceededException when
+        the disk has too little space.
         """
         for each in self._backups.values():
             if each.table["table_id"] == table.state.table_id and each.status == "CREATING":
@@ -182,9 +181,9 @@ class Backups:
         return backup
 
     async def of_deleted(self, table: Table) -> Backup:
-        """The system backup that a table leaves which is being deleted.
+        """Returns the system backup of a table that is being deleted.
 
-        For `Catalog.delete`, whose commit has to contain `batch_of` it; `put` it after that.
+        `Catalog.delete` includes its `batch_of` in the commit, and then calls `put`.
         """
         items, size_bytes = await usage_of(self._store, table)
         backup = self._new(table, table.name + SYSTEM_SUFFIX, "SYSTEM")
@@ -199,22 +198,19 @@ class Backups:
 
     @staticmethod
     def batch_of(backup: Backup) -> Batch:
-        """What makes a backup a stored one."""
+        """Returns the batch that stores a backup's row."""
         return Batch(BACKUPS_PART, puts=[(backup.key, orjson.dumps(backup.to_json()))])
 
     def put(self, backup: Backup) -> None:
-        """Make what was stored of a backup the one in memory."""
-        self._put(backup)
-
-    def _put(self, backup: Backup) -> None:
+        """Puts a stored backup into memory."""
         self._backups[backup.id] = backup
 
     async def _store_row(self, backup: Backup) -> None:
-        self._put(backup)
+        self.put(backup)
         await self._store.commit([self.batch_of(backup)])
 
     async def delete(self, backup: Backup) -> None:
-        """Raises BackupInUseException while it is being made or restored; BackupStorageError."""
+        """Deletes a backup. Raises BackupInUseException, BackupStorageError."""
         if self.status(backup) == "CREATING" or self.being_restored(backup):
             raise BackupInUseException(f"Backup is in use: {backup.arn}")
         await self._forget(backup)
@@ -227,15 +223,15 @@ class Backups:
 
     async def _forget(self, backup: Backup) -> None:
         self._backups.pop(backup.id, None)
-        await aside(self.storage, self.storage.remove, backup.id)
+        await run_blocking(self.storage, self.storage.remove, backup.id)
         await self._store.commit([Batch(BACKUPS_PART, deletes=[backup.key])])
 
-    # --- What the background does ---
+    # --- The background job ---
 
     async def step(self) -> bool:
-        """One bounded step of what is due: make a backup, clear what is not needed any more, forget."""
-        if self._taking is not None:
-            await self._take(self._taking)
+        """Runs one bounded step: writes a backup, clears rows of a deleted table, deletes an expired one."""
+        if self._writer is not None:
+            await self._write(self._writer)
             return True
         now_ns = self._clock.now_ns()
         for backup in list(self._backups.values()):
@@ -259,16 +255,16 @@ class Backups:
         taken_ns = backup.created_ns
         if not backup.holds_rows:
             snapshot = self._snapshots.get(backup.id)
-            if snapshot is None:  # a crash took the first one
+            if snapshot is None:  # lost in a crash
                 snapshot = self._snapshots[backup.id] = await self._store.snapshot()
                 taken_ns = self._clock.now_ns()
             source = snapshot
-        self._taking = Taking(self.storage, source, backup, taken_ns)
+        self._writer = BackupWriter(self.storage, source, backup, taken_ns)
 
-    async def _take(self, taking: Taking) -> None:
-        backup = taking.backup
+    async def _write(self, writer: BackupWriter) -> None:
+        backup = writer.backup
         try:
-            complete = await taking.step()
+            complete = await writer.step()
         except StorageError:
             raise
         except Exception as error:
@@ -276,27 +272,27 @@ class Backups:
             if not isinstance(error, BackupStorageError):  # an error of this program
                 log.error("a backup of table %s: %s", backup.table_name, error, exc_info=error)
                 reason = f"an internal error: {type(error).__name__}: {error}"
-            self._taking = None
-            await self._give_up(backup, reason)
+            self._writer = None
+            await self._abandon(backup, reason)
             return
-        if complete is None or self._taking is not taking:
+        if complete is None or self._writer is not writer:
             return
-        self._taking = None
+        self._writer = None
         await self._close_snapshot(backup)
         await self._store_row(complete)
         log.info("backup %s of table %s has %d items", backup.id, backup.table_name, complete.items)
 
-    async def _give_up(self, backup: Backup, reason: str) -> None:
-        """There was no room, for instance. A system backup is tried again: its rows are nowhere else."""
+    async def _abandon(self, backup: Backup, reason: str) -> None:
+        """Ends a failed attempt. A system backup is tried again, because its rows exist nowhere else."""
         try:
-            await aside(self.storage, self.storage.remove, backup.id)
+            await run_blocking(self.storage, self.storage.remove, backup.id)
         except BackupStorageError as error:
-            log.error("what there is of an unfinished backup stays: %s", error)
+            log.error("the files of an unfinished backup remain: %s", error)
         if backup.holds_rows:
             log.error("the backup of the deleted table %s is tried again: %s", backup.table_name, reason)
             self._retry_ns = self._clock.now_ns() + int(_RETRY_S * 1e9)
             return
-        log.error("a backup of table %s was given up: %s", backup.table_name, reason)
+        log.error("the backup of table %s is abandoned: %s", backup.table_name, reason)
         await self._close_snapshot(backup)
         self._backups.pop(backup.id, None)
         await self._store.commit([Batch(BACKUPS_PART, deletes=[backup.key])])
@@ -313,16 +309,16 @@ class Backups:
 
 
 def _backup_of(manifest: Mapping[str, Any]) -> Backup:
-    """Raises Damaged for what this release cannot read."""
+    """Returns the backup of a manifest. Raises Damaged for one that this release cannot read."""
     try:
         backup = Backup.from_json(manifest["backup"])
         TableState.from_json(backup.table)
     except (KeyError, TypeError) as error:
-        raise Damaged(f"manifest.json holds what this release does not know: {error}") from error
+        raise Damaged(f"manifest.json has content that this release does not know: {error}") from error
     return backup
 
 
 async def usage_of(store: ReadOnlyStore, table: Table) -> tuple[int, int]:
-    """(items, bytes) of a table, as DescribeTable counts them."""
+    """Returns (items, bytes) of a table, as in DescribeTable."""
     used = [await store.usage(part) for part in table.placement.parts]
     return sum(items for items, _ in used), sum(size for _, size in used)

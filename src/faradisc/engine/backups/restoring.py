@@ -1,17 +1,17 @@
-"""Tables made from a backup, or from another table's past: begun by a request, filled by a job.
+"""Restores tables from a backup, or from another table's past: a request begins, a job fills the table.
 
-A table being restored is CREATING, and nobody's, until it is complete. It is filled through the one write
-path, a block or a page at a time, so its indexes, counters and collections are what writes would have made
-of the same items. How far it has come is stored in the commit of the items: after a crash the next step goes
-on where the last one ended, and no item is written twice.
+A table being restored is CREATING, and accepts no requests, until it is complete. It is filled through the
+one write path, a block or a page at a time, so indexes, counters and collections are the same as after
+ordinary writes. The progress is stored in the commit of the items: after a crash the next step continues
+there, and no item is written twice.
 
-A backup is verified before anything of it is written: what shows at once before its table is begun, and all
-of its data, step by step, before the first block; each block is verified again when it is read. What turns
-out to be damaged leaves no table.
+A backup is verified before it is written: with quick checks before its table is created, and completely, step
+by step, before the first block; each block is verified again when it is read. A damaged backup leaves no
+table.
 
-`TableState.restored` holds what clients are shown (`backup_arn`, `source_arn`, `at_ns`), and what the job
-reads: `backup`, an id; or `source`, namespace and name of the table whose past it is, and `history`, the
-number of the history that knows it: recovery that was switched off and on again has begun another one.
+`TableState.restored` holds what clients see (`backup_arn`, `source_arn`, `at_ns`), and what the job reads:
+`backup`, an id; or `source`, namespace and name of the table of the past, and `history`, the resource of its
+history, because recovery that is disabled and enabled again begins another one.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from faradisc.engine.backups.files import (
 )
 from faradisc.engine.backups.history import Cursor, page_at
 from faradisc.engine.backups.registry import Backups
-from faradisc.engine.backups.storage import BackupStorage, BackupStorageError, aside
-from faradisc.engine.backups.verifying import Verifying, look_at
+from faradisc.engine.backups.storage import BackupStorage, BackupStorageError, run_blocking
+from faradisc.engine.backups.verification import Verification, verify_quickly
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.change import Change, Image, evaluate
 from faradisc.engine.tables.commit import commit_outcomes
@@ -59,11 +59,11 @@ log = logging.getLogger("faradisc.engine.backups")
 
 OWNER_JOB = "restore"
 TRIES = 3
-"""Steps of one restore that may end in an error nobody foresaw; with the last of them the table goes."""
+"""Attempts of a step that fails with an unexpected error; after the last one the table is deleted."""
 
 
 class Target(NamedTuple):
-    """The table to be made."""
+    """The table to create."""
 
     name: str
     region: str
@@ -75,22 +75,22 @@ class Restores:
         self._store = store
         self._catalog = catalog
         self._backups = backups
-        self._verifying: tuple[int, Verifying] | None = None
-        """The resource of the table that is about to be filled, and its backup."""
-        self._failures: dict[int, int] = {}
-        """Of steps, in errors nobody foresaw, by the resource of the table."""
+        self._verification: tuple[int, Verification] | None = None
+        """The resource of the table to be filled, and the verification of its backup."""
+        self.failed_steps: dict[int, int] = {}
+        """Unexpected errors of a table's present step, by its resource."""
 
     # --- Beginning ---
 
     async def from_backup(self, target: Target, backup: Backup, definition: TableDefinition) -> Table:
-        """Begin to make a table of a backup.
+        """Begins to restore a backup.
 
-        Raises: TableAlreadyExistsException, TableInUseException; LimitExceededException when too many are
-        under way or there is no room; ValidationException when the backup is seen to be damaged.
+        Raises TableAlreadyExistsException, TableInUseException; LimitExceededException when too many restores
+        run or the disk has too little space; ValidationException when quick checks find damage.
         """
         self._check_room(backup.size_bytes)
         try:
-            await aside(self._backups.storage, look_at, self._backups.storage, backup.id)
+            await run_blocking(self._backups.storage, verify_quickly, self._backups.storage, backup.id)
         except (Damaged, BackupStorageError) as error:
             raise ValidationException(f"Backup {backup.arn} is damaged: {error}") from error
         restored = {
@@ -104,14 +104,14 @@ class Restores:
     async def from_past(
         self, target: Target, source: Table, at_ns: int, definition: TableDefinition
     ) -> Table:
-        """Begin to make a table of the items that another one had at a moment.
+        """Begins to restore the items of another table at a time, which its history covers.
 
-        Requires: the source's history knows the moment. Raises what `from_backup` raises.
+        Raises the errors of `from_backup`.
         """
         used = [await self._store.usage(part) for part in source.placement.parts]
         self._check_room(sum(size for _, size in used))
         self._catalog.moments.seal(at_ns)
-        assert source.history is not None, "it knows the moment"
+        assert source.history is not None, "it covers the time"
         restored = {
             "source": [source.state.namespace, source.name],
             "source_arn": source.arn,
@@ -120,7 +120,7 @@ class Restores:
         }
         made = await self._begin(target, definition, restored)
         if self._source(restored) is None:
-            # The history went while this waited for its turn. From here on it would stay.
+            # The history was dropped before the table was created; from here on it would stay.
             await self._catalog.delete(made, while_in_use=True)
             raise PointInTimeRecoveryUnavailableException(
                 f"Point in time recovery is not enabled for table '{source.name}'"
@@ -128,7 +128,7 @@ class Restores:
         return made
 
     def check_target(self, target: Target) -> None:
-        """Raises TableAlreadyExistsException, TableInUseException unless a name is free."""
+        """Raises TableAlreadyExistsException, TableInUseException if the name is taken."""
         present = self._catalog.find(*target)
         if present is None:
             return
@@ -138,7 +138,7 @@ class Restores:
         raise TableAlreadyExistsException(f"Table already exists: {target.name}")
 
     def _check_room(self, size_bytes: int) -> None:
-        """The rows are written twice: to the log of the store, and to its files."""
+        """Checks the disk's space. Rows are written twice: to the log of the store, and to its files."""
         free = self._backups.storage.free_bytes()
         if free is not None and free < 2 * size_bytes:
             raise LimitExceededException(
@@ -153,27 +153,27 @@ class Restores:
         settings = {"owner_job": OWNER_JOB, "restored": restored}
         try:
             return await self._catalog.create(*target, definition, settings)
-        except ResourceInUseException:  # somebody was faster
+        except ResourceInUseException:  # a concurrent request
             raise TableAlreadyExistsException(f"Table already exists: {target.name}") from None
 
     def reads_past_of(self, table: Table) -> bool:
-        """Whether a table is being made from this one's past: then its history has to stay."""
+        """Whether a restore reads this table's past, so its history has to stay."""
         return self.oldest_needed_ns(table) is not None
 
     def oldest_needed_ns(self, table: Table) -> int | None:
-        """The oldest moment of this table that a restore reads."""
-        place = [table.state.namespace, table.name]
+        """Returns the oldest time of this table that a restore reads."""
+        name = [table.state.namespace, table.name]
         moments = [
             each.state.restored["at_ns"]
             for each in self._catalog.owned_by(OWNER_JOB)
-            if each.state.restored is not None and each.state.restored.get("source") == place
+            if each.state.restored is not None and each.state.restored.get("source") == name
         ]
         return min(moments, default=None)
 
     # --- Filling ---
 
     async def step(self) -> bool:
-        """Verify a piece of a backup, or write one block or page of a table. False when there is none."""
+        """Verifies a piece of a backup, or writes one block or page of a table. Returns False if idle."""
         for table in self._catalog.owned_by(OWNER_JOB):
             if table.version:
                 await self._try_to_fill(table)
@@ -181,10 +181,9 @@ class Restores:
         return False
 
     async def _try_to_fill(self, table: Table) -> None:
-        """A step, which may end in an error of ours: then it is tried again, TRIES times in all.
+        """Runs a step; after an unexpected error it is tried again, TRIES times in all.
 
-        How far a restore has come is stored with its items, so trying again writes nothing twice.
-        Raises: StorageError.
+        The progress is stored with the items, so another attempt writes nothing twice. Raises StorageError.
         """
         try:
             await self._fill(table)
@@ -192,18 +191,18 @@ class Restores:
             raise
         except Exception as error:
             resource = table.state.resource
-            failures = self._failures.pop(resource, 0) + 1
+            failures = self.failed_steps.pop(resource, 0) + 1
             log.error(
                 "restore of %s: failure %d of %d: %s", table.name, failures, TRIES, error, exc_info=error
             )
-            self._verifying = None
+            self._verification = None
             if failures < TRIES:
-                self._failures[resource] = failures
+                self.failed_steps[resource] = failures
             elif table in self._catalog.owned_by(OWNER_JOB):
                 await self._drop(table, f"an internal error: {type(error).__name__}: {error}")
         else:
             if table not in self._catalog.owned_by(OWNER_JOB):
-                self._failures.pop(table.state.resource, None)
+                self.failed_steps.pop(table.state.resource, None)
 
     async def _fill(self, table: Table) -> None:
         key = job_key(b"restore", table.state.resource)
@@ -217,7 +216,7 @@ class Restores:
             await self._drop(table, str(error))
             return
         if table not in self._catalog.owned_by(OWNER_JOB):
-            return  # dropped, or changed, while its records were read: the next step sees
+            return  # dropped or changed while its records were read; the next step reads it again
         if following is not None:
             moved = Batch(
                 JOBS_PART,
@@ -230,30 +229,32 @@ class Restores:
         log.info("table %s is restored: %d items", table.name, progress.items)
 
     async def _is_verified(self, table: Table) -> bool:
-        """Whether all is read of the backup that a table is made of, after reading a piece more of it.
+        """Verifies a further piece of the backup. Returns whether all is verified.
 
-        A process that comes after a crash begins anew, until the first block is written.
-        Raises: Damaged, BackupStorageError.
+        After a crash it begins again, unless the first block was written. Raises Damaged, BackupStorageError.
         """
         restored, storage = table.state.restored, self._backups.storage
         if restored is None or restored.get("backup") is None:
             return True
         resource = table.state.resource
-        if self._verifying is None or self._verifying[0] != resource:
-            self._verifying = resource, await aside(storage, Verifying, storage, restored["backup"])
-        return await aside(storage, self._verifying[1].step)
+        if self._verification is None or self._verification[0] != resource:
+            self._verification = (
+                resource,
+                await run_blocking(storage, Verification, storage, restored["backup"]),
+            )
+        return await run_blocking(storage, self._verification[1].step)
 
     async def _records(self, table: Table, progress: _Progress) -> tuple[list[Record], _Progress | None]:
-        """The next records, and what is to be read after them; None: the table is complete.
+        """Returns the next records, and the progress after them; None: the table is complete.
 
-        Raises: Damaged, BackupStorageError.
+        Raises Damaged, BackupStorageError.
         """
         restored = table.state.restored
-        assert restored is not None, "a table being restored says from what"
+        assert restored is not None, "a table being restored has a source"
         if restored.get("backup") is None:
             return await self._past_records(restored, progress)
         storage = self._backups.storage
-        return await aside(storage, _block_at, storage, restored["backup"], progress)
+        return await run_blocking(storage, block_at, storage, restored["backup"], progress)
 
     async def _past_records(
         self, restored: dict[str, Any], progress: _Progress
@@ -267,33 +268,33 @@ class Restores:
         return [item.record for item in items], _Progress(0, progress.items + len(items), cursor)
 
     def _source(self, restored: dict[str, Any]) -> Table | None:
-        """The table whose past it is, as long as it has the history that knows it."""
+        """Returns the table of the past, if it still has the same history."""
         source = self._catalog.at(tuple(restored["source"]))
         if source is None or source.history is None:
             return None
         present = source.history.resource
-        known: int = restored.get("history", present)  # an older release has begun it without saying which
+        known: int = restored.get("history", present)  # older releases do not store it
         return source if known == present else None
 
     async def _drop(self, table: Table, reason: str) -> None:
         source = table.state.restored or {}
         of_what = source.get("backup_arn") or source.get("source_arn")
         log.error("table %s cannot be restored from %s, and is removed: %s", table.name, of_what, reason)
-        self._verifying = None
+        self._verification = None
         await self._catalog.delete(table, while_in_use=True)
 
 
 class _Progress:
-    """How far a restore has come."""
+    """The progress of a restore."""
 
     __slots__ = ("at", "cursor", "items")
 
     def __init__(self, at: int, items: int, cursor: Cursor | None) -> None:
         self.at = at
-        """Bytes of the backup's rows that are done."""
+        """Bytes of the backup's rows that are written."""
         self.items = items
         self.cursor = cursor
-        """Where the walk over the past goes on; None: it has ended."""
+        """The position in the past; None: all is read."""
 
     @classmethod
     def of(cls, stored: bytes | None) -> _Progress:
@@ -307,9 +308,9 @@ class _Progress:
 
 
 async def write_new(store: Store, table: Table, records: Sequence[Record], *, also: Batch) -> bool:
-    """Write items that are new to a table which is nobody's yet, in one commit with `also`.
+    """Writes items to a table that has none of them and no clients, in one commit with `also`.
 
-    No capacity is charged. False: `also` was not as it was read, and nothing is written.
+    Charges no capacity. Returns False when a version in `also` has changed; nothing is written then.
     """
     outcomes = []
     for payload in records:
@@ -322,10 +323,8 @@ async def write_new(store: Store, table: Table, records: Sequence[Record], *, al
 # --- Reading a backup ----------------------------------------------------------------------------
 
 
-def _block_at(
-    storage: BackupStorage, name: str, progress: _Progress
-) -> tuple[list[Record], _Progress | None]:
-    """The records of the next block, and what comes after it; None: that was all. Raises Damaged."""
+def block_at(storage: BackupStorage, name: str, progress: _Progress) -> tuple[list[Record], _Progress | None]:
+    """Returns the records of the next block, and the progress after it; None at the end. Raises Damaged."""
     promised = read_manifest(storage.manifest(name))["rows"]
     at = progress.at
     if at == 0:

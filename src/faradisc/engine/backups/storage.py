@@ -1,8 +1,8 @@
-"""Where the files of backups stand: a directory beside the store, or memory beside a store in memory.
+"""Stores the files of backups: in a directory beside the store, or in memory.
 
 A backup storage knows names and bytes, nothing of tables. It holds a backup once `finish` has written the
 manifest; until then the backup is unfinished and can only be appended to or removed. Calls block on the
-disk; `aside` runs them in a thread where an event loop has to go on meanwhile.
+disk; `run_blocking` runs them in a thread where an event loop has to go on meanwhile.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import BinaryIO, Protocol, TypeVar
 from faradisc.engine.backups.files import Damaged
 
 BACKUPS_DIRECTORY = "backups"
-"""The directory of a data directory that backups are kept in."""
+"""Name of the directory of backups in a data directory."""
 ROWS_FILE = "rows"
 MANIFEST_FILE = "manifest.json"
 _UNFINISHED = ".unfinished"
@@ -26,55 +26,55 @@ T = TypeVar("T")
 
 
 class BackupStorageError(Exception):
-    """The operating system refused, for example because the disk is full. The text says what and where."""
+    """Raised when the operating system fails, for example on a full disk. The text says what and where."""
 
 
 class BackupStorage(Protocol):
     blocking: bool
-    """Calls may wait for a disk."""
+    """Whether calls may wait for a disk."""
 
     def names(self) -> list[str]:
-        """The finished backups."""
+        """Returns the names of the finished backups."""
         ...
 
     def append(self, name: str, data: bytes) -> None:
-        """Add to the rows of an unfinished backup, beginning it if it is not there."""
+        """Appends to the rows of an unfinished backup; begins it if necessary."""
         ...
 
     def finish(self, name: str, manifest: bytes) -> None:
-        """Make everything appended and the manifest durable; then, at once, the storage holds the backup."""
+        """Makes all rows and the manifest durable; the backup then becomes visible atomically."""
         ...
 
     def remove(self, name: str) -> None:
-        """Remove a backup, finished or not, if there is one."""
+        """Removes a backup, finished or not, if it exists."""
         ...
 
     def remove_unfinished(self) -> None:
-        """Remove what a crash has left."""
+        """Removes the unfinished backups that a crash has left."""
         ...
 
     def manifest(self, name: str) -> bytes:
-        """Of a finished backup. Raises Damaged when it is not there."""
+        """Returns the manifest of a finished backup. Raises Damaged if it is missing."""
         ...
 
     def size(self, name: str) -> int:
-        """Bytes of the rows of a finished backup. Raises Damaged when they are gone."""
+        """Returns the size of the rows of a finished backup. Raises Damaged if they are missing."""
         ...
 
     def read(self, name: str, at: int, size: int) -> bytes:
-        """Bytes of the rows of a finished backup, fewer at their end. Raises Damaged when they are gone."""
+        """Returns up to `size` bytes of the rows of a finished backup. Raises Damaged if they are missing."""
         ...
 
     def free_bytes(self) -> int | None:
-        """How much room there is; None where nothing limits it but memory."""
+        """Returns the free space; None where only memory limits it."""
         ...
 
     def close(self) -> None:
-        """Let go of unfinished backups; they are removed at the next start."""
+        """Closes unfinished backups; the next start removes them."""
         ...
 
 
-async def aside(storage: BackupStorage, call: Callable[..., T], *arguments: object) -> T:
+async def run_blocking(storage: BackupStorage, call: Callable[..., T], *arguments: object) -> T:
     """Runs a call that blocks or computes for long, in a thread where an event loop has to go on."""
     if storage.blocking:
         return await asyncio.to_thread(call, *arguments)
@@ -82,7 +82,7 @@ async def aside(storage: BackupStorage, call: Callable[..., T], *arguments: obje
 
 
 class MemoryBackupStorage:
-    """Backups that end with the process, as a store in memory does."""
+    """Backups in memory, lost when the process ends."""
 
     blocking = False
 
@@ -126,18 +126,18 @@ class MemoryBackupStorage:
         return None
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Does nothing."""
 
 
 class DirectoryBackupStorage:
     """One directory per backup, `<directory>/<name>/`, with `rows` and `manifest.json`.
 
-    An unfinished one has a name that ends in `.unfinished`; finishing renames it, which is the moment from
-    which it exists. The directory is made when it is first needed.
+    The name of an unfinished one ends in `.unfinished`; `finish` renames it, which makes it visible. The
+    directory is created when it is first needed.
     """
 
     def __init__(self, directory: Path, *, blocking: bool) -> None:
-        """blocking: there is an event loop that must not wait for the disk."""
+        """blocking: an event loop must not wait for the disk."""
         self.blocking = blocking
         self._directory = directory
         self._open: dict[str, BinaryIO] = {}
@@ -185,7 +185,7 @@ class DirectoryBackupStorage:
         finished, unfinished = self._directory / name, self._unfinished(name)
         try:
             if finished.exists():
-                finished.rename(unfinished)  # at once gone; what follows may take its time
+                finished.rename(unfinished)  # invisible from here on; the rest may take long
                 _sync(self._directory)
             _remove_tree(unfinished)
         except OSError as error:
@@ -241,13 +241,13 @@ class DirectoryBackupStorage:
 
 
 def _close_quietly(file: BinaryIO) -> None:
-    """Close a file whose contents nobody wants: a full disk refuses the rest of its buffer."""
+    """Closes a file that is not needed; writing its buffer fails on a full disk."""
     with contextlib.suppress(OSError):
         file.close()
 
 
 def _sync(directory: Path) -> None:
-    """Make names durable. Windows has no such call and needs none."""
+    """Makes names durable; Windows has no such call and needs none."""
     if os.name == "nt":
         return
     descriptor = os.open(directory, os.O_RDONLY)
@@ -258,8 +258,8 @@ def _sync(directory: Path) -> None:
 
 
 def _remove_tree(directory: Path) -> None:
-    """Remove a directory and what is in it, if it is there."""
-    import shutil  # noqa: PLC0415 - it brings bz2 and lzma along, and few starts find anything to remove
+    """Removes a directory and its contents, if it exists."""
+    import shutil  # noqa: PLC0415 - it imports bz2 and lzma, and few starts need it
 
     shutil.rmtree(directory, ignore_errors=True)
 

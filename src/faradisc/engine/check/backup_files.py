@@ -11,8 +11,8 @@ import orjson
 
 from faradisc.engine.backups.backup import Backup
 from faradisc.engine.backups.files import Damaged
-from faradisc.engine.backups.storage import BackupStorage, BackupStorageError, aside
-from faradisc.engine.backups.verifying import verify
+from faradisc.engine.backups.storage import BackupStorage, BackupStorageError, run_blocking
+from faradisc.engine.backups.verification import verify
 from faradisc.engine.check.faults import Fault, Report
 from faradisc.engine.check.reading import pages
 from faradisc.model.codec.keyspace import BACKUPS_PART
@@ -38,7 +38,7 @@ async def verify_backups(store: ReadOnlyStore, storage: BackupStorage, report: R
                 continue
             words = f"{backup.name} of table {backup.table_name} ({backup.id})"
             try:
-                manifest = await aside(storage, verify, storage, backup.id)
+                manifest = await run_blocking(storage, verify, storage, backup.id)
             except (Damaged, BackupStorageError) as error:
                 report.add(Fault(_WHERE, "the files of a backup are damaged", _REMEDY, f"{words}: {error}"))
             else:

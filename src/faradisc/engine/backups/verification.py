@@ -1,8 +1,8 @@
-"""Holding the files of a backup against what its manifest promises, a bounded piece at a time.
+"""Verifies the files of a backup against its manifest, in bounded steps.
 
-What costs nothing is looked at first: that the manifest matches its own checksum and belongs to this backup,
-and that `rows` is there and as long as it should be. Reading `rows` takes about a second per gigabyte, so
-whoever may not wait asks for one `step` after the other.
+Quick checks come first: the manifest matches its own checksum and belongs to this backup, and `rows` exists
+with the right size. Reading `rows` takes about a second per gigabyte, so a caller that must not block runs
+one `step` after the other.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from faradisc.engine.backups.files import Damaged, read_manifest
 from faradisc.engine.backups.storage import BackupStorage
 
 STEP_BYTES = 4 * 1024 * 1024
-"""Read and summed in one step: some ten milliseconds."""
+"""Read and hashed in one step: some ten milliseconds."""
 AT_ONCE_BYTES = 4 * STEP_BYTES
-"""Of a backup that a request may wait for."""
+"""Largest backup that a request waits for."""
 
 
-class Verifying:
+class Verification:
     """One verification of one backup."""
 
     def __init__(self, storage: BackupStorage, name: str) -> None:
-        """Raises Damaged for what shows without reading `rows`, BackupStorageError."""
+        """Runs the quick checks. Raises Damaged, BackupStorageError."""
         self.name = name
         self.manifest: dict[str, Any] = read_manifest(storage.manifest(name))
         if self.manifest["backup"]["id"] != name:
@@ -35,7 +35,7 @@ class Verifying:
         self._check_size(storage.size(name))
 
     def step(self) -> bool:
-        """Reads on; True when all is read and as promised. Raises Damaged, BackupStorageError."""
+        """Reads on. Returns whether all is read and right. Raises Damaged, BackupStorageError."""
         piece = self._storage.read(self.name, self._at, STEP_BYTES)
         self._digest.update(piece)
         self._at += len(piece)
@@ -52,16 +52,16 @@ class Verifying:
 
 
 def verify(storage: BackupStorage, name: str) -> dict[str, Any]:
-    """Verify all of a backup, however long that takes; its manifest. Raises Damaged, BackupStorageError."""
-    verifying = Verifying(storage, name)
-    while not verifying.step():
+    """Verifies all of a backup. Returns its manifest. Raises Damaged, BackupStorageError."""
+    verification = Verification(storage, name)
+    while not verification.step():
         pass
-    return verifying.manifest
+    return verification.manifest
 
 
-def look_at(storage: BackupStorage, name: str) -> None:
-    """Verifies what takes a moment; all of a small backup. Raises Damaged, BackupStorageError."""
-    verifying = Verifying(storage, name)
-    if verifying.size_bytes <= AT_ONCE_BYTES:
-        while not verifying.step():
+def verify_quickly(storage: BackupStorage, name: str) -> None:
+    """Runs the quick checks; verifies all of a small backup. Raises Damaged, BackupStorageError."""
+    verification = Verification(storage, name)
+    if verification.size_bytes <= AT_ONCE_BYTES:
+        while not verification.step():
             pass

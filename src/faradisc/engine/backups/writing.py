@@ -1,8 +1,8 @@
-"""Making one backup, a block at a time: rows of a fixed state -> blocks -> manifest.
+"""Writes one backup, a block at a time: the rows of a fixed state, then the manifest.
 
-The state is a snapshot, or the rows of a deleted table, which nobody writes. A step reads one block's worth
-of rows, which takes a fraction of a millisecond; compressing and writing are done aside. Memory is bounded by
-a block.
+The state is a snapshot, or the rows of a deleted table, which do not change. A step reads one block of rows,
+which takes a fraction of a millisecond; compressing and writing run in a thread where an event loop has to go
+on. A block limits the memory.
 """
 
 from __future__ import annotations
@@ -11,23 +11,23 @@ from hashlib import sha256
 
 from faradisc.engine.backups.backup import Backup
 from faradisc.engine.backups.files import MAGIC, block_of, manifest_bytes
-from faradisc.engine.backups.storage import BackupStorage, aside
+from faradisc.engine.backups.storage import BackupStorage, run_blocking
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
 from faradisc.model.codec.item_record import Record, size_of
 from faradisc.storage.api import ReadOnlyStore
 
 BLOCK_RECORDS = 512
 BLOCK_BYTES = 64 * 1024
-"""Of records in a block: the one that reaches it is the last."""
+"""Of the records in a block; the record that reaches it is the last."""
 
 
-class Taking:
+class BackupWriter:
     def __init__(self, storage: BackupStorage, source: ReadOnlyStore, backup: Backup, taken_ns: int) -> None:
-        """taken_ns: the moment whose state `source` holds."""
+        """taken_ns: the time whose state `source` holds."""
         self.backup = backup
         self.items = 0
         self.size_bytes = 0
-        """Of the items so far, as TableSizeBytes counts."""
+        """Of the items so far, like TableSizeBytes."""
         self._storage = storage
         self._source = source
         self._taken_ns = taken_ns
@@ -38,9 +38,12 @@ class Taking:
         self._digest = sha256()
 
     async def step(self) -> Backup | None:
-        """Write one block, or the manifest; the complete backup after that. Raises BackupStorageError."""
+        """Writes one block, or at the end the manifest. Returns the backup when it is complete.
+
+        Raises BackupStorageError.
+        """
         if not self._file_bytes:
-            await aside(self._storage, self._write, MAGIC)
+            await run_blocking(self._storage, self._write, MAGIC)
         records: list[Record] = []
         size = 0
         while self._parts and len(records) < BLOCK_RECORDS and size < BLOCK_BYTES:
@@ -58,7 +61,7 @@ class Taking:
                 del self._parts[0]
         if not records:
             return await self._finish()
-        await aside(self._storage, self._write_block, records)
+        await run_blocking(self._storage, self._write_block, records)
         self.items += len(records)
         self.size_bytes += sum(size_of(each) + STORAGE_OVERHEAD_BYTES for each in records)
         self._blocks += 1
@@ -90,5 +93,5 @@ class Taking:
                 },
             }
         )
-        await aside(self._storage, self._storage.finish, self.backup.id, manifest)
+        await run_blocking(self._storage, self._storage.finish, self.backup.id, manifest)
         return complete
