@@ -1,14 +1,14 @@
-"""Ordered bytes in atomic commits: the seam below the database, and the engines behind it.
+"""Ordered bytes in atomic commits: the storage interface of the database, and its engines.
 
-    api.py          the seam: Store, ReadOnlyStore, Batch, Conflict and the errors an engine raises
-    immediate.py    run(): drives a coroutine that never suspends, without an event loop
-    memory.py       the smallest correct engine; nothing outlives the process
-    rocks.py        the embedded default, on RocksDB; rocks_view.py is its layout and its reading half,
+    api.py          the interface: Store, ReadOnlyStore, Batch, Conflict and the errors of engines
+    immediate.py    run(): runs a coroutine that never suspends, without an event loop
+    memory.py       the smallest correct engine; data ends with the process
+    rocks.py        the embedded default, on RocksDB; rocks_view.py has its layout and reads,
                     rocks_files.py opens its directory
-    durability.py   when a commit counts as on disk: grouped syncs in a thread, or inline
+    durability.py   waits for syncs: grouped in a thread, or inline
     format.py       the FORMAT file of a data directory
     ordered.py      a set of keys kept in order, for memory.py
-    testing/        the suite every engine passes, and two wrappers for tests
+    testing/        the suite that every engine passes, and two wrappers for tests
 
-Nothing here knows of items, conditions, tables or indexes.
+Independent of items, conditions, tables and indexes.
 """

@@ -1,28 +1,28 @@
-"""The storage seam: what an engine promises to everything above it.
+"""The storage interface: the contract between engines and the layers above.
 
-An engine keeps *rows* in *parts*. A part is a short opaque name (1 to 255 bytes) of one slot of a table
-or an index, or of a part of the system's own; inside a part, keys are ordered as unsigned bytes. Each
-part also has a *log* (entries numbered 1, 2, 3, ... without a gap) and a *usage* (two running sums).
+An engine stores *rows* in *parts*. A part is a short opaque name (1 to 255 bytes) of one slot of a table or
+an index, or of system data; inside a part, keys are ordered as unsigned bytes. Each part also has a *log*
+(entries numbered 1, 2, 3, ... without a gap) and a *usage* (two running sums).
 
-What holds for every engine:
+Every engine guarantees:
 
 1. A commit is all or nothing over all its batches, whatever parts they name: checks, puts, deletes,
    log entries and usage. It returns once it will survive a crash.
 2. Versions rise store-wide. A row's version is the number of the commit that wrote it, so all rows of
    one commit share it. A version is never given twice: not after a delete, not after a reopen.
    0 stands for "absent" in checks and is no row's version.
-3. What a read has shown stays true after a crash: a read that meets something newer than the disk
-   waits for it. `for_update` skips that wait, because the commit that follows waits anyway; who then
+3. What a read returns is still true after a crash: a read of something newer than the disk waits for the
+   disk. `for_update` skips that wait, because the commit that follows waits anyway; a caller that then
    answers without a commit calls `wait_durable`.
 4. One call sees one state: `get`, `range`, `read_many` and `log` are each a consistent view.
 5. A log entry appears together with its commit, and never before the entries numbered below it.
-6. Long jobs may commit without waiting for the disk (`durable=False`). After a crash every durable commit
-   is there, and of the others those up to some moment: each whole, none without those before it. So nothing
-   durable may rely on one that is not, until `flush` has returned. A part's usage and log never do: where
-   such a commit has changed them, the next durable one to change them takes it along to the disk.
+6. Long jobs can commit without waiting for the disk (`durable=False`). After a crash every durable commit
+   exists, and of the others those up to some moment: each whole, none without those before it. So nothing
+   durable may rely on one that is not, until `flush` has returned. A part's usage and log are safe: when
+   such a commit has changed them, the next durable commit that changes them also waits for it.
 
 A store belongs to one thread (one event loop) at a time; coroutines of that thread may overlap freely.
-Where an engine says that it never suspends, `faradisc.storage.immediate.run` drives its coroutines.
+`faradisc.storage.immediate.run` runs the coroutines of an engine that never suspends.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ PART_BYTES_MAX = 255
 
 @dataclass(slots=True)
 class Batch:
-    """What one commit does to one part.
+    """The changes of one commit to one part.
 
-    A key stands at most once among the puts and deletes of a part in one commit. Deleting an absent
-    key does nothing. Checks compare with the state before the commit.
+    A key appears at most once among the puts and deletes of a part in one commit. Deleting an absent key does
+    nothing. Checks compare with the state before the commit.
     """
 
     part: Part
@@ -64,7 +64,7 @@ class Batch:
 
 @dataclass(slots=True, frozen=True)
 class Conflict:
-    """A commit that did nothing: the first check that failed, and the version found instead."""
+    """A commit without effect: the first check that failed, and the version found instead."""
 
     part: Part
     key: bytes
@@ -72,15 +72,15 @@ class Conflict:
 
 
 class ReadOnlyStore(Protocol):
-    """One fixed state of a store, unmoved by later commits. Close it: it holds back space."""
+    """One fixed state of a store, independent of later commits. Close it to free its space."""
 
     async def get(
         self, part: Part, keys: Sequence[bytes], *, for_update: bool = False, stale_ok: bool = False
     ) -> list[Row | None]:
-        """The rows of `keys`, in their order; None where absent.
+        """Returns the rows of `keys`, in their order; None where absent.
 
-        for_update: a commit with checks on these rows follows; may return rows not yet on disk.
-        stale_ok: an older state will do; engines with replicas may use one, others ignore it.
+        for_update: a commit with checks on these rows follows; rows not yet on disk can be returned.
+        stale_ok: an older state is sufficient; engines with replicas can use one, others ignore it.
         """
         ...
 
@@ -94,101 +94,101 @@ class ReadOnlyStore(Protocol):
         reverse: bool = False,
         max_bytes: int | None = None,
     ) -> list[tuple[bytes, Row]]:
-        """Rows with lo <= key < hi (None: no bound), ascending, or descending when `reverse`.
+        """Returns rows with lo <= key < hi (None: no bound), ascending, or descending when `reverse`.
 
-        Stops after `limit` rows (at least 1), or after the row that takes the sum of payload bytes
-        above `max_bytes`; that row is included, so a page is empty only when nothing is left.
+        Stops after `limit` rows (at least 1), or after the row that takes the sum of payload bytes above
+        `max_bytes`; that row is included, so a page is empty only at the end of the range.
         """
         ...
 
     async def read_many(self, keys: Sequence[tuple[Part, bytes]]) -> list[Row | None]:
-        """Rows of any parts, as one consistent view."""
+        """Returns rows of any parts, as one consistent view."""
         ...
 
     async def log(self, part: Part, after: int, limit: int) -> list[tuple[int, bytes]]:
-        """(sequence, entry) of the next `limit` entries numbered above `after`, ascending."""
+        """Returns (sequence, entry) of the next `limit` entries numbered above `after`, ascending."""
         ...
 
     async def usage(self, part: Part) -> tuple[int, int]:
-        """(items, bytes): the sums of all deltas since the part was created or cleared."""
+        """Returns (items, bytes): the sums of all deltas since the part was created or cleared."""
         ...
 
     async def parts(self) -> list[tuple[Part, int]]:
-        """Every part that holds anything, by name, with the last number its log ever gave (0: none).
+        """Returns every part that is not empty, by name, with the last number of its log (0: none).
 
-        A part holds something when it has a row, a log entry, a number given, or a usage that is not zero.
-        The cost is some reads per part; for whoever walks a whole store, not for requests.
+        A part is empty without rows, log entries and numbers, and with a usage of zero. Costs some reads per
+        part: for jobs that read a whole store, not for requests.
         """
         ...
 
     async def close(self) -> None:
-        """Release everything held. Closing twice is harmless; any other use then raises Closed."""
+        """Releases all resources. A second call does nothing; any other use then raises Closed."""
         ...
 
 
 class Store(ReadOnlyStore, Protocol):
     @property
     def failure(self) -> errors.StorageError | None:
-        """Why every further write is refused until the store is opened again; None while none is."""
+        """Returns why the store rejects every write until it is opened again; None if it does not."""
         ...
 
     async def commit(self, batches: Sequence[Batch], *, durable: bool = True) -> list[int] | Conflict:
-        """Apply all batches or, when a check fails, none. Returns when durable.
+        """Applies all batches or, when a check fails, none. Returns when durable.
 
-        durable: False returns at once, without the cost of a log; for a job that can do its work again.
+        durable: False returns at once, without the cost of a log; for a job that can repeat its work.
 
-        The answer holds one number per batch: the last log sequence of its part after that batch
-        (0 while the log was never written), so its k entries got the numbers last-k+1 .. last.
+        Returns one number per batch: the last log sequence of its part after that batch (0 while the log was
+        never written), so its k entries have the numbers last-k+1 .. last.
 
-        Raises: Full, IOFailed, Closed. After a failed write or sync the state of the files is
-        unknown, so the store refuses every further write until it is opened again.
+        Raises: Full, IOFailed, Closed. After a failed write or sync the state of the files is unknown, so the
+        store rejects every further write until it is opened again.
         """
         ...
 
     async def flush(self) -> None:
-        """Return once every commit made so far is on disk, those that were not durable among them.
+        """Waits until every commit made so far is on disk, including those that were not durable.
 
-        May write megabytes; for the end of a job, not for requests. Raises: Full, IOFailed, Closed.
+        Can write megabytes: for the end of a job, not for requests. Raises: Full, IOFailed, Closed.
         """
         ...
 
     async def wait_durable(self, version: int) -> None:
-        """Wait until every durable commit up to `version` is on disk; 0 means every one made so far.
+        """Waits until every durable commit up to `version` is on disk; 0 means every one made so far.
 
-        Called before answering from rows read `for_update` that no commit followed (0 for an absent
-        row: its deletion may not be on disk yet).
+        For answers from rows read `for_update` that no commit followed (0 for an absent row: its deletion
+        may not be on disk yet).
         """
         ...
 
     async def trim(self, part: Part, before: int) -> None:
-        """Forget log entries numbered below `before`. Numbering goes on as if they were there.
+        """Deletes log entries numbered below `before`. Numbering continues.
 
-        Not waited for: after a crash trimmed entries may be back.
+        Does not wait for the disk: after a crash trimmed entries can exist again.
         """
         ...
 
     async def clear(self, part: Part) -> None:
-        """Delete a part: rows, log, usage. Cost does not grow with its size. Returns when durable.
+        """Deletes a part: rows, log, usage. The cost is independent of its size. Returns when durable.
 
-        The part is then as if never written, its log numbers start again from 1.
+        Its log numbers start again from 1.
         """
         ...
 
     async def snapshot(self) -> ReadOnlyStore:
-        """The state of this moment, all of it on disk. Closed with the store at the latest."""
+        """Returns the current state, all of it on disk. It is closed with the store at the latest."""
         ...
 
 
 class Full(errors.StorageError):
-    """No space left where the data lives. Make room, then open the store again."""
+    """No space left on the disk. Free some, then open the store again."""
 
 
 class Corruption(errors.StorageError):
-    """Stored bytes are not what was written, or not a store at all. A retry does not help."""
+    """Stored bytes differ from what was written, or are no store. A retry does not help."""
 
 
 class IOFailed(errors.StorageError):
-    """The operating system failed a read, a write or a sync. Open the store again to go on."""
+    """A read, a write or a sync failed in the operating system. Open the store again to continue."""
 
 
 class Closed(errors.StorageError):

@@ -1,15 +1,15 @@
-"""When a commit counts as on disk: the two ways to wait for a sync of the write-ahead log.
+"""Durability of commits: two ways to wait for a sync of the write-ahead log.
 
-The engine writes a commit into the log (which survives a killed process) and then asks one of these for
-the sync that makes it survive a lost machine:
+The engine writes a commit into the log, which survives a killed process. One of these then syncs the log,
+which survives a lost machine:
 
     InlineSync    syncs inside the commit and never suspends; for callers without an event loop
-    GroupedSync   syncs in one helper thread while the loop goes on; every commit written before a sync
-                  starts is answered by it, so under load one sync pays for many commits
+    GroupedSync   syncs in one helper thread while the loop continues; a sync covers every commit written
+                  before it starts, so under load one sync serves many commits
 
-Both keep `synced`, the newest version known to be on disk. It never passes a version that is not: the
-number is taken before the sync starts. After a failed sync it stands still for good, since nobody knows
-which bytes of the log reached the disk; whoever waits sees `synced` below its version and gives up.
+Both have `synced`, the newest version known to be on disk, taken before the sync starts. It stays the same
+for good after a failed sync, because it is unknown which bytes of the log reached the disk; a waiting commit
+then finds `synced` below its version and raises.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from queue import SimpleQueue
 from typing import Protocol
 
 TURNS_MAX = 16
-"""Turns of the loop a sync waits for more commits at most."""
+"""Maximum of loop turns that a sync waits for more commits."""
 
 
 class Durability(Protocol):
     synced: int
 
     def wrote(self, version: int) -> asyncio.Future[None] | None:
-        """A commit was written. Await the future, if any, then compare its version with `synced`."""
+        """Registers a written commit. Await the future, if any, then compare the version with `synced`."""
         ...
 
     async def wait(self, version: int) -> None:
-        """Return once `version` (already written) is synced, or no later sync can succeed."""
+        """Returns when `version` (already written) is synced, or no later sync can succeed."""
         ...
 
     def stop(self) -> None:
-        """Sync what is left, answer everyone who waits, end the thread. Blocks; never suspends."""
+        """Syncs the rest, ends all waiting, ends the thread. Blocks; never suspends."""
         ...
 
 
@@ -46,8 +46,7 @@ Begin = Callable[[], Callable[[], None]]
 
 
 class InlineSync:
-    """Requires: nothing; `wrote` blocks the calling thread for one sync, and raises what is no error of the
-    disk (`failed` raises it)."""
+    """Syncs in the calling thread. `wrote` raises what `failed` raises: errors that are not the disk's."""
 
     def __init__(self, begin: Begin, failed: Callable[[Exception], None], version: int) -> None:
         self.synced = version
@@ -61,25 +60,25 @@ class InlineSync:
         try:
             self._begin()()
         except Exception as error:
-            # One that a signal's handler raised says nothing of the disk, and goes on from here.
+            # `failed` raises the error of a signal handler, which does not concern the disk.
             self._failed(error)
             self._broken = True
         else:
             self.synced = version
 
     async def wait(self, version: int) -> None:
-        """Syncs at once; after a failure there is nothing left to wait for."""
+        """Syncs at once."""
         self.wrote(version)
 
     def stop(self) -> None:
-        """Nothing is ever left."""
+        """Does nothing: every commit is synced."""
 
 
 class _Group(asyncio.Future[None]):
-    """Shared by all commits that one sync answers.
+    """Shared by all commits that one sync covers.
 
-    Cancelling one waiting task must not cancel the others, so a group refuses; the task is cancelled
-    when the sync ends instead. By then its commit is on disk, like any answer lost on the network.
+    Cancelling one waiting task must not cancel the others, so a group cannot be cancelled; the task is
+    cancelled when the sync ends. Its commit is then on disk, as if the answer was lost on the network.
     """
 
     def cancel(self, msg: object | None = None) -> bool:
@@ -97,9 +96,9 @@ class GroupedSync:
         self._written = version
         self._loop: asyncio.AbstractEventLoop | None = None
         self._next: _Group | None = None
-        """Answered by the sync after the one under way."""
+        """Commits for the sync after the running one."""
         self._current: _Group | None = None
-        """Answered by the sync under way, which covers versions up to `_covers`."""
+        """Commits of the running sync, which covers versions up to `_covers`."""
         self._covers = version
         self._scheduled = False
         self._turns_left = 0
@@ -113,12 +112,12 @@ class GroupedSync:
     async def wait(self, version: int) -> None:
         self._written = max(self._written, version)
         while version > self.synced and not self._broken:
-            if self._current is not None and version <= self._covers and self._is_at_home():
+            if self._current is not None and version <= self._covers and self._in_own_loop():
                 await self._current
             else:
                 await (self._next or self._open_group())
 
-    def _is_at_home(self) -> bool:
+    def _in_own_loop(self) -> bool:
         return asyncio.get_running_loop() is self._loop
 
     def _open_group(self) -> _Group:
@@ -131,14 +130,16 @@ class GroupedSync:
         return group
 
     def _schedule(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Start the next sync, but not at once: what else is ready in this turn of the loop joins it."""
+        """Starts the next sync after this turn of the loop, so that it covers other commits of the turn."""
         self._scheduled = True
         self._turns_left = TURNS_MAX
         loop.call_soon(self._start_when_quiet, loop, self._written)
 
     def _start_when_quiet(self, loop: asyncio.AbstractEventLoop, seen: int) -> None:
-        """As long as each turn brings more commits, wait for one more turn: a sync costs as much processor
-        time as a commit or two, and the next one would only begin when this one has ended."""
+        """Starts the sync when a turn of the loop brings no further commit, or after TURNS_MAX turns.
+
+        A sync costs as much processor time as a commit or two, and the next one would have to wait for it.
+        """
         if self._written > seen and self._turns_left:
             self._turns_left -= 1
             loop.call_soon(self._start_when_quiet, loop, self._written)
@@ -146,7 +147,7 @@ class GroupedSync:
             self._start()
 
     def _move_to(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Serve another loop than before. What the old one was still owed, it can no longer receive."""
+        """Serves another loop from now on. Commits that wait in the old loop are abandoned."""
         if self._thread is not None:
             self._end_thread()
         self._loop = loop
@@ -168,7 +169,7 @@ class GroupedSync:
         self._jobs.put((self._covers, self._begin(), group))
 
     def _serve(self) -> None:
-        """The helper thread: one blocking sync per job."""
+        """Runs in the helper thread: one blocking sync per job."""
         while (job := self._jobs.get()) is not None:
             version, sync, group = job
             error: Exception | None = None
@@ -176,12 +177,12 @@ class GroupedSync:
                 sync()
             except Exception as caught:
                 error = caught
-            # A closed loop refuses: nobody is left to be answered, and `stop` or the next loop syncs again.
+            # A closed loop raises: no commit waits any more, and `stop` or the next loop syncs again.
             with contextlib.suppress(RuntimeError):
                 group.get_loop().call_soon_threadsafe(self._finish, version, group, error)
 
     def _finish(self, version: int, group: _Group, error: Exception | None) -> None:
-        """Back in the loop: record the outcome, start the next sync, wake the group."""
+        """Runs in the loop after a sync: records the outcome, starts the next sync, wakes the group."""
         if error is not None:
             self._break(error)
         elif version > self.synced:

@@ -1,16 +1,16 @@
-"""The FORMAT file: which layout the files of a data directory follow.
+"""The FORMAT file: the format version of a data directory.
 
-One line of text, `faradisc storage format <version>`, read before anything else in the directory is
-touched. It is written through a temporary file, fsync and rename, so it is there whole or not at all.
+One line of text, `faradisc storage format <version>`, read before anything else in the directory. It is
+written through a temporary file, fsync and rename, so it exists complete or not at all.
 
-The ladder. Each change of anything on disk takes the next number and a paragraph here and in
-docs/formats/storage.md; a release opens every earlier format and refuses a later one.
+Each change of anything on disk takes the next number and a paragraph here and in docs/formats/storage.md; a
+release opens every earlier format and rejects a later one.
 
     1   Rows, logs and part states in one RocksDB keyspace (docs/formats/storage.md).
     2   More kinds of rows: histories of tables, whose parts' names have a day, and more parts of the
         system's own; more members in the catalog's rows. Nothing of format 1 is written differently.
 
-How a directory gets from one to the next: upgrade.py.
+upgrade.py converts a directory from one format to the next.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _MAGIC = "faradisc storage format "
 
 
 def prepare(directory: Path, *, data: Path) -> int:
-    """Create `directory` and its FORMAT file where missing; return the version found or written.
+    """Creates `directory` and its FORMAT file where missing. Returns the version found or written.
 
-    data: a file that the engine makes first of all; where it exists, a missing FORMAT means damage.
+    data: a file that the engine creates first; where it exists, a missing FORMAT file means damage.
     Raises: NewerFormat, Corruption, Unwritable, Full, IOFailed.
     """
     try:
@@ -52,7 +52,7 @@ def prepare(directory: Path, *, data: Path) -> int:
 
 
 def found(directory: Path) -> int:
-    """The version of a data directory that is there; nothing is written.
+    """Returns the version of an existing data directory. Writes nothing.
 
     Raises: NewerFormat, Corruption, IOFailed.
     """
@@ -96,7 +96,7 @@ def _read(directory: Path) -> int | None:
 
 
 def write(directory: Path, version: int) -> None:
-    """Say that a directory has this format, whole or not at all. Raises OSError."""
+    """Writes the FORMAT file atomically. Raises OSError."""
     path = directory / FORMAT_FILE
     draft = directory / f"{FORMAT_FILE}.new"
     with open(draft, "wb") as file:
@@ -108,7 +108,7 @@ def write(directory: Path, version: int) -> None:
 
 
 def sync_directory(directory: Path) -> None:
-    """Make renames and new files in `directory` survive a power cut."""
+    """Makes renames and new files in `directory` survive a power cut."""
     if os.name == "nt":  # directories cannot be opened there; NTFS journals the rename itself
         return
     handle = os.open(directory, os.O_RDONLY)
@@ -119,7 +119,7 @@ def sync_directory(directory: Path) -> None:
 
 
 def unwritable(directory: Path, error: OSError) -> Unwritable | Full | IOFailed:
-    """Say why `directory` cannot hold data, whose it is, and what to do."""
+    """Returns an error that says why `directory` cannot be used, who owns it, and what to do."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return Full(f"No space left for the data directory {directory}.")
     if error.errno == errno.EROFS:

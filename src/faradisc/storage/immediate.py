@@ -1,4 +1,4 @@
-"""Drive a coroutine that never suspends, without an event loop."""
+"""Runs coroutines that never suspend, without an event loop."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ T = TypeVar("T")
 
 
 def run(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run `coroutine` to its end in this thread with one step and return its result.
+    """Runs `coroutine` to its end in this thread with one step. Returns its result.
 
-    Raises: whatever the coroutine raises; RuntimeError when it waits for something, because nobody
-    here could wake it. A memory store and a RocksDB store opened with inline durability never wait.
+    Raises: what the coroutine raises; RuntimeError when it waits for something, because there is no event
+    loop to wake it. A memory store and a RocksDB store opened with inline durability never wait.
     """
     try:
         coroutine.send(None)

@@ -1,10 +1,9 @@
-"""The memory engine: the smallest correct store, and the model the others are compared with.
+"""The memory engine: the smallest correct store, and the model that the others are compared with.
 
-Rows of a part live in a dict beside their keys in order. Nothing outlives the process, so a commit is
-"durable" at once, no call ever suspends, and `immediate.run` can drive every one of them.
+A part has a dict of rows and its keys in order. Data ends with the process, so a commit is durable at once,
+no call ever suspends, and `immediate.run` can run all of them.
 
-A snapshot copies nothing: it pins the parts as they are, and the first later write to a pinned part
-replaces it by a copy of its own.
+A snapshot pins the parts without a copy; the first later write to a pinned part replaces it by a copy.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ class _Part:
         self.items = 0
         self.bytes = 0
         self.pins = 0
-        """Open snapshots that read this very object."""
+        """Number of open snapshots that read this object."""
 
     def copy(self) -> _Part:
         twin = _Part()
@@ -50,7 +49,7 @@ class _Part:
 
 
 def _check_bytes(batch: Batch) -> None:
-    """A dict would take anything; refuse what an engine with a disk refuses, before anything changes."""
+    """Raises TypeError for what an engine with a disk cannot store, before anything changes."""
     for key, payload in batch.puts:
         if type(key) is not bytes or type(payload) is not bytes:
             raise TypeError("keys and payloads are bytes")
@@ -60,11 +59,11 @@ def _check_bytes(batch: Batch) -> None:
 
 
 _EMPTY = _Part()
-"""Stands for every part never written; never changed."""
+"""In place of parts that were never written; never changed."""
 
 
 class _View:
-    """The reading half, shared by the store and its snapshots."""
+    """The reads of the store and its snapshots."""
 
     def __init__(self, parts: dict[Part, _Part]) -> None:
         self._parts = parts

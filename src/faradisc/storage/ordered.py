@@ -27,7 +27,7 @@ class OrderedKeys:
         return twin
 
     def add(self, key: bytes) -> None:
-        """Insert a key. Requires: it is absent."""
+        """Inserts a key. Requires: it is absent."""
         if not self._blocks:
             self._blocks.append([key])
             self._firsts.append(key)
@@ -37,7 +37,7 @@ class OrderedKeys:
         insort(block, key)
         self._firsts[index] = block[0]
         if len(block) > BLOCK_KEYS_MAX:
-            # A full last block is most often one that keys are appended to in order: leave it full.
+            # A full last block mostly comes from keys appended in order: leave it full.
             cut = len(block) // 2 if index < len(self._blocks) - 1 else len(block) - 1
             upper = block[cut:]
             del block[cut:]
@@ -45,7 +45,7 @@ class OrderedKeys:
             self._firsts.insert(index + 1, upper[0])
 
     def remove(self, key: bytes) -> None:
-        """Take a key out. Requires: it is present."""
+        """Removes a key. Requires: it is present."""
         index = bisect_right(self._firsts, key) - 1
         block = self._blocks[index]
         del block[bisect_left(block, key)]
@@ -55,7 +55,7 @@ class OrderedKeys:
             del self._blocks[index], self._firsts[index]
 
     def ascending(self, lo: bytes | None, hi: bytes | None) -> Iterator[bytes]:
-        """Keys with lo <= key < hi, from the smallest. Requires: no change while iterating."""
+        """Yields keys with lo <= key < hi, from the smallest. Requires: no change while iterating."""
         index = 0 if lo is None else max(bisect_right(self._firsts, lo) - 1, 0)
         for block in self._blocks[index:]:
             start = 0 if lo is None else bisect_left(block, lo)
@@ -65,7 +65,7 @@ class OrderedKeys:
                 return
 
     def descending(self, lo: bytes | None, hi: bytes | None) -> Iterator[bytes]:
-        """Keys with lo <= key < hi, from the largest. Requires: no change while iterating."""
+        """Yields keys with lo <= key < hi, from the largest. Requires: no change while iterating."""
         index = len(self._blocks) if hi is None else bisect_left(self._firsts, hi)
         for block in reversed(self._blocks[:index]):
             start = 0 if lo is None else bisect_left(block, lo)

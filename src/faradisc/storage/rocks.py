@@ -1,61 +1,50 @@
 """The embedded default: a store in one directory, on RocksDB through `rocksdict`.
 
-A commit is one WriteBatch, written at once: from then on it survives a killed process, and later reads
-see it. It is answered after the sync of the write-ahead log that covers it (durability.py). One that is not
-durable leaves the log out: it lives in memory until RocksDB makes a table of that, or `flush` has it do so.
-A table holds all that was written before it was begun, so a crash keeps such commits up to some moment.
+A commit is one WriteBatch. Once written, it survives a killed process and later reads see it; it returns
+after a sync of the write-ahead log that covers it (durability.py). A commit that is not durable skips the
+log: it is in memory until RocksDB writes that to a table, by itself or for `flush`. A table has everything
+written before it was begun, so a crash keeps such commits up to some moment.
 
-Invariants.
-1. Versions count commits, starting above the sequence number RocksDB had at open. Every commit that takes
-   a version adds at least one to that number, so after a reopen versions go on above all earlier ones.
+Invariants:
+1. Versions count commits, starting above the sequence number that RocksDB has at open. Every commit with a
+   version adds at least one to that number, so versions after a reopen are above all earlier ones.
 2. A part's state in memory equals the stored one, or the part is not in `_parts`; a log entry and the
    state that counts it are in the same WriteBatch.
-3. `_seen` holds versions as stored now: every write empties it.
+3. `_seen` has the versions as stored now: every write empties it.
 4. After a failed write or sync `_failure` is set and no write is attempted again.
-5. A part that is not in `_unlogged` has no row, state or log entry that a crash could take from under the
-   write-ahead log: what the log says of it stands on what is in the log or in tables.
+5. For a part that is not in `_unlogged`, everything that the write-ahead log builds on is in the log or in
+   tables, so a crash cannot lose it.
 
-Reads are Python calls into RocksDB of a few microseconds and run in the event loop's own thread; only the
-sync, which waits for the disk, runs in another.
+Reads are calls into RocksDB of a few microseconds in the event loop's own thread; only syncs, which wait for
+the disk, run in another.
 """
 
 from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from rocksdict import Rdict, ReadOptions, WriteBatch, WriteOptions
+from rocksdict import Rdict, WriteBatch, WriteOptions
 
 from faradisc.errors import StorageError
 from faradisc.storage.api import Batch, Closed, Conflict, IOFailed, Part, ReadOnlyStore, Row
 from faradisc.storage.durability import Durability, GroupedSync, InlineSync
 from faradisc.storage.format import unwritable
 from faradisc.storage.rocks_files import open_files, translated
-from faradisc.storage.rocks_view import PartState, Reader, RocksSnapshot, pack_state, unpack_version
+from faradisc.storage.rocks_view import LiveReader, PartState, RocksSnapshot, pack_state, unpack_version
 from faradisc.storage.sync_record import Position, SyncRecord
 
 SEEN_KEYS_MAX = 4096
 _UNLOGGED = WriteOptions()
-_UNLOGGED.disable_wal = True  # type: ignore[method-assign,assignment]  # a property, whatever the stub says
+_UNLOGGED.disable_wal = True  # type: ignore[method-assign,assignment]  # a property, unlike its stub
 
 
-def _down_to(lo: bytes, pairs: Iterator[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
-    """Descending pairs until one lies below `lo`.
-
-    Not RocksDB's own lower bound: in rocksdict 0.3.29 `set_iterate_lower_bound` moves the upper one.
-    """
-    for pair in pairs:
-        if pair[0] < lo:
-            return
-        yield pair
-
-
-class RocksStore(Reader):
+class RocksStore(LiveReader):
     """A store on RocksDB. Open it with `open_rocks`.
 
     With inline durability no call ever suspends; with grouped durability calls wait in the running loop.
@@ -69,14 +58,13 @@ class RocksStore(Reader):
         flush: Callable[[], None] | None = None,
         record: SyncRecord | None = None,
     ) -> None:
-        """sync: makes all of the log so far durable, in any thread; flush: the same of everything, by making
-        a table of it. RocksDB's own unless a test's. record: where each sync is recorded; closed with the
+        """sync: makes the log so far durable, in any thread. flush: makes everything so far durable, as a
+        table. Both are RocksDB's own unless given by a test. record: records each sync; closed with the
         store."""
-        super().__init__(db.get)
-        self._db = db
+        super().__init__(db)
         self._closed = False
         self._version = db.latest_sequence_number()
-        """Of the newest commit written."""
+        """Version of the newest commit written."""
         driver = InlineSync if durability == "inline" else GroupedSync
         self._sync = sync or db.flush_wal
         self._record = record
@@ -86,46 +74,17 @@ class RocksStore(Reader):
         self._flushes: Durability = driver(lambda: flush or db.flush, self._fail, self._version)
         self._failure: StorageError | None = None
         self._unlogged: dict[Part, int] = {}
-        """The newest commit to a part that was not durable, unless a flush of ours has covered it."""
+        """By part: the newest commit that was not durable, unless a flush by this store covers it."""
         self._seen: dict[bytes, int] = {}
-        """Versions by physical key, read `for_update` since the last write: checks need no second read."""
+        """Versions by physical key, read `for_update` since the last write, so that checks need no second
+        read."""
         self._snapshots: weakref.WeakSet[RocksSnapshot] = weakref.WeakSet()
         _OPEN.add(self)
 
     def _load(self, part: Part) -> PartState:
         loaded = super()._load(part)
-        loaded.deleted = self._version  # nothing is known of deletes before now, so suppose the latest
+        loaded.deleted = self._version  # earlier deletes are unknown, so assume the latest version
         return loaded
-
-    def _scan(self, lo: bytes, hi: bytes, reverse: bool = False) -> Iterator[tuple[Any, Any]]:
-        bounds = ReadOptions()
-        bounds.set_iterate_upper_bound(hi)
-        if reverse:
-            return _down_to(lo, self._db.items(backwards=True, read_opt=bounds))
-        return self._db.items(from_key=lo, read_opt=bounds)
-
-    def _check_ended(self, lo: bytes, hi: bytes, reverse: bool) -> None:
-        # `items` is the fastest walk the binding offers, but it ends at a damaged block as it ends at the
-        # end. So the end is looked at once more, by an iterator that can tell.
-        if self._holds(lo, hi, reverse):
-            raise IOFailed("a range read stopped before its end")
-
-    def _holds(self, lo: bytes, hi: bytes, reverse: bool = False) -> bool:
-        """Whether any physical key lies in lo <= key < hi, looked for from either end."""
-        bounds = ReadOptions()
-        bounds.set_iterate_upper_bound(hi)
-        try:
-            probe = self._db.iter(bounds)
-            if reverse:
-                probe.seek_to_last()
-            else:
-                probe.seek(lo)
-            if probe.valid():
-                return bool(probe.key() >= lo)
-            probe.status()
-            return False
-        except Exception as error:
-            raise translated(error) from error
 
     # --- Reads -----------------------------------------------------------------------------------
 
@@ -168,7 +127,7 @@ class RocksStore(Reader):
         return page
 
     async def read_many(self, keys: Sequence[tuple[Part, bytes]]) -> list[Row | None]:
-        # One consistent view without a snapshot: nothing suspends between the first and the last read.
+        # A consistent view without a snapshot: nothing suspends between the first and the last read.
         rows = [self._read_row(self._part(part).rows + key) for part, key in keys]
         if self._version > self._durability.synced or self._unlogged:
             pairs = zip(keys, rows, strict=True)
@@ -183,7 +142,7 @@ class RocksStore(Reader):
         return [(sequence, entry) for _, sequence, entry in entries]
 
     async def usage(self, part: Part) -> tuple[int, int]:
-        """Not waited for: these are sums for people, and may run ahead of the disk by one sync."""
+        """Does not wait for the disk: the sums are informative."""
         if self._closed:
             raise Closed
         known = self._part(part)
@@ -205,31 +164,31 @@ class RocksStore(Reader):
 
     @staticmethod
     def _newest(rows: list[Row | None], part: PartState) -> int:
-        """The newest version that `rows` give away."""
+        """Returns the newest version that `rows` show."""
         return max((part.deleted if row is None else row[0] for row in rows), default=0)
 
     async def _show(self, version: int) -> None:
-        """Wait until what is about to be shown cannot vanish any more."""
+        """Waits until everything up to a version is durable, before it is shown."""
         if version > self._durability.synced:
             if self._failure is None:
                 await self._durability.wait(version)
             if version > self._durability.synced:
-                raise self._refusal()
+                raise self._write_error()
 
     async def _show_of(self, parts: Iterable[Part], version: int) -> None:
-        """The same of what was read in some parts. Where commits are not durable, that takes a flush."""
+        """Waits until what was read in some parts is durable; unlogged commits need a flush."""
         unlogged = self._unlogged.keys() & parts
         if unlogged:
             await self._wait_flushed(max([self._unlogged[part] for part in unlogged]))
         await self._show(version)
 
     async def _wait_flushed(self, version: int) -> None:
-        """Wait until tables hold everything up to a version."""
+        """Waits until tables have everything up to a version."""
         if version > self._flushes.synced:
             if self._failure is None:
                 await self._flushes.wait(version)
             if version > self._flushes.synced:
-                raise self._refusal()
+                raise self._write_error()
         self._unlogged = {
             part: newest for part, newest in self._unlogged.items() if newest > self._flushes.synced
         }
@@ -265,7 +224,7 @@ class RocksStore(Reader):
 
     async def commit(self, batches: Sequence[Batch], *, durable: bool = True) -> list[int] | Conflict:
         if self._failure is not None:
-            raise self._refusal()
+            raise self._write_error()
         for batch in batches:
             if batch.checks:
                 conflict = self._first_conflict(batch)
@@ -276,7 +235,7 @@ class RocksStore(Reader):
         logged = durable and not (self._unlogged and self._builds_on_unlogged(batches))
         try:
             answer = [self._collect(batch, write, version) for batch in batches]
-            if write.is_empty():  # nothing of its own to wait for, only what its checks relied on
+            if write.is_empty():  # wait only for what its checks rely on
                 if durable:
                     await self._show(self._version)
                 return answer
@@ -285,7 +244,7 @@ class RocksStore(Reader):
             self._write(write, version, logged=logged)
         except BaseException:
             for batch in batches:
-                self._parts.pop(batch.part, None)  # its state may count what was not written: read it anew
+                self._parts.pop(batch.part, None)  # its state may count what was not written: load it again
             raise
         if not logged:
             if durable:
@@ -295,11 +254,14 @@ class RocksStore(Reader):
         if waiting is not None:
             await waiting
         if version > self._durability.synced:
-            raise self._refusal()
+            raise self._write_error()
         return answer
 
     def _builds_on_unlogged(self, batches: Sequence[Batch]) -> bool:
-        """Whether any part's state is going to count what is not durable. The log must not say so alone."""
+        """Returns whether the commit changes a part's state that counts unlogged commits.
+
+        Such a state must not be in the log without these commits.
+        """
         return any(
             batch.part in self._unlogged and (batch.log or batch.items_delta or batch.bytes_delta)
             for batch in batches
@@ -318,7 +280,7 @@ class RocksStore(Reader):
         return None
 
     def _collect(self, batch: Batch, write: WriteBatch, version: int) -> int:
-        """Add one batch to the write; returns the part's last log sequence after it."""
+        """Adds one batch to the write. Returns the part's last log sequence after it."""
         part = self._parts.get(batch.part) or self._part(batch.part)
         stamp = version.to_bytes(8, "big")
         rows = part.rows
@@ -338,9 +300,9 @@ class RocksStore(Reader):
         return part.last
 
     def _write(self, write: WriteBatch, version: int, *, logged: bool = True) -> None:
-        """Hand a batch to RocksDB, which applies all of it or nothing."""
+        """Writes a batch, which RocksDB applies whole or not at all."""
         self._seen.clear()
-        before, self._version = self._version, version  # first, lest an interrupt leave it behind
+        before, self._version = self._version, version  # first, in case of an interrupt
         try:
             if logged:
                 self._db.write(write)
@@ -350,13 +312,13 @@ class RocksStore(Reader):
                     self._logged = self._db.latest_sequence_number()
                 self._db.write(write, _UNLOGGED)
         except Exception as error:
-            self._fail(error)  # raises what is not the disk's: then the commit may have been written
+            self._fail(error)  # raises errors that are not the disk's: the commit may be written then
             self._version = before
             raise translated(error) from error
 
     async def trim(self, part: Part, before: int) -> None:
         if self._failure is not None:
-            raise self._refusal()
+            raise self._write_error()
         known = self._part(part)
         first = known.log
         end = known.log + max(min(before, known.last + 1), 0).to_bytes(8, "big")
@@ -367,10 +329,10 @@ class RocksStore(Reader):
 
     async def clear(self, part: Part) -> None:
         if self._failure is not None:
-            raise self._refusal()
+            raise self._write_error()
         known = self._part(part)
         write = WriteBatch(raw_mode=True)
-        # A range delete slows later reads a little until compaction, so none is written for nothing.
+        # A range delete slows later reads until compaction, so none is written for an empty range.
         for first, end in ((known.rows, known.rows_end), (known.log, known.log_end)):
             if self._holds(first, end):
                 write.delete_range(first, end)
@@ -382,38 +344,43 @@ class RocksStore(Reader):
         if waiting is not None:
             await waiting
         if version > self._durability.synced:
-            raise self._refusal()
+            raise self._write_error()
 
     @property
     def failure(self) -> StorageError | None:
         return None if isinstance(self._failure, Closed) else self._failure
 
-    # --- The end ---------------------------------------------------------------------------------
+    # --- Failure and close -----------------------------------------------------------------------
 
-    def let_go(self) -> None:
-        """This process is a fork of the one that opened the store: leave all of it alone. Its files are the
-        other's to write, and RocksDB would wait for threads that are not here, even to be closed."""
+    def abandon(self) -> None:
+        """Closes the store in a fork of its process without touching its files, which the parent writes.
+
+        RocksDB itself cannot be closed here: it would wait for threads that exist only in the parent.
+        """
         import ctypes  # noqa: PLC0415 - few processes are forks
 
         self._failure = Closed()
         self._closed = True
-        # One reference more than there are: it is never closed, not even when this process ends.
+        # One reference too many: it is never closed, not even when this process ends.
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._db))
 
     def _fail(self, error: Exception) -> None:
-        """After this no write is attempted: which bytes of the log are on disk is unknown. Raises the error
-        itself if it is none of the disk: a signal's handler can raise one anywhere."""
+        """Fails the store: no later write is attempted, since it is unknown which bytes of the log are on
+        disk.
+
+        Raises the error itself if it is not the disk's: a signal handler can raise one anywhere.
+        """
         if self._failure is None:
             self._failure = error if isinstance(error, StorageError) else translated(error)
 
-    def _refusal(self) -> StorageError:
+    def _write_error(self) -> StorageError:
         failure = self._failure
         if failure is None or isinstance(failure, Closed):
             return Closed()
         return type(failure)(f"{failure}; the store refuses writes until it is opened again")
 
     async def close(self) -> None:
-        """Sync, answer every commit that still waits, release the directory. Never suspends."""
+        """Syncs, ends all waiting commits, releases the directory. Never suspends."""
         if self._closed:
             return
         self._closed = True
@@ -427,12 +394,12 @@ class RocksStore(Reader):
         if self._record is not None:
             self._record.close()
             if not failed:
-                with suppress(Exception):  # on a full disk, say: the log has what was acknowledged
-                    self._db.flush()  # the next start has no log to replay
+                with suppress(Exception):  # on a full disk, for example: the log has all acknowledged commits
+                    self._db.flush()  # so that the next start has no log to replay
         try:
             self._db.close()
         except Exception as error:
-            # It is closed all the same. What failed before fails its last flush too, and was reported then.
+            # It is closed nevertheless. An earlier failure also fails the last flush, and was reported then.
             if not failed:
                 raise translated(error) from error
 
@@ -440,20 +407,20 @@ class RocksStore(Reader):
 _OPEN: weakref.WeakSet[RocksStore] = weakref.WeakSet()
 
 
-def _let_go_of_all() -> None:
+def _abandon_all() -> None:
     for store in list(_OPEN):
-        store.let_go()
+        store.abandon()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_let_go_of_all)
+    os.register_at_fork(after_in_child=_abandon_all)
 
 
 def open_rocks(directory: Path | str, *, durability: Literal["grouped", "inline"] = "grouped") -> RocksStore:
-    """Open or create the store in `directory`.
+    """Opens or creates the store in `directory`.
 
-    grouped: commits of one event loop share syncs made in a thread; needs a running loop from the first
-    commit on. inline: each commit syncs before it returns and nothing ever suspends.
+    grouped: commits of one event loop share syncs in a thread; needs a running loop from the first commit on.
+    inline: each commit syncs before it returns, and no call suspends.
 
     Raises: NewerFormat, Unwritable, InUse, Corruption, Full, IOFailed.
     """

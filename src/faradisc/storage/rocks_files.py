@@ -1,9 +1,9 @@
-"""Open the directory of a RocksDB store: format, owner, tuning, and errors as the seam names them.
+"""Opens the directory of a RocksDB store: format, owner, tuning, and translation of errors.
 
 <directory>/FORMAT     checked first (format.py)
-<directory>/OWNER      process id of the last process that opened it, for the message of a refusal
-<directory>/SYNCED     how far the log was synced (sync_record.py); a start that recovers less refuses
-<directory>/rocks/     RocksDB's own files; its LOCK makes sure that one process owns them
+<directory>/OWNER      process id of the last process that opened it, for an error message
+<directory>/SYNCED     how far the log was synced (sync_record.py); a start that recovers less fails
+<directory>/rocks/     RocksDB's own files; its LOCK ensures that one process owns them
 """
 
 from __future__ import annotations
@@ -32,30 +32,30 @@ OWNER_FILE = "OWNER"
 
 
 def options() -> Options:
-    """The tuning, chosen for one writer, rows of some hundred bytes and a small idle process."""
+    """Returns the tuning, for one writer, rows of some hundred bytes and a small idle process."""
     table = BlockBasedOptions()
     table.set_block_cache(Cache(BLOCK_CACHE_BYTES))
     table.set_bloom_filter(10, False)  # bits per key: one absent key in a hundred costs a block read
     table.set_format_version(5)
-    # Index and filter blocks stay with their open table, some 1.5 % of the data: in the block cache each is
-    # larger than a shard of it likes, and a read then pays for bringing it back (measured: 5 times slower).
+    # Index and filter blocks, some 1.5 % of the data, stay in memory with their open table: in the block
+    # cache they do not fit a shard well, and reads load them again (measured: 5 times slower).
     table.set_cache_index_and_filter_blocks(False)
 
     tuning = Options(raw_mode=True)
     tuning.create_if_missing(True)
     tuning.set_block_based_table_factory(table)
     tuning.set_compression_type(DBCompressionType.lz4())
-    # Tables fresh from memory are merged into others before long, which are compressed. Compressing them too
-    # was an eighth of an import's work; without it up to 128 MB take two thirds more room on the disk.
+    # Tables written from memory are soon merged into others, which are compressed. Compressing them too took
+    # an eighth of the time of an import; without it up to 128 MB take two thirds more space on disk.
     tuning.set_min_level_to_compress(1)
     tuning.set_write_buffer_size(WRITE_BUFFER_BYTES)
-    # Most keys are in tables and not among the recent writes: this spares reads a walk through those.
+    # Most keys are in tables and not among the recent writes: this spares reads the search through those.
     tuning.set_memtable_whole_key_filtering(True)
     tuning.set_memtable_prefix_bloom_ratio(0.02)
     tuning.set_level_compaction_dynamic_level_bytes(True)
     tuning.set_max_background_jobs(2)
     tuning.set_max_open_files(OPEN_FILES_MAX)
-    tuning.set_bytes_per_sync(MB)  # spreads the writing of tables, so that no log sync waits behind it
+    tuning.set_bytes_per_sync(MB)  # spreads the writes of tables, so that no log sync waits for them
     tuning.set_keep_log_file_num(2)
     tuning.set_max_log_file_size(MB)
     tuning.set_stats_dump_period_sec(0)
@@ -65,7 +65,7 @@ def options() -> Options:
 
 
 def open_files(directory: Path) -> Rdict:
-    """Open or create the store in `directory`, and bring an older one to the present format.
+    """Opens or creates the store in `directory`, and upgrades an older one to the current format.
 
     Nothing in the directory changes if the log does not give back every acknowledged commit.
 
@@ -77,7 +77,7 @@ def open_files(directory: Path) -> Rdict:
         if not files.exists():
             files.mkdir(mode=0o700)
             data_format.sync_directory(directory)
-        elif files.stat().st_mode & 0o077:  # made by an earlier release, which let everybody read it
+        elif files.stat().st_mode & 0o077:  # created by an earlier release, readable by all users
             files.chmod(0o700)
         if lost := unrecoverable(directory):
             raise damaged_log(directory, lost)
@@ -138,12 +138,13 @@ def damaged_log(directory: Path, lost: LostCommits) -> Corruption:
 
 
 def log_bytes(directory: Path) -> int:
-    """How long the write-ahead logs of the store in `directory` are. Raises: OSError."""
+    """Returns the size of the write-ahead logs of the store in `directory`. Raises: OSError."""
     return sum(file.stat().st_size for file in (directory / ROCKS_DIRECTORY).glob("*.log"))
 
 
 def _is_locked(text: str) -> bool:
-    """Whether RocksDB says that someone holds LOCK: this process, another one, another one on Windows."""
+    """Returns whether RocksDB reports a held LOCK: by this process, by another one, by another one on
+    Windows."""
     return "lock hold by current process" in text or (
         "lock file" in text and ("temporarily unavailable" in text or "used by another process" in text)
     )
@@ -160,11 +161,10 @@ def _in_use(directory: Path) -> InUse:
 
 
 def translated(error: Exception) -> StorageError:
-    """RocksDB's error as one of the seam's.
+    """Returns the error of storage/api.py for an error of RocksDB. Raises any other exception again.
 
-    The binding raises bare Exceptions, so its text (RocksDB's Status::ToString, a fixed prefix per kind)
-    is all there is to tell the kinds apart. This is the only place that reads it. Any other exception is
-    a mistake of ours (or already translated) and goes on as it is.
+    The binding raises bare Exceptions; only the text (RocksDB's Status::ToString, with a fixed prefix per
+    kind) distinguishes them. No other code reads it.
     """
     if type(error) not in (Exception, DbClosedError):
         raise error

@@ -1,8 +1,8 @@
-"""Reading a data directory without touching it, also while a server owns it or where it cannot be written.
+"""Reads a data directory without writing to it, also while a server owns it or where it is read-only.
 
-RocksDB's read-only mode takes no lock and shows the store as it was when it was opened, the log included;
-but the binding writes its settings beside the data. So RocksDB is shown a directory of its own, of links to
-the files of this moment, and keeps all of them open: what a server compacts away meanwhile stays readable.
+RocksDB's read-only mode takes no lock and shows the store as of its opening, with the log; but the binding
+writes its settings next to the data. So RocksDB opens a temporary directory of links to the current files,
+and keeps all of them open: files that a server compacts meanwhile stay readable.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from faradisc.storage.sync_record import lost_commits
 from faradisc.storage.upgrade import READABLE_FROM
 
 _ATTEMPTS = 5
-"""A server may replace files between their listing and their opening."""
+"""A server can replace files between their listing and their opening."""
 
 
 @contextmanager
 def read_only_rocks(directory: Path) -> Iterator[RocksStore]:
-    """The store in `directory` as it is now. Writing to it fails.
+    """Yields the store in `directory` as it is now. Writes to it fail.
 
     Raises: NewerFormat, Corruption, IOFailed.
     """
@@ -40,8 +40,8 @@ def read_only_rocks(directory: Path) -> Iterator[RocksStore]:
             "with `faradisc serve`, which upgrades it."
         )
     acknowledged = lost_commits(directory, 0)  # before the log: a server that writes goes on meanwhile
-    with tempfile.TemporaryDirectory(prefix="faradisc-read-") as place:
-        db = _opened(files, Path(place))
+    with tempfile.TemporaryDirectory(prefix="faradisc-read-") as links:
+        db = _opened(files, Path(links))
         if acknowledged is not None and acknowledged.acknowledged.sequence > db.latest_sequence_number():
             lost = lost_commits(directory, db.latest_sequence_number())
             db.close()
@@ -53,12 +53,12 @@ def read_only_rocks(directory: Path) -> Iterator[RocksStore]:
             run(store.close())
 
 
-def _opened(files: Path, place: Path) -> Rdict:
+def _opened(files: Path, temporary: Path) -> Rdict:
     tuning = options()
     tuning.create_if_missing(False)
     tuning.set_max_open_files(-1)
     for attempt in range(_ATTEMPTS):
-        links = place / str(attempt)
+        links = temporary / str(attempt)
         try:
             _link(files, links)
             return Rdict(str(links), tuning, access_type=AccessType.read_only())
@@ -72,7 +72,7 @@ def _opened(files: Path, place: Path) -> Rdict:
 
 
 def _link(files: Path, links: Path) -> None:
-    """Links to everything RocksDB reads: tables, logs, and what lists them. Raises Corruption, OSError."""
+    """Links all files that RocksDB reads: tables, logs, manifests. Raises Corruption, OSError."""
     links.mkdir()
     for file in files.iterdir():
         if file.suffix in (".sst", ".log") or file.name == "CURRENT" or file.name.startswith("MANIFEST-"):

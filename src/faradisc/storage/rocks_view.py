@@ -1,4 +1,4 @@
-"""Reading a RocksDB keyspace as parts: the layout, what the store and its snapshots share, the snapshot.
+"""Reads a RocksDB keyspace as parts: the layout, the reads of the store and its snapshots, the snapshot.
 
 Layout (docs/formats/storage.md): one keyspace; P is the part's length in one byte, then its name.
 
@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from rocksdict import RdictIter
+from rocksdict import Rdict, RdictIter, ReadOptions
 
-from faradisc.storage.api import PART_BYTES_MAX, Closed, Corruption, Part, Row
+from faradisc.storage.api import PART_BYTES_MAX, Closed, Corruption, IOFailed, Part, Row
 from faradisc.storage.rocks_files import translated
 
 ROW, LOG, STATE = b"r", b"l", b"s"
@@ -28,12 +28,12 @@ _unpack_state = struct.Struct(">Qqq").unpack
 
 
 def _end_of(prefix: bytes) -> bytes:
-    """The first key after all keys that begin with `prefix`."""
+    """Returns the first key after all keys that begin with `prefix`."""
     return (int.from_bytes(prefix, "big") + 1).to_bytes(len(prefix), "big")
 
 
 def _part_in(physical: bytes) -> Part:
-    """The part that a physical key belongs to."""
+    """Returns the part of a physical key. Raises Corruption."""
     part = physical[2 : 2 + physical[1]] if len(physical) > 1 else b""
     if not part or len(part) < physical[1]:
         raise Corruption(f"The stored data is damaged: {physical.hex()} is no key of a part.")
@@ -58,15 +58,15 @@ class PartState:
         state: tuple[int, int, int] = (0, 0, 0) if stored is None else _unpack_state(stored)
         self.last, self.items, self.bytes = state
         self.deleted = 0
-        """Version of the last commit that deleted rows here: an absence may be as new as this."""
+        """Version of the last commit that deleted rows here: an absence can be as new as this."""
 
 
 class Reader(ABC):
-    """What the store and its snapshots share: reading rows and logs out of one RocksDB view."""
+    """Reads rows and logs from one RocksDB view; base of the store and its snapshots."""
 
     def __init__(self, find: Callable[[bytes], Any]) -> None:
         self._find = find
-        """The stored value of a physical key, or None."""
+        """Returns the stored value of a physical key, or None."""
         self._parts: dict[Part, PartState] = {}
 
     def _part(self, part: Part) -> PartState:
@@ -83,15 +83,15 @@ class Reader(ABC):
 
     @abstractmethod
     def _scan(self, lo: bytes, hi: bytes, reverse: bool = False) -> Iterator[tuple[Any, Any]]:
-        """Physical pairs with lo <= key < hi. Drop the iterator before the call that made it returns.
+        """Yields physical pairs with lo <= key < hi. Requires: dropped before its caller returns.
 
-        Requires: the caller keeps `hi` while it iterates. rocksdict 0.3.29 remembers where the bytes of an
-        upper bound lie instead of copying them; a temporary one ends the scan early.
+        The caller keeps a reference to `hi` while it iterates: rocksdict 0.3.29 does not copy the bytes of an
+        upper bound, and a temporary one ends the scan early.
         """
 
     @abstractmethod
     def _check_ended(self, lo: bytes, hi: bytes, reverse: bool) -> None:
-        """A scan stopped short of its limit: insist that nothing lies in what is left of it."""
+        """Raises IOFailed when a scan that ended before its limit left a key in this range."""
 
     def _read_page(
         self,
@@ -132,7 +132,7 @@ class Reader(ABC):
             raise translated(error) from error
 
     def _read_log(self, part: PartState, after: int, limit: int) -> list[tuple[int, int, bytes]]:
-        """(version, sequence, entry) of the next entries after `after`."""
+        """Returns (version, sequence, entry) of the next entries after `after`."""
         after = max(after, 0)
         first = part.log + (after + 1).to_bytes(8, "big")
         try:
@@ -148,7 +148,10 @@ class Reader(ABC):
             raise translated(error) from error
 
     def _read_parts(self) -> list[tuple[Part, int]]:
-        """Every part's name and last log sequence: the states in one walk, rows and logs by leaps."""
+        """Returns every part's name and last log sequence.
+
+        Reads all part states, and of rows and logs one key per part.
+        """
         found: dict[Part, int] = {}
         try:
             at, end = STATE, _end_of(STATE)
@@ -177,11 +180,61 @@ class Reader(ABC):
         return None if value is None else (unpack_version(value)[0], value[8:])
 
 
-class RocksSnapshot(Reader):
-    """One state of the store; all of it was on disk before it was handed out.
+def _down_to(lo: bytes, pairs: Iterator[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
+    """Yields descending pairs down to `lo`.
 
-    It is one RocksDB iterator, which never sees anything newer than itself, moved about by every read:
-    the iterators of rocksdict 0.3.29's own snapshots show later rows.
+    RocksDB's own lower bound is not usable: in rocksdict 0.3.29 `set_iterate_lower_bound` moves the upper
+    one.
+    """
+    for pair in pairs:
+        if pair[0] < lo:
+            return
+        yield pair
+
+
+class LiveReader(Reader):
+    """Reads of the open database."""
+
+    def __init__(self, db: Rdict) -> None:
+        super().__init__(db.get)
+        self._db = db
+
+    def _scan(self, lo: bytes, hi: bytes, reverse: bool = False) -> Iterator[tuple[Any, Any]]:
+        bounds = ReadOptions()
+        bounds.set_iterate_upper_bound(hi)
+        if reverse:
+            return _down_to(lo, self._db.items(backwards=True, read_opt=bounds))
+        return self._db.items(from_key=lo, read_opt=bounds)
+
+    def _check_ended(self, lo: bytes, hi: bytes, reverse: bool) -> None:
+        # `items` is the binding's fastest iterator, but it ends at a damaged block as it does at the end. An
+        # iterator that reports errors checks the end.
+        if self._holds(lo, hi, reverse):
+            raise IOFailed("a range read stopped before its end")
+
+    def _holds(self, lo: bytes, hi: bytes, reverse: bool = False) -> bool:
+        """Returns whether a physical key with lo <= key < hi exists, searched from either end."""
+        bounds = ReadOptions()
+        bounds.set_iterate_upper_bound(hi)
+        try:
+            probe = self._db.iter(bounds)
+            if reverse:
+                probe.seek_to_last()
+            else:
+                probe.seek(lo)
+            if probe.valid():
+                return bool(probe.key() >= lo)
+            probe.status()
+            return False
+        except Exception as error:
+            raise translated(error) from error
+
+
+class RocksSnapshot(Reader):
+    """One fixed state of the store, all of it on disk.
+
+    It is one RocksDB iterator, which never sees later writes; each read moves it. The iterators of rocksdict
+    0.3.29's own snapshots do show later rows.
     """
 
     def __init__(self, iterator: RdictIter) -> None:
@@ -218,10 +271,10 @@ class RocksSnapshot(Reader):
                 iterator.prev()
             else:
                 iterator.next()
-        iterator.status()  # raises when it was not the end but an error that stopped it
+        iterator.status()  # raises when an error ended the iteration
 
     def _check_ended(self, lo: bytes, hi: bytes, reverse: bool) -> None:
-        """`_scan` has seen to it."""
+        """Does nothing: `_scan` raises errors itself."""
 
     async def get(
         self, part: Part, keys: Sequence[bytes], *, for_update: bool = False, stale_ok: bool = False
@@ -258,6 +311,6 @@ class RocksSnapshot(Reader):
         self.release()
 
     def release(self) -> None:
-        """Let go of the iterator; while one lives, the directory stays locked."""
+        """Releases the iterator; as long as one exists, the directory stays locked."""
         self._iterator = None
         self._parts.clear()

@@ -1,11 +1,10 @@
-"""The record of what is synced: how far the write-ahead log was on disk after each sync of it.
+"""The sync record: how far the write-ahead log was on disk after each sync.
 
-RocksDB stops at the first damaged byte of its log and opens with what lies before it, and it does not notice
-a log file that is cut or missing. So the store keeps its own record beside the log. After each sync, and
-before any commit of that sync is answered, it writes the log's position in place into `<directory>/SYNCED`.
-That file is never synced itself: after a killed process it is exact, and after a power loss it may be older
-than the log, never newer. A start that recovers less than the record says has lost acknowledged commits, and
-refuses.
+RocksDB stops at the first damaged byte of its log and opens with what is before it, and it does not detect a
+truncated or missing log file. So the store has its own record next to the log. After each sync, and before
+any commit of that sync returns, it writes the log's position in place into `<directory>/SYNCED`. That file is
+never synced itself: after a killed process it is exact, and after a power loss it can be older than the log,
+never newer. A start that recovers less than the record has lost acknowledged commits, and fails.
 
 The file has `SLOTS` slots of 28 bytes, used in turn, all numbers big-endian:
 
@@ -14,7 +13,7 @@ The file has `SLOTS` slots of 28 bytes, used in turn, all numbers big-endian:
     turn        8 bytes   counts the records; turn modulo `SLOTS` is the slot
     checksum    4 bytes   CRC-32 of the 24 bytes before it
 
-A torn slot does not count. The older slots tell which commits a damaged log has lost at most.
+A torn slot does not count. The older slots bound the commits that a damaged log can have lost.
 """
 
 from __future__ import annotations

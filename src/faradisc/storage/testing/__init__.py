@@ -1,4 +1,4 @@
-"""For engine tests: the suite every engine passes, and two stores that wrap others.
+"""For tests of engines: the suite that every engine passes, and two stores that wrap others.
 
     contract.py     the base class, what an engine declares, and the `scenario` decorator
     reads.py, commits.py, logs.py, lifetime.py     the promises of storage/api.py, one test each

@@ -24,14 +24,14 @@ from faradisc.storage.testing.contract import (
 
 class CommitContract(StoreContract):
     @scenario
-    async def test_a_commit_is_read_back_at_once(self, store: Store) -> None:
+    async def test_commit_is_readable_at_once(self, store: Store) -> None:
         await applied(store, Batch(PART, puts=[(b"a", b"1"), (b"b", b"2")]))
         assert await contents(store) == {b"a": b"1", b"b": b"2"}
         await applied(store, Batch(PART, puts=[(b"a", b"3")], deletes=[b"b", b"never there"]))
         assert await contents(store) == {b"a": b"3"}
 
     @scenario
-    async def test_a_commit_without_work_succeeds(self, store: Store) -> None:
+    async def test_empty_commit_succeeds(self, store: Store) -> None:
         assert await store.commit([]) == []
         assert await store.commit([Batch(PART)]) == [0]
         await put(store, b"a", b"1")
@@ -53,7 +53,7 @@ class CommitContract(StoreContract):
         assert await contents(store) == {b"a": b"1", b"b": b"2"}
 
     @scenario
-    async def test_the_first_failing_check_is_named(self, store: Store) -> None:
+    async def test_conflict_names_the_first_failing_check(self, store: Store) -> None:
         await put(store, b"a", b"1")
         answer = await store.commit(
             [
@@ -66,7 +66,7 @@ class CommitContract(StoreContract):
 
     @scenario
     async def test_checks_after_a_read_for_update_see_later_commits(self, store: Store) -> None:
-        """An engine may remember what was read; what a later commit did to it must still count."""
+        """An engine can cache what was read; later commits must still be seen."""
         await put(store, b"a", b"1")
         [row] = await store.get(PART, [b"a"], for_update=True)
         assert row is not None
@@ -86,8 +86,8 @@ class CommitContract(StoreContract):
         assert isinstance(await store.commit([Batch(PART, checks=[(b"a", row[0])])]), Conflict)
 
     @scenario
-    async def test_one_failing_check_undoes_every_batch(self, store: Store) -> None:
-        """Transactions: rows, log and usage of all parts are one unit."""
+    async def test_one_failing_check_rejects_every_batch(self, store: Store) -> None:
+        """Rows, log and usage of all parts are one unit."""
         await applied(store, Batch(PART, puts=[(b"a", b"1")], log=[b"one"], items_delta=1, bytes_delta=5))
         answer = await store.commit(
             [
@@ -104,8 +104,8 @@ class CommitContract(StoreContract):
         assert await applied(store, Batch(PART, log=[b"next"]), Batch(OTHER)) == [2, 0]
 
     @scenario
-    async def test_a_commit_that_raises_leaves_nothing_behind(self, store: Store) -> None:
-        """A caller's mistake must not consume log numbers or usage."""
+    async def test_commit_that_raises_has_no_effect(self, store: Store) -> None:
+        """An error in the arguments must not consume log numbers or usage."""
         await applied(store, Batch(PART, log=[b"one"], items_delta=1))
         wrong = Batch(PART, log=[b"two", "not bytes"], items_delta=1)  # type: ignore[list-item]
         with pytest.raises(TypeError):
@@ -118,7 +118,7 @@ class CommitContract(StoreContract):
         assert await applied(store, Batch(PART, log=[b"three"])) == [2]
 
     @scenario
-    async def test_checks_look_at_the_state_before_the_commit(self, store: Store) -> None:
+    async def test_checks_compare_with_the_state_before_the_commit(self, store: Store) -> None:
         await applied(
             store,
             Batch(PART, checks=[(b"a", 0)], puts=[(b"a", b"1")]),
@@ -137,8 +137,8 @@ class CommitContract(StoreContract):
         assert first < await version_of(store, b"c", OTHER) < await version_of(store, b"a")
 
     @scenario
-    async def test_versions_are_never_used_again_after_a_delete(self, store: Store) -> None:
-        """A check on a row that was deleted and made again must fail, even with equal bytes."""
+    async def test_versions_are_not_reused_after_a_delete(self, store: Store) -> None:
+        """A check on a row that was deleted and put again must fail, even with equal bytes."""
         versions: list[int] = []
         for _ in range(5):
             await put(store, b"a", b"same")
@@ -160,10 +160,10 @@ class CommitContract(StoreContract):
         assert await store.usage(OTHER) == (1, 0)
 
     @scenario
-    async def test_clear_takes_everything_of_one_part_only(self, store: Store) -> None:
-        """Tenancy: a part made again inherits nothing."""
-        neighbour = PART + b"x"
-        for part in (PART, neighbour, OTHER):
+    async def test_clear_deletes_one_part_only(self, store: Store) -> None:
+        """A part that is written again starts empty."""
+        following = PART + b"x"
+        for part in (PART, following, OTHER):
             rows = [(b"%04d" % number, b"row") for number in range(300)]
             await applied(store, Batch(part, puts=rows, log=[b"e"], items_delta=300, bytes_delta=900))
         await store.clear(PART)
@@ -172,7 +172,7 @@ class CommitContract(StoreContract):
         assert await row_of(store, b"0000") is None
         assert await store.log(PART, 0, 10) == []
         assert await store.usage(PART) == (0, 0)
-        for part in (neighbour, OTHER):
+        for part in (following, OTHER):
             assert len(await contents(store, part)) == 300
             assert await store.log(part, 0, 10) == [(1, b"e")]
             assert await store.usage(part) == (300, 900)
@@ -183,8 +183,8 @@ class CommitContract(StoreContract):
         await store.clear(b"never written")
 
     @scenario
-    async def test_many_writers_of_one_counter_lose_nothing(self, store: Store) -> None:
-        """Contention: check and retry, from overlapping coroutines."""
+    async def test_concurrent_increments_of_one_counter_add_up(self, store: Store) -> None:
+        """Overlapping coroutines check and retry."""
         writers, rounds = 16, 20
 
         async def add_one() -> None:
@@ -192,7 +192,7 @@ class CommitContract(StoreContract):
                 while True:
                     [row] = await store.get(PART, [b"counter"], for_update=True)
                     version, count = (0, 0) if row is None else (row[0], int(row[1]))
-                    await asyncio.sleep(0)  # let the others in between the read and the commit
+                    await asyncio.sleep(0)  # other coroutines run between the read and the commit
                     batch = Batch(
                         PART,
                         checks=[(b"counter", version)],
@@ -208,7 +208,7 @@ class CommitContract(StoreContract):
         assert entries == [(number, b"%d" % number) for number in range(1, writers * rounds + 1)]
 
     @scenario
-    async def test_unchecked_puts_of_many_writers_all_succeed(self, store: Store) -> None:
+    async def test_concurrent_puts_without_checks_succeed(self, store: Store) -> None:
         async def write(number: int) -> None:
             await put(store, b"shared", b"%d" % number)
             await put(store, b"own %d" % number, b"")
@@ -217,8 +217,8 @@ class CommitContract(StoreContract):
         assert len(await contents(store)) == 51
 
     @scenario
-    async def test_commits_across_parts_are_seen_whole(self, store: Store) -> None:
-        """Transactions: a reader of both parts never sees one half of a commit."""
+    async def test_readers_see_commits_across_parts_whole(self, store: Store) -> None:
+        """A reader of both parts never sees one half of a commit."""
         done = asyncio.Event()
 
         async def write() -> None:
@@ -237,7 +237,7 @@ class CommitContract(StoreContract):
         await asyncio.gather(write(), read(), read())
 
     @scenario
-    async def test_a_cancelled_writer_does_not_take_others_with_it(self, store: Store) -> None:
+    async def test_cancelling_a_writer_does_not_affect_others(self, store: Store) -> None:
         tasks = [asyncio.ensure_future(put(store, b"%d" % number, b"")) for number in range(4)]
         await asyncio.sleep(0)
         tasks[1].cancel()
@@ -246,7 +246,7 @@ class CommitContract(StoreContract):
         assert set(await contents(store)) >= {b"0", b"2", b"3"}
 
     @scenario
-    async def test_a_commit_that_is_not_durable_is_one_in_every_other_way(self, store: Store) -> None:
+    async def test_commit_that_is_not_durable_behaves_like_others(self, store: Store) -> None:
         unlogged = Batch(
             PART, checks=[(b"a", 0)], puts=[(b"a", b"1"), (b"b", b"2")], log=[b"one"], items_delta=2
         )
@@ -264,7 +264,7 @@ class CommitContract(StoreContract):
         assert await contents(store, OTHER) == {b"c": b"3"}
 
     @scenario
-    async def test_usage_and_log_count_on_over_commits_of_both_kinds(self, store: Store) -> None:
+    async def test_usage_and_log_continue_over_durable_and_other_commits(self, store: Store) -> None:
         for number in range(1, 7):
             batch = Batch(PART, log=[b"%d" % number], items_delta=1, bytes_delta=number)
             assert await store.commit([batch], durable=number % 3 == 0) == [number]
@@ -273,7 +273,7 @@ class CommitContract(StoreContract):
         assert [sequence for sequence, _ in await store.log(PART, 0, 10)] == [1, 2, 3, 4, 5, 6]
 
     @scenario
-    async def test_a_part_can_be_cleared_under_commits_that_are_not_durable(self, store: Store) -> None:
+    async def test_clear_of_a_part_with_commits_that_are_not_durable(self, store: Store) -> None:
         await store.commit([Batch(PART, puts=[(b"a", b"1")], items_delta=1)], durable=False)
         await store.clear(PART)
         assert await contents(store) == {}

@@ -1,4 +1,4 @@
-"""The base of the suite: what an engine declares, and how its tests run.
+"""The base of the suite: the capabilities of an engine, and how its tests run.
 
     class TestMyEngine(StoreSuite):
         capabilities = Capabilities(reopens=True, suspends=True)
@@ -6,8 +6,8 @@
         async def open_store(self, place: Path) -> Store:
             return await MyStore.open(place)
 
-`place` is an empty directory of the test's own; opening it again must find the data again when the
-engine `reopens`. Each test runs in an event loop of its own, whether the engine needs one or not.
+`place` is an empty directory per test; opening it again must find the data if the engine `reopens`. Each test
+runs in its own event loop, even if the engine needs none.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ OTHER = b"\x02part"
 @dataclass(frozen=True, slots=True)
 class Capabilities:
     reopens: bool
-    """Data outlives `close`."""
+    """Whether data is still there after `close`."""
     suspends: bool
-    """Calls may wait in the event loop; otherwise `immediate.run` must be able to drive all of them."""
+    """Whether calls can wait in the event loop; otherwise `immediate.run` must be able to run all of them."""
 
 
 class StoreContract(ABC):
@@ -38,14 +38,14 @@ class StoreContract(ABC):
 
     @abstractmethod
     async def open_store(self, place: Path) -> Store:
-        """Open the engine on `place`, creating it when empty."""
+        """Opens the engine in `place`, and creates it when empty."""
 
 
 C = TypeVar("C", bound=StoreContract)
 
 
 def scenario(body: Callable[[C, Store], Coroutine[Any, Any, None]]) -> Callable[[C, Path], None]:
-    """Make a test of a coroutine that gets an open, empty store, closed after it."""
+    """Makes a test from a coroutine that takes an open, empty store, which is closed after it."""
 
     def test(self: C, tmp_path: Path) -> None:
         async def play() -> None:
@@ -63,11 +63,11 @@ def scenario(body: Callable[[C, Store], Coroutine[Any, Any, None]]) -> Callable[
     return test
 
 
-# --- Short words for scenarios -------------------------------------------------------------------
+# --- Helpers -------------------------------------------------------------------------------------
 
 
 async def applied(store: Store, *batches: Batch) -> list[int]:
-    """Commit and insist that nothing conflicts."""
+    """Commits. Returns the log numbers; fails on a conflict."""
     answer = await store.commit(batches)
     assert not isinstance(answer, Conflict), f"unexpected {answer}"
     return answer
@@ -97,5 +97,5 @@ async def version_of(store: ReadOnlyStore, key: bytes, part: Part = PART) -> int
 
 
 async def contents(store: ReadOnlyStore, part: Part = PART) -> dict[bytes, bytes]:
-    """All of a part, in ascending order."""
+    """Returns the payloads of a part by key, in ascending order."""
     return {key: row[1] for key, row in await store.range(part, None, None, limit=1_000_000)}

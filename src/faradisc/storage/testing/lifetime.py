@@ -47,7 +47,7 @@ WRITES: list[Callable[[Store], Awaitable[Any]]] = [
 
 class LifetimeContract(StoreContract):
     @scenario
-    async def test_a_snapshot_does_not_move(self, store: Store) -> None:
+    async def test_snapshot_does_not_see_later_commits(self, store: Store) -> None:
         await applied(store, Batch(PART, puts=[(b"a", b"1"), (b"b", b"2")], log=[b"x"], items_delta=2))
         snapshot = await store.snapshot()
         before = await snapshot.range(PART, None, None, limit=10)
@@ -66,7 +66,7 @@ class LifetimeContract(StoreContract):
         assert await store.usage(PART) == (7, 0)
 
     @scenario
-    async def test_a_snapshot_outlives_clear_and_other_snapshots(self, store: Store) -> None:
+    async def test_snapshot_is_independent_of_clear_and_other_snapshots(self, store: Store) -> None:
         await put(store, b"a", b"1")
         first = await store.snapshot()
         await put(store, b"a", b"2")
@@ -83,7 +83,7 @@ class LifetimeContract(StoreContract):
         assert await contents(store) == {b"a": b"4"}
 
     @scenario
-    async def test_a_closed_snapshot_answers_nothing_more(self, store: Store) -> None:
+    async def test_closed_snapshot_raises(self, store: Store) -> None:
         await put(store, b"a", b"1")
         snapshot = await store.snapshot()
         await snapshot.close()
@@ -94,7 +94,7 @@ class LifetimeContract(StoreContract):
         assert await contents(store) == {b"a": b"1"}
 
     @scenario
-    async def test_a_closed_store_answers_nothing_more(self, store: Store) -> None:
+    async def test_closed_store_raises(self, store: Store) -> None:
         await put(store, b"a", b"1")
         snapshot = await store.snapshot()
         await store.close()
@@ -110,7 +110,7 @@ class LifetimeContract(StoreContract):
         await snapshot.close()
 
     @scenario
-    async def test_settle_returns_for_any_version(self, store: Store) -> None:
+    async def test_wait_durable_returns_for_any_version(self, store: Store) -> None:
         await store.wait_durable(0)
         await put(store, b"a", b"1")
         version = await version_of(store, b"a")
@@ -118,7 +118,7 @@ class LifetimeContract(StoreContract):
         await store.wait_durable(1)
         await store.wait_durable(0)
 
-    def test_close_answers_the_commits_under_way(self, tmp_path: Path) -> None:
+    def test_close_completes_running_commits(self, tmp_path: Path) -> None:
         async def play() -> None:
             store = await self.open_store(tmp_path)
             tasks = [asyncio.ensure_future(put(store, b"%d" % number, b"")) for number in range(5)]
@@ -132,7 +132,7 @@ class LifetimeContract(StoreContract):
 
         asyncio.run(play())
 
-    def test_a_reopened_store_has_everything(self, tmp_path: Path) -> None:
+    def test_reopened_store_has_all_data(self, tmp_path: Path) -> None:
         if not self.capabilities.reopens:
             pytest.skip("this engine keeps nothing")
 
@@ -161,7 +161,7 @@ class LifetimeContract(StoreContract):
 
         asyncio.run(play())
 
-    def test_versions_are_never_used_again_after_a_reopen(self, tmp_path: Path) -> None:
+    def test_versions_are_not_reused_after_a_reopen(self, tmp_path: Path) -> None:
         if not self.capabilities.reopens:
             pytest.skip("this engine keeps nothing")
 
@@ -186,7 +186,7 @@ class LifetimeContract(StoreContract):
 
         asyncio.run(play())
 
-    def test_every_call_can_be_driven_without_a_loop(self, tmp_path: Path) -> None:
+    def test_every_call_runs_without_an_event_loop(self, tmp_path: Path) -> None:
         if self.capabilities.suspends:
             pytest.skip("this engine waits in an event loop")
         store = run(self.open_store(tmp_path))

@@ -18,7 +18,7 @@ class LogContract(StoreContract):
         assert await store.log(PART, 0, 10) == [(1, b"a"), (2, b"b"), (3, b"c"), (4, b"d")]
 
     @scenario
-    async def test_each_part_counts_for_itself(self, store: Store) -> None:
+    async def test_each_part_has_its_own_numbers(self, store: Store) -> None:
         await applied(store, Batch(PART, log=[b"a"]))
         answer = await applied(
             store, Batch(OTHER, log=[b"x", b"y"]), Batch(PART, log=[b"b"]), Batch(OTHER, log=[b"z"])
@@ -28,7 +28,7 @@ class LogContract(StoreContract):
         assert await store.log(OTHER, 0, 10) == [(1, b"x"), (2, b"y"), (3, b"z")]
 
     @scenario
-    async def test_reading_goes_on_after_a_number(self, store: Store) -> None:
+    async def test_log_is_read_after_a_number(self, store: Store) -> None:
         await applied(store, Batch(PART, log=[b"%d" % number for number in range(1, 301)]))
         assert await store.log(PART, 0, 2) == [(1, b"1"), (2, b"2")]
         assert await store.log(PART, 254, 3) == [(255, b"255"), (256, b"256"), (257, b"257")]
@@ -37,7 +37,7 @@ class LogContract(StoreContract):
         assert await store.log(PART, 5000, 10) == []
 
     @scenario
-    async def test_trim_forgets_below_and_numbering_goes_on(self, store: Store) -> None:
+    async def test_trim_deletes_entries_and_numbering_continues(self, store: Store) -> None:
         await applied(store, Batch(PART, log=[b"a", b"b", b"c", b"d"]), Batch(OTHER, log=[b"x"]))
         await store.trim(PART, 0)
         await store.trim(PART, 1)
@@ -55,15 +55,15 @@ class LogContract(StoreContract):
         await store.trim(b"never written", 5)
 
     @scenario
-    async def test_rows_and_usage_are_not_touched_by_the_log(self, store: Store) -> None:
+    async def test_log_does_not_change_rows_and_usage(self, store: Store) -> None:
         await applied(store, Batch(PART, puts=[(b"k", b"v")], log=[b"a"], items_delta=1, bytes_delta=2))
         await store.trim(PART, 10)
         assert len(await store.range(PART, None, None, limit=10)) == 1
         assert await store.usage(PART) == (1, 2)
 
     @scenario
-    async def test_a_tailing_reader_misses_nothing_and_sees_nothing_late(self, store: Store) -> None:
-        """Streams: entry N is never visible after N+1, under load, for a reader that only moves on."""
+    async def test_tailing_reader_gets_every_entry_in_order(self, store: Store) -> None:
+        """Under load, entry N is never visible later than N+1 for a reader that only moves forward."""
         writers, rounds = 8, 25
         seen: list[int] = []
 
@@ -81,7 +81,7 @@ class LogContract(StoreContract):
         assert seen == list(range(1, writers * rounds + 1))
 
     @scenario
-    async def test_a_log_entry_is_there_with_its_row(self, store: Store) -> None:
+    async def test_log_entry_and_row_of_a_commit_appear_together(self, store: Store) -> None:
         for number in range(1, 20):
             await applied(store, Batch(PART, puts=[(b"k", b"%d" % number)], log=[b"%d" % number]))
             await put(store, b"other", b"", OTHER)

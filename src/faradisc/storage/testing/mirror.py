@@ -1,11 +1,11 @@
-"""MirrorStore: two engines that get every call and must answer alike.
+"""MirrorStore: runs every call on two engines and compares their results.
 
-Versions are each engine's own numbers, so they are compared as names: the first time two rows meet, their
-versions become a pair; from then on each stands for the other, and pairs must rise together. Callers see
-the left engine's numbers.
+Each engine has its own version numbers. The first time that two rows are compared, their versions become a
+pair; from then on one corresponds to the other, and pairs must rise together. Callers see the left engine's
+numbers.
 
-Calls are made one after the other under a lock, because overlapping commits may be taken in a different
-order by each engine, and both orders would be right.
+Calls run one after the other under a lock, because the engines can order overlapping commits differently, and
+both orders are correct.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from faradisc.storage.api import Batch, Conflict, Part, ReadOnlyStore, Row, Stor
 T = TypeVar("T")
 
 UNSEEN = (1 << 63) - 1
-"""Stands in checks for a version that no read has shown: no engine gives it to a row."""
+"""In checks, in place of a version that no read has returned: no row has it."""
 
 
 class Difference(AssertionError):
-    """The two engines answered differently."""
+    """The results of the two engines differ."""
 
 
 class _Versions:
-    """Pairs of versions that stand for each other."""
+    """Pairs of corresponding versions."""
 
     def __init__(self) -> None:
         self._right_of: dict[int, int] = {0: 0}
@@ -40,7 +40,7 @@ class _Versions:
         known_left = self._left_of.setdefault(right, left)
         if known_right != right or known_left != left:
             raise Difference(
-                f"version {left} beside {right}, earlier {left}/{known_right}, {known_left}/{right}"
+                f"version {left} with {right}, earlier {left}/{known_right}, {known_left}/{right}"
             )
 
     def right_of(self, left: int) -> int:
@@ -64,7 +64,7 @@ class _MirrorReader:
     async def _both(
         self, name: str, left: Callable[[], Awaitable[T]], right: Callable[[], Awaitable[T]]
     ) -> tuple[T, T]:
-        """Both answers; when both raise the same error, that error."""
+        """Returns both results. Raises the error that both raise; Difference if only one raises."""
         async with self._lock:
             answers: list[T] = []
             errors: list[Exception] = []

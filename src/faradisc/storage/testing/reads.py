@@ -37,7 +37,7 @@ async def _keys(
 
 class ReadContract(StoreContract):
     @scenario
-    async def test_a_part_never_written_is_empty(self, store: Store) -> None:
+    async def test_unwritten_part_is_empty(self, store: Store) -> None:
         assert await store.get(PART, [b"a", b""]) == [None, None]
         assert await store.range(PART, None, None, limit=10) == []
         assert await store.range(PART, None, None, limit=10, reverse=True) == []
@@ -48,7 +48,7 @@ class ReadContract(StoreContract):
         assert await store.read_many([]) == []
 
     @scenario
-    async def test_parts_names_what_holds_anything(self, store: Store) -> None:
+    async def test_parts_lists_parts_that_are_not_empty(self, store: Store) -> None:
         assert await store.parts() == []
         await applied(store, Batch(b"rows", puts=[(b"k", b"")]), Batch(b"\x01log", log=[b"a", b"b"]))
         await applied(store, Batch(b"\xff" * 255, bytes_delta=-1), Batch(b"rowsmore", puts=[(b"", b"")]))
@@ -63,7 +63,7 @@ class ReadContract(StoreContract):
         await before.close()
 
     @scenario
-    async def test_get_answers_in_the_order_asked(self, store: Store) -> None:
+    async def test_get_returns_rows_in_the_order_of_keys(self, store: Store) -> None:
         await _letters(store)
         rows = await store.get(PART, [b"c", b"x", b"a", b"c"])
         assert [row and row[1] for row in rows] == [b"c" * 10, None, b"a" * 10, b"c" * 10]
@@ -76,7 +76,7 @@ class ReadContract(StoreContract):
         assert await store.get(PART, KEYS, stale_ok=True) == plain
 
     @scenario
-    async def test_empty_keys_and_empty_payloads_are_ordinary(self, store: Store) -> None:
+    async def test_empty_keys_and_payloads(self, store: Store) -> None:
         await applied(store, Batch(PART, puts=[(b"", b"first"), (b"\x00", b""), (b"\x00\x00", b"third")]))
         assert await payload_of(store, b"") == b"first"
         assert await payload_of(store, b"\x00") == b""
@@ -101,7 +101,7 @@ class ReadContract(StoreContract):
         assert await _keys(store, None, b"A", reverse=True) == []
 
     @scenario
-    async def test_an_empty_or_inverted_range_is_empty(self, store: Store) -> None:
+    async def test_empty_and_inverted_ranges_are_empty(self, store: Store) -> None:
         await _letters(store)
         for reverse in (False, True):
             assert await _keys(store, b"c", b"c", reverse=reverse) == []
@@ -124,7 +124,7 @@ class ReadContract(StoreContract):
         assert await _keys(store, None, None, 2, max_bytes=1000) == [b"a", b"b"]
 
     @scenario
-    async def test_pages_walk_a_part_without_gap_or_repeat(self, store: Store) -> None:
+    async def test_pages_cover_a_part_without_gap_or_repeat(self, store: Store) -> None:
         keys = [b"%05d" % number for number in range(500)]
         await applied(store, Batch(PART, puts=[(key, key) for key in keys]))
         seen: list[bytes] = []
@@ -142,7 +142,7 @@ class ReadContract(StoreContract):
 
     @scenario
     async def test_keys_sort_as_unsigned_bytes(self, store: Store) -> None:
-        """Identity: no byte is special, and 0x80 and above sort after 0x7f."""
+        """No byte is special, and 0x80 and above sort after 0x7f."""
         keys = sorted(
             [bytes([byte]) for byte in range(256)] + [b"\x7f\xff", b"\x80\x00", b"\xff\xff", b"a\x00b"]
         )
@@ -152,8 +152,8 @@ class ReadContract(StoreContract):
         assert await _keys(store, b"\xff", None) == [b"\xff", b"\xff\xff"]
 
     @scenario
-    async def test_parts_never_touch_whatever_their_names(self, store: Store) -> None:
-        """Identity: part and key are not glued together; one part's name may begin another's."""
+    async def test_parts_are_separate_for_any_names(self, store: Store) -> None:
+        """Part and key are not concatenated: one part's name can be a prefix of another's."""
         parts = [b"a", b"ab", b"abc", b"b", b"\x00", b"\x00\x00", b"\xff", b"\xff\xff", b"n" * 255]
         for part in parts:
             await put(store, b"bc", b"of " + part, part)
@@ -164,7 +164,7 @@ class ReadContract(StoreContract):
             assert [key for key, _ in backwards] == [b"bc", b""]
 
     @scenario
-    async def test_large_payloads_come_back_whole(self, store: Store) -> None:
+    async def test_large_payloads_are_read_whole(self, store: Store) -> None:
         large = bytes(range(256)) * 1600  # 400 KB, the largest item
         await applied(store, Batch(PART, puts=[(b"%d" % number, large) for number in range(5)]))
         assert await payload_of(store, b"3") == large
@@ -172,20 +172,20 @@ class ReadContract(StoreContract):
         assert [len(row[1]) for _, row in page] == [len(large)] * 3
 
     @scenario
-    async def test_long_keys_are_ordinary(self, store: Store) -> None:
+    async def test_long_keys(self, store: Store) -> None:
         key = b"k" * 4096
         await put(store, key, b"value")
         assert await payload_of(store, key) == b"value"
         assert await payload_of(store, key[:-1]) is None
 
     @scenario
-    async def test_read_many_crosses_parts_in_the_order_asked(self, store: Store) -> None:
+    async def test_read_many_returns_rows_of_several_parts_in_order(self, store: Store) -> None:
         await applied(store, Batch(PART, puts=[(b"k", b"one")]), Batch(OTHER, puts=[(b"k", b"two")]))
         rows = await store.read_many([(OTHER, b"k"), (PART, b"none"), (PART, b"k")])
         assert [row and row[1] for row in rows] == [b"two", None, b"one"]
 
     @scenario
-    async def test_rows_of_get_and_range_are_the_same(self, store: Store) -> None:
+    async def test_get_and_range_return_the_same_rows(self, store: Store) -> None:
         await _letters(store)
         await put(store, b"c", b"newer")
         for key, row in await store.range(PART, None, None, limit=10):

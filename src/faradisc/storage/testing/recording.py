@@ -1,10 +1,10 @@
-"""RecordingStore: passes every call on and writes it down as one line, for golden tests.
+"""RecordingStore: forwards every call and records it as one line, for golden tests.
 
     commit part=users checks[k1=absent] puts[k1=7 bytes] log[1] -> [1]
     get part=users [k1] -> [v1 7 bytes]
 
-Bytes show as text where printable and as hex otherwise. Versions are numbered v1, v2, ... in the order in
-which they were first seen, so that a recording is the same on every engine.
+Bytes are shown as text where printable and as hex otherwise. Versions are numbered v1, v2, ... in the order
+in which they first appear, so that a recording is the same for every engine.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SHOWN_BYTES_MAX = 24
 
 
 def shown(data: bytes) -> str:
-    """Bytes for people: text when printable ASCII without separators, else hex; long ones cut."""
+    """Returns bytes as text when printable ASCII without separators, else as hex; long ones are cut."""
     if data.isascii() and (text := data.decode()).isprintable() and not set(text) & set(" []=,") and text:
         return text if len(text) <= SHOWN_BYTES_MAX else f"{text[:SHOWN_BYTES_MAX]}...({len(data)})"
     body = data[:SHOWN_BYTES_MAX].hex()
@@ -111,7 +111,7 @@ class RecordingStore(_RecordingReader):
         return self._store.failure
 
     def take(self) -> list[str]:
-        """The lines since the last `take`, which are then forgotten."""
+        """Returns the lines since the last `take`."""
         taken = self.lines.copy()
         self.lines.clear()
         return taken

@@ -1,4 +1,4 @@
-"""StoreSuite: every promise of storage/api.py, as tests. See contract.py for how to run it."""
+"""StoreSuite: tests of the contract of storage/api.py. contract.py describes how to run it."""
 
 from __future__ import annotations
 
@@ -12,4 +12,4 @@ __all__ = ["Capabilities", "StoreSuite"]
 
 
 class StoreSuite(ReadContract, CommitContract, LogContract, LifetimeContract):
-    """Subclass it in a test module as `Test...`; `pytest` finds the rest."""
+    """Subclass it in a test module as `Test...`."""
