@@ -15,7 +15,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from faradisc.clock import ManualClock
-from faradisc.engine.backups import history, taking
+from faradisc.engine.backups import history, writing
 from fixtures.restored import rows
 from fixtures.schemas import item, schema
 from fixtures.stepped import Stepped
@@ -147,7 +147,7 @@ def test_restores_give_what_was_asked_for(
     data_dir: Path, bugs_surface: None, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     monkeypatch.setattr(history, "PAGE_ROWS", 5)
-    monkeypatch.setattr(taking, "BLOCK_RECORDS", 4)
+    monkeypatch.setattr(writing, "BLOCK_RECORDS", 4)
     machine = Machine(data_dir, seed)
     done = 0
     for number in range(160):
