@@ -163,7 +163,7 @@ def test_a_packed_trace_is_that_trace(tmp_path: Path) -> None:
     assert faradisc_plan("--trace", packed).stdout == said.stdout.replace("loose", "tight")
     damaged = faradisc_plan("--trace", cut)
     assert (damaged.exit_code, damaged.stdout) == (2, "")
-    assert "cut.gz: it cannot be unpacked" in damaged.stderr and "zcat cut.gz" in damaged.stderr
+    assert "cut.gz: it cannot be decompressed" in damaged.stderr and "zcat cut.gz" in damaged.stderr
 
 
 HEADER = b'{"faradisc_trace":1,"start":"2026-11-02T00:00:00Z"}\n'
@@ -227,7 +227,7 @@ def test_a_file_of_keys_lies_beside_the_plan(tmp_path: Path) -> None:
     assert "hot" in faradisc_plan(plan).stdout
     for name, said in (
         ("../keys.csv", "cannot be read: No such file"),
-        (".", "it is no regular file"),
+        (".", "it is not a regular file"),
         ('"a\\0b"', "embedded null byte"),
     ):
         plan.write_text(PLAN.format(rate=4).replace("{uniform: 5000}", f"{{file: {name}}}"))

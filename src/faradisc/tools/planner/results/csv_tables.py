@@ -7,41 +7,30 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Sequence
+from dataclasses import fields
 from io import StringIO
+from typing import Any
 
-from faradisc.tools.planner.results.outcome import CAUSES, Outcome
+from faradisc.tools.planner.results.outcome import (
+    CAUSES,
+    BudgetResult,
+    EventRow,
+    Headroom,
+    HotKey,
+    ItemCollection,
+    ModeCost,
+    Outcome,
+    ScalingEvent,
+    Totals,
+    Waits,
+    WhatIf,
+)
 
 Row = Sequence[object]
 
-_MINUTES = (
-    "at_s", "resource", "direction", "offered", "consumed", "consumed_peak", "provisioned", "burst",
-    "burst_max", *CAUSES,
-)  # fmt: skip
-_PARTITIONS = (
-    "at_s", "resource", "partition", "parent", "low", "high", "read", "write", "read_limit", "write_limit",
-    "throttled", "gib",
-)  # fmt: skip
-_EVENTS = ("at_s", "resource", "kind", "partition", "reason", "key", "partitions", "words")
-_SCALING = ("at_s", "kind", "present", "wanted", "words")
-_HEADROOM = (
-    "resource", "direction", "capacity_first", "capacity_last", "demand_minute", "demand_second",
-    "least_percent", "least_at_s", "minutes_over", "first_over_s", "warm_units", "words",
-)  # fmt: skip
-_COLLECTIONS = ("resource", "key", "gib_first", "gib_last", "percent", "full_in_days", "verdict", "words")
-_KEYS = (
-    "resource", "key", "direction", "share_percent", "mean_units", "peak_units", "limit_units", "offered",
-    "throttled", "verdict", "ways", "words",
-)  # fmt: skip
-_COUNTS = (
-    "name", "offered", "cached", "attempts", "admitted", "throttled", "lost", "read_units", "write_units",
-)  # fmt: skip
-_WAITS = ("mean_ms", "p50_ms", "p90_ms", "p99_ms", "max_ms")
-_MONEY = (
-    "mode", "read_usd", "write_usd", "storage_usd", "other_usd", "total_usd", "index_usd",
-    "throttled_percent", "cheapest",
-)  # fmt: skip
-_BUDGETS = ("name", "limit", "value", "holds")
-_WHAT_IF = ("change", "holds", "throttled_percent", "lost_percent", "monthly_usd")
+_UNITS = ("offered", "consumed", "consumed_peak", "provisioned", "burst", "burst_max")
+_PARTITION = ("id", "parent", "low", "high")
+_USE = ("read", "write", "read_limit", "write_limit", "throttled", "gib")
 _PLANS = (
     "plan", "variant", "holds", "throttled_percent", "lost_percent", "monthly_usd", "headline", "change",
 )  # fmt: skip
@@ -49,31 +38,35 @@ _PLANS = (
 
 def tables(outcome: Outcome) -> dict[str, str]:
     """Returns all tables of an outcome by file name."""
+    totals, waits, money = (
+        _names(Totals, "waits"),
+        _names(Waits, "attempts"),
+        _names(ModeCost, "title", "words"),
+    )
     flows = (*outcome.flows, outcome.totals)
     costs = [("all", outcome.costs.modes), *((each.resource, each.modes) for each in outcome.costs.resources)]
-    steps = [(line, event) for line in outcome.scaling for event in line.events]
+    steps = [(line.resource, line.direction, event) for line in outcome.scaling for event in line.events]
     return {
-        "minutes.csv": _text(_MINUTES, _minutes(outcome)),
-        "partitions.csv": _text(_PARTITIONS, _partitions(outcome)),
-        "events.csv": _text(_EVENTS, _rows(outcome.events, _EVENTS)),
+        "minutes.csv": _text(("at_s", "resource", "direction", *_UNITS, *CAUSES), _minutes(outcome)),
+        "partitions.csv": _text(
+            ("at_s", "resource", "partition", *_PARTITION[1:], *_USE), _partitions(outcome)
+        ),
+        "events.csv": _plain(EventRow, outcome.events),
         "scaling.csv": _text(
-            ("at_s", "resource", "direction", *_SCALING[1:]),
-            (
-                (event.at_s, line.resource, line.direction, *_row(event, _SCALING[1:]))
-                for line, event in steps
-            ),
+            ("resource", "direction", *_names(ScalingEvent)),
+            ((*target, *_row(event, _names(ScalingEvent))) for *target, event in steps),
         ),
-        "headroom.csv": _text(_HEADROOM, _rows(outcome.headroom, _HEADROOM)),
-        "keys.csv": _text(_KEYS, _rows(outcome.hot_keys, _KEYS)),
+        "headroom.csv": _plain(Headroom, outcome.headroom),
+        "keys.csv": _plain(HotKey, outcome.hot_keys),
         "traffic.csv": _text(
-            (*_COUNTS, *_WAITS), ((*_row(each, _COUNTS), *_row(each.waits, _WAITS)) for each in flows)
+            (*totals, *waits), ((*_row(each, totals), *_row(each.waits, waits)) for each in flows)
         ),
-        "collections.csv": _text(_COLLECTIONS, _rows(outcome.collections, _COLLECTIONS)),
+        "collections.csv": _plain(ItemCollection, outcome.collections),
         "costs.csv": _text(
-            ("resource", *_MONEY), ((name, *_row(mode, _MONEY)) for name, modes in costs for mode in modes)
+            ("resource", *money), ((name, *_row(mode, money)) for name, modes in costs for mode in modes)
         ),
-        "budgets.csv": _text(_BUDGETS, _rows(outcome.budgets, _BUDGETS)),
-        "what_if.csv": _text(_WHAT_IF, _rows(outcome.what_if, _WHAT_IF)),
+        "budgets.csv": _plain(BudgetResult, outcome.budgets),
+        "what_if.csv": _plain(WhatIf, outcome.what_if),
     }
 
 
@@ -81,14 +74,9 @@ def plans_table(outcomes: Iterable[Outcome]) -> str:
     """Returns a row for each plan or variant."""
     rows = (
         (
-            each.name,
-            each.variant,
-            each.headline.holds,
-            each.totals.throttled_percent,
-            each.totals.lost_percent,
-            each.costs.planned_usd,
-            each.headline.words,
-            each.headline.change,
+            *(each.name, each.variant, each.headline.holds),
+            *(each.totals.throttled_percent, each.totals.lost_percent, each.costs.planned_usd),
+            *(each.headline.words, each.headline.change),
         )
         for each in outcomes
     )
@@ -103,19 +91,23 @@ def _text(heads: Row, rows: Iterable[Row]) -> str:
     return out.getvalue()
 
 
-def _row(value: object, names: Iterable[str]) -> Row:
+def _plain(kind: type, values: Iterable[object]) -> str:
+    """Returns a table whose columns are the fields of a dataclass."""
+    return _text(_names(kind), (_row(value, _names(kind)) for value in values))
+
+
+def _names(kind: type, *but: str) -> list[str]:
+    return [field.name for field in fields(kind) if field.name not in but]
+
+
+def _row(value: object, names: Iterable[str]) -> list[Any]:
     return [getattr(value, name) for name in names]
-
-
-def _rows(values: Iterable[object], names: Sequence[str]) -> Iterable[Row]:
-    return (_row(value, names) for value in values)
 
 
 def _minutes(outcome: Outcome) -> Iterable[Row]:
     for resource in outcome.resources:
         for direction, series in (("R", resource.read), ("W", resource.write)):
-            columns = [getattr(series, name) for name in _MINUTES[3 : -len(CAUSES)]]
-            columns += [series.throttled[cause] for cause in CAUSES]
+            columns = [*_row(series, _UNITS), *(series.throttled[cause] for cause in CAUSES)]
             for sample, row in enumerate(zip(*columns, strict=True)):
                 yield (sample * outcome.step_s, resource.name, direction, *row)
 
@@ -123,14 +115,5 @@ def _minutes(outcome: Outcome) -> Iterable[Row]:
 def _partitions(outcome: Outcome) -> Iterable[Row]:
     for resource in outcome.resources:
         for part in resource.partitions:
-            columns = [getattr(part, name) for name in _PARTITIONS[6:]]
-            for sample, row in enumerate(zip(*columns, strict=True), part.first):
-                yield (
-                    sample * outcome.step_s,
-                    resource.name,
-                    part.id,
-                    part.parent,
-                    part.low,
-                    part.high,
-                    *row,
-                )
+            for sample, row in enumerate(zip(*_row(part, _USE), strict=True), part.first):
+                yield (sample * outcome.step_s, resource.name, *_row(part, _PARTITION), *row)

@@ -42,34 +42,29 @@ def number(value: float) -> Number:
     return int(rounded) if rounded == int(rounded) else rounded
 
 
-# --- Resources over time (3.4, parts 1, 2, 3 and 5) ---------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class DirectionSeries:
-    """Reads or writes of one resource, sample by sample."""
+    """Reads or writes of one resource, units per second, sample by sample (3.4, parts 1, 2 and 5)."""
 
     offered: Series
-    """Units per second requested, retries included."""
+    """Requested, retries included."""
     consumed: Series
-    """Units per second served."""
     consumed_peak: Series
-    """Units served in the busiest second of the sample."""
+    """In the busiest second of the sample."""
     provisioned: Series
-    """Units per second provisioned at the end of the sample; on demand: what the doubling rule serves."""
+    """At the end of the sample; on demand: the capacity of the doubling rule."""
     throttled: Mapping[str, Series]
     """Throttled attempts in the sample, for each of `CAUSES`."""
     burst: tuple[Number | None, ...]
     """Burst capacity at the end of the sample, units; negative is debt; None on demand."""
     burst_max: tuple[Number | None, ...]
-    """Burst capacity that can be saved: 300 seconds of the rate in most profiles."""
     maximum: Number | None = None
-    """Configured on-demand maximum, units per second."""
+    """The configured on-demand maximum."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionSeries:
-    """One partition from its birth to its split: a row of the heat map.
+    """One partition from its birth to its split: a row of the heat map (3.4, part 3).
 
     Its series begin at sample `first` and end with the sample in which the partition was split.
     """
@@ -83,18 +78,16 @@ class PartitionSeries:
     born_s: Number
     retired_s: Number | None
     first: int
-    """Index of its first sample."""
     read: Series
     """Units per second served."""
     write: Series
     read_limit: Series
-    """Units per second it can serve: its physical limit, or its share of the table's rate where that is
-    smaller (profile classic-2017)."""
+    """Its physical limit, or its share of the table's rate where that is smaller (profile classic-2017)."""
     write_limit: Series
     throttled: Series
     """Attempts that this partition throttled, reads and writes."""
     gib: Series
-    """Size of its items at the end of the sample, GiB."""
+    """Size of its items at the end of the sample."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +109,6 @@ class ThrottleSummary:
     events: Mapping[str, int]
     """Throttled attempts of the run by direction and cause: "R ProvisionedThroughputExceeded"..."""
     first_s: Number | None
-    """When the first attempt was throttled."""
     worst_second_s: Number | None
     worst_second_events: int
     longest_stretch_s: int
@@ -136,7 +128,7 @@ class ResourceOutcome:
     write: DirectionSeries
     partition_count: Series
     partitions: tuple[PartitionSeries, ...]
-    """In order of birth, then of keys. At most `PARTITIONS_SHOWN`; see `partitions_left_out`."""
+    """In order of birth, then of keys; the first `PARTITIONS_SHOWN`."""
     partitions_left_out: int
     throttle_summary: ThrottleSummary
     busiest: Busiest | None = None
@@ -149,12 +141,9 @@ class ResourceOutcome:
 PARTITIONS_SHOWN = 400
 
 
-# --- Events (3.4, parts 6 and 7) ----------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class EventRow:
-    """A split, a rejected split, growth on demand, an adaptive boost, a change of the plan."""
+    """A split, a rejected split, growth on demand, an adaptive boost, a change of the plan (3.4, part 6)."""
 
     at_s: Number
     resource: str
@@ -166,13 +155,14 @@ class EventRow:
     key: str | None
     """The key that is isolated or forbids the split, where its name is known."""
     partitions: int | None
-    """Partitions after a split."""
+    """After a split."""
     words: str
-    """The event in one sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScalingEvent:
+    """A step of auto scaling (3.4, part 7)."""
+
     at_s: Number
     kind: Literal["alarm", "decision", "update", "skipped", "scheduled"]
     """`alarm`: its state changed; `decision`: the policy decided; `update`: the new rate took effect;
@@ -204,20 +194,18 @@ class ScalingTimeline:
     events: tuple[ScalingEvent, ...]
 
 
-# --- Item collections, on-demand headroom, hot keys (3.4, parts 6, 8 and 4) ---------------------------
-
 VerdictOfSize = Literal["fits", "near", "full"]
 
 
 @dataclass(frozen=True, slots=True)
 class ItemCollection:
     """One of the largest item collections of a table with local indexes, index entries included: an estimate
-    (results/item_collections.py)."""
+    (3.4, part 6)."""
 
     resource: str
     key: str
     gib_first: Number
-    """GiB at the beginning."""
+    """At the beginning."""
     gib_last: Number
     percent: Number
     """At the end, of the limit of 10 GB."""
@@ -231,18 +219,16 @@ class ItemCollection:
 @dataclass(frozen=True, slots=True)
 class Headroom:
     """Reads or writes of a resource on demand: demand, retries included, against the capacity of the doubling
-    rule, over whole minutes on demand and the last minute of the run."""
+    rule, in units per second, over whole minutes on demand and the last minute of the run (3.4, part 8)."""
 
     resource: str
     direction: Direction
     capacity_first: int
-    """Units per second in the first minute: twice the previous peak, or the initial capacity if larger."""
+    """In the first minute: twice the previous peak, or the initial capacity if larger."""
     capacity_last: int
-    """Units per second in the last minute."""
     demand_minute: Number
-    """Units per second requested in the busiest minute."""
+    """In the busiest minute."""
     demand_second: Number
-    """Units requested in the busiest second."""
     least_percent: Number
     """The least capacity left in any minute's busiest second, percent; negative where demand was larger."""
     least_at_s: int
@@ -251,8 +237,8 @@ class Headroom:
     """Minutes with more demand than capacity, that is, than double the previous peak."""
     first_over_s: int | None
     warm_units: int | None
-    """Warm throughput, units per second, that covers the demand of every second below a configured maximum;
-    None where capacity sufficed."""
+    """Warm throughput that covers the demand of every second below a configured maximum; None where capacity
+    sufficed."""
     words: str
 
 
@@ -261,7 +247,7 @@ VerdictCode = Literal["fits", "near", "isolated", "shard"]
 
 @dataclass(frozen=True, slots=True)
 class HotKey:
-    """One of the heaviest partition keys of a resource, and what to do about it."""
+    """One of the heaviest partition keys of a resource, and what to do about it (3.4, part 4)."""
 
     resource: str
     key: str
@@ -272,13 +258,11 @@ class HotKey:
     mean_units: Number
     """Requested units per second, mean over the run."""
     peak_units: Number
-    """Requested units per second in its busiest second."""
     limit_units: int
     """Units per second that one partition serves in that direction."""
     offered: int
     """Requests, first attempts only."""
     throttled: int
-    """Throttled attempts at this key."""
     verdict: VerdictCode
     """`fits`: far from the limit; `near`: 80 % of it or more; `isolated`: fits once splits for heat give it a
     partition of its own, or several by sort key; `shard`: no partition can serve it."""
@@ -286,9 +270,6 @@ class HotKey:
     """Number of keys to divide it into; for `shard` only."""
     words: str
     """The verdict with its arithmetic: "peak 3,600 WCU/s / 1,000 per partition = 3.6: shard 4 ways"."""
-
-
-# --- Totals and money (3.4, part 9) -------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,19 +293,18 @@ class Totals:
     name: str
     """"all", or the stream's name in the plan."""
     offered: int
-    """Requests, without those that a cache answered."""
+    """Without those that a cache answered."""
     cached: int
-    """Requests that a cache answered."""
     attempts: int
-    """Requests sent, retries included."""
+    """Retries included."""
     admitted: int
     throttled: int
     """Attempts that were throttled."""
     lost: int
     """Requests whose last attempt was throttled, or that still waited at the end of the run."""
     read_units: Number
-    write_units: Number
     """Consumed by tables and indexes."""
+    write_units: Number
     throttled_percent: Number
     """Of the attempts."""
     lost_percent: Number
@@ -334,18 +314,17 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class ModeCost:
-    """The cost of a month in one mode, if every day is like this run."""
+    """The cost of a month in one mode, if every day is like this run (3.4, part 9)."""
 
     mode: Literal[
         "on-demand", "provisioned-peak", "provisioned-p99", "auto-scaling", "reserved", "as-planned"
     ]
     title: str
-    """For people: "Provisioned for the peak"."""
     read_usd: float
     write_usd: float
     storage_usd: float
     other_usd: float
-    """Streams, point-in-time recovery."""
+    """Point-in-time recovery."""
     total_usd: float
     index_usd: float
     """Part of the total that global indexes cost."""
@@ -380,12 +359,9 @@ class Costs:
         return next((mode.total_usd for mode in self.modes if mode.mode == "as-planned"), 0.0)
 
 
-# --- Verdicts -----------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class BudgetResult:
-    """One budget of the plan, and whether it holds."""
+    """One budget of the plan, and whether it holds (3.4, part 10)."""
 
     name: str
     """As in the plan file: "throttled_percent"."""
@@ -397,13 +373,11 @@ class BudgetResult:
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """Whether the plan holds, why, and the one change that makes it hold."""
+    """Whether the plan holds, why, and of a plan that fails the first change with which a rerun held."""
 
     holds: bool
     words: str
-    """What holds or fails, in one or more sentences."""
     change: str = ""
-    """Of a plan that fails: the first change with which a rerun held."""
 
     @property
     def text(self) -> str:
@@ -424,13 +398,11 @@ class WhatIf:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """Lines of a trace that could not be read."""
+    """Lines of a trace that could not be read, how many could, and the first mistakes."""
 
     lines: int
     read: int
-    """Lines that were read."""
     first: tuple[str, ...]
-    """The first mistakes: "trace.jsonl:17: ..."."""
 
 
 @dataclass(frozen=True, slots=True)

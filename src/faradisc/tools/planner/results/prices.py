@@ -1,19 +1,17 @@
 """What DynamoDB costs: one table of list prices with its date and its source.
 
-Amounts are exact decimals in US dollars. Nothing else in the planner knows a price. A plan file overrides
-single entries under `prices:`; names there are the names here.
+Amounts are exact decimals in US dollars. A plan file replaces single entries under `prices:` by their names.
 
 Source: capacity.md section 3.5: public documents that quote the AWS price list as read on 30 July and
 15 August 2026. `infrequent_*` provisioned rates are Assumed there (1.25 times the standard ones). Prices of
-warm throughput and of reserved capacity were not verified, so none is here: a raise of warm throughput is
-left out of the sums, and reserved capacity appears only where the plan says what it costs. Nor is there one
-of stream reads: a plan says nothing of who reads streams.
+warm throughput and of reserved capacity were not verified: a raise of warm throughput is left out of the
+sums, and reserved capacity appears only where the plan gives its price. Stream reads are not in a plan.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, fields, replace
 from decimal import Decimal
 from typing import Any
 
@@ -47,43 +45,29 @@ class Prices:
     recovery_gb_month: Decimal = Decimal("0.20")
     """Point-in-time recovery."""
     reserved_read_unit_hour: Decimal | None = None
-    """Only from the plan: what an hour of a reserved unit costs, upfront payment spread over the term."""
+    """From the plan only: an hour of a reserved unit, upfront payment spread over the term."""
     reserved_write_unit_hour: Decimal | None = None
-    overridden: tuple[str, ...] = field(default=())
-    """Names that the plan has set."""
+    overridden: tuple[str, ...] = ()
+    """Names that the plan replaces."""
 
     def with_overrides(self, texts: Mapping[str, str]) -> Prices:
-        """Returns the prices with some of them, or labels, replaced by what a plan file says."""
+        """Returns the prices with some of them, or labels, replaced by the texts of a plan file."""
         values: dict[str, Any] = {
             name: text if name in LABEL_NAMES else Decimal(text) for name, text in texts.items()
         }
         return replace(self, **values, overridden=tuple(sorted(texts)))
 
     def of_class(self, infrequent: bool) -> ClassPrices:
-        if infrequent:
-            return ClassPrices(
-                self.infrequent_read_million,
-                self.infrequent_write_million,
-                self.infrequent_read_unit_hour,
-                self.infrequent_write_unit_hour,
-                self.infrequent_storage_gb_month,
-                Decimal(0),
-            )
-        return ClassPrices(
-            self.read_million,
-            self.write_million,
-            self.read_unit_hour,
-            self.write_unit_hour,
-            self.storage_gb_month,
-            self.storage_free_gb,
-        )
+        prefix = "infrequent_" if infrequent else ""
+        names = ("read_million", "write_million", "read_unit_hour", "write_unit_hour", "storage_gb_month")
+        free = Decimal(0) if infrequent else self.storage_free_gb
+        return ClassPrices(**{name: getattr(self, prefix + name) for name in names}, storage_free_gb=free)
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            name: str(value) if isinstance(value, Decimal) else value
-            for name, value in ((name, getattr(self, name)) for name in self.__slots__)
-            if value is not None and name != "overridden"
-        } | {"overridden": list(self.overridden)}
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        known = {name: value for name, value in values.items() if value is not None}
+        plain = {name: str(value) if isinstance(value, Decimal) else value for name, value in known.items()}
+        return {**plain, "overridden": list(self.overridden)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,22 +82,20 @@ class ClassPrices:
     storage_free_gb: Decimal
 
     def on_demand(self, read_units: Decimal, write_units: Decimal) -> tuple[Decimal, Decimal]:
-        """Of so many request units, reads and writes."""
+        """Returns the cost of request units, reads and writes."""
         return read_units * self.read_million / 1_000_000, write_units * self.write_million / 1_000_000
 
     def provisioned(self, read_unit_hours: Decimal, write_unit_hours: Decimal) -> tuple[Decimal, Decimal]:
-        """Of so many unit-hours, reads and writes."""
+        """Returns the cost of unit-hours, reads and writes."""
         return read_unit_hours * self.read_unit_hour, write_unit_hours * self.write_unit_hour
 
     def storage(self, gb: Decimal, free_gb: Decimal | None = None) -> Decimal:
-        """Of so many GB for a month; `free_gb` is what is left of the free ones."""
+        """Returns the cost of so many GB for a month; `free_gb`: what is left of the free ones."""
         free = self.storage_free_gb if free_gb is None else free_gb
         return max(gb - free, Decimal(0)) * self.storage_gb_month
 
 
 US_EAST_1 = Prices()
 
-PRICE_NAMES = tuple(
-    name for name in Prices.__slots__ if name not in ("region", "date", "source", "currency", "overridden")
-)
 LABEL_NAMES = ("region", "date", "source", "currency")
+PRICE_NAMES = tuple(field.name for field in fields(Prices) if field.name not in (*LABEL_NAMES, "overridden"))
