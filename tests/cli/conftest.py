@@ -1,4 +1,4 @@
-"""The command as a user runs it: in a process of its own."""
+"""Runs the command in a separate process."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-PATIENCE_S = 60
-"""A test that hangs fails after this; no test waits for it otherwise."""
+TIMEOUT_S = 60
+"""Timeout of a test that hangs."""
 
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("FARADISC_")}
 
@@ -30,7 +30,7 @@ def command(tmp_path: Path) -> Command:
             env={**ENVIRONMENT, **environment},
             capture_output=True,
             text=True,
-            timeout=PATIENCE_S,
+            timeout=TIMEOUT_S,
             check=False,
         )
 
@@ -49,9 +49,9 @@ class Server:
         return int(self.port_file.read_text())
 
     def stop(self, number: int = signal.SIGTERM) -> tuple[int, str, str]:
-        """Exit code, output, errors."""
+        """Sends a signal. Returns exit code, output and errors."""
         self.process.send_signal(number)
-        output, errors = self.process.communicate(timeout=PATIENCE_S)
+        output, errors = self.process.communicate(timeout=TIMEOUT_S)
         return self.process.returncode, output, errors
 
 

@@ -1,4 +1,4 @@
-"""`faradisc backup` and `faradisc restore`, as a user runs them: with a server, and on a directory."""
+"""`faradisc backup` and `faradisc restore`, with a server and on a directory."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def database(request: pytest.FixtureRequest, start_server: StartServer, tmp_path
 
 
 class Scene:
-    """A table with items in a data directory: a server has it open, or none has."""
+    """A table with items in a data directory, with or without a running server."""
 
     def __init__(self, start_server: StartServer, tmp_path: Path, *, offline: bool) -> None:
         self.start_server = start_server

@@ -1,4 +1,4 @@
-"""`faradisc check`: exit codes, words, repairs, and what it refuses."""
+"""`faradisc check`: exit codes, output, repairs and rejected arguments."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def data(tmp_path: Path) -> Path:
 
 
 def damage(data: Path) -> None:
-    """One orphan, one wrong counter, one lost index entry."""
+    """Damages a store: one orphan, one wrong counter, one missing index entry."""
     store = open_rocks(data, durability="inline")
     index = b"\x00\x00\x00\x05"
     part = next(name for name, _ in run(store.parts()) if name[:4] == index)
@@ -135,7 +135,8 @@ def test_missing_directory_is_not_created(command: Any, tmp_path: Path) -> None:
 
 
 def through(command: Any, answers: list[tuple[int, Any]], *arguments: str) -> tuple[Any, list[str]]:
-    """The command's result where a server gives these answers, and what it was asked."""
+    """Returns the command's result with a server that gives these answers, and the requests of the
+    command."""
     asked: list[str] = []
 
     class Requests(QuietRequests):

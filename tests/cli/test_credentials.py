@@ -1,4 +1,4 @@
-"""`faradisc credentials`, and a server that verifies signatures with what it made."""
+"""`faradisc credentials`, and a server that verifies signatures with its keys."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def client(port: int, key: dict[str, str], region: str = "us-east-1") -> Any:
     )
 
 
-def refusal(dynamodb: Any) -> str:
+def error_code(dynamodb: Any) -> str:
     with pytest.raises(ClientError) as caught:
         dynamodb.list_tables()
     return str(caught.value.response["Error"]["Code"])
@@ -50,13 +50,15 @@ def test_key_is_added_listed_used_and_revoked(command: Any, start_server: Any) -
     for key in (lasting, ending):
         assert client(server.port, key).list_tables()["TableNames"] == []
     wrong = {**lasting, "AWS_SECRET_ACCESS_KEY": "another"}
-    assert refusal(client(server.port, wrong)) == "InvalidSignatureException"
-    assert refusal(client(server.port, lasting, "eu-west-1")) == "InvalidSignatureException"
+    assert error_code(client(server.port, wrong)) == "InvalidSignatureException"
+    assert error_code(client(server.port, lasting, "eu-west-1")) == "InvalidSignatureException"
     assert (
-        refusal(client(server.port, {**lasting, "AWS_SESSION_TOKEN": "x"})) == "UnrecognizedClientException"
+        error_code(client(server.port, {**lasting, "AWS_SESSION_TOKEN": "x"}))
+        == "UnrecognizedClientException"
     )
     assert (
-        refusal(client(server.port, {**lasting, "AWS_ACCESS_KEY_ID": "x"})) == "UnrecognizedClientException"
+        error_code(client(server.port, {**lasting, "AWS_ACCESS_KEY_ID": "x"}))
+        == "UnrecognizedClientException"
     )
     revoked = command("credentials", "revoke", *FILE, lasting["AWS_ACCESS_KEY_ID"])
     assert revoked.stdout == f"revoked {lasting['AWS_ACCESS_KEY_ID']}\n"
@@ -82,9 +84,9 @@ def test_administration_accepts_the_same_signatures(command: Any, start_server: 
     assert unsigned(port, "/health/ready") == 200
     checked = ("check", "--url", f"http://127.0.0.1:{port}")
     assert command(*checked, **key).returncode == 0
-    refused = command(*checked, **{**key, "AWS_SECRET_ACCESS_KEY": "another"})
-    assert refused.returncode == 2
-    assert "answered 403 to POST /_faradisc/check" in refused.stderr
+    rejected = command(*checked, **{**key, "AWS_SECRET_ACCESS_KEY": "another"})
+    assert rejected.returncode == 2
+    assert "answered 403 to POST /_faradisc/check" in rejected.stderr
 
 
 def test_administration_without_signatures_is_an_option_for_loopback(command: Any, start_server: Any) -> None:
@@ -107,7 +109,7 @@ def test_errors_are_one_sentence(command: Any) -> None:
     assert command("credentials", "add", *FILE).returncode == 0
     for arguments, sentence in (
         (("credentials", "add", *FILE, "--access-key-id", "a b"), "An access key id is 3 to 128"),
-        (("credentials", "revoke", *FILE, "nobody"), "There is no access key nobody in keys.json."),
+        (("credentials", "revoke", *FILE, "missing"), "There is no access key missing in keys.json."),
         (("credentials", "list", "--credentials-file", "none"), "The credentials file none cannot be read"),
         (("serve", "--memory", "--auth", "strict"), "--auth strict and --credentials-file need each other"),
         (("serve", "--memory", *FILE), "--auth strict and --credentials-file need each other"),
@@ -121,7 +123,7 @@ def test_errors_are_one_sentence(command: Any) -> None:
 
 def test_server_with_strict_signatures_may_listen_on_all_addresses(command: Any, start_server: Any) -> None:
     key = keys_in(command("credentials", "add", *FILE).stdout)
-    refused = command("serve", "--memory", "--host", "0.0.0.0", "--port", "0")
-    assert "verify them with --auth strict, or add --trust-network" in refused.stderr
+    rejected = command("serve", "--memory", "--host", "0.0.0.0", "--port", "0")
+    assert "verify them with --auth strict, or add --trust-network" in rejected.stderr
     server = start_server("--memory", "--host", "0.0.0.0", "--auth", "strict", *FILE)
     assert client(server.port, key).list_tables()["TableNames"] == []

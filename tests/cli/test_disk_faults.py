@@ -1,8 +1,7 @@
-"""A server whose disk lets it down: full, limited, damaged, not writable.
+"""A server with a full, limited, damaged or read-only disk.
 
-What it proves, with real refusals of the operating system: what was acknowledged is there when the disk is
-well again, no answer is ever wrong, the state can be seen, and a start that cannot work says why.
-"""
+What it proves, with real errors of the operating system: acknowledged writes are present when the disk works
+again, no answer is wrong, the state is reported, and an impossible start reports its reason."""
 
 from __future__ import annotations
 
@@ -28,7 +27,7 @@ CONTENT = "x" * 50_000
 
 
 def noise(seed: str) -> str:
-    """2,000 characters that do not compress, the same for the same seed."""
+    """Returns 2,000 incompressible characters, equal for equal seeds."""
     return "".join(hashlib.sha256(f"{seed} {number}".encode()).hexdigest() for number in range(32))[:2000]
 
 
@@ -41,8 +40,8 @@ def ready(port: int) -> tuple[int, dict[str, Any]]:
     return answer.status, page
 
 
-def write_until_refused(dynamodb: Any, most: int = 2000) -> list[str]:
-    """The keys that were acknowledged before the first refusal."""
+def write_until_error(dynamodb: Any, most: int = 2000) -> list[str]:
+    """Returns the keys that were acknowledged before the first error."""
     acknowledged: list[str] = []
     for number in range(most):
         name = f"item {number}"
@@ -53,11 +52,11 @@ def write_until_refused(dynamodb: Any, most: int = 2000) -> list[str]:
             assert error.response["ResponseMetadata"]["HTTPStatusCode"] == 500
             return acknowledged
         acknowledged.append(name)
-    raise AssertionError("the disk never refused")
+    raise AssertionError("the disk never failed")
 
 
-def assert_refusing(port: int, acknowledged: list[str]) -> str:
-    """No wrong answer from a server that takes no writes; the reason it gives."""
+def assert_read_only(port: int, acknowledged: list[str]) -> str:
+    """Checks the answers of a server that accepts no writes. Returns the reason that it reports."""
     dynamodb = client_at(port)
     for name in (acknowledged[0], "new"):
         with pytest.raises(ClientError, match="InternalServerError"):
@@ -71,7 +70,7 @@ def assert_refusing(port: int, acknowledged: list[str]) -> str:
 
 
 def assert_whole(server: Any, command: Any, acknowledged: list[str]) -> None:
-    """Every acknowledged item is there, nothing is half there, and writes are taken."""
+    """Checks that acknowledged items are present, none is incomplete, and writes are accepted."""
     dynamodb = client_at(server.port)
     found = {
         item["pk"]["S"]: item.get("c", {}).get("S")
@@ -79,7 +78,7 @@ def assert_whole(server: Any, command: Any, acknowledged: list[str]) -> None:
         for item in page["Items"]
     }
     assert set(acknowledged) <= set(found)
-    assert set(found) - set(acknowledged) <= {f"item {len(acknowledged)}"}, "the one in doubt"
+    assert set(found) - set(acknowledged) <= {f"item {len(acknowledged)}"}, "the write without an answer"
     assert set(found.values()) == {CONTENT}
     dynamodb.put_item(TableName="things", Item={"pk": {"S": "after"}})
     checked = command("check", "--url", f"http://127.0.0.1:{server.port}")
@@ -95,9 +94,9 @@ def test_file_size_limit(start_server: Any, command: Any) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     dynamodb = client_at(server.port)
     dynamodb.create_table(TableName="things", **schema("pk:S"))
-    acknowledged = write_until_refused(dynamodb)
+    acknowledged = write_until_error(dynamodb)
     assert len(acknowledged) > 20
-    assert "File too large" in assert_refusing(server.port, acknowledged)
+    assert "File too large" in assert_read_only(server.port, acknowledged)
     code, _, errors = server.stop(signal.SIGTERM)
     assert code == 0
     assert "Traceback" not in errors
@@ -106,17 +105,17 @@ def test_file_size_limit(start_server: Any, command: Any) -> None:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 6 MB; where mounting is not allowed, the test is skipped."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    if _mount("-t", "tmpfs", "-o", "size=6m", "tmpfs", str(place)):
+    """A file system of 6 MB; skips the test where mounting is not allowed."""
+    directory = tmp_path / "disk"
+    directory.mkdir()
+    if _mount("-t", "tmpfs", "-o", "size=6m", "tmpfs", str(directory)):
         pytest.skip("mounting is not allowed here")
-    yield place
-    subprocess.run(["umount", "-l", str(place)], check=True)
+    yield directory
+    subprocess.run(["umount", "-l", str(directory)], check=True)
 
 
 def _mount(*arguments: str) -> bool:
-    """Whether it failed."""
+    """Returns whether the command failed."""
     try:
         return bool(subprocess.run(["mount", *arguments], capture_output=True, check=False).returncode)
     except FileNotFoundError:
@@ -124,12 +123,12 @@ def _mount(*arguments: str) -> bool:
 
 
 def test_full_disk_that_has_space_again(start_server: Any, command: Any, small_disk: Path) -> None:
-    """Nobody restarts the server."""
+    """The server recovers without a restart."""
     server = start_server("--transition-ms", "0", "--data-dir", str(small_disk / "data"))
     dynamodb = client_at(server.port)
     dynamodb.create_table(TableName="things", **schema("pk:S"))
-    acknowledged = write_until_refused(dynamodb)
-    assert "The disk is full" in assert_refusing(server.port, acknowledged)
+    acknowledged = write_until_error(dynamodb)
+    assert "The disk is full" in assert_read_only(server.port, acknowledged)
     subprocess.run(["mount", "-o", "remount,size=64m", str(small_disk)], check=True)
     patience = time.monotonic() + 60
     while ready(server.port)[0] != 200:
@@ -145,17 +144,17 @@ def test_full_disk(start_server: Any, command: Any, small_disk: Path) -> None:
     server = start_server("--transition-ms", "0", "--data-dir", data)
     dynamodb = client_at(server.port)
     dynamodb.create_table(TableName="things", **schema("pk:S"))
-    acknowledged = write_until_refused(dynamodb)
+    acknowledged = write_until_error(dynamodb)
     assert len(acknowledged) > 20
-    reason = assert_refusing(server.port, acknowledged)
+    reason = assert_read_only(server.port, acknowledged)
     assert "The disk is full" in reason
     assert "No space left on device" in reason
     server.stop(signal.SIGKILL)
 
-    refused = command("serve", "--port", "0", "--data-dir", data)
-    if refused.returncode:  # what the log holds may or may not fit into what is left
-        assert (refused.returncode, refused.stderr.count("\n")) == (1, 1)
-        assert "No space left" in refused.stderr or "full" in refused.stderr
+    failed = command("serve", "--port", "0", "--data-dir", data)
+    if failed.returncode:  # the log may or may not fit into the remaining space
+        assert (failed.returncode, failed.stderr.count("\n")) == (1, 1)
+        assert "No space left" in failed.stderr or "full" in failed.stderr
     assert not _mount("-o", "remount,size=100m", str(small_disk))
     assert_whole(start_server("--data-dir", data), command, acknowledged)
 
@@ -167,9 +166,9 @@ def test_read_only_disk(start_server: Any, command: Any, small_disk: Path) -> No
     assert server.stop()[0] == 0
     assert not _mount("-o", "remount,ro", str(small_disk))
     for directory in (data, str(small_disk / "new")):
-        refused = command("serve", "--port", "0", "--data-dir", directory)
-        assert (refused.returncode, refused.stdout, refused.stderr.count("\n")) == (1, "", 1)
-        assert "is on a read-only file system; choose another one" in refused.stderr
+        failed = command("serve", "--port", "0", "--data-dir", directory)
+        assert (failed.returncode, failed.stdout, failed.stderr.count("\n")) == (1, "", 1)
+        assert "is on a read-only file system; choose another one" in failed.stderr
     checked = command("check", data)
     assert (checked.returncode, checked.stderr) == (0, "")
     assert "table things" in checked.stdout
@@ -195,17 +194,17 @@ def test_damaged_block(start_server: Any, command: Any, tmp_path: Path) -> None:
 
     server = start_server()
     dynamodb = client_at(server.port)
-    answers = {"whole": 0, "refused": 0}
+    answers = {"whole": 0, "failed": 0}
     for name in names:
         try:
             found = dynamodb.get_item(TableName="things", Key={"pk": {"S": name}}).get("Item")
         except ClientError as error:
             assert error.response["Error"]["Code"] == "InternalServerError"
-            answers["refused"] += 1
+            answers["failed"] += 1
         else:
             assert found == items[name]
             answers["whole"] += 1
-    assert answers["refused"] >= 1
+    assert answers["failed"] >= 1
     assert answers["whole"] >= 100
     with pytest.raises(ClientError, match="InternalServerError"):
         for _ in dynamodb.get_paginator("scan").paginate(TableName="things"):

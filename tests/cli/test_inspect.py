@@ -1,4 +1,4 @@
-"""`faradisc inspect`: what is stored, in words, beside a server or without one."""
+"""`faradisc inspect`: stored data as text, with or without a running server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`faradisc plan` as a user runs it: exit codes, files written, sentences said."""
+"""`faradisc plan`: exit codes, files and messages."""
 
 from __future__ import annotations
 

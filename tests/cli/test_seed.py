@@ -1,4 +1,4 @@
-"""`faradisc seed` and `serve --seed`: tables and items from a directory, once."""
+"""`faradisc seed` and `serve --seed`."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_errors_of_a_seed_are_listed_and_nothing_is_created(
     assert result.stderr.splitlines() == [
         "seed/bad.json:1: not a CreateTable request, an answer of DescribeTable, a CloudFormation template "
         "or the output of `terraform show -json`; items belong into items/.",
-        "seed/items/music.csv:3: the row has 1 cells, the header 2.",
+        "seed/items/music.csv:3: the row has 1 fields, the header 2.",
         "seed/items/unknown.json:1: there is no definition of the table unknown.",
     ]
     assert client_at(server.port).list_tables()["TableNames"] == []
@@ -222,5 +222,5 @@ def test_serve_with_an_invalid_seed_does_not_start(command: Any, seed: Path) -> 
     result = command("serve", "--port", "0", "--memory", "--seed", "seed")
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr == (
-        "faradisc: The seed cannot be used:\n  seed/items/music.csv:2: the row has 1 cells, the header 2.\n"
+        "faradisc: The seed cannot be used:\n  seed/items/music.csv:2: the row has 1 fields, the header 2.\n"
     )

@@ -1,4 +1,4 @@
-"""`faradisc serve`: from start to SIGTERM, and every mistake one sentence."""
+"""`faradisc serve`: start, shutdown and errors."""
 
 from __future__ import annotations
 

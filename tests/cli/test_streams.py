@@ -1,4 +1,4 @@
-"""`faradisc streams tail|run` against a server of its own."""
+"""`faradisc streams tail|run` against a server."""
 
 from __future__ import annotations
 
@@ -116,10 +116,10 @@ def test_errors_are_one_sentence(table: tuple[str, Any], memory_server: Server, 
 
 
 def test_missing_table_and_unreachable_server(memory_server: Server, tmp_path: Path, command: Any) -> None:
-    told = _streams(tmp_path, memory_server, "tail", "nobodys")
-    text = "ResourceNotFoundException: Requested resource not found: Table: nobodys not found"
-    assert (told.returncode, told.stderr) == (1, f"faradisc: {text}\n")
-    told = command("streams", "tail", "nobodys", "--url", "http://127.0.0.1:1")
-    assert told.returncode == 1
-    assert told.stderr.startswith("faradisc: http://127.0.0.1:1/ does not answer: ")
-    assert "HTTPConnection" not in told.stderr
+    result = _streams(tmp_path, memory_server, "tail", "missing")
+    text = "ResourceNotFoundException: Requested resource not found: Table: missing not found"
+    assert (result.returncode, result.stderr) == (1, f"faradisc: {text}\n")
+    result = command("streams", "tail", "missing", "--url", "http://127.0.0.1:1")
+    assert result.returncode == 1
+    assert result.stderr.startswith("faradisc: http://127.0.0.1:1/ does not answer: ")
+    assert "HTTPConnection" not in result.stderr

@@ -14,14 +14,14 @@ print_table(("name", "size", "arn"), [("a [b]", "1,000", "{LONG}"), ("bb", "2", 
 """
 
 
-def test_piped_table_has_no_colour_no_header_and_no_truncated_cell() -> None:
+def test_piped_table_has_no_colour_no_header_and_no_truncated_value() -> None:
     environment = {**os.environ, "FORCE_COLOR": "1", "COLUMNS": "40", "TERM": "xterm-256color"}
     run = [sys.executable, "-c", PRINT]
     printed = subprocess.run(run, capture_output=True, text=True, check=True, env=environment).stdout
     assert printed == f"a [b]  1,000  {LONG}\nbb         2  y\n"
 
 
-def test_table_on_a_terminal_has_a_header_and_wraps_long_cells() -> None:
+def test_table_on_a_terminal_has_a_header_and_wraps_long_values() -> None:
     reader, writer = pty.openpty()
     environment = {**os.environ, "COLUMNS": "80", "TERM": "xterm-256color"}
     run = [sys.executable, "-c", PRINT]

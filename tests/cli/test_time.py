@@ -1,4 +1,4 @@
-"""A database whose time was moved ahead, served again."""
+"""A database that was written with a clock in the future."""
 
 from __future__ import annotations
 

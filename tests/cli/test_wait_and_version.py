@@ -24,14 +24,14 @@ def wait(*arguments: str) -> Result:
 
 @pytest.fixture
 def busy_port() -> Iterator[int]:
-    """A port that is bound but not listened to, so connections are refused."""
+    """A port that is bound but has no listener, so connections are refused."""
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         yield bound.getsockname()[1]
 
 
 class Answers(QuietRequests):
-    """Answers each request with the next (status, body); the last one again and again."""
+    """Answers each request with the next (status, body), and then repeats the last one."""
 
     script: list[tuple[int, bytes]]
     asked: list[str]

@@ -23,7 +23,7 @@ SETTINGS = {
 PLAYERS = 5
 ROUNDS = 40
 ROUND_S = 0.1
-"""The rounds of writes last longer than some shards do."""
+"""Writes in rounds that take longer than the lifetime of some shards."""
 SILENCE_S_MAX = 30.0
 
 
@@ -40,7 +40,7 @@ class Player(bloop.BaseModel):
 
 
 def read(stream, count):
-    """The next `count` records; fewer when nothing comes for a long time."""
+    """Returns the next `count` records; fewer after a timeout."""
     records = []
     deadline = time.monotonic() + SILENCE_S_MAX
     while len(records) < count and time.monotonic() < deadline:
@@ -52,7 +52,8 @@ def read(stream, count):
 
 
 def steps_in_order(records):
-    """Whether each player's records go 0, 1, 2 ... from image to image, each old image the new one before."""
+    """Returns whether the images of each player are 0, 1, 2, ..., each old image equal to the new one
+    before."""
     last = {}
     for record in records:
         old, new = record["old"], record["new"]

@@ -1,4 +1,4 @@
-"""A server whose tables are ACTIVE at once: clients that wait for them would sleep for seconds."""
+"""A server whose tables are ACTIVE at once, because clients poll in intervals of seconds."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""aioboto3 (and aiobotocore under it) against a real server, from an environment of its own.
+"""aioboto3 (with aiobotocore) against a real server, from a separate environment.
 
-Slow: the environment is made once, in a folder that outlives the run (fixtures/environments.py).
+Slow: the environment is created once, in a folder that stays after the run (fixtures/environments.py).
 """
 
 from __future__ import annotations

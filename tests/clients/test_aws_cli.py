@@ -1,7 +1,7 @@
 """The AWS CLI against a real server: tables, items, queries, batches, tags, waiters, pages.
 
-What it proves: the CLI's own botocore, its paginators and waiters, and its printed output work unchanged.
-Slow: each command is a process of half a second or more, and the CLI is no dependency of the project.
+What it proves: the botocore of the CLI, its paginators, waiters and output work unchanged.
+Slow: each command is a process of half a second or more, and the CLI is not a dependency of the project.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ pytestmark = [
 Aws = Callable[..., Any]
 
 REFUSED = (254, 255)
-"""Exit codes after an error of the service: version 2, version 1."""
+"""Exit codes after an error of the service, of versions 2 and 1."""
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def run_aws(server: Server, tmp_path: Path) -> Callable[..., subprocess.Complete
 
 @pytest.fixture
 def aws(run_aws: Callable[..., subprocess.CompletedProcess[str]]) -> Aws:
-    """aws("get-item", "--table-name", "t", ...) -> what the command printed, read as JSON."""
+    """Returns a function: aws("get-item", "--table-name", "t", ...) returns the output parsed as JSON."""
 
     def aws(*words: str) -> Any:
         done = run_aws(*words)
@@ -118,7 +118,7 @@ def test_items(aws: Aws, run_aws: Callable[..., subprocess.CompletedProcess[str]
     assert updated["Attributes"]["Plays"] == {"N": "8"}
     assert "Note" not in updated["Attributes"]
     assert updated["ConsumedCapacity"]["CapacityUnits"] == 1.0
-    refused = run_aws(
+    rejected = run_aws(
         *("delete-item", "--table-name", "Items", "--key", key),
         *(
             "--condition-expression",
@@ -127,8 +127,8 @@ def test_items(aws: Aws, run_aws: Callable[..., subprocess.CompletedProcess[str]
             '{":many": {"N": "100"}}',
         ),
     )
-    assert refused.returncode in REFUSED
-    assert "(ConditionalCheckFailedException) when calling the DeleteItem operation" in refused.stderr
+    assert rejected.returncode in REFUSED
+    assert "(ConditionalCheckFailedException) when calling the DeleteItem operation" in rejected.stderr
     aws("delete-item", "--table-name", "Items", "--key", key)
     assert not aws("get-item", "--table-name", "Items", "--key", key)
 
@@ -170,15 +170,15 @@ def test_error_message_is_printed(
 
 
 def test_all_other_commands(aws: Aws, run_aws: Callable[..., subprocess.CompletedProcess[str]]) -> None:
-    """What the stories above do not use: each supported command at least once, with an answer that shows."""
+    """Calls each supported command that the other tests do not use."""
     arn = _create(aws, "Rest")["TableDescription"]["TableArn"]
     aws("wait", "table-exists", "--table-name", "Rest")
     key = json.dumps(_item("Nina", "Four Women"))
 
     updated = aws("update-table", "--table-name", "Rest", "--deletion-protection-enabled")
     assert updated["TableDescription"]["DeletionProtectionEnabled"] is True
-    refused = run_aws("delete-table", "--table-name", "Rest")
-    assert refused.returncode in REFUSED and "protected against deletion" in refused.stderr
+    rejected = run_aws("delete-table", "--table-name", "Rest")
+    assert rejected.returncode in REFUSED and "protected against deletion" in rejected.stderr
     aws("update-table", "--table-name", "Rest", "--no-deletion-protection-enabled")
     assert aws("describe-limits")["TableMaxReadCapacityUnits"] == 40_000
     assert aws("describe-endpoints")["Endpoints"][0]["CachePeriodInMinutes"] == 1440
@@ -221,7 +221,7 @@ def test_all_other_commands(aws: Aws, run_aws: Callable[..., subprocess.Complete
 
 
 def test_streams(run_aws: Callable[..., subprocess.CompletedProcess[str]], aws: Aws) -> None:
-    """`aws dynamodbstreams`: from the list of streams to a record."""
+    """`aws dynamodbstreams`: lists streams and reads a record."""
     _create(aws, "Streamed")
     aws("wait", "table-exists", "--table-name", "Streamed")
     change = "StreamEnabled=true,StreamViewType=KEYS_ONLY"
@@ -250,7 +250,7 @@ def test_streams(run_aws: Callable[..., subprocess.CompletedProcess[str]], aws: 
 def test_auto_scaling_and_cloudwatch(
     run_aws: Callable[..., subprocess.CompletedProcess[str]], aws: Aws
 ) -> None:
-    """`aws application-autoscaling` and `aws cloudwatch`: from a target to its alarms and metrics."""
+    """`aws application-autoscaling` and `aws cloudwatch`: a target, its alarms and metrics."""
     _create(aws, "Scaled")
     provisioned = ("--billing-mode", "PROVISIONED", "--provisioned-throughput")
     aws("update-table", "--table-name", "Scaled", *provisioned, "ReadCapacityUnits=5,WriteCapacityUnits=5")
@@ -266,7 +266,7 @@ def test_auto_scaling_and_cloudwatch(
     )
     limits = ("--min-capacity", "10", "--max-capacity", "100")
     call("application-autoscaling", "register-scalable-target", *target, *limits)
-    for _ in range(60):  # the background job looks ten times a second
+    for _ in range(60):  # the background job runs ten times a second
         described = aws("describe-table", "--table-name", "Scaled")["Table"]["ProvisionedThroughput"]
         if described["ReadCapacityUnits"] == 10:
             break
@@ -286,16 +286,16 @@ def test_auto_scaling_and_cloudwatch(
         *("application-autoscaling", "put-scheduled-action", *target, *action),
         *("--scalable-target-action", "MinCapacity=1"),
     )
-    told = call("application-autoscaling", "describe-scaling-activities", "--service-namespace", "dynamodb")
-    assert told["ScalingActivities"][0]["Cause"] == "minimum capacity was set to 10"
+    answer = call("application-autoscaling", "describe-scaling-activities", "--service-namespace", "dynamodb")
+    assert answer["ScalingActivities"][0]["Cause"] == "minimum capacity was set to 10"
 
     data = ("--namespace", "Mine", "--metric-name", "m", "--value", "4", "--unit", "Count")
     call("cloudwatch", "put-metric-data", *data)
     (listed,) = call("cloudwatch", "list-metrics", "--namespace", "Mine")["Metrics"]
     assert listed["MetricName"] == "m"
-    refused = run_aws("set-alarm-state", *_state("nobody"), service="cloudwatch")
-    assert refused.returncode in REFUSED
-    assert "(ResourceNotFound) when calling the SetAlarmState operation" in refused.stderr
+    rejected = run_aws("set-alarm-state", *_state("missing"), service="cloudwatch")
+    assert rejected.returncode in REFUSED
+    assert "(ResourceNotFound) when calling the SetAlarmState operation" in rejected.stderr
 
 
 def _state(alarm: str) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
-"""bloop's stream reader, a program of others, follows a stream whose shards close and have children.
+"""The stream reader of bloop follows a stream whose shards close and have children.
 
-Slow: its environment is made once, in a folder that outlives the run (fixtures/environments.py).
+Slow: its environment is created once, in a folder that stays after the run (fixtures/environments.py).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The AWS SDK for JavaScript v3 and dynamodb-admin, as their users run them, against a real server.
+"""The AWS SDK for JavaScript v3 and dynamodb-admin against a real server.
 
 Slow, and skipped with a reason where Node.js is missing: the packages are installed by name with npm into a
-folder that outlives the run (`FARADISC_TEST_CACHE`, or one beside the temporary files).
+folder that stays after the run (`FARADISC_TEST_CACHE`, or one beside the temporary files).
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def test_javascript_sdk_operations(server: Server, packages: Path) -> None:
 
 @pytest.fixture
 def admin(server: Server, packages: Path) -> Iterator[str]:
-    """The address of a dynamodb-admin that looks at the server."""
+    """Starts dynamodb-admin for the server and returns its address."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -126,18 +126,18 @@ def test_dynamodb_admin_shows_tables_and_items(server: Server, admin: str) -> No
         aws_secret_access_key="tour",
     )
     client.create_table(
-        TableName="Shelf",
+        TableName="Books",
         BillingMode="PAY_PER_REQUEST",
         KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],
         AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "S"}],
     )
-    client.put_item(TableName="Shelf", Item={"id": {"S": "first"}, "title": {"S": "A book on dynamos"}})
+    client.put_item(TableName="Books", Item={"id": {"S": "first"}, "title": {"S": "A book on dynamos"}})
     try:
-        assert "Shelf" in _page(admin, "/")
-        assert "Shelf" in _page(admin, "/tables/Shelf")
-        assert "A book on dynamos" in _page(admin, "/tables/Shelf/items")
-        assert "Shelf" in _page(admin, "/tables/Shelf/meta")
+        assert "Books" in _page(admin, "/")
+        assert "Books" in _page(admin, "/tables/Books")
+        assert "A book on dynamos" in _page(admin, "/tables/Books/items")
+        assert "Books" in _page(admin, "/tables/Books/meta")
         key = urllib.parse.quote("first")
-        assert "A book on dynamos" in _page(admin, f"/tables/Shelf/items/{key}")
+        assert "A book on dynamos" in _page(admin, f"/tables/Books/items/{key}")
     finally:
-        client.delete_table(TableName="Shelf")
+        client.delete_table(TableName="Books")

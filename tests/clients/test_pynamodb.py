@@ -1,7 +1,7 @@
-"""PynamoDB against a real server, as its users write it: models, indexes, conditions, batches, transactions.
+"""PynamoDB against a real server: models, indexes, conditions, batches, transactions.
 
-What it proves: an ORM that builds its own requests and reads every answer into its own types works unchanged.
-"""
+What it proves: an ORM that builds its own requests and converts every answer to its own types works
+unchanged."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class Account(Model):
 
 @pytest.fixture
 def messages(server: Server) -> Iterator[type[Message]]:
-    """The model with its table, which is dropped afterwards."""
+    """Yields the model with its table, and deletes the table."""
     yield from _table(Message, server)
 
 
@@ -164,7 +164,7 @@ def test_values_of_every_type_are_read_back(messages: type[Message]) -> None:
 
 def test_missing_item(messages: type[Message]) -> None:
     with pytest.raises(messages.DoesNotExist):
-        messages.get("nobody", 0)
+        messages.get("missing", 0)
 
 
 def test_query_in_both_directions_and_pages(messages: type[Message]) -> None:
@@ -214,13 +214,13 @@ def test_update_actions(messages: type[Message]) -> None:
             messages.history.set(messages.history.append(["two"])),
             messages.tags.delete({"a"}),
             messages.place.city.set("Bonn"),
-            messages.text.set(messages.sender | "nobody"),
+            messages.text.set(messages.sender | "missing"),
             messages.extra.remove(),
         ],
         condition=messages.length == 5,
     )
     assert (message.length, message.history, message.tags) == (7, ["one", "two"], {"b"})
-    assert (message.place.city, message.text) == ("Bonn", "nobody")
+    assert (message.place.city, message.text) == ("Bonn", "missing")
     with pytest.raises(UpdateError) as caught:
         message.update(actions=[messages.length.set(0)], condition=messages.length > 100)
     assert caught.value.cause_response_code == "ConditionalCheckFailedException"

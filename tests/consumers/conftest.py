@@ -1,4 +1,4 @@
-"""The world of the consumers' tests, and a Kinesis endpoint's double."""
+"""Fixtures: a database with a manual clock, and a Kinesis endpoint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An HTTP endpoint in this process: it keeps what it was sent, and answers what it is told."""
+"""An HTTP endpoint in this process that records requests and gives configured answers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Endpoint:
 
 @contextmanager
 def endpoint(respond: Respond) -> Iterator[Endpoint]:
-    """`respond` gets each POST's document, and gives status and body."""
+    """Starts an endpoint. `respond` returns status and body for the document of each POST."""
 
     class Requests(QuietRequests):
         def do_POST(self) -> None:

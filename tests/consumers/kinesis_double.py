@@ -1,4 +1,4 @@
-"""A Kinesis endpoint's double: it answers PutRecords over HTTP and keeps what it was given."""
+"""A Kinesis endpoint that answers PutRecords over HTTP and records the documents."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ class KinesisDouble:
         self.url = url
         self.requests: list[dict[str, Any]] = []
         self.records: list[dict[str, Any]] = []
-        """The documents that were taken, in order."""
+        """The accepted documents in order."""
         self.partition_keys: list[str] = []
         self.fail_requests = 0
-        """So many requests are answered 500."""
+        """Number of requests that are answered with 500."""
         self.fail_records: set[int] = set()
-        """Positions that the next request does not take."""
+        """Positions of records that fail in the next request."""
         self.never: str = ""
-        """Documents that hold this text are refused for good."""
+        """Documents with this text are always rejected."""
 
     def put_records(self, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         self.requests.append(request)

@@ -1,4 +1,4 @@
-"""How records are put into batches, and what becomes of those that a handler does not take."""
+"""Batches of records, and failures of handlers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _put_many(world: World, table: str, count: int, key: str = "key") -> None:
 
 
 class Failing:
-    """A handler that fails for batches that hold one of these numbers, so many times."""
+    """A handler that fails a number of times for batches with one of these numbers."""
 
     def __init__(self, *numbers: int, times: int = 1 << 30) -> None:
         self.numbers = set(numbers)
@@ -147,7 +147,7 @@ def test_failures_of_one_shard_do_not_delay_others(world: World) -> None:
     for _ in range(5):
         consumer.step()
         world.clock.advance(1)
-    assert 10 < len(done) < 30, "the others of the same shard wait, so that nothing is passed over"
+    assert 10 < len(done) < 30, "the other records of the shard wait, so that none is skipped"
 
 
 def test_bisection_finds_the_failing_record(world: World, tmp_path: Path) -> None:
@@ -269,9 +269,9 @@ def test_record_with_two_large_images_fits_into_the_dead_letter_table(world: Wor
 
 
 def test_checkpoint_waits_for_the_dead_letter(world: World) -> None:
-    table, refusals = world.streamed.table(), [503, 500, 200]
+    table, statuses = world.streamed.table(), [503, 500, 200]
     _put_many(world, table, 1)
-    with endpoint(lambda document: (refusals.pop(0), b"")) as there:
+    with endpoint(lambda document: (statuses.pop(0), b"")) as there:
         consumer = world.consumer(table, Failing(1), retries=0, dead_letters=there.url)
         consumer.drain()
     assert len(there.received) == 3
@@ -334,15 +334,15 @@ def test_handler_with_two_parameters_receives_a_context(world: World) -> None:
 def test_throttled_reads_are_retried(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     table, seen = world.streamed.table(), Seen()
     _put_many(world, table, 3)
-    refusals = ["LimitExceededException", "ThrottlingException", "InternalServerError"]
-    get_records = world.streams.get_records
+    errors = ["LimitExceededException", "ThrottlingException", "InternalServerError"]
+    original = world.streams.get_records
 
-    def refuse(**request: Any) -> Any:
-        if refusals:
-            raise ClientError({"Error": {"Code": refusals.pop(), "Message": "later"}}, "GetRecords")
-        return get_records(**request)
+    def failing(**request: Any) -> Any:
+        if errors:
+            raise ClientError({"Error": {"Code": errors.pop(), "Message": "later"}}, "GetRecords")
+        return original(**request)
 
-    monkeypatch.setattr(world.streams, "get_records", refuse)
+    monkeypatch.setattr(world.streams, "get_records", failing)
     consumer = world.consumer(table, seen)
     consumer.drain()
     assert seen.of("key") == [1, 2, 3]
@@ -350,7 +350,7 @@ def test_throttled_reads_are_retried(world: World, monkeypatch: pytest.MonkeyPat
 
 
 def test_missing_lease_table_does_not_lose_progress(world: World) -> None:
-    """It is made again by the next worker; this one stops where its checkpoints cannot be kept."""
+    """The next worker creates the table again; this one stops because it cannot store checkpoints."""
     table, seen = world.streamed.table(), Seen()
     consumer = world.consumer(table, seen)
     consumer.step()

@@ -1,8 +1,7 @@
-"""Consumers of a real server that is killed under them.
+"""Consumers of a server that is killed.
 
-Proves that nothing acknowledged is missed and no item's records change their order when the database dies
-at any moment and comes back: leases, checkpoints and iterators are all in its own files.
-"""
+What it proves: no acknowledged record is missed and the records of each item keep their order when the server
+is killed at any time and restarted; leases, checkpoints and iterators are in its own files."""
 
 from __future__ import annotations
 
@@ -113,7 +112,7 @@ def test_two_workers_continue_after_the_server_is_killed(data_dir: Path, seed: i
                     dynamodb.put_item(TableName=TABLE, Item=item(p=key, n=number))
                     written[key] = number
                 except (ClientError, BotoCoreError):
-                    unknown = key  # done or not: the next round looks
+                    unknown = key  # the next round reads the result
             if not last:
                 death.join()
             else:
@@ -129,4 +128,4 @@ def test_two_workers_continue_after_the_server_is_killed(data_dir: Path, seed: i
     assert deliveries.mistakes == []
     assert deliveries.seen() == written
     assert not any(thread.is_alive() for thread in threads)
-    assert sum(worker.statistics()["errors"] for worker in workers) > 0, "they noticed"
+    assert sum(worker.statistics()["errors"] for worker in workers) > 0, "the workers have seen no failure"

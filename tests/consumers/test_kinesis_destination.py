@@ -1,4 +1,4 @@
-"""Kinesis destinations: what a table's changes look like when they arrive, and that all of them do."""
+"""Kinesis destinations: the delivered records, and that all changes are delivered."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OTHER = ARN + "-2"
 
 
 class Captured:
-    """A table with a destination that is on."""
+    """A table with an enabled destination."""
 
     def __init__(self, process: InProcess, kinesis: KinesisDouble, **settings: Any) -> None:
         self.process = process
@@ -37,7 +37,7 @@ class Captured:
         self.client.delete_item(TableName=self.table, Key=item(p=key, r=number))
 
     def look(self) -> list[dict[str, Any]]:
-        """The destinations; what was captured before is delivered first."""
+        """Delivers captured changes, and returns the destinations."""
         described: list[dict[str, Any]] = self.client.describe_kinesis_streaming_destination(
             TableName=self.table
         )["KinesisDataStreamDestinations"]
@@ -91,7 +91,7 @@ def test_delivered_records(captured: Captured) -> None:
 
 
 def test_every_kind_of_write_is_captured(captured: Captured) -> None:
-    """The one write path has one place for it: batches, transactions, updates, time to live."""
+    """Changes are captured on the common write path: batches, transactions, updates, time to live."""
     client, table = captured.client, captured.table
     client.batch_write_item(
         RequestItems={table: [{"PutRequest": {"Item": item(p=f"b-{n}", r=n)}} for n in range(5)]}
@@ -199,7 +199,7 @@ def test_failed_requests_are_retried(captured: Captured, clock: ManualClock) -> 
 
 
 def test_failed_records_are_retried(captured: Captured, clock: ManualClock) -> None:
-    """With those behind them: uniqueness is not promised, completeness is."""
+    """Records after a failed one are sent again too: completeness is guaranteed, uniqueness is not."""
     captured.kinesis.fail_requests = 1
     captured.put("a")
     captured.look()
@@ -216,7 +216,7 @@ def test_failed_records_are_retried(captured: Captured, clock: ManualClock) -> N
 
 
 def test_partial_success_is_retried_after_the_shortest_pause(captured: Captured, clock: ManualClock) -> None:
-    """As a busy shard does. The pause doubled each time, up to a minute."""
+    """A busy shard accepts some records each time; the pause must not double up to a minute."""
     captured.kinesis.fail_requests = 1
     for number in range(8):
         captured.put("a", number)
@@ -265,7 +265,7 @@ def test_disabled_destination_delivers_captured_changes(captured: Captured, cloc
     captured.put("a")
     answer = captured.client.disable_kinesis_streaming_destination(TableName=captured.table, StreamArn=ARN)
     assert answer["DestinationStatus"] == "DISABLING"
-    captured.put("b")  # not captured any more
+    captured.put("b")  # no longer captured
     assert captured.statuses() == ["DISABLING"]
     with invalid():
         captured.client.enable_kinesis_streaming_destination(TableName=captured.table, StreamArn=OTHER)
@@ -310,7 +310,7 @@ def test_enabling_needs_a_configured_endpoint(dynamodb: Any, create: Callable[..
 def test_captured_changes_survive_a_restart(
     bugs_surface: None, clock: ManualClock, kinesis: KinesisDouble, tmp_path: Path
 ) -> None:
-    """Without an endpoint for a while, too: nothing is delivered, and nothing is lost."""
+    """Also without an endpoint for some time: nothing is delivered and nothing is lost."""
     process = InProcess(tmp_path, clock=clock, kinesis_endpoint_url=kinesis.url)
     kinesis.fail_requests = 1
     captured = Captured(process, kinesis)
@@ -339,7 +339,7 @@ def test_deleted_tables_and_reset_leave_no_data(captured: Captured) -> None:
 
 
 def test_server_delivers_in_the_background(kinesis: KinesisDouble) -> None:
-    """Over HTTP on both sides, from a thread of the server's own; the SDK's waiter works."""
+    """Over HTTP on both sides, from a thread of the server; the SDK's waiter works."""
     with Server("--memory", "--kinesis-endpoint-url", kinesis.url) as server:
         client = http_client(server.url)
         table = new_name()
@@ -356,7 +356,7 @@ def test_server_delivers_in_the_background(kinesis: KinesisDouble) -> None:
                 "KinesisDataStreamDestinations"
             ]
             status = destination["DestinationStatus"]
-        # At least once: a slow answer of the double brings a batch again.
+        # At least once: after a slow answer of the endpoint a batch is sent again.
         assert {r["dynamodb"]["Keys"]["p"]["S"] for r in kinesis.records} == {f"key-{n}" for n in range(50)}
         client.close()
         assert server.stop() == 0

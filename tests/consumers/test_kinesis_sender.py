@@ -1,4 +1,4 @@
-"""Sending to Kinesis from threads, while the endpoint answers, fails, or does not answer at all."""
+"""Sends to Kinesis from threads; the endpoint answers, fails, or does not answer."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ def sending(monkeypatch: pytest.MonkeyPatch, put: Any) -> ThreadedSender:
 
 def test_each_request_has_a_result(monkeypatch: pytest.MonkeyPatch) -> None:
     def put(region: str, stream: str, records: Sequence[Outgoing]) -> list[int]:
-        if stream == "refused":
+        if stream == "rejected":
             raise Rejected(stream)
         return [len(records)]
 
     made = sending(monkeypatch, put)
-    sent = [made.send("us-east-1", stream, RECORDS) for stream in ("s", "refused", *"s" * 20)]
+    sent = [made.send("us-east-1", stream, RECORDS) for stream in ("s", "rejected", *"s" * 20)]
     assert isinstance(sent[1].exception(5), Rejected)
     assert [each.result(5) for each in (sent[0], *sent[2:])] == [[1]] * 21
     made.close()
 
 
 def test_silent_endpoint_does_not_block_the_end_of_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It was waited for without end: an answer that comes byte by byte is no timeout."""
+    """An answer that arrives byte by byte causes no timeout of a read."""
     answers = threading.Event()
 
     def put(*_: object) -> list[int]:

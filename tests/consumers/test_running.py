@@ -1,4 +1,4 @@
-"""With threads: `run` until `stop`, several shards and lanes at a time; and the shapes of consume()."""
+"""`run` with threads until `stop`, several shards and queues in parallel; arguments of consume()."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from fixtures.schemas import schema
 
 
 def test_run_works_until_stop(bugs_surface: None) -> None:
-    """On the machine's clock: every record once, order per item, and the leases are let go."""
+    """With the system clock: every record is delivered once, in order per item, and the leases are
+    released."""
     world = World.__new__(World)
     process = InProcess(clock=SystemClock())
     world.__dict__.update(_clients(process))

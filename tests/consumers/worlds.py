@@ -1,4 +1,4 @@
-"""A database on a clock, and consumers of one of its streams that never wait."""
+"""A database with a manual clock, and consumers of one of its streams that do not wait."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fixtures.streamed import Streamed, streamed_in
 
 
 class World:
-    """Sleeping moves the clock, so that a test passes days without waiting."""
+    """A database whose consumers advance the clock when they sleep."""
 
     def __init__(self, process: InProcess) -> None:
         assert isinstance(process.clock, ManualClock)
@@ -48,7 +48,7 @@ class World:
 
 
 class Seen:
-    """A handler that remembers: (key, number) per record, and the sizes of the batches."""
+    """A handler that records (key, number) of every record, and the sizes of the batches."""
 
     def __init__(self) -> None:
         self.pairs: list[tuple[str, int]] = []

@@ -1,4 +1,4 @@
-"""The examples live beside the tests, not inside the package: make them importable."""
+"""Makes the examples importable."""
 
 from __future__ import annotations
 

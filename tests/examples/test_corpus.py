@@ -1,8 +1,7 @@
-"""The botocore corpus, loaded and read back: real documents through every layer.
+"""The botocore corpus is loaded and read back: real documents through all layers.
 
-What it proves: real, deep, large documents come back from Scan, Query and a global index attribute for
-attribute, none missing, none twice, in order. Fifteen services in the gate, all of them in the slow set.
-"""
+What it proves: Scan, Query and a global index return real, deep, large documents without a changed attribute,
+none missing, none twice, in order. Fifteen services in the fast tests, all of them in the slow ones."""
 
 from __future__ import annotations
 
@@ -33,7 +32,7 @@ from fixtures.served import Server
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVICES = ("s3", "sts", "dynamodb")
-"""Beside the first twelve: the largest document that has to be split, and the database's own model."""
+"""In addition to the first twelve: the largest document, which is split, and DynamoDB's own model."""
 
 
 def _some_services() -> list[str]:
@@ -63,7 +62,7 @@ def test_fifteen_services() -> None:
 
 @pytest.mark.slow
 def test_every_service(data_dir: Path) -> None:
-    """Over HTTP, into RocksDB, by two processes at once; then again after the server has been killed."""
+    """Over HTTP, into RocksDB, by two processes; read again after the server is killed."""
     services = all_services()
     with Server("--data-dir", str(data_dir)) as server:
         phases = run(partial(connect, server.url), services, progress=Progress(disable=True), workers=2)
@@ -84,7 +83,8 @@ def test_every_service(data_dir: Path) -> None:
 
 
 def test_large_documents_are_split() -> None:
-    """The example's own sizes are the database's; no part is over the limit, and no entry is lost."""
+    """The sizes computed by the example equal the database's; no part is over the limit, and no entry is
+    lost."""
     for service in _some_services():
         for shape, _ in shape_names(service):
             for item in items_of(service, shape):
@@ -95,7 +95,7 @@ def test_large_documents_are_split() -> None:
 
 
 def test_differences_are_found() -> None:
-    """The comparison itself: a comparison that finds nothing proves nothing."""
+    """The comparison finds differences."""
     source = to_typed({"a": [1, {"b": ""}], "c": True})
     assert list(differences(source, to_typed({"a": [1, {"b": ""}], "c": True}), "x")) == []
     assert list(differences({"N": "10"}, {"N": "1E1"}, "x")) == []
@@ -115,7 +115,7 @@ def test_documents_that_cannot_be_stored_are_reported() -> None:
 
 
 def test_as_a_program(memory_server: Server) -> None:
-    """Load, then find everything again; then find that something is missing, and say so."""
+    """Loads and compares everything; after a deletion reports the missing item."""
     again = ["--services", "2", "--verify-only"]
     assert _program(memory_server, "--services", "2", "--verify").returncode == 0
     assert _program(memory_server, *again).returncode == 0

@@ -1,4 +1,4 @@
-"""The developer guide's four tables: made, loaded, asked, and read back whole."""
+"""The four tables of the developer guide are created, loaded, queried and read back."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def guide(dynamodb: Any) -> Any:
 
 def _ask(client: Any, sentence: str) -> Any:
     ((method, request),) = [
-        (method, request) for told, method, request in QUERIES if told.startswith(sentence)
+        (method, request) for name, method, request in QUERIES if name.startswith(sentence)
     ]
     return getattr(client, method)(**request)
 
@@ -66,7 +66,7 @@ def test_tables_are_deleted(guide: Any) -> None:
 
 
 def test_items_equal_those_of_boto3_serialization() -> None:
-    """Every type of attribute stands in them."""
+    """The items have attributes of every type."""
     serialize = TypeSerializer().serialize
     kinds = {
         next(iter(serialize(value))) for items in ITEMS.values() for item in items for value in item.values()

@@ -1,4 +1,4 @@
-"""The patterns: what each promises, repetitions and failures included."""
+"""The guarantees of each pattern, with repetitions and failures."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ def clients(bugs_surface: None, clock: ManualClock) -> Iterator[Clients]:
 
 
 class Crash(Exception):
-    """The program dies here."""
+    """Stops the program at this point."""
 
 
 def test_outbox_sends_committed_messages(clients: Clients) -> None:
     outbox.create_tables(clients)
     outbox.place_order(clients, "o-1", "ada")
     with pytest.raises(ClientError):
-        outbox.place_order(clients, "o-1", "grace")  # the order is there; so no message either
+        outbox.place_order(clients, "o-1", "grace")  # the order exists; so there is no message
     sent: list[tuple[str, dict[str, Any]]] = []
     crashes = [Crash()]
 
     def send(message: str, body: dict[str, Any]) -> None:
         sent.append((message, body))
         if crashes:
-            raise crashes.pop()  # sent, and then nobody knew
+            raise crashes.pop()  # sent, but not recorded as sent
 
     with outbox.relay(clients, send) as relay:
         relay.drain()
@@ -63,7 +63,7 @@ def test_idempotent_consumer_counts_once(clients: Clients, clock: ManualClock) -
     with idempotent.bookkeeper(clients) as first:
         first.drain()
     assert idempotent.balance(clients, "ada") == 55
-    # All once more, by a group that has its own checkpoints.
+    # All records again, by a group with its own checkpoints.
     answers: list[bool] = []
     again = clients.consumer(
         idempotent.PAYMENTS,
@@ -82,13 +82,13 @@ def test_sharded_counter(clients: Clients) -> None:
     chance = random.Random(1)
     with sharded_counter.summing(clients) as summing:
         for amount in range(200):
-            sharded_counter.add(clients, "visits", amount, chance)
+            sharded_counter.add(clients, "views", amount, chance)
             if amount % 50 == 0:
                 summing.drain()
         summing.drain()
     expected = sum(range(200))
-    assert sharded_counter.total(clients, "visits") == expected
-    assert sharded_counter.total(clients, "visits", sharded_counter.SUMS) == expected
+    assert sharded_counter.total(clients, "views") == expected
+    assert sharded_counter.total(clients, "views", sharded_counter.SUMS) == expected
     assert clients.dynamodb.scan(TableName=sharded_counter.COUNTS)["Count"] == sharded_counter.SHARDS
 
 
@@ -126,7 +126,7 @@ def test_saga_completes_and_compensates(clients: Clients) -> None:
         saga.drain()
         assert order_saga.state(clients, "paid") == "PAID"
         assert order_saga.state(clients, "refused") == "CANCELLED"
-        assert order_saga.stock_left(clients, "lamp") == 1, "the refused order's lamp is back"
+        assert order_saga.stock_left(clients, "lamp") == 1, "the lamp of the rejected order is back"
         order_saga.place(clients, "next", "lamp", 20)
         order_saga.place(clients, "too late", "lamp", 20)
         saga.drain()

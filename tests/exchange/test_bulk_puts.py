@@ -1,4 +1,4 @@
-"""StartBulkPutItems: records as puts into a table in use."""
+"""StartBulkPutItems: puts the records of objects into a table in use."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_conditions_of_single_records(exchanging: Exchanging) -> None:
         "in/a",
         record("a", 2, **absent)
         + record("new", 2, **absent)
-        + record("new", 3, **absent)  # the one before has been written
+        + record("new", 3, **absent)  # the record before was written
         + record("b", 5, **older)
         + record("b", 6, **older)
         + record("c", 1, ConditionExpression="a b c")
@@ -181,7 +181,7 @@ def test_max_write_request_units_limits_the_rate(exchanging: Exchanging) -> None
     exchanging.object("in/a", lines([item(p=f"{n}", x="x" * 40_000) for n in range(80)]))
     arn = begin(exchanging, MaxWriteRequestUnits=1024)
     exchanging.finish()
-    # Each item takes 40 units and a step's text has some 256 KB: the first step is over the limit by itself.
+    # An item takes 40 units, and a step reads 256 KB of text: the first step alone exceeds the limit.
     hundredths = 0
     while described(exchanging, arn)["BulkOperationStatus"] == "IN_PROGRESS":
         exchanging.clock.advance(0.01)
@@ -242,7 +242,7 @@ class _Full(FileIO):
 def test_full_disk_at_the_delivery_of_outputs(
     exchanging: Exchanging, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The operation ends, and says why; it is not tried for ever."""
+    """The operation fails with a reason instead of being retried forever."""
     exchanging.call("CreateTable", TableName="table", **schema("p:S"))
     exchanging.object("in/a", b"bad\n")
     draft = tmp_path / "draft"
@@ -256,7 +256,7 @@ def test_full_disk_at_the_delivery_of_outputs(
 
 
 def test_truncated_log_is_not_padded(tmp_path: Path) -> None:
-    """After a power failure a file can be shorter than what was committed of it."""
+    """After a power failure a file can be shorter than its committed length."""
     path = tmp_path / "error"
     log = ErrorLog(path)
     log.add({"a": 1})
@@ -284,22 +284,24 @@ def test_each_record_is_reported_once_when_commits_fail(
     puts = [item(p=f"{n % 5}", r=n % 7, x="x" * (500 if n % 9 == 4 else 10)) for n in range(36)]
     lines_of = [orjson.dumps({"Item": p, "ConditionExpression": "attribute_not_exists(p)"}) for p in puts]
     mixed = [line for n, record in enumerate(lines_of) for line in ([record, b"bad"] if n % 4 else [record])]
-    # Blanks, so that the commits of a step lie in different pieces of what is read.
+    # Blank lines, so that the commits of a step are in different pieces of the input.
     process.object("in/a", b"\n".join(b" " * 9_000 + line for line in mixed))
     monkeypatch.setattr(bulk_putting, "commit_outcomes", commit)
     shown = run_all(process)
-    assert count > failing, "so many commits there were not"
+    assert count > failing, "there were fewer commits"
     assert shown["ProcessedItemCount"] == len(mixed)
     assert shown["ProcessedInputBytes"] == shown["TotalInputBytes"]
-    told = output(process, shown, "errors")
-    places = [each["itemS3Pointer"]["itemIndex"] for each in told]
-    assert len(set(places)) == len(places) == shown["FailedItemCount"]
-    assert {n for n, line in enumerate(mixed) if line == b"bad"} < set(places), "and the one too large"
+    reported = output(process, shown, "errors")
+    positions = [each["itemS3Pointer"]["itemIndex"] for each in reported]
+    assert len(set(positions)) == len(positions) == shown["FailedItemCount"]
+    assert {n for n, line in enumerate(mixed) if line == b"bad"} < set(positions), (
+        "the item that is too large is missing"
+    )
     again = [
         each["itemS3Pointer"]["itemIndex"] for each in output(process, shown, "condition_check_failures")
     ]
     assert len(set(again)) == len(again)
-    assert len(process.items()) + len(again) + len(places) == len(mixed)
+    assert len(process.items()) + len(again) + len(positions) == len(mixed)
     process.check()
     process.close()
 
@@ -332,18 +334,18 @@ def test_records_are_put_once_after_a_stop_at_any_step(tmp_path: Path, stop_afte
 
 
 def test_large_output_is_delivered_in_pieces(exchanging: Exchanging, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between any two of them others may run."""
+    """Other work may run between two pieces."""
     exchanging.call("CreateTable", TableName="table", **schema("p:S"))
     exchanging.object("in/a", b"bad\n" * 100)
     monkeypatch.setattr(bulk_putting, "PIECE_BYTES", 500)
-    breaths = 0
+    yields = 0
 
     async def yield_control() -> None:
-        nonlocal breaths
-        breaths += 1
+        nonlocal yields
+        yields += 1
 
     monkeypatch.setattr(exchanging.backend.exchange, "yield_control", yield_control)
     shown = run_all(exchanging)
     key = f"out/{shown['BulkOperationArn'].rpartition('/')[2]}/errors.jsonl"
     assert len(exchanging.content(key).splitlines()) == 100
-    assert breaths == -(-len(exchanging.content(key)) // 500)
+    assert yields == -(-len(exchanging.content(key)) // 500)

@@ -1,4 +1,4 @@
-"""Objects in directories: whole, on disk with every directory above them, and never stored in one long go."""
+"""Objects in directories are complete, synced with their directories, and written in bounded pieces."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PIECE = 300_000
 
 
 class Disk:
-    """Notes what is synced: paths, and of files how many bytes were new to the disk."""
+    """Records what is synced: paths, and the number of new bytes of files."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.synced: list[str] = []
@@ -46,7 +46,7 @@ def test_created_directories_are_synced(bucket: Path, monkeypatch: pytest.Monkey
     run(DirectoryStorage(bucket.parent).put("bucket", "a/b/c/key", b"content"))
     draft, *directories = (str(Path(path).relative_to(bucket)) for path in disk.synced)
     assert draft.startswith(object_storage.DRAFT_PREFIX)
-    assert directories == [".", "a", "a/b", "a/b/c"]  # that which holds a name, after the name is made
+    assert directories == [".", "a", "a/b", "a/b/c"]  # the directory of a name, after the name exists
     disk.synced.clear()
     run(DirectoryStorage(bucket.parent).put("bucket", "a/b/other", b"content"))
     assert disk.synced[1:] == [str(bucket / "a/b")]

@@ -1,4 +1,4 @@
-"""What descriptions repeat of a request is what the model knows, no less and no more."""
+"""Descriptions repeat exactly those members of a request that the service model has."""
 
 from __future__ import annotations
 

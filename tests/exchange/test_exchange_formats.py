@@ -1,4 +1,4 @@
-"""The three formats: what they look like, that nothing is lost on the way, and what they do with garbage."""
+"""The three formats: their syntax, round trips, and invalid input."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_json_and_ion_round_trip(made: list[dict[str, Any]]) -> None:
     for found in (
         list(json_lines.records([as_json])),
         list(ion_values.records([as_ion])),
-        # The same without version markers, so that it is read as one stream; and in small pieces.
+        # Without version markers it is read as one stream; also in small pieces.
         list(ion_values.records([as_ion.replace(b"$ion_1_0 {Item", b"{Item")])),
         list(ion_values.records(as_ion[at : at + 7] for at in range(0, len(as_ion), 7))),
         list(json_lines.records(as_json[at : at + 7] for at in range(0, len(as_json), 7))),
@@ -285,7 +285,7 @@ def test_small_file_without_records_is_not_read_to_its_end(content: bytes, forma
 
 
 def test_ion_record_of_many_lines_is_joined_once() -> None:
-    """Were it copied for each line, this would not come to its end."""
+    """A copy for each line would take hours."""
     lines = 700_000
     content = b"$ion_1_0 {Item:{p:[\n" + b"1.,\n" * lines + b"]}}\n"
     (record,) = ion_values.records([content])
@@ -312,7 +312,7 @@ def test_truncated_and_altered_data_is_detected(packing: str, monkeypatch: pytes
             b"".join(compression.pieces(io.BytesIO(whole[:cut]), packing))
     for at in range(len(whole)):
         if packing == "GZIP" and 4 <= at < 10:
-            continue  # time and system of the header say nothing of the content
+            continue  # time and system in the header are not checked
         altered = bytes([*whole[:at], whole[at] ^ 0x41, *whole[at + 1 :]])
         with contextlib.suppress(Damaged):
             assert b"".join(compression.pieces(io.BytesIO(altered), packing)) == content
@@ -338,7 +338,7 @@ def test_gzip_written_with_either_library_is_read_with_both(monkeypatch: pytest.
 
 
 def pauses(content: bytes, format_: str, packing: str = "NONE") -> tuple[int, list[Any]]:
-    """How often the reading paused, and the records."""
+    """Returns the number of pauses, and the records."""
     reading = ObjectReader(
         io.BytesIO(content), Source(format_, packing), KeyAttributes({"p": "S"}, frozenset())
     )
@@ -381,7 +381,7 @@ def test_csv_row_with_a_pause_stays_one_row() -> None:
     content = b'p\n"a\n' + b"x" * (3 * compression.PIECE_BYTES) + b'\n\n"\n'
     paused, (record,) = pauses(content, "CSV")
     assert record == {"Item": {"p": {"S": content[3:-2].decode()}}}
-    assert paused == 0  # within a row the reader cannot stop
+    assert paused == 0  # the reader cannot stop within a row
 
 
 def test_csv_row_with_too_many_pauses_is_damaged() -> None:

@@ -1,4 +1,4 @@
-"""ExportTableToPointInTime: which items at which moment, in which files, under which checksums."""
+"""ExportTableToPointInTime: the items of a moment, data files and checksums."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def files_of(exchanging: Exchanging, described: dict[str, Any]) -> list[dict[str, Any]]:
-    """The lines of the manifest of data files, each file held against its checksum and count."""
+    """Returns the lines of the manifest of data files, after checking the checksum and count of each file."""
     directory = described["ExportManifest"].rpartition("/")[0]
     for name in ("manifest-summary", "manifest-files"):
         content = exchanging.content(f"{directory}/{name}.json")
-        told = exchanging.content(f"{directory}/{name}.md5").decode()
-        assert told == b64encode(md5(content).digest()).decode()
+    checksum = exchanging.content(f"{directory}/{name}.md5").decode()
+    assert checksum == b64encode(md5(content).digest()).decode()
     assert exchanging.content(f"{directory}/_started") == b""
     files = [
         orjson.loads(line) for line in exchanging.content(f"{directory}/manifest-files.json").splitlines()
@@ -120,7 +120,7 @@ def test_writes_during_an_export_are_not_in_it(exchanging: Exchanging) -> None:
     items = some_items(200)
     exchanging.put(*items)
     begun = exchanging.call("ExportTableToPointInTime", TableArn=arn, S3Bucket=BUCKET)
-    # The clock stands still: what is written now must all the same be later than the export.
+    # The clock does not advance: a write must still be later than the export.
     while exchanging.export_of(begun["ExportDescription"]["ExportArn"])["ExportStatus"] == "IN_PROGRESS":
         chosen = chance.choice(items)
         exchanging.call("DeleteItem", TableName="table", Key={"p": chosen["p"]})
@@ -159,7 +159,7 @@ def test_altered_export_is_not_imported(exchanging: Exchanging, damaged: str) ->
     directory = described["ExportManifest"].rpartition("/")[0]
     files = files_of(exchanging, described)
     if damaged == "data":
-        # A whole gzip file, with other items: only the manifest can tell.
+        # A complete gzip file with other items: only the manifest detects it.
         name = files[1]["dataFileS3Key"]
         (exchanging.root / BUCKET / name).write_bytes(
             (exchanging.root / BUCKET / files[0]["dataFileS3Key"]).read_bytes()
@@ -178,7 +178,7 @@ def test_altered_export_is_not_imported(exchanging: Exchanging, damaged: str) ->
 
 
 def changed_table(exchanging: Exchanging) -> tuple[str, float, float]:
-    """A table in which every kind of change happened between two moments; its ARN, and they."""
+    """Creates a table with every kind of change between two moments. Returns its ARN and the moments."""
     arn = exchanging.create()
     exchanging.put(*(item(p=name, v=0) for name in ("kept", "updated", "deleted", "back", "twice")))
     exchanging.clock.advance(MINUTE)
@@ -335,7 +335,7 @@ def test_invalid_filter(exchanging: Exchanging, specification: dict[str, Any]) -
     assert exchanging.call("ListExports")["ExportSummaries"] == []
 
 
-# --- Refusals, failures, restarts --------------------------------------------------------------------
+# --- Rejections, failures, restarts ------------------------------------------------------------------
 
 
 def test_rejected_tables_and_times(exchanging: Exchanging) -> None:
@@ -395,7 +395,7 @@ def test_table_deleted_during_its_export(exchanging: Exchanging) -> None:
 
 
 def days(process: Exchanging, *, period: int | None = None) -> int:
-    """The first day of the table's history, after setting how many days it reaches back."""
+    """Sets the recovery period of the table and returns the first day of its history."""
     if period is not None:
         recovery = {"PointInTimeRecoveryEnabled": True, "RecoveryPeriodInDays": period}
         process.call("UpdateContinuousBackups", TableName="table", PointInTimeRecoverySpecification=recovery)
@@ -440,7 +440,7 @@ def test_history_is_retained_until_the_export_ends(tmp_path: Path, kind: str, is
     found = lines_of(process, described)
     images = [line["Item"] if kind == "full" else line["NewImage"] for line in found]
     assert sorted(images, key=lambda each: each["p"]["S"]) == changed
-    assert days(process) == to_s // 86_400 + 4, "nobody reads them any more"
+    assert days(process) == to_s // 86_400 + 4, "no export reads them"
     process.check()
     process.close()
 

@@ -1,4 +1,4 @@
-"""ImportTable: what comes in, what stays out, and when it is seen."""
+"""ImportTable: imported and rejected records, and when the table becomes visible."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_table_is_not_visible_before_it_is_complete(exchanging: Exchanging) -> N
 def test_table_is_active_when_the_import_is_completed(
     exchanging: Exchanging, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody sees the one without the other, whenever they look: between any two commits they agree."""
+    """Table and import agree between any two commits."""
     exchanging.object("in/a.json", lines(some_items(300)))
     arn = exchanging.begin_import("in/")
     store, backend = exchanging.store, exchanging.backend
@@ -115,7 +115,7 @@ def test_last_item_with_a_key_is_stored(exchanging: Exchanging) -> None:
 def test_items_with_one_key_in_one_page_or_in_many(
     exchanging: Exchanging, monkeypatch: pytest.MonkeyPatch, hashes: int
 ) -> None:
-    """Whatever share of the keys has to be looked up because others have their hash."""
+    """Holds for any share of keys that share a hash with others and have to be looked up."""
     monkeypatch.setattr(loading, "HASHES", hashes)
     monkeypatch.setattr(importing, "PAGE_ROWS", 7)
     items = some_items(100)
@@ -134,7 +134,7 @@ def test_items_with_one_key_in_one_page_or_in_many(
 def test_repeated_step_is_counted_once(
     exchanging: Exchanging, monkeypatch: pytest.MonkeyPatch, failing: int
 ) -> None:
-    """Some of its pages are stored then, and are stored again."""
+    """Some pages of the step are already stored, and are stored again."""
     monkeypatch.setattr(importing, "PAGE_ROWS", 20)
     honest, calls = importing.load_rows, 0
 
@@ -219,7 +219,7 @@ def test_damaged_object_fails_the_import_without_a_table(
     assert "in/b" in described["FailureMessage"]
     exchanging.clock.advance(1)
     assert exchanging.call("ListTables")["TableNames"] == []
-    exchanging.call("CreateTable", TableName="table", **schema("p:S"))  # the name is free again
+    exchanging.call("CreateTable", TableName="table", **schema("p:S"))  # the name is available again
     assert exchanging.items() == []
 
 
@@ -256,7 +256,7 @@ def test_client_token_starts_one_import(exchanging: Exchanging) -> None:
         exchanging.begin_import("other", ClientToken="t")
     assert refused.value.code == "ImportConflictException"
     exchanging.clock.advance(8 * 3600 + 1)
-    with pytest.raises(Refused) as refused:  # a new request, and the name is taken
+    with pytest.raises(Refused) as refused:  # a new request, with an existing name
         exchanging.begin_import(ClientToken="t")
     assert refused.value.code == "ResourceInUseException"
 
@@ -324,7 +324,7 @@ def test_import_continues_after_a_restart(tmp_path: Path, stop_after: int) -> No
 def test_crash_between_the_commits_of_table_and_import(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The next process knows that the import is complete before it answers anyone."""
+    """The next process completes the import before the first request."""
     data, root = tmp_path / "data", tmp_path / "s3"
     process = Exchanging(root, path=data)
     process.object("in/a.json", lines(some_items(60)))

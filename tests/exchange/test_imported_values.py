@@ -101,8 +101,7 @@ def everything(exchanging: Exchanging, table: str) -> list[list[bytes]]:
 @pytest.mark.parametrize("name", ["v", "s", "n", "b", "p"])
 @pytest.mark.parametrize("kind", sorted(VALUES))
 def test_an_import_stores_what_put_item_stores(exchanging: Exchanging, name: str, kind: str) -> None:
-    """name: of the attribute that has the value; v is no key, p the table's, the others are those of
-    indexes."""
+    """name: the attribute with the value: v is no key, p the key of the table, the others are index keys."""
     base = {"s": {"S": "text"}, "n": {"N": "12"}, "b": {"B": "aGVsbG8="}, "v": {"S": "other"}}
     items = [
         {"p": {"S": str(number)}, **base, name: {kind: value}} for number, value in enumerate(VALUES[kind])

@@ -1,8 +1,7 @@
-"""What a prefix holds, told in pages.
+"""The objects of a prefix are listed in pages.
 
-What it proves: a listing looks at no more names at once than a step may, however many there are and whatever
-they stand for, and tells every object once. Why so: a million names in one step kept every request waiting.
-"""
+What it proves: a step reads a bounded number of names, whatever they are, and every object is listed once. A
+step with a million names would delay all requests."""
 
 from __future__ import annotations
 
@@ -77,7 +76,7 @@ def test_import_of_many_objects_lists_in_several_steps(exchanging: Exchanging) -
 
 
 def test_failed_listing_is_repeated(exchanging: Exchanging, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A listing that was cut off must not pass for a whole one."""
+    """An incomplete listing must not count as a complete one."""
     items = some_items(40)
     for number, each in enumerate(items):
         exchanging.object(f"in/{number}", lines([each]))

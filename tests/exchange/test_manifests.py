@@ -1,4 +1,4 @@
-"""The manifests beside objects: read in bounded pieces, and believed only when their checksum says so."""
+"""Manifests are read in bounded pieces, and used only if their checksum is correct."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Bucket:
         path.write_bytes(content)
 
     def manifest(self, directory: str, files: dict[str, bytes], more: bytes = b"") -> None:
-        """A manifest that names files with contents; those whose content is not empty are there."""
+        """Writes a manifest of files with contents, and the files that are not empty."""
         content = b"".join(DataFile(key, 1, checksum(each), "").line() for key, each in files.items()) + more
         self.write(f"{directory}/manifest-files.json", content)
         self.write(f"{directory}/manifest-files.md5", checksum(content).encode())
@@ -46,7 +46,7 @@ def bucket(tmp_path: Path) -> Bucket:
 
 
 def read_all(read: Manifests) -> int:
-    """The number of pieces."""
+    """Reads all manifests and returns the number of pieces."""
     pieces = 0
     try:
         while run(read.read_on()):
@@ -57,7 +57,7 @@ def read_all(read: Manifests) -> int:
 
 
 def is_known(read: Manifests, key: str) -> bool:
-    """Whether an object is held against what a manifest says of it."""
+    """Returns whether an object is checked against a manifest."""
     file = run(read.fetch(key))
     file.close()
     return isinstance(file, CheckedFile)

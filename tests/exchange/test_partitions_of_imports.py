@@ -1,4 +1,4 @@
-"""V70a: an imported table has the partitions that its size or its units need, whichever is more."""
+"""V70a: an imported table has the partitions for its size or its units, whichever needs more."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""ObjectStorage of an S3 endpoint: a small server that keeps objects in memory stands in for one.
+"""Buckets of an S3 endpoint, replaced by a small server with objects in memory.
 
-What it proves: that exports and imports do with an endpoint what they do with directories, and that what an
-endpoint refuses becomes the FailureCode. It knows no more of S3 than botocore needs.
-"""
+What it proves: exports and imports work with an endpoint as with directories, and errors of the endpoint
+become the FailureCode. The server implements only what botocore needs."""
 
 from __future__ import annotations
 
@@ -182,7 +181,7 @@ def test_export_and_import_of_a_table(s3: tuple[type[FakeS3], S3Storage], tmp_pa
         directory = exported["ExportManifest"].rpartition("/")[0]
         second = await import_(directory, "second")
         assert (second["ImportStatus"], second["ImportedItemCount"]) == ("COMPLETED", 120), second
-        # One data file is not what the manifest says any more.
+        # One data file differs from the manifest.
         name = next(key for key in handler.objects if "/data/" in key)
         handler.objects[name] = zipped(lines(items[:5]))
         third = await import_(f"{directory}/data/", "third")

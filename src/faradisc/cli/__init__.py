@@ -10,4 +10,5 @@
 
 An error is one sentence on standard error, with exit code 2 for a wrong command line or setting and 1 for
 everything else; check, import, inspect and plan have more codes. Modules that are slow to import are imported
-by the command that needs them."""
+by the command that needs them.
+"""

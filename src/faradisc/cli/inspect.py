@@ -53,7 +53,8 @@ def inspect(
     """Print the data stored in DIRECTORY, ./faradisc-data if not given.
 
     Without an option: a list of all parts with their content and size. A server may run on the directory;
-    then its present state is printed. docs/formats describes the layouts."""
+    then its present state is printed. docs/formats describes the layouts.
+    """
     from faradisc.errors import StorageError  # noqa: PLC0415 - for this command only
     from faradisc.storage import format as data_format  # noqa: PLC0415
     from faradisc.storage.rocks_reading import read_only_rocks  # noqa: PLC0415

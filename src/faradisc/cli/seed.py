@@ -31,7 +31,8 @@ def seed(
 
     Definitions: CreateTable JSON, answers of DescribeTable, CloudFormation (JSON, YAML), Terraform (the
     output of `terraform show -json`; .tf and .tf.json with literal values). Items: items/TABLE.json, .jsonl
-    or .csv. Existing tables stay unchanged."""
+    or .csv. Existing tables stay unchanged.
+    """
     from faradisc.cli.requests import Requests  # noqa: PLC0415 - slow to import
     from faradisc.errors import Unreachable  # noqa: PLC0415
     from faradisc.storage.immediate import run  # noqa: PLC0415

@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 
 WIDTH_MAX = 100_000
-"""Width of output that is not a terminal: no cell is wrapped or truncated."""
+"""Width of output that is not a terminal: no value is wrapped or truncated."""
 
 
 def print_table(
@@ -19,8 +19,9 @@ def print_table(
 ) -> None:
     """Prints rows in columns. right: names of the columns that are aligned to the right.
 
-    A terminal gets a header and colours, and long cells are wrapped to its width. Other output has one line
-    per row, without header and colours; two spaces or more separate its columns."""
+    A terminal gets a header and colours, and long values are wrapped to its width. Other output has one line
+    per row, without header and colours; two spaces or more separate its columns.
+    """
     terminal = sys.stdout.isatty()
     table = Table(box=None, show_header=terminal, padding=(0, 2, 0, 0), header_style="bold")
     for name in columns:

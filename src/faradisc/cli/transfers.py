@@ -77,7 +77,8 @@ def export_table(
     """Write TABLE into DIRECTORY in the layout of the service's exports.
 
     Scans any DynamoDB endpoint; the export may or may not contain writes made meanwhile. `faradisc import`
-    and ImportTable, here and of the service, read the result."""
+    and ImportTable, here and of the service, read the result.
+    """
     with _errors_as_sentences():
         from faradisc.clock import SystemClock, SystemEntropy  # noqa: PLC0415 - slow to import
         from faradisc.tools.transfer.file_export import FileExport  # noqa: PLC0415

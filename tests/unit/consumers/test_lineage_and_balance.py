@@ -13,7 +13,7 @@ FROM_ALL = GroupStart(0, latest=False)
 
 
 def _shards(*described: str) -> dict[str, Shard]:
-    """`b<a` is a shard b with the parent a; a `.` at the end closes it."""
+    """Returns shards: `b<a` is a shard b with the parent a, and a `.` at the end means closed."""
     shards = {}
     for text in described:
         name, _, parent = text.rstrip(".").partition("<")
@@ -70,7 +70,7 @@ def test_leases_of_ended_and_unlisted_shards_are_deleted() -> None:
 
 
 def _plan(worker: str, *leases: Lease, dead: tuple[str, ...] = ()) -> tuple[list[str], list[str]]:
-    """What a worker takes and asks for; `dead` names leases whose counter stands still."""
+    """Returns the leases that a worker takes and requests; `dead`: leases without renewal."""
     ages = LeaseAges(10 * S)
     ages.observe({lease.shard_id: lease for lease in leases}, 0)
     alive = [lease if lease.shard_id in dead else replace(lease, counter=1) for lease in leases]
@@ -112,7 +112,7 @@ def test_requested_lease_is_not_requested_again() -> None:
     assert _plan("w", *leases, _lease("d", "v")) == ([], [])
     take, ask = _plan("u", *leases, _lease("d", "v"))
     assert take == []
-    assert ask in (["c"], ["d"]), "what goes to w is w's already"
+    assert ask in (["c"], ["d"]), "a lease requested by w counts for w"
 
 
 def test_leases_of_ended_shards_are_not_counted() -> None:
@@ -120,20 +120,21 @@ def test_leases_of_ended_shards_are_not_counted() -> None:
 
 
 def test_any_number_of_workers_reaches_a_balance() -> None:
-    """Each takes and asks in turn until nobody wants anything: then no two differ by more than one."""
+    """Each worker takes and requests in turn until no plan has an entry: then no two differ by more than
+    one."""
     for shards, workers in ((4, 2), (7, 3), (3, 5), (64, 6)):
         leases = {f"s-{n}": _lease(f"s-{n}", "w-0") for n in range(shards)}
         for _ in range(50):
-            wishes = 0
+            requests = 0
             for number in range(workers):
                 name = f"w-{number}"
                 ages = LeaseAges(10 * S)
                 ages.observe(leases, 0)
                 planned = plan(leases.values(), name, ages, 0)
-                wishes += len(planned.request)
+                requests += len(planned.request)
                 for lease in planned.request:
                     leases[lease.shard_id] = replace(lease, owner=name)
-            if not wishes:
+            if not requests:
                 break
         else:
             raise AssertionError("they never come to rest")

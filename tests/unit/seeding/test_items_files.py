@@ -87,7 +87,7 @@ def test_what_scan_answers(tmp_path: Path) -> None:
         ("t.csv", "", "1: the header with the attribute names is missing."),
         ("t.csv", "p,p\n", "1: the header has an empty name, or one twice."),
         ("t.csv", 'p,v\n"a\n', "2: not valid CSV: unexpected end of data"),
-        ("t.csv", 'p,v\n"a\nb",1\nc\n', "4: the row has 1 cells, the header 2."),
+        ("t.csv", 'p,v\n"a\nb",1\nc\n', "4: the row has 1 fields, the header 2."),
         ("t.csv", "p,v:BOOL\na,yes\n", "2: v must be true or false."),
         ("t.csv", "p,v:L\na,{}\n", "2: v must be a list."),
         ("t.csv", "p,v:M\na,{\n", "2: v must be JSON: "),

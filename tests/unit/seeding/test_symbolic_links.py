@@ -1,4 +1,4 @@
-"""A seed directory is read itself, not what its symbolic links lead to elsewhere."""
+"""Symbolic links that lead out of a seed directory are errors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_link_out_of_the_directory_is_reported(tmp_path: Path) -> None:
 
 
 def test_link_within_the_directory_is_read(tmp_path: Path) -> None:
-    (tmp_path / "..data").mkdir()  # as a Kubernetes ConfigMap is mounted
+    (tmp_path / "..data").mkdir()  # the layout of a mounted Kubernetes ConfigMap
     (tmp_path / "..data" / "music.json").write_text(json.dumps(REQUEST))
     (tmp_path / "music.json").symlink_to(tmp_path / "..data" / "music.json")
     assert [table.name for table in read(tmp_path, {}).tables] == ["music"]

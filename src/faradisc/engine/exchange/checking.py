@@ -2,7 +2,8 @@
 text.
 
 `canonical_size` is the fast walk of requests (model/values/checks.py) with the rules for names. Only when it
-fails the slow checks find the reason. Both apply the rules of PutItem."""
+fails the slow checks find the reason. Both apply the rules of PutItem.
+"""
 
 from __future__ import annotations
 

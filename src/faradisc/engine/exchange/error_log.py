@@ -2,7 +2,8 @@
 
 The service writes these lines to CloudWatch Logs, group /aws-dynamodb/imports, a stream per import; here the
 file is `logs/aws-dynamodb/imports/<id>/error`. When a job continues after a crash, the file is truncated to
-its length at the job's last commit, so no line is there twice."""
+its length at the job's last commit, so no line is there twice.
+"""
 
 from __future__ import annotations
 

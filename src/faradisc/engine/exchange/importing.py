@@ -7,7 +7,8 @@ not durable: that may be some steps back, and the steps after it are stored agai
 before the import is COMPLETED.
 
 An import fails, and its table is deleted, when an object is truncated or altered, or an object or bucket
-cannot be read. Records that are not items are counted, listed in the error log and skipped."""
+cannot be read. Records that are not items are counted, listed in the error log and skipped.
+"""
 
 from __future__ import annotations
 
@@ -223,7 +224,7 @@ class Importing:
 
     async def _complete(self, task: Task, table: Table) -> None:
         await self._store.flush()  # all of its items; from here on a crash must not take any
-        await self._tasks.save(task)  # that all is done, before anyone can see and delete the table
+        await self._tasks.save(task)  # stores `done` before the table becomes visible and can be deleted
         await self._catalog.filled(table)
         await self._tasks.end(task, "COMPLETED")
         log.info("import %s: %d items", task.arn, task.shown["ImportedItemCount"])
@@ -235,7 +236,7 @@ class Importing:
         table = self._table_of(task)
         if table is not None:
             task.progress["failed"] = [code, message]
-            await self._tasks.save(task)  # why, before the table goes: afterwards nothing says it any more
+            await self._tasks.save(task)  # stores the reason before the table is deleted
             try:
                 await self._catalog.delete(table, while_in_use=True)
             except ResourceNotFoundException:

@@ -2,7 +2,8 @@
 
 The progress is the key of the current object and the number of its records that are done. After a crash the
 object is opened again and those records are skipped: they are read again, so damage before them is found as
-in the first reading."""
+in the first reading.
+"""
 
 from __future__ import annotations
 

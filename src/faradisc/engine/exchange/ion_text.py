@@ -10,7 +10,8 @@ A decimal keeps the digits and exponent of a DynamoDB number. Writing needs only
 needs all of Ion and uses its library (ion_values.py).
 
 Source: the developer guide's page on export formats, as recalled; the annotations are those that the
-service's import accepts. docs/reference/assumptions.md lists the assumptions."""
+service's import accepts. docs/reference/assumptions.md lists the assumptions.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 The text of an export has one value per line, each after a version marker. Such content is split at its lines,
 so a syntax error affects one record. In other content parsing cannot continue after a syntax error: the rest
-of the object is one error, which the service's guide says of malformed objects."""
+of the object is one error, which the service's guide says of malformed objects.
+"""
 
 from __future__ import annotations
 

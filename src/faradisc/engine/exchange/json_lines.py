@@ -36,7 +36,8 @@ def lines(
     none.
 
     Holds at most `limit` bytes of an incomplete line; the rest of a longer one is skipped and the line
-    reported as TOO_LONG. keep_empty: yield empty lines too."""
+    reported as TOO_LONG. keep_empty: yield empty lines too.
+    """
     rest = b""
     skipping = False
     for piece in pieces:

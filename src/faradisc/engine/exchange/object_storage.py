@@ -262,13 +262,13 @@ def _checked(segment: str, key: str) -> str:
 
 
 class _DirectoryListing:
-    def __init__(self, visited: Iterator[Object | None], prefix: str) -> None:
-        self._visited = visited
+    def __init__(self, entries: Iterator[Object | None], prefix: str) -> None:
+        self._entries = entries
         self._prefix = prefix
 
     async def page(self) -> list[Object] | None:
         with _translated(self._prefix):
-            names = list(islice(self._visited, LISTED_NAMES))
+            names = list(islice(self._entries, LISTED_NAMES))
         return [found for found in names if found is not None] if names else None
 
 

@@ -6,7 +6,8 @@ return and be delivered again. The service guarantees neither order nor uniquene
 (streams.md section 7); so does this job.
 
 A request that the endpoint rejects is sent again in halves, until the rejected record is alone; it is logged
-and skipped. The deletion of a table ends its delivery."""
+and skipped. The deletion of a table ends its delivery.
+"""
 
 from __future__ import annotations
 
@@ -161,7 +162,8 @@ class KinesisDelivery:
         """Handles the result of a request: trims delivered entries, or sets the time of a retry.
 
         Only entries from the oldest on can be trimmed: records accepted after a failed one are sent again
-        with it."""
+        with it.
+        """
         flow.sent = None
         error = sent.exception()
         if isinstance(error, Rejected) and len(flow.sequences) == 1:

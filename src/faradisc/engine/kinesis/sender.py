@@ -1,7 +1,8 @@
 """Sends PutRecords requests to a Kinesis endpoint.
 
 A server sends from separate threads, so the database's thread never waits for the network. The in-process
-client, which has no background threads, sends in the caller's thread."""
+client, which has no background threads, sends in the caller's thread.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Distributes the leases of a group to its workers.
 
 Every worker decides by itself, from the same table. A worker is known by the leases that it renews or
-requests."""
+requests.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +47,8 @@ def plan(leases: Iterable[Lease], worker: str, ages: LeaseAges, now_ns: int) -> 
 
     It takes free leases up to a fair share. If there are none and it has less, it requests leases of the
     workers with the most, as long as these keep more than it has. Each worker has its own order of leases, so
-    two workers rarely choose the same one."""
+    two workers rarely choose the same one.
+    """
     active = sorted(
         (lease for lease in leases if not lease.ended),
         key=lambda lease: crc32(f"{worker}/{lease.shard_id}".encode()),

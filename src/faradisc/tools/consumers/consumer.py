@@ -8,7 +8,8 @@ is trimmed is handled at least once; records of one item are handled in order, p
 children.
 
 Without threads, `step` does the work that is due and `drain` works until nothing is left; with an injected
-clock both run the whole protocol without waiting."""
+clock both run the whole protocol without waiting.
+"""
 
 from __future__ import annotations
 
@@ -95,7 +96,8 @@ class Consumer:
         """Does the work that is due, in this thread. Returns False when there was nothing to do.
 
         Raises exceptions of boto3 when the group cannot be started, for example without the stream or without
-        the right to create the lease table. Later failures are counted and retried."""
+        the right to create the lease table. Later failures are counted and retried.
+        """
         busy = self._maintain()
         for work in [self._work[shard_id] for shard_id in self.shards]:
             if not work.over and work.due_ns <= self._clock.now_ns():
@@ -108,7 +110,8 @@ class Consumer:
         """Works until all records of this worker's shards and of their children are done.
 
         Waits for pauses and batch windows, so it never returns if a handler always fails and retries are
-        unlimited."""
+        unlimited.
+        """
         for work in self._work.values():
             work.caught_up = False
             work.due_ns = min(work.due_ns, self._clock.now_ns())

@@ -2,7 +2,8 @@
 
 A letter is the document that Lambda sends to its on-failure destination, with the records in `payload`, so
 that they outlive the stream's retention. A failed destination is retried: no checkpoint passes a record that
-is neither handled nor stored."""
+is neither handled nor stored.
+"""
 
 from __future__ import annotations
 
@@ -104,7 +105,8 @@ class TableLetters:
     """One item per record, in a table with the key `id` (S), which is created if it is missing.
 
     The id consists of group, shard and record, so a letter that is written twice is stored once. Images that
-    do not fit into an item are omitted, the old one first; `left_out` lists them."""
+    do not fit into an item are omitted, the old one first; `left_out` lists them.
+    """
 
     def __init__(self, client: Any, table: str, *, sleep: Callable[[float], None]) -> None:
         self._client = client

@@ -11,7 +11,8 @@ queue is a list of pieces, and processes its first piece until that is done:
 
 Nothing here waits: a piece in a pause has a due time. A bisection does not count as a retry; retries are
 counted from 0 again after a partial success. Source: the behaviour of Lambda's event source mappings
-(streams.md section 6)."""
+(streams.md section 6).
+"""
 
 from __future__ import annotations
 

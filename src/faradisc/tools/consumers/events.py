@@ -2,7 +2,8 @@
 
 An SDK decodes a record for its language: bytes, timestamps, names with capital letters. An event is JSON:
 binary values in base64, timestamps as numbers, the ARN of the stream in each record. Source: streams.md
-sections 5 and 6."""
+sections 5 and 6.
+"""
 
 from __future__ import annotations
 
@@ -90,7 +91,8 @@ def first_failure(answer: object, records: Sequence[Record]) -> int | None:
 
     A handler may answer `{"batchItemFailures": [{"itemIdentifier": sequence number}, ...]}`. Records are
     handled in order, so all records from the first of these on are delivered again. Raises UnknownItem, which
-    means that the whole batch has failed."""
+    means that the whole batch has failed.
+    """
     failures = answer.get("batchItemFailures") if isinstance(answer, Mapping) else None
     if not failures:
         return None

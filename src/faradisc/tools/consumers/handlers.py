@@ -2,7 +2,8 @@
 
 A handler receives an event (events.py) and may answer with `batchItemFailures`. An exception means failure. A
 Python callable takes the event, or the event and a context as Lambda functions do; an HTTP endpoint receives
-a POST."""
+a POST.
+"""
 
 from __future__ import annotations
 

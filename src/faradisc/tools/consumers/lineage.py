@@ -1,7 +1,8 @@
 """The shards of a stream, and which of them may be read.
 
 A shard may be read when its parent was read to its end. A parent that is neither listed nor leased does not
-count: its records were trimmed, or were older than the start of the group."""
+count: its records were trimmed, or were older than the start of the group.
+"""
 
 from __future__ import annotations
 

@@ -35,7 +35,8 @@ class ShardReader:
 
     The first reader of an open shard in a new group starts at LATEST, which has no sequence number until a
     record was read. A reader that has to restart before that uses the time of the group's start instead. Only
-    this case depends on synchronous clocks; it may repeat records of the same millisecond."""
+    this case depends on synchronous clocks; it may repeat records of the same millisecond.
+    """
 
     def __init__(
         self,

@@ -2,7 +2,8 @@
 
 A round does the work that is due and returns without waiting. Records are read into a buffer, leave it as a
 batch when the batch is full or its window ends, and the checkpoint is stored when all records of the batch
-are done."""
+are done.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +73,8 @@ class ShardWork:
         in parallel.
 
         Raises LeaseLost; Unavailable and exceptions of boto3 for failures of the stream or the lease table,
-        after which the next round continues."""
+        after which the next round continues.
+        """
         now_ns = self._clock.now_ns()
         if self._batch is None:
             if self.handoff_to is not None:

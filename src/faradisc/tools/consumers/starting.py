@@ -37,12 +37,14 @@ def consume(
 ) -> Consumer:
     """Returns a consumer of a table's stream, to be used by `run`, or by `step` and `drain` without threads.
 
-    table: the table's name, or the ARN of a stream. handler: a callable of an event, or of an event and a
-    context; `module:function`; or an http:// address. group: the group's name. Its workers share the stream;
-    every group receives all records. dynamodb, streams: boto3 clients, for leases and for the stream; by
-    default clients of `endpoint_url`. dead_letters: `table:NAME`, `file:PATH`, an http:// address, or an
-    object with `keep`; without a destination skipped records are only counted and logged. worker: this
-    worker's name, unique in the group; random by default. settings: see ConsumerSettings.
+    table: the table's name, or the ARN of a stream.
+    handler: a callable of an event, or of an event and a context; `module:function`; or an http:// address.
+    group: the group's name. Its workers share the stream; every group receives all records.
+    dynamodb, streams: boto3 clients, for leases and for the stream; by default clients of `endpoint_url`.
+    dead_letters: `table:NAME`, `file:PATH`, an http:// address, or an object with `keep`; without a
+    destination skipped records are only counted and logged.
+    worker: this worker's name, unique in the group; random by default.
+    settings: see ConsumerSettings.
 
     Raises ValueError, NoStream, and exceptions of boto3.
     """

@@ -2,7 +2,8 @@
 
 An existing table stays as it is, with its items, unless it is to be replaced; so a seed can be applied at
 every start. While a table is loaded it has a tag, and keeps it when something was rejected: an incomplete
-table is recognised by the tag and loaded again from the beginning."""
+table is recognised by the tag and loaded again from the beginning.
+"""
 
 from __future__ import annotations
 

@@ -7,7 +7,8 @@
 An item is DynamoDB JSON when each of its attributes is an object whose only member is the name of a type.
 Otherwise it is plain: strings, numbers, booleans, null, lists and maps become S, N, BOOL, NULL, L and M, and
 key attributes have the types of the table's definition. In CSV an attribute is a string, except key
-attributes and those with `name:TYPE` in the header; an empty cell is no attribute."""
+attributes and those with `name:TYPE` in the header; an empty field is no attribute.
+"""
 
 from __future__ import annotations
 
@@ -206,20 +207,21 @@ def _csv_items(rows: Any, key_types: Mapping[str, str]) -> Iterator[Line | SeedE
     while True:
         line = rows.line_num + 1
         try:
-            cells = next(rows, None)
+            fields = next(rows, None)
         except csv.Error as error:
             yield SeedError(f"not valid CSV: {error}", rows.line_num)
             return
-        if cells is None:
+        if fields is None:
             return
-        if not cells:
+        if not fields:
             continue
-        if len(cells) != len(columns):
-            yield SeedError(f"the row has {len(cells)} cells, the header {len(columns)}.", line)
+        if len(fields) != len(columns):
+            yield SeedError(f"the row has {len(fields)} fields, the header {len(columns)}.", line)
             continue
         try:
             yield Line(
-                line, {name: _cell(name, kind, text) for (name, kind), text in _filled(columns, cells)}
+                line,
+                {name: _value_of_field(name, kind, text) for (name, kind), text in _filled(columns, fields)},
             )
         except SeedError as error:
             yield SeedError(error.text, line)
@@ -236,11 +238,11 @@ def _column(name: str, key_types: Mapping[str, str]) -> Column:
     return name, key_types.get(name, "S")
 
 
-def _filled(columns: list[Column], cells: list[str]) -> Iterator[tuple[Column, str]]:
-    return ((column, cell) for column, cell in zip(columns, cells, strict=True) if cell != "")
+def _filled(columns: list[Column], fields: list[str]) -> Iterator[tuple[Column, str]]:
+    return ((column, field) for column, field in zip(columns, fields, strict=True) if field != "")
 
 
-def _cell(name: str, kind: str, text: str) -> dict[str, Any]:
+def _value_of_field(name: str, kind: str, text: str) -> dict[str, Any]:
     if kind in ("S", "N", "B"):
         return {kind: text}
     if kind == "BOOL":

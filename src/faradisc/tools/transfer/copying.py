@@ -36,7 +36,7 @@ def copy_table(
     state = State(state_path, {"from": described["TableArn"], "to": names[1], "segments": segments})
     putters = [Putter(target, names[1], keys) for _ in range(segments)]
 
-    def visit(segment: int, items: Page) -> None:
+    def copy_page(segment: int, items: Page) -> None:
         masked = [masker.masked(item) for item in items] if masker else items
         rejected = putters[segment].put({"PutRequest": {"Item": item}} for item in masked)
         if rejected:
@@ -45,6 +45,6 @@ def copy_table(
             raise TableUnusable(f"{names[1]} rejects an item: {reason}: {shown}")
         progress.add(len(items), len(orjson.dumps(items)), len(items))
 
-    scan(source, names[0], segments, visit, state)
+    scan(source, names[0], segments, copy_page, state)
     state.delete()
     return progress.items

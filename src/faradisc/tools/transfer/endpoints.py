@@ -1,7 +1,8 @@
 """Requests to a DynamoDB endpoint, or to a data directory without a server.
 
 Items stay DynamoDB JSON and are not converted to Python numbers or sets. Retryable errors are retried with
-pauses that double."""
+pauses that double.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Exports a table of any endpoint into files, in the layout of the service's full exports.
 
 The items come from a Scan: the export may or may not contain writes made meanwhile. ExportTableToPointInTime,
-or the export of a data directory without a server, gives the state of one moment."""
+or the export of a data directory without a server, gives the state of one moment.
+"""
 
 from __future__ import annotations
 
@@ -77,13 +78,13 @@ class FileExport:
         progress.total = described.get("ItemCount")
         run(self._storage.put(self._bucket, join(self._directory, STARTED), b""))
 
-        def visit(segment: int, items: Page) -> None:
+        def write_page(segment: int, items: Page) -> None:
             masked = [masker.masked(item) for item in items] if masker else items
             size = self._write(segment, masked)
             progress.add(len(items), size, len(items))
 
         try:
-            scan(source, name, segments, visit, State(None, {}))
+            scan(source, name, segments, write_page, State(None, {}))
             for segment in list(self._open):
                 self._store(segment)
         finally:

@@ -2,7 +2,8 @@
 
 A new table in a data directory without a server is imported by the server's job ImportTable: fast, and the
 table becomes visible when it is complete. Otherwise items are written by BatchWriteItem, after every file has
-been read to its end once, so a damaged file changes nothing."""
+been read to its end once, so a damaged file changes nothing.
+"""
 
 from __future__ import annotations
 

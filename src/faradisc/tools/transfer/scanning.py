@@ -1,7 +1,8 @@
 """Scans a table in parallel segments, one thread each, and continues an interrupted scan.
 
 A state file has the last key of every segment. It is written after the pages up to that key are done, so a
-continued scan may see a page twice, but misses none."""
+continued scan may see a page twice, but misses none.
+"""
 
 from __future__ import annotations
 
@@ -62,10 +63,10 @@ def scan(
     endpoint: Endpoint,
     table: str,
     segments: int,
-    visit: Callable[[int, Page], None],
+    handle_page: Callable[[int, Page], None],
     state: State,
 ) -> None:
-    """Calls `visit` with the segment and the items of every page, from one thread for each segment.
+    """Calls `handle_page` with the segment and the items of every page, from one thread for each segment.
 
     After an error all threads stop; then raises the first one.
     """
@@ -84,7 +85,7 @@ def scan(
                 if start is not None:
                     request["ExclusiveStartKey"] = start
                 answer = endpoint.call("Scan", request)
-                visit(segment, answer["Items"])
+                handle_page(segment, answer["Items"])
                 start = answer.get("LastEvaluatedKey", _DONE)
                 state.reached(segment, start)
         except BaseException:

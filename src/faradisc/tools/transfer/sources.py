@@ -1,7 +1,8 @@
 """Finds the input of an import in a path: an export of the service with manifests, or files of items.
 
 An export is found by its manifest-summary.json; its checksums and counts are verified before it is used. The
-names of other files give their format: .json, .jsonl, .ion, .csv, with .gz or .zst after it."""
+names of other files give their format: .json, .jsonl, .ion, .csv, with .gz or .zst after it.
+"""
 
 from __future__ import annotations
 

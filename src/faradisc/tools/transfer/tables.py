@@ -52,7 +52,8 @@ def create_missing(endpoint: Endpoint, definition: dict[str, Any]) -> None:
     """Creates a table unless it exists, and waits until it is ACTIVE.
 
     Raises TableUnusable when it exists with another key, or does not become ACTIVE; RequestRejected,
-    Unreachable."""
+    Unreachable.
+    """
     name = definition["TableName"]
     try:
         present = describe(endpoint, name)

@@ -1,10 +1,8 @@
-"""A bug in the step of an export, an import or a bulk put: what becomes of the task, and of what it has done.
+"""Unexpected errors in a step of an export, an import or a bulk put.
 
-What it proves: an error that happens once costs nothing, for the next step begins where the last commit was,
-and no record is passed over or counted twice; one that stays fails the task, says what it was, and leaves no
-table and no draft behind; a task that has ended is not remembered for its errors; what the store refuses is
-no reason to fail a task.
-"""
+What it proves: after a single error the next step continues at the last commit, and no record is skipped or
+counted twice; a persistent error fails the task with its text and leaves no table and no draft; the errors of
+ended tasks are dropped; errors of the store do not fail a task."""
 
 from __future__ import annotations
 
@@ -24,7 +22,7 @@ from fixtures.exchanging import BUCKET, Exchanging, lines, some_items
 from fixtures.schemas import item, schema
 
 ITEMS = some_items(300)
-PLACES: dict[str, list[tuple[Any, str]]] = {
+FUNCTIONS: dict[str, list[tuple[Any, str]]] = {
     "import": [(importing, "load_rows"), (importing, "pages_of"), (manifests.Manifests, "fetch")],
     "export": [
         (exporting, "page_at"),
@@ -33,9 +31,9 @@ PLACES: dict[str, list[tuple[Any, str]]] = {
     ],
     "bulk": [(bulk_putting, "commit_outcomes"), (bulk_putting, "change_of"), (manifests.Manifests, "fetch")],
 }
-"""Functions in which the bug may be."""
-Place = tuple[str, Any, str]
-EVERY_PLACE: list[Place] = [(kind, *place) for kind, places in PLACES.items() for place in places]
+"""Functions that may raise the error."""
+Function = tuple[str, Any, str]
+EVERY_FUNCTION: list[Function] = [(kind, *place) for kind, places in FUNCTIONS.items() for place in places]
 
 
 @pytest.fixture(autouse=True)
@@ -47,7 +45,7 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @contextmanager
 def failing(owner: Any, name: str, error: Exception, calls: Callable[[int], bool]) -> Iterator[None]:
-    """Calls of a function raise instead of doing their work, when `calls` says so of their number, from 1."""
+    """Makes those calls of a function raise for whose number, from 1, `calls` returns True."""
     before, count = getattr(owner, name), 0
 
     def broken(*args: Any, **named: Any) -> Any:
@@ -63,8 +61,8 @@ def failing(owner: Any, name: str, error: Exception, calls: Callable[[int], bool
     assert count, "the function was never called"
 
 
-class Begun:
-    """A task of one kind, just begun, and how it should end."""
+class StartedTask:
+    """A started task of one kind, and the check of its result."""
 
     def __init__(self, exchanging: Exchanging, kind: str) -> None:
         self.kind = kind
@@ -117,37 +115,37 @@ class Begun:
             found = self.process.items()
         else:
             assert (self.status(), shown["ProcessedItemCount"]) == ("COMPLETED_WITH_ERRORS", 301)
-            assert (shown["FailedItemCount"], len(self.told())) == (1, 1)
+            assert (shown["FailedItemCount"], len(self.reported())) == (1, 1)
             found = self.process.items()
         assert sorted(found, key=lambda each: each["p"]["S"]) == ITEMS
 
     def _lines(self, key: str) -> list[bytes]:
         return self.process.content(key).splitlines()
 
-    def told(self) -> list[bytes]:
+    def reported(self) -> list[bytes]:
         """The errors in the output of a bulk put."""
         return self._lines(f"out/{self.arn.rpartition('/')[2]}/errors.jsonl")
 
 
-def remembered(exchanging: Exchanging) -> int:
-    """Of how many tasks it is still known in memory that they have met errors."""
+def tasks_with_errors(exchanging: Exchanging) -> int:
+    """Returns the number of tasks with errors that are in memory."""
     exchange = exchanging.backend.exchange
     return len({*exchange.failures, *exchange.stale})
 
 
-@pytest.mark.parametrize("place", EVERY_PLACE)
+@pytest.mark.parametrize("place", EVERY_FUNCTION)
 @pytest.mark.parametrize("call", [1, 2, 4])
 def test_single_error_changes_no_result(
-    exchanging: Exchanging, place: Place, call: int, caplog: pytest.LogCaptureFixture
+    exchanging: Exchanging, place: Function, call: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     kind, owner, name = place
-    task = Begun(exchanging, kind)
+    task = StartedTask(exchanging, kind)
     with failing(owner, name, RuntimeError("a bug"), lambda number: number == call):
         exchanging.finish()
     task.check_complete()
     logged = [each for each in caplog.records if each.levelno == logging.ERROR]
     assert len(logged) <= 1 and all(each.exc_info for each in logged)
-    assert exchanging.step() is False and remembered(exchanging) == 0
+    assert exchanging.step() is False and tasks_with_errors(exchanging) == 0
 
 
 @pytest.mark.parametrize(
@@ -156,7 +154,7 @@ def test_single_error_changes_no_result(
 def test_error_after_a_commit_repeats_nothing(
     exchanging: Exchanging, monkeypatch: pytest.MonkeyPatch, kind: str, owner: Any, name: str
 ) -> None:
-    task = Begun(exchanging, kind)
+    task = StartedTask(exchanging, kind)
     before, errors = getattr(owner, name), iter([RuntimeError("a bug")])
 
     async def late(*args: Any, **named: Any) -> Any:
@@ -170,16 +168,16 @@ def test_error_after_a_commit_repeats_nothing(
     task.check_complete()
 
 
-@pytest.mark.parametrize("place", EVERY_PLACE)
+@pytest.mark.parametrize("place", EVERY_FUNCTION)
 @pytest.mark.parametrize("good", [0, 3])
 def test_persistent_error_fails_the_task(
-    exchanging: Exchanging, place: Place, good: int, caplog: pytest.LogCaptureFixture
+    exchanging: Exchanging, place: Function, good: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     kind, owner, name = place
-    task = Begun(exchanging, kind)
+    task = StartedTask(exchanging, kind)
     with failing(owner, name, RuntimeError("a bug"), lambda number: number > good):
         exchanging.finish()
-    if task.status() != "FAILED":  # with so many good calls it came to its end
+    if task.status() != "FAILED":  # the task ended with fewer calls
         task.check_complete()
         return
     shown = task.shown()
@@ -191,21 +189,21 @@ def test_persistent_error_fails_the_task(
     assert all(task.arn in each.getMessage() for each in tracebacks)
     assert not list((exchanging.root / BUCKET).rglob(".draft-*"))
     exchanging.clock.advance(1)
-    assert remembered(exchanging) == 0
+    assert tasks_with_errors(exchanging) == 0
     tables = exchanging.call("ListTables")["TableNames"]
     assert tables == ([] if kind == "import" else ["table"])
     if kind == "bulk":
         assert len(exchanging.items()) + shown["FailedItemCount"] == shown["ProcessedItemCount"]
-        assert "errors.jsonl" not in exchanging.objects() or len(task.told()) == shown["FailedItemCount"]
+        assert "errors.jsonl" not in exchanging.objects() or len(task.reported()) == shown["FailedItemCount"]
     else:
         exchanging.call("CreateTable", TableName="other", **schema("p:S"))
     assert not exchanging.step()
 
 
-@pytest.mark.parametrize("kind", PLACES)
+@pytest.mark.parametrize("kind", FUNCTIONS)
 def test_next_task_runs_after_a_failed_one(exchanging: Exchanging, kind: str) -> None:
-    first = Begun(exchanging, kind)
-    owner, name = PLACES[kind][0]
+    first = StartedTask(exchanging, kind)
+    owner, name = FUNCTIONS[kind][0]
     with failing(owner, name, ValueError("a bug"), lambda _: True):
         exchanging.finish()
     assert first.status() == "FAILED"
@@ -213,7 +211,7 @@ def test_next_task_runs_after_a_failed_one(exchanging: Exchanging, kind: str) ->
     if kind != "import":
         exchanging.call("DeleteTable", TableName="table")
         exchanging.clock.advance(1)
-    second = Begun(exchanging, kind)
+    second = StartedTask(exchanging, kind)
     exchanging.finish()
     if kind == "export":
         assert second.status() == "COMPLETED"
@@ -228,8 +226,8 @@ def test_next_task_runs_after_a_failed_one(exchanging: Exchanging, kind: str) ->
 def test_errors_of_the_store_do_not_fail_the_task(
     exchanging: Exchanging, kind: str, name: str, times: int
 ) -> None:
-    """One block of the disk that cannot be read, say: the step is tried again, as often as that takes."""
-    task = Begun(exchanging, kind)
+    """The step is retried until the store works again, for example after an unreadable block."""
+    task = StartedTask(exchanging, kind)
     exchanging.step()
     exchanging.step()
     owner = {"import": importing, "export": exporting, "bulk": bulk_putting}[kind]
@@ -247,7 +245,7 @@ def test_errors_of_the_store_do_not_fail_the_task(
 def test_undelivered_outputs_stay_in_the_logged_directory(
     exchanging: Exchanging, caplog: pytest.LogCaptureFixture
 ) -> None:
-    task = Begun(exchanging, "bulk")
+    task = StartedTask(exchanging, "bulk")
     with failing(bulk_putting.Outputs, "deliver", RuntimeError("a bug"), lambda _: True):
         exchanging.finish()
     assert task.status() == "FAILED"
@@ -259,7 +257,7 @@ def test_undelivered_outputs_stay_in_the_logged_directory(
 
 def test_a_failed_export_deletes_the_draft_of_a_killed_process(tmp_path: Path) -> None:
     killed = Exchanging(tmp_path / "killed/s3", path=tmp_path / "killed/data")
-    task = Begun(killed, "export")
+    task = StartedTask(killed, "export")
     killed.step()
     killed.step()
     shutil.copytree(tmp_path / "killed", tmp_path / "next")  # the disk as a kill would leave it
