@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from faradisc.engine.streams.records import take_apart
+from faradisc.engine.streams.records import parse_entry
 from faradisc.engine.tables.history import split_change_key
 from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import key_of_row
@@ -68,12 +68,12 @@ def test_rows_are_read_back() -> None:
 
 def test_log_entries_are_read_back() -> None:
     data = stored(1)
-    entry = take_apart(data["stream entry NEW_AND_OLD_IMAGES"][5:])
+    entry = parse_entry(data["stream entry NEW_AND_OLD_IMAGES"][5:])
     assert (entry.name, entry.by_service, entry.at) == ("MODIFY", False, 1_700_000_000_123)
     assert entry.row_key == data["row key in the table"]
     assert item_record.decode(entry.new) == {"pk": {"S": "a"}}
     assert item_record.decode(entry.old) == {"pk": {"S": "b"}}
-    assert take_apart(data["stream entry REMOVE by the service"]).by_service
-    assert take_apart(data["end of a shard"]).is_shard_end
-    captured = take_apart(data["captured entry"][5:])
+    assert parse_entry(data["stream entry REMOVE by the service"]).by_service
+    assert parse_entry(data["end of a shard"]).is_shard_end
+    captured = parse_entry(data["captured entry"][5:])
     assert (captured.name, captured.at) == ("MODIFY", 1_700_000_000_123_456)

@@ -7,7 +7,7 @@ from collections.abc import Awaitable
 from pathlib import Path
 
 import pytest
-from gate import Gate
+from sync_latch import SyncLatch
 
 from faradisc.storage.api import Batch
 from faradisc.storage.durability import GroupedSync, InlineSync
@@ -20,30 +20,30 @@ def _unexpected(error: Exception) -> None:
     pytest.fail(f"no failure expected: {error!r}")
 
 
-def _grouped(gate: Gate) -> GroupedSync:
-    return GroupedSync(lambda: gate.sync, _unexpected, 0)
+def _grouped(latch: SyncLatch) -> GroupedSync:
+    return GroupedSync(lambda: latch.sync, _unexpected, 0)
 
 
 def test_one_sync_answers_all_commits_written_before_it() -> None:
     async def play() -> None:
-        gate = Gate()
-        grouped = _grouped(gate)
+        latch = SyncLatch()
+        grouped = _grouped(latch)
         first = grouped.wrote(1)
         assert grouped.wrote(2) is first
-        await gate.under_way()
+        await latch.under_way()
         later = grouped.wrote(3)
         assert later is not first
         assert grouped.wrote(4) is later
         assert grouped.synced == 0
-        gate.open()
+        latch.open()
         await first
         assert grouped.synced == 2  # not 4: those were written after the sync had begun
-        await gate.under_way()
+        await latch.under_way()
         assert not later.done()
-        gate.open()
+        latch.open()
         await later
         assert grouped.synced == 4
-        assert gate.count == 2
+        assert latch.count == 2
         grouped.stop()
 
     asyncio.run(play())
@@ -51,21 +51,21 @@ def test_one_sync_answers_all_commits_written_before_it() -> None:
 
 def test_waiting_joins_the_sync_that_covers_the_version() -> None:
     async def play() -> None:
-        gate = Gate()
-        grouped = _grouped(gate)
+        latch = SyncLatch()
+        grouped = _grouped(latch)
         grouped.wrote(1)
-        await gate.under_way()
+        await latch.under_way()
         early = asyncio.ensure_future(grouped.wait(1))
         grouped.wrote(2)
         late = asyncio.ensure_future(grouped.wait(2))
-        gate.open()
+        latch.open()
         await early
         assert not late.done()
-        gate.open()
+        latch.open()
         await late
-        assert gate.count == 2
+        assert latch.count == 2
         await grouped.wait(2)
-        assert gate.count == 2
+        assert latch.count == 2
         grouped.stop()
 
     asyncio.run(play())
@@ -73,30 +73,30 @@ def test_waiting_joins_the_sync_that_covers_the_version() -> None:
 
 def test_a_failed_sync_ends_all_waiting_and_no_other_follows() -> None:
     async def play() -> None:
-        gate = Gate()
-        gate.error = OSError("the disk is gone")
+        latch = SyncLatch()
+        latch.error = OSError("the disk is gone")
         failures: list[Exception] = []
-        grouped = GroupedSync(lambda: gate.sync, failures.append, 7)
+        grouped = GroupedSync(lambda: latch.sync, failures.append, 7)
         first = grouped.wrote(8)
-        await gate.under_way()
+        await latch.under_way()
         second = grouped.wrote(9)
         waiting = asyncio.ensure_future(grouped.wait(9))
-        gate.open(5)
+        latch.open(5)
         await asyncio.gather(first, second, waiting)
         assert grouped.synced == 7
-        assert failures == [gate.error]
-        assert gate.count == 1
+        assert failures == [latch.error]
+        assert latch.count == 1
         await grouped.wait(9)
         grouped.stop()
-        assert gate.count == 1
+        assert latch.count == 1
 
     asyncio.run(play())
 
 
 def test_cancelling_one_commit_does_not_cancel_its_group() -> None:
     async def play() -> None:
-        gate = Gate()
-        grouped = _grouped(gate)
+        latch = SyncLatch()
+        grouped = _grouped(latch)
 
         async def await_it(future: Awaitable[None]) -> str:
             await future
@@ -105,9 +105,9 @@ def test_cancelling_one_commit_does_not_cancel_its_group() -> None:
         group = grouped.wrote(1)
         kept = asyncio.ensure_future(await_it(group))
         dropped = asyncio.ensure_future(await_it(group))
-        await gate.under_way()
+        await latch.under_way()
         dropped.cancel()
-        gate.open()
+        latch.open()
         assert await kept == "durable"
         with pytest.raises(asyncio.CancelledError):
             await dropped
@@ -118,12 +118,12 @@ def test_cancelling_one_commit_does_not_cancel_its_group() -> None:
 
 def test_stop_syncs_what_is_left_and_answers() -> None:
     async def play() -> None:
-        gate = Gate()
-        grouped = _grouped(gate)
+        latch = SyncLatch()
+        grouped = _grouped(latch)
         running = grouped.wrote(1)
-        await gate.under_way()
+        await latch.under_way()
         queued = grouped.wrote(2)
-        gate.open(2)
+        latch.open(2)
         grouped.stop()
         await asyncio.gather(running, queued)
         assert grouped.synced == 2
@@ -133,9 +133,9 @@ def test_stop_syncs_what_is_left_and_answers() -> None:
 
 def test_another_event_loop_may_take_over() -> None:
     """A store is opened once and driven by several `asyncio.run`, as notebooks and test suites do."""
-    gate = Gate()
-    gate.open(100)
-    grouped = _grouped(gate)
+    latch = SyncLatch()
+    latch.open(100)
+    grouped = _grouped(latch)
 
     async def commit(version: int) -> None:
         await grouped.wrote(version)
@@ -188,16 +188,16 @@ def test_what_a_signals_handler_raises_does_not_break_a_store(tmp_path: Path) ->
 
 
 def test_inline_syncs_at_once_and_stops_after_a_failure() -> None:
-    gate = Gate()
-    gate.open(2)
+    latch = SyncLatch()
+    latch.open(2)
     failures: list[Exception] = []
-    inline = InlineSync(lambda: gate.sync, failures.append, 0)
+    inline = InlineSync(lambda: latch.sync, failures.append, 0)
     inline.wrote(1)
     assert inline.synced == 1
-    gate.error = OSError("the disk is gone")
+    latch.error = OSError("the disk is gone")
     inline.wrote(2)
     inline.wrote(3)
     inline.stop()
     assert inline.synced == 1
-    assert failures == [gate.error]
-    assert gate.count == 2
+    assert failures == [latch.error]
+    assert latch.count == 2

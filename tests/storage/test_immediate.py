@@ -1,4 +1,4 @@
-"""run(): one step, result, errors, and the refusal of anything that waits."""
+"""run(): one step, result, errors, and coroutines that wait."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def test_one_process_owns_the_directory(tmp_path: Path) -> None:
     script = (
         "import sys; from faradisc.storage.rocks import open_rocks; from faradisc.storage.api import InUse\n"
         "try: open_rocks(sys.argv[1], durability='inline')\n"
-        "except InUse as refusal: print(refusal)"
+        "except InUse as error: print(error)"
     )
     other = subprocess.run(
         [sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, check=True
@@ -80,7 +80,7 @@ def test_one_process_owns_the_directory(tmp_path: Path) -> None:
     run(_open(tmp_path).close())
 
 
-def test_a_refusal_does_not_need_the_owner_file(tmp_path: Path) -> None:
+def test_error_for_a_directory_in_use_does_not_need_the_owner_file(tmp_path: Path) -> None:
     store = _open(tmp_path)
     (tmp_path / "OWNER").unlink()
     with pytest.raises(InUse, match="in use by another process"):
@@ -95,10 +95,8 @@ def test_a_file_in_the_way_is_named(tmp_path: Path) -> None:
             _open(place)
 
 
-@pytest.mark.skipif(
-    not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can become someone else"
-)
-def test_a_directory_of_someone_else_says_whose_it_is(tmp_path: Path) -> None:
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can change its user")
+def test_error_for_a_directory_of_another_user_names_the_owner(tmp_path: Path) -> None:
     with tempfile.TemporaryDirectory() as visible:
         os.chmod(visible, 0o755)
         place = Path(visible) / "data"
@@ -133,13 +131,13 @@ def test_a_directory_of_someone_else_says_whose_it_is(tmp_path: Path) -> None:
         (errno.EIO, IOFailed, "cannot be used"),
     ],
 )
-def test_each_refusal_of_the_system_has_its_kind(
+def test_each_error_of_the_system_has_its_kind(
     tmp_path: Path, number: int, kind: type[Exception], words: str
 ) -> None:
-    refusal = data_format.unwritable(tmp_path / "data", OSError(number, os.strerror(number)))
-    assert type(refusal) is kind
-    assert words in str(refusal)
-    assert str(tmp_path / "data") in str(refusal)
+    error = data_format.unwritable(tmp_path / "data", OSError(number, os.strerror(number)))
+    assert type(error) is kind
+    assert words in str(error)
+    assert str(tmp_path / "data") in str(error)
 
 
 def test_our_own_mistakes_are_not_called_storage_errors() -> None:
@@ -190,7 +188,7 @@ def test_a_damaged_manifest_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_write_the_system_refuses_stops_all_writing_until_reopened(tmp_path: Path) -> None:
-    """A real refusal in the middle of a real write: the log may not grow past a limit on file sizes."""
+    """A write fails in the middle: a limit on file sizes stops the log."""
     resource = pytest.importorskip("resource")
     store = _open(tmp_path)
     run(put(store, b"before", b"1"))

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gate import Gate
+from sync_latch import SyncLatch
 
 from faradisc.storage.api import Batch, Closed, Full, IOFailed, Store
 from faradisc.storage.immediate import run
@@ -24,10 +24,10 @@ from faradisc.storage.testing.contract import OTHER, PART, applied, contents, de
 
 
 class World:
-    """A store whose syncs wait for the gate, holding row `old` on disk and one more commit that is not."""
+    """A store whose syncs wait for the latch, holding row `old` on disk and one more commit that is not."""
 
     def __init__(self, place: Path) -> None:
-        self.gate = Gate()
+        self.latch = SyncLatch()
         self.db = open_files(place)
         self.store = RocksStore(self.db, "grouped", sync=self._sync)
         self.place = place
@@ -36,23 +36,23 @@ class World:
 
     def _sync(self) -> None:
         sizes = {path.name: path.stat().st_size for path in (self.place / "rocks").glob("*.log")}
-        self.gate.sync()
+        self.latch.sync()
         self.db.flush_wal(True)
         self.log_sizes = sizes
 
-    async def settled(self, call: Awaitable[Any]) -> None:
-        self.gate.open()
+    async def completed(self, call: Awaitable[Any]) -> None:
+        self.latch.open()
         await call
-        await self.gate.under_way()
+        await self.latch.under_way()
 
     async def pending(self, call: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         """Start a commit and return once its sync has begun; it stays unfinished."""
         task = asyncio.ensure_future(call)
-        await self.gate.under_way()
+        await self.latch.under_way()
         return task
 
     async def finish(self, *tasks: asyncio.Task[Any]) -> None:
-        self.gate.open(10)
+        self.latch.open(10)
         await asyncio.gather(*tasks)
         await self.store.close()
 
@@ -79,10 +79,10 @@ def test_reads_wait_for_what_is_newer_than_the_disk(tmp_path: Path) -> None:
     async def play() -> None:
         world = World(tmp_path)
         store = world.store
-        await world.settled(applied(store, Batch(PART, puts=[(b"old", b"1")]), Batch(OTHER, log=[b"e"])))
+        await world.completed(applied(store, Batch(PART, puts=[(b"old", b"1")]), Batch(OTHER, log=[b"e"])))
         pending = await world.pending(applied(store, Batch(PART, puts=[(b"new", b"2")], log=[b"x"])))
 
-        # Older rows, other parts, and whoever is going to commit anyway are not held up.
+        # Reads of older rows and other parts, and reads for update, do not wait.
         assert _at_once(store.get(PART, [b"old"]))[0][1] == b"1"
         assert _at_once(store.log(OTHER, 0, 10)) == [(1, b"e")]
         assert _at_once(store.range(PART, b"o", None, limit=10))[0][0] == b"old"
@@ -99,9 +99,9 @@ def test_reads_wait_for_what_is_newer_than_the_disk(tmp_path: Path) -> None:
             await _waits(store.wait_durable(0)),
             await _waits(store.commit([Batch(PART, checks=[(b"old", 1)])])),
         ]
-        world.gate.open()
+        world.latch.open()
         await asyncio.gather(pending, *tasks)
-        assert world.gate.count == 2  # the sync under way covered them all
+        assert world.latch.count == 2  # the sync under way covered them all
         assert tasks[0].result()[1][1] == b"2"
         assert tasks[4].result() == [(1, b"x")]
         await world.finish()
@@ -113,7 +113,9 @@ def test_an_absence_waits_for_the_delete_behind_it(tmp_path: Path) -> None:
     async def play() -> None:
         world = World(tmp_path)
         store = world.store
-        await world.settled(applied(store, Batch(PART, puts=[(b"k", b"")]), Batch(OTHER, puts=[(b"k", b"")])))
+        await world.completed(
+            applied(store, Batch(PART, puts=[(b"k", b"")]), Batch(OTHER, puts=[(b"k", b"")]))
+        )
         pending = await world.pending(delete(store, b"k"))
         assert _at_once(store.get(PART, [b"k"], for_update=True)) == [None]
         assert _at_once(store.get(OTHER, [b"none", b"k"]))[0] is None
@@ -130,7 +132,7 @@ def test_an_absence_waits_for_the_delete_behind_it(tmp_path: Path) -> None:
 def test_clear_is_waited_for(tmp_path: Path) -> None:
     async def play() -> None:
         world = World(tmp_path)
-        await world.settled(put(world.store, b"k", b""))
+        await world.completed(put(world.store, b"k", b""))
         pending = await world.pending(world.store.clear(PART))
         read = await _waits(world.store.get(PART, [b"k"]))
         await world.finish(pending, read)
@@ -160,12 +162,12 @@ def test_after_a_failed_sync_nothing_is_written_or_shown(
     async def play() -> None:
         world = World(tmp_path)
         store = world.store
-        await world.settled(put(store, b"old", b"1"))
-        world.gate.error = Exception(text)
+        await world.completed(put(store, b"old", b"1"))
+        world.latch.error = Exception(text)
         first = await world.pending(put(store, b"new", b"2"))
         second = asyncio.ensure_future(put(store, b"more", b"3"))
         read = await _waits(store.get(PART, [b"new"]))
-        world.gate.open(10)
+        world.latch.open(10)
         outcomes = await asyncio.gather(first, second, read, return_exceptions=True)
         assert [type(outcome) for outcome in outcomes] == [kind] * 3
         for call in (put(store, b"again", b""), store.clear(PART), store.trim(PART, 1)):
@@ -193,7 +195,7 @@ def test_after_a_power_cut_all_that_was_answered_is_there(tmp_path: Path) -> Non
         world = World(tmp_path / "data")
         store = world.store
         batch = Batch(PART, puts=[(b"a", b"1")], log=[b"x"], items_delta=1)
-        await world.settled(applied(store, batch, Batch(OTHER, puts=[(b"a", b"1")])))
+        await world.completed(applied(store, batch, Batch(OTHER, puts=[(b"a", b"1")])))
         lost = await world.pending(applied(store, Batch(PART, puts=[(b"b", b"2")], log=[b"y"])))
         lost_version = (await store.get(PART, [b"b"], for_update=True))[0][0]
 

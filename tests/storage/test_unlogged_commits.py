@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gate import Gate
+from sync_latch import SyncLatch
 from unlogged_writer import MARK, NOTES, ROW_BYTES, ROWS
 
 from faradisc.storage.api import Batch, IOFailed
@@ -38,13 +38,13 @@ async def _waits(call: Awaitable[Any]) -> asyncio.Future[Any]:
     return task
 
 
-def test_what_reads_show_of_them_is_flushed_before_and_nobody_else_waits(tmp_path: Path) -> None:
+def test_only_reads_of_unlogged_commits_wait_for_a_flush(tmp_path: Path) -> None:
     async def play() -> None:
-        gate = Gate()
+        latch = SyncLatch()
         db = open_files(tmp_path)
 
         def flush() -> None:
-            gate.sync()
+            latch.sync()
             db.flush()
 
         store = RocksStore(db, "grouped", flush=flush)
@@ -56,7 +56,7 @@ def test_what_reads_show_of_them_is_flushed_before_and_nobody_else_waits(tmp_pat
         assert await contents(store, OTHER) == {b"a": b"", b"c": b"3"}
         assert (await store.get(PART, [b"a"], for_update=True))[0] is not None
         await store.wait_durable(0)
-        assert gate.count == 0
+        assert latch.count == 0
 
         tasks = [
             await _waits(store.get(PART, [b"a"])),
@@ -69,12 +69,12 @@ def test_what_reads_show_of_them_is_flushed_before_and_nobody_else_waits(tmp_pat
             await _waits(store.commit([Batch(PART, log=[b"y"])])),
         ]
         assert await contents(store, OTHER) == {b"a": b"", b"c": b"3"}
-        gate.open(3)
+        latch.open(3)
         await asyncio.gather(*tasks)
-        assert gate.count == 2  # the second one for the entry `y`, which came behind the first
+        assert latch.count == 2  # the second one for the entry `y`, which came behind the first
         assert [row[1] for _, row in tasks[1].result()] == [b"1", b"2"]
         assert await contents(store) == {b"a": b"1", b"b": b"2"}
-        assert gate.count == 2
+        assert latch.count == 2
         await store.close()
 
     asyncio.run(play())
@@ -150,8 +150,8 @@ def test_after_a_flush_that_failed_nothing_is_written_or_shown(tmp_path: Path) -
 # --- kill -9 -------------------------------------------------------------------------------------
 
 
-def _killed(directory: Path, first: int, told: int) -> tuple[set[int], int]:
-    """Run a writer, kill it after so many lines; the durable commits it told of, and how far all was hard."""
+def _killed(directory: Path, first: int, count: int) -> tuple[set[int], int]:
+    """Runs a writer, kills it after `count` lines. Returns its durable commits and the last flushed one."""
     durable: set[int] = set()
     flushed = -1
     lines = 0
@@ -166,9 +166,9 @@ def _killed(directory: Path, first: int, told: int) -> tuple[set[int], int]:
             else:
                 flushed = int(number)
             lines += 1
-            if lines == told:
+            if lines == count:
                 writer.kill()
-    assert lines >= told, "the writer ended by itself"
+    assert lines >= count, "the writer ended by itself"
     return durable, flushed
 
 
@@ -195,12 +195,12 @@ def _check(directory: Path, durable: set[int], flushed: int) -> int:
     return len(numbers)
 
 
-def _rounds(directory: Path, told: list[int]) -> None:
-    """The rounds share a directory; each goes on where the last one's rows end."""
+def _rounds(directory: Path, counts: list[int]) -> None:
+    """Runs writers in one directory, each after the rows of the one before."""
     durable: set[int] = set()
     flushed = -1
     first = 0
-    for lines in told:
+    for lines in counts:
         found, last = _killed(directory, first, lines)
         durable |= found
         flushed = max(flushed, last)

@@ -91,36 +91,36 @@ def test_bytes_are_shown_for_people(data: bytes, text: str) -> None:
 
 
 class Forgetful(MemoryStore):
-    """An engine with faults to find."""
+    """An engine with errors to find."""
 
-    fault = ""
+    error = ""
 
     async def get(
         self, part: Part, keys: Sequence[bytes], *, for_update: bool = False, stale_ok: bool = False
     ) -> list[Row | None]:
         rows = await super().get(part, keys)
-        if self.fault == "payload":
+        if self.error == "payload":
             return [row and (row[0], row[1] + b"!") for row in rows]
-        if self.fault == "row":
+        if self.error == "row":
             return [None for _ in rows]
-        if self.fault == "version":
+        if self.error == "version":
             return [row and (7, row[1]) for row in rows]
         return rows
 
     async def commit(self, batches: Sequence[Batch], *, durable: bool = True) -> list[int] | Conflict:
-        if self.fault == "checks":
+        if self.error == "checks":
             return await super().commit([Batch(each.part, puts=each.puts, log=each.log) for each in batches])
         answer = await super().commit(batches)
-        return [each + 1 for each in answer] if self.fault == "log" and isinstance(answer, list) else answer
+        return [each + 1 for each in answer] if self.error == "log" and isinstance(answer, list) else answer
 
     async def usage(self, part: Part) -> tuple[int, int]:
-        if self.fault == "error":
+        if self.error == "error":
             raise ValueError("only here")
         return await super().usage(part)
 
 
-@pytest.mark.parametrize("fault", ["payload", "row", "version", "checks", "log", "error"])
-def test_a_mirror_notices(fault: str) -> None:
+@pytest.mark.parametrize("error", ["payload", "row", "version", "checks", "log", "error"])
+def test_mirror_detects_differences(error: str) -> None:
     broken = Forgetful()
     store = MirrorStore(MemoryStore(), broken)
 
@@ -128,7 +128,7 @@ def test_a_mirror_notices(fault: str) -> None:
         await applied(store, Batch(PART, puts=[(b"a", b"1")]))
         await applied(store, Batch(OTHER, puts=[(b"b", b"2")]))
         await version_of(store, b"a")
-        broken.fault = fault
+        broken.error = error
         await store.commit([Batch(PART, checks=[(b"a", 0)])])
         await put(store, b"c", b"3")
         await version_of(store, b"a")

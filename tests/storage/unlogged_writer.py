@@ -3,8 +3,8 @@
     python unlogged_writer.py <directory> <first number>
 
 Commit after commit puts a row of some kilobytes into one part, counts it there, and moves a mark in another
-part. Every tenth time a durable commit puts a row into a third part and is told of as `durable <number>`;
-every fortieth time all is flushed and that is told of as `flushed <number>`.
+part. Every tenth time a durable commit puts a row into a third part and is reported as `durable <number>`;
+every fortieth time all is flushed which is reported as `flushed <number>`.
 """
 
 from __future__ import annotations

@@ -209,7 +209,7 @@ class _Inspector:
     def _records(self, table: TableLayout, row_key: bytes, slot: int) -> Iterator[str]:
         """Yields the records of one item in the streams of its table."""
         from faradisc.engine.check.reading import log_pages  # noqa: PLC0415
-        from faradisc.engine.streams.records import take_apart  # noqa: PLC0415
+        from faradisc.engine.streams.records import parse_entry  # noqa: PLC0415
 
         for stream in self._inventory.streams.values():
             if (stream.namespace, stream.table_name) != (table.state.namespace, table.name):
@@ -220,7 +220,7 @@ class _Inspector:
             async def of_item(part: Part = part) -> list[tuple[int, bytes]]:
                 matching: list[tuple[int, bytes]] = []
                 async for entries in log_pages(self._store, part):
-                    matching += [pair for pair in entries if _is_about(pair[1], row_key, take_apart)]
+                    matching += [pair for pair in entries if _is_about(pair[1], row_key, parse_entry)]
                     del matching[self._limit :]
                 return matching
 
@@ -230,9 +230,9 @@ class _Inspector:
                 yield from self._row(f"log entry {sequence}", layout.entry(entry))
 
 
-def _is_about(entry: bytes, row_key: bytes, take_apart: Any) -> bool:
+def _is_about(entry: bytes, row_key: bytes, parse_entry: Any) -> bool:
     try:
-        return bool(take_apart(entry).row_key == row_key)
+        return bool(parse_entry(entry).row_key == row_key)
     except ValueError:
         return False
 

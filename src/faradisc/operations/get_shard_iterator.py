@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from faradisc.engine.streams import iterators
-from faradisc.engine.streams.reading import shard_named, starting_place
+from faradisc.engine.streams.reading import shard_named, starting_position
 from faradisc.operations.call import Backend, Call
 
 
@@ -18,7 +18,7 @@ async def get_shard_iterator(backend: Backend, call: Call) -> dict[str, Any]:
     streams = backend.catalog.streams
     async with stream.rolling:
         shard = shard_named(await streams.shards(stream), request["ShardId"], stream.arn)
-        after = await starting_place(streams, stream, shard, request)
+        after = await starting_position(streams, stream, shard, request)
     iterator = iterators.Iterator(shard.id, after)
     now_ns = backend.clock.now_ns()
     return {"ShardIterator": iterators.issue(iterator, stream.arn, stream.state.secret, now_ns)}

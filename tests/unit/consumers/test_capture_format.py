@@ -9,7 +9,7 @@ import orjson
 
 from faradisc.clock import ManualClock
 from faradisc.engine.streams.capture import capture
-from faradisc.engine.streams.records import take_apart
+from faradisc.engine.streams.records import parse_entry
 from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import Placement, key_of_row, parts_of
 from faradisc.model.values.schema import KeySchema
@@ -38,7 +38,7 @@ def test_examples_of_the_format() -> None:
 
 
 def test_written_entry_is_read() -> None:
-    insert, expire = take_apart(_example("insert")), take_apart(_example("expire"))
+    insert, expire = parse_entry(_example("insert")), parse_entry(_example("expire"))
     assert (insert.name, insert.by_service, insert.at) == ("INSERT", False, 1_700_000_000_000_001)
     assert (expire.name, expire.by_service, key_of_row(expire.row_key, KEY)) == ("REMOVE", True, ITEM)
     assert orjson.loads(orjson.dumps(item_record.json_of(insert.new))) == ITEM

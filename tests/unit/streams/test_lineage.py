@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faradisc.engine.streams.shards import Generation, place_of, sequence_number, shards_of
+from faradisc.engine.streams.shards import Generation, position_of, sequence_number, shards_of
 
 slots = st.integers(0, 255)
 sequences = st.integers(0, 2**64)
@@ -17,7 +17,7 @@ sequences = st.integers(0, 2**64)
 def test_a_sequence_number_can_be_taken_apart(slot: int, sequence: int) -> None:
     number = sequence_number(slot, sequence)
     assert re.fullmatch("[0-9]{25}", number)
-    assert place_of(number) == (slot, sequence)
+    assert position_of(number) == (slot, sequence)
 
 
 @given(slots, sequences, slots, sequences)
@@ -27,7 +27,7 @@ def test_numbers_rise_with_the_sequence_and_differ_between_slots(a: int, m: int,
 
 @given(st.text(max_size=40))
 def test_other_texts_are_no_numbers_of_ours(text: str) -> None:
-    place = place_of(text)
+    place = position_of(text)
     assert place is None or sequence_number(*place) == str(int(text))
 
 

@@ -14,7 +14,7 @@ import orjson
 
 from faradisc.engine.check.inventory import Inventory, name_of, stream_name
 from faradisc.engine.check.past import PART_BYTES as HISTORY_PART_BYTES
-from faradisc.engine.streams.records import take_apart
+from faradisc.engine.streams.records import parse_entry
 from faradisc.engine.tables.history import STAMP_BYTES
 from faradisc.engine.tables.state import DAY_NS
 from faradisc.engine.tables.table import TableLayout
@@ -270,7 +270,7 @@ def _entry_of(key: KeySchema, unit: str) -> Explain:
 
     def explain(data: bytes) -> Fields:
         try:
-            entry = take_apart(data)
+            entry = parse_entry(data)
         except ValueError as error:
             return [Field("unreadable", data, str(error))]
         what = (entry.name or "end of a shard") + (" by the service" if entry.by_service else "")

@@ -13,7 +13,7 @@ from faradisc.engine.check.faults import LOST, Fault, Report, Tally
 from faradisc.engine.check.inventory import Inventory, name_of, stream_name
 from faradisc.engine.check.items import key_words, read_item
 from faradisc.engine.check.reading import log_pages
-from faradisc.engine.streams.records import Entry, take_apart
+from faradisc.engine.streams.records import Entry, parse_entry
 from faradisc.engine.streams.stream import StreamState
 from faradisc.engine.tables.table import TableLayout
 from faradisc.model.codec.keyspace import HASH_BYTES, parts_of, slot_shift
@@ -43,7 +43,7 @@ class LogWalk:
             found.append(Fault(self.where, "log entries are missing", ENTRIES_LOST, missing))
         self.last = sequence
         try:
-            reason = self._reason(take_apart(entry))
+            reason = self._reason(parse_entry(entry))
         except ValueError as error:
             reason = str(error)
         if reason:

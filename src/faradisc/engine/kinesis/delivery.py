@@ -20,7 +20,7 @@ from faradisc.clock import Clock, Entropy
 from faradisc.engine.kinesis.destinations import parse_arn
 from faradisc.engine.kinesis.document import document, partition_key
 from faradisc.engine.kinesis.sender import Outgoing, Rejected, Sender
-from faradisc.engine.streams.records import take_apart
+from faradisc.engine.streams.records import parse_entry
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.state import KinesisDestination, TableState
 from faradisc.engine.tables.table import Table
@@ -130,7 +130,7 @@ class KinesisDelivery:
         size = 0
         too_old = 0
         for sequence, entry in entries:
-            change = take_apart(entry)
+            change = parse_entry(entry)
             if change.at < oldest_us:
                 too_old = sequence
                 continue

@@ -1,8 +1,8 @@
-"""Change capture for a Kinesis destination: the changes of a table's items, until they are delivered.
+"""Change capture for a Kinesis destination: the changes of a table's items until they are delivered.
 
-It is independent of the table's stream: entries hold both images, have times in microseconds, and are
-trimmed once they are delivered. They are written in the item's own commit, to the log of the slot's part of
-the destination's resource. The format is that of a stream's log (records.py, docs/formats/capture.md).
+Independent of the table's stream: entries have both images and times in microseconds, and are trimmed when
+they are delivered. They are written in the item's own commit, to the log of the slot's part of the
+destination's resource, in the format of a stream's log (records.py, docs/formats/capture.md).
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""Reading a stream: where an iterator begins, and the records of one answer.
+"""Reads a stream: the initial position of an iterator, and the records of one answer.
 
-A place in a shard is the log sequence behind which reading goes on. Entries that end a shard are passed
-over like records that nobody sees, so places move over them.
+A position in a shard is the log sequence after which reading continues. Entries that end a shard are skipped.
 
-Sources: streams.md sections 1 and 4; errors.md section 9. Texts that are not captured are ours.
+Sources: streams.md sections 1 and 4; errors.md section 9. Texts that are not captured there are assumed.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import Any
 
 from faradisc.engine.streams.records import show
 from faradisc.engine.streams.registry import Streams
-from faradisc.engine.streams.shards import Shard, place_of, sequence_number
+from faradisc.engine.streams.shards import Shard, position_of, sequence_number
 from faradisc.engine.streams.stream import Stream
 from faradisc.errors import ResourceNotFoundException, TrimmedDataAccessException, ValidationException
 from faradisc.limits import STREAM_PAGE_BYTES_MAX
@@ -25,11 +24,11 @@ _ARN = re.compile(
     r"arn:aws[a-z-]*:dynamodb:([a-z0-9-]+):([0-9]{12}):table/([A-Za-z0-9_.-]+)/stream/([0-9T:.-]+)"
 )
 _FIRST_READ_ENTRIES = 16
-"""Entries read before anything is known of their size; each may hold two images of 400 KB."""
+"""Entries of the first read, before their mean size is known; each can have two images of 400 KB."""
 
 
 def parse_arn(arn: str) -> tuple[str, str, str, str]:
-    """Region, account, table name and label. Raises ValidationException."""
+    """Returns region, account, table name and label. Raises ValidationException."""
     match = _ARN.fullmatch(arn)
     if match is None:
         raise ValidationException(f"Invalid StreamArn: {arn}")
@@ -42,7 +41,7 @@ def not_found(arn: str) -> ResourceNotFoundException:
 
 
 def shard_named(shards: Sequence[Shard], shard_id: str, arn: str) -> Shard:
-    """Raises ResourceNotFoundException."""
+    """Returns the shard of an id. Raises ResourceNotFoundException."""
     for shard in shards:
         if shard.id == shard_id:
             return shard
@@ -51,11 +50,13 @@ def shard_named(shards: Sequence[Shard], shard_id: str, arn: str) -> Shard:
     )
 
 
-# --- Where an iterator begins --------------------------------------------------------------------
+# --- Initial positions ---------------------------------------------------------------------------
 
 
-async def starting_place(streams: Streams, stream: Stream, shard: Shard, request: Mapping[str, Any]) -> int:
-    """The place that a GetShardIterator request asks for. Requires: the stream's lock held.
+async def starting_position(
+    streams: Streams, stream: Stream, shard: Shard, request: Mapping[str, Any]
+) -> int:
+    """Returns the position of a GetShardIterator request. Requires: the stream's lock held.
 
     Raises: ValidationException, TrimmedDataAccessException.
     """
@@ -73,17 +74,19 @@ async def starting_place(streams: Streams, stream: Stream, shard: Shard, request
         if at_ms > streams.clock.now_ns() // 1_000_000:
             raise ValidationException("Timestamp must not be in the future")
         return await streams.first_created_from(part, at_ms, min(oldest, last + 1), last) - 1
-    place = place_of(request["SequenceNumber"])
-    if place is None or place[0] != shard.slot or not shard.first <= place[1] <= last + (shard.last is None):
+    position = position_of(request["SequenceNumber"])
+    if position is None or position[0] != shard.slot:
         raise ValidationException("Invalid SequenceNumber")
-    after = place[1] - 1 if kind == "AT_SEQUENCE_NUMBER" else place[1]
+    if not shard.first <= position[1] <= last + (shard.last is None):
+        raise ValidationException("Invalid SequenceNumber")
+    after = position[1] - 1 if kind == "AT_SEQUENCE_NUMBER" else position[1]
     if after + 1 < oldest:
         raise TrimmedDataAccessException
     return after
 
 
 def _check_members(kind: str, request: Mapping[str, Any]) -> None:
-    """Each type of iterator takes its own member, and no other. Raises ValidationException."""
+    """Raises ValidationException unless the request has exactly the member of its iterator type."""
     wanted = {
         "AT_SEQUENCE_NUMBER": "SequenceNumber",
         "AFTER_SEQUENCE_NUMBER": "SequenceNumber",
@@ -103,17 +106,17 @@ def _check_members(kind: str, request: Mapping[str, Any]) -> None:
 class RecordsPage:
     records: list[dict[str, Any]]
     after: int
-    """The place behind the last entry that was looked at."""
+    """The position after the last entry that was read."""
     at_end: bool
-    """The shard is closed, and everything in it was read."""
+    """Whether the shard is closed and was read to its end."""
     size_bytes: int
-    """As stream records are measured, each with its images."""
+    """Sum of the records' sizes, with their images."""
 
 
 async def read_records(streams: Streams, stream: Stream, shard: Shard, after: int, limit: int) -> RecordsPage:
-    """Up to `limit` records and 1 MB behind a place. Requires: the stream's lock held.
+    """Returns up to `limit` records and 1 MB after a position. Requires: the stream's lock held.
 
-    Raises TrimmedDataAccessException.
+    Raises: TrimmedDataAccessException.
     """
     part = stream.parts[shard.slot]
     state = stream.state
@@ -142,25 +145,25 @@ async def read_records(streams: Streams, stream: Stream, shard: Shard, after: in
             after = sequence
         if len(entries) < wanted:
             break
-        # As many as are likely to fit into what is left.
+        # As many as fit into the rest of the page at the mean size so far.
         mean = size // max(len(records), 1) + 1
         wanted = min(limit - len(records), (STREAM_PAGE_BYTES_MAX - size) // mean + 1)
     return RecordsPage(records, after, _at_end(shard, after), size)
 
 
 def _at_end(shard: Shard, after: int) -> bool:
-    """The entry behind the last record of a closed shard, if there is one, is no record."""
+    """Returns whether a position is at the end of a closed shard."""
     return shard.last is not None and after >= shard.last
 
 
 async def _entries(streams: Streams, part: Part, after: int, limit: int) -> list[tuple[int, bytes]]:
-    """The next entries behind a place. Raises TrimmedDataAccessException when some are gone."""
+    """Returns the next entries after a position. Raises TrimmedDataAccessException when some are trimmed."""
     entries = await streams.store.log(part, after, limit)
     if not entries:
         (last,) = await streams.last_sequences((part,))
         if last <= after:
             return []
-        entries = await streams.store.log(part, after, limit)  # written meanwhile, or gone
+        entries = await streams.store.log(part, after, limit)  # written meanwhile, or trimmed
     if not entries or entries[0][0] != after + 1:
         raise TrimmedDataAccessException
     return entries

@@ -1,19 +1,19 @@
 """Stream records: written in the item's own commit, returned by GetRecords.
 
-An entry is written on the hot path, so it consists of bytes that exist already: the row key and the stored
-item records. Everything else is computed when the entry is read. The log of
-a stream's part (docs/formats/stream-records.md) holds:
+An entry is written on the hot path, so it consists of existing bytes: the row key and the stored item
+records. Everything else is computed when the entry is read. An entry in the log of a stream's part
+(docs/formats/stream-records.md):
 
     byte 0       format, 01
-    byte 1       what happened: 0 nothing (a shard ends here), 1 INSERT, 2 MODIFY, 3 REMOVE,
-                 43 REMOVE by the service itself (an item that expired)
-    bytes 2-9    when, in milliseconds since the epoch, big-endian
+    byte 1       kind of change: 0 none (the shard ends here), 1 INSERT, 2 MODIFY, 3 REMOVE,
+                 43 REMOVE by the service itself (an expired item)
+    bytes 2-9    time in milliseconds since the epoch, big-endian
     bytes 10-11  length of the row key, big-endian
     bytes 12-15  length of the new record, big-endian; 0 without one
     then         row key, new record, old record; the records as model/codec/item_record.py has them
 
-Which records an entry holds depends on the stream's view type. Source of what clients see: streams.md
-section 5.
+The stream's view type determines which records an entry has. Source of the records that clients receive:
+streams.md section 5.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class ChangeRecorder:
 
 
 def shard_end(now_ns: int) -> bytes:
-    """The entry that closes a shard: it is passed over by readers, and gives the shard its last number."""
+    """Returns the entry that closes a shard. Readers skip it; it has the shard's last number."""
     return _HEAD.pack(_FORMAT, _SHARD_END, now_ns // 1_000_000, 0, 0)
 
 
@@ -79,7 +79,7 @@ def created_ms(entry: bytes) -> int:
 
 
 class Entry(NamedTuple):
-    """An entry of a stream's log, or of a captured log (capture.py), taken apart."""
+    """A parsed entry of a stream's log, or of a captured log (capture.py)."""
 
     kind: int
     at: int
@@ -87,7 +87,7 @@ class Entry(NamedTuple):
     row_key: bytes
     new: item_record.Record
     old: item_record.Record
-    """Both images, empty where there is none."""
+    """New and old image, empty where there is none."""
 
     @property
     def is_shard_end(self) -> bool:
@@ -103,8 +103,8 @@ class Entry(NamedTuple):
         return bool(self.kind & _BY_SERVICE)
 
 
-def take_apart(entry: bytes) -> Entry:
-    """Raises ValueError, with the reason, for bytes that are no entry."""
+def parse_entry(entry: bytes) -> Entry:
+    """Parses an entry. Raises ValueError, with the reason, for bytes that are no entry."""
     if len(entry) < _HEAD.size:
         raise ValueError(f"{len(entry)} bytes are too few")
     form, kind, at, key_length, new_length = _HEAD.unpack_from(entry)
@@ -120,7 +120,7 @@ def take_apart(entry: bytes) -> Entry:
 
 
 class Shown(NamedTuple):
-    """A record as GetRecords answers it, and the size that the answer's limit is held against."""
+    """A record as GetRecords returns it, and its size towards the limit of a page."""
 
     record: dict[str, Any]
     size_bytes: int
@@ -129,7 +129,7 @@ class Shown(NamedTuple):
 def show(
     entry: bytes, sequence_number: str, *, stream: str, view_type: str, region: str, key: KeySchema
 ) -> Shown | None:
-    """The record of an entry; None for the end of a shard. `stream` is the ARN."""
+    """Returns the record of an entry; None for the end of a shard. `stream` is the ARN."""
     _, kind, at_ms, key_length, new_length = _HEAD.unpack_from(entry)
     if kind == _SHARD_END:
         return None

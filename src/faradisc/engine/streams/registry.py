@@ -1,13 +1,13 @@
-"""All streams of a database: found by name, rolled, trimmed and forgotten on the clock.
+"""All streams of a database: look-up by name, and rolling, trimming and deletion on the clock.
 
-The streams' part of the store (resource 0) has a row per stream: its resource number, and its state as
-JSON. All of it is held in memory too. Switching a stream on or off happens in the commit of its table's
-row, so the catalog writes those rows (`batch_for`, `put`); everything later is done here, by a step of
-the background work, or by whoever reads a stream before that step has run.
+The streams' part of the store (resource 0) has a row per stream: its resource number, and its state as JSON.
+All of it is in memory too. A stream is switched on or off in the commit of its table's row, so the catalog
+writes these rows (`batch_for`, `put`). Everything later is done here, by a step of the background work, or by
+a reader of the stream before that step has run.
 
-A roll is two commits: the entries that end the open shards, then the row that says where they ended.
-Readers take the stream's lock, so none sees the time between; entries that a crash left without a row
-end nothing and are passed over.
+A roll is two commits: the entries that end the open shards, then the row with the log sequences of these
+ends. Readers take the stream's lock, so none sees the state between; entries without a row, left by a crash,
+end nothing and are skipped.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _NEVER_NS = 1 << 63
 
 @dataclass(frozen=True, slots=True)
 class StreamedTable:
-    """What a stream has to know of its table."""
+    """The facts of a table that its stream uses."""
 
     namespace: str
     name: str
@@ -63,10 +63,10 @@ class Streams:
         self._streams: dict[int, Stream] = {}
         self._names: dict[Name, Stream] = {}
         self._due_ns = 0
-        """Nothing has to be done before this."""
+        """Nothing is due before this time."""
 
     async def load(self) -> None:
-        """Read every stream."""
+        """Loads every stream."""
         low: bytes | None = b""
         while low is not None:
             rows = await self.store.range(STREAMS_PART, low, None, limit=1000)
@@ -81,7 +81,7 @@ class Streams:
         return None if stream is None or stream.is_gone(self.clock.now_ns()) else stream
 
     def listed(self, namespace: str, table_name: str | None) -> list[Stream]:
-        """The streams of a namespace, or of a table and of its predecessors of the same name, by ARN."""
+        """Returns the streams of a namespace, or of all tables that had a name, sorted by ARN."""
         now_ns = self.clock.now_ns()
         found = [
             stream
@@ -97,7 +97,7 @@ class Streams:
     # --- On and off ---
 
     def beginning(self, table: StreamedTable, resource: int, view_type: str) -> StreamState:
-        """The state of a new stream of a table, under a label that is free."""
+        """Returns the state of a new stream of a table, with an unused label."""
         now_ns = self.clock.now_ns()
         labelled_ns = now_ns
         while (table.namespace, table.name, label_of(labelled_ns)) in self._names:
@@ -119,21 +119,21 @@ class Streams:
         )
 
     def ending(self, stream: Stream) -> StreamState:
-        """The state of a stream that is switched off now. Requires: the stream's lock held."""
+        """Returns the state of a stream that is switched off now. Requires: the stream's lock held."""
         return replace(stream.state, ended_ns=self.clock.now_ns())
 
     def stream(self, resource: int) -> Stream:
         return self._streams[resource]
 
     async def batch_for(self, state: StreamState) -> Batch:
-        """What makes a state the stored one."""
+        """Returns the batch that stores a state."""
         key = state.resource.to_bytes(4, "big")
         (row,) = await self.store.get(STREAMS_PART, (key,), for_update=True)
         check = (key, row[0] if row is not None else 0)
         return Batch(STREAMS_PART, checks=[check], puts=[(key, orjson.dumps(state.to_json()))])
 
     def put(self, state: StreamState) -> None:
-        """Make a state the one in memory."""
+        """Sets the state in memory."""
         stream = self._streams.get(state.resource)
         if stream is None:
             stream = self._streams[state.resource] = Stream(state)
@@ -142,7 +142,7 @@ class Streams:
         self._due_ns = 0
 
     def take_back(self, resource: int, state: StreamState | None) -> None:
-        """Undo a `put`: back to an earlier state, or to nothing."""
+        """Undoes a `put`: sets an earlier state, or removes the stream."""
         if state is not None:
             self.put(state)
         elif resource in self._streams:
@@ -158,8 +158,11 @@ class Streams:
         self._names.pop((state.namespace, state.table_name, state.label), None)
 
     def drop_all(self) -> tuple[Batch, Batch, list[Part]]:
-        """Forget every stream at once: what ends them long ago, what forgets them, and the parts to clear
-        between both."""
+        """Removes every stream from memory.
+
+        Returns the batch that marks them as ended, the batch that deletes them, and the parts to clear
+        between the two commits.
+        """
         streams, self._streams, self._names = list(self._streams.values()), {}, {}
         ended = [(each.row_key, orjson.dumps(replace(each.state, ended_ns=0).to_json())) for each in streams]
         return (
@@ -168,28 +171,28 @@ class Streams:
             [part for stream in streams for part in stream.parts],
         )
 
-    # --- What readers ask ---
+    # --- For readers ---
 
     async def shards(self, stream: Stream) -> list[Shard]:
-        """The shards as they are now, sorted by id. Requires: the stream's lock held."""
+        """Returns the current shards, sorted by id. Requires: the stream's lock held."""
         await self._roll(stream)
         ends = await self.last_sequences(stream.parts) if stream.state.ended_ns is not None else None
         return shards_of(stream.state.generations, stream.state.label, ends)
 
     async def last_sequences(self, parts: tuple[Part, ...]) -> list[int]:
-        """The newest log sequence of each part, 0 where nothing was ever written."""
+        """Returns the newest log sequence of each part, 0 where none was written."""
         answer = await self.store.commit([Batch(part) for part in parts])
         assert not isinstance(answer, Conflict), "nothing was checked"
         return answer
 
     async def oldest_sequence(self, part: Part) -> int:
-        """The log sequence of the oldest entry that is still there, or that will come next."""
-        (last,) = await self.last_sequences((part,))  # first, or what is written in between would be missed
+        """Returns the log sequence of the oldest entry; of the next one if there is none."""
+        (last,) = await self.last_sequences((part,))  # first, so that no entry written meanwhile is missed
         oldest = await self.store.log(part, 0, 1)
         return oldest[0][0] if oldest else last + 1
 
     async def first_created_from(self, part: Part, at_ms: int, low: int, high: int) -> int:
-        """The first log sequence in low..high whose entry was made at `at_ms` or later; high + 1 if none.
+        """Returns the first log sequence in low..high with an entry of `at_ms` or later; high + 1 if none.
 
         O(log n) reads of one entry each.
         """
@@ -202,10 +205,10 @@ class Streams:
                 high = middle - 1
         return low
 
-    # --- What the clock asks ---
+    # --- Background work ---
 
     async def step(self) -> bool:
-        """Do what is due for one stream: roll, trim, forget. False when nothing is."""
+        """Rolls, trims or deletes one stream that is due. Returns False when none is."""
         now_ns = self.clock.now_ns()
         if now_ns < self._due_ns:
             return False
@@ -213,13 +216,13 @@ class Streams:
         for stream in list(self._streams.values()):
             due_ns = stream.due_ns(self._lifetime_ns)
             if due_ns <= now_ns:
-                await self._tend(stream, now_ns)
+                await self._maintain(stream, now_ns)
                 return True
             earliest_ns = min(earliest_ns, due_ns)
         self._due_ns = earliest_ns
         return False
 
-    async def _tend(self, stream: Stream, now_ns: int) -> None:
+    async def _maintain(self, stream: Stream, now_ns: int) -> None:
         if stream.is_gone(now_ns):
             self._remove(stream)
             for part in stream.parts:
@@ -233,7 +236,7 @@ class Streams:
                 stream.trim_due_ns = await self._trim(stream, now_ns)
 
     async def _roll(self, stream: Stream) -> bool:
-        """Close the open shards and open their children, if it is time. Requires: the lock held."""
+        """Closes the open shards and opens their children, if due. Requires: the lock held."""
         state = stream.state
         now_ns = self.clock.now_ns()
         open_ = state.generations[-1]
@@ -241,14 +244,14 @@ class Streams:
             return False
         ended = await self.store.commit([Batch(part, log=[shard_end(now_ns)]) for part in stream.parts])
         assert not isinstance(ended, Conflict), "nothing was checked"
-        # Ids tell generations apart by milliseconds.
+        # Shard ids distinguish generations by milliseconds.
         began_ns = max(now_ns, open_.began_ns + 1_000_000)
         child = Generation(began_ns, tuple(last + 1 for last in ended), open_.began_ns)
         await self._store(stream, replace(state, generations=[*state.generations, child]))
         return True
 
     async def _forget_generations(self, stream: Stream, now_ns: int) -> None:
-        """Forget the shards that closed 24 hours ago: all their records are trimmed. Requires: the lock."""
+        """Deletes the shards that closed 24 hours ago: all their records are trimmed. Requires: the lock."""
         kept = stream.state.generations
         while len(kept) > 1 and kept[1].began_ns + RETENTION_NS <= now_ns:
             kept = kept[1:]
@@ -262,7 +265,7 @@ class Streams:
         self._due_ns = 0
 
     async def _trim(self, stream: Stream, now_ns: int) -> int:
-        """Forget the records that are too old; the answer is when the next one will be."""
+        """Deletes records that are too old. Returns when the next one will be."""
         keep_from_ms = (now_ns - RETENTION_NS) // 1_000_000 + 1
         due_ns = now_ns + RETENTION_NS
         for part in stream.parts:

@@ -1,16 +1,16 @@
-"""Shards: the lineage of one stream, and the numbers and names that clients see of it.
+"""Shards: the lineage of one stream, and its numbers and ids for clients.
 
-A stream has a log per slot. A shard is one slot's log between two *rolls*: at a roll, every slot's open
-shard closes and is followed by one child. What lies between two rolls is a *generation*; what is stored
-of it is when it began and each slot's first log sequence in it. Everything else follows:
+A stream has a log per slot. A shard is one slot's log between two *rolls*: at a roll, every slot's open shard
+closes and gets one child. The shards between two rolls are a *generation*, stored as its begin and each
+slot's first log sequence. The rest is derived:
 
     sequence number   10**24 + log sequence * 1000 + slot: 25 digits, unique in the stream, rising in a slot
-    shard id          `shardId-`, 20 digits: when the generation began, in ms, `-`, 8 hex digits that tell
-                      the slots apart. Ids sort in order of creation
-    parent            the same slot's shard in the generation before, kept there or not
+    shard id          `shardId-`, 20 digits: begin of the generation in ms, `-`, 8 hex digits per slot.
+                      Ids sort in order of creation
+    parent            the same slot's shard in the generation before, even when that one is deleted
 
-A roll writes an entry of its own into each log (records.shard_end), so that no shard is without a number
-and a child's numbers begin above its parent's last one.
+A roll writes an entry into each log (records.shard_end), so that every shard has a number and a child's
+numbers begin above its parent's last one.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def sequence_number(slot: int, sequence: int) -> str:
     return str(_BASE + sequence * _SLOTS + slot)
 
 
-def place_of(number: str) -> tuple[int, int] | None:
-    """(slot, log sequence) of a sequence number; None when it cannot be one of ours."""
+def position_of(number: str) -> tuple[int, int] | None:
+    """Returns (slot, log sequence) of a sequence number; None for an impossible one."""
     if not (number.isascii() and number.isdigit()):
         return None
     sequence, slot = divmod(int(number) - _BASE, _SLOTS)
@@ -43,7 +43,7 @@ class Generation:
     first: tuple[int, ...]
     """Each slot's first log sequence."""
     parent_ns: int | None = None
-    """When the generation before this one began, also where that one is forgotten by now."""
+    """Begin of the generation before, even when that one is deleted."""
 
     def to_json(self) -> list[object]:
         return [self.began_ns, list(self.first), self.parent_ns]
@@ -67,7 +67,7 @@ class Shard:
     def describe(self) -> dict[str, object]:
         numbers = {"StartingSequenceNumber": sequence_number(self.slot, self.first)}
         if self.last is not None:
-            # A stream that was switched off while a shard was empty leaves that shard without an entry.
+            # A shard is empty when its stream was switched off before its first entry.
             numbers["EndingSequenceNumber"] = sequence_number(self.slot, max(self.first, self.last))
         described: dict[str, object] = {"ShardId": self.id, "SequenceNumberRange": numbers}
         if self.parent_id is not None:
@@ -81,8 +81,10 @@ def shard_id(began_ns: int, slot: int, label: str) -> str:
 
 
 def shards_of(generations: Sequence[Generation], label: str, ends: Sequence[int] | None) -> list[Shard]:
-    """All shards in the order of their ids. `ends` holds each slot's last log sequence in a stream that
-    has ended; None while it goes on."""
+    """Returns all shards in the order of their ids.
+
+    ends: each slot's last log sequence in a stream that has ended; otherwise None.
+    """
     shards: list[Shard] = []
     for generation, following in zip(generations, [*generations[1:], None], strict=True):
         for slot, first in enumerate(generation.first):

@@ -1,7 +1,7 @@
-"""One stream: what is stored of it, and its states on the clock.
+"""One stream: its stored state, and its status on the clock.
 
-A stream belongs to the table it was switched on for, and outlives it: switched off, or left behind by a
-deleted table, it can be read for another 24 hours. Source: streams.md section 2.
+After it is switched off, or its table is deleted, a stream can be read for another 24 hours. Source:
+streams.md section 2.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ RETENTION_NS = STREAM_RETENTION_S * 1_000_000_000
 
 @dataclass(slots=True)
 class StreamState:
-    """What is stored of a stream: plain data, JSON in the streams' part under the resource number."""
+    """The stored state of a stream: plain data, JSON in the streams' part under the resource number."""
 
     resource: int
     slots: int
@@ -36,7 +36,7 @@ class StreamState:
     """Of the table, as (attribute, HASH or RANGE)."""
     types: dict[str, Any]
     secret: str
-    """Hex digits that seal the stream's iterators."""
+    """Key of the digests in the stream's iterators, hex digits."""
     created_ns: int
     generations: list[Generation]
     """Oldest first; the last one is open, or was when the stream ended."""
@@ -64,13 +64,13 @@ class Stream:
         self.parts = parts_of(state.resource, state.slots)
         self.key = KeySchema.of_elements(state.key_schema, state.types)
         self.rolling = asyncio.Lock()
-        """Held while the stream rolls, and by whoever reads and must not see half of it."""
+        """Held while the stream rolls, and by readers, which must not see half of it."""
         self.trim_due_ns = 0
-        """No record is too old before this; 0: not known."""
+        """No record is too old before this time; 0: unknown."""
 
     @property
     def row_key(self) -> bytes:
-        """Key of the stream's row."""
+        """Returns the key of the stream's row."""
         return self.state.resource.to_bytes(4, "big")
 
     def status(self, now_ns: int, transition_ns: int) -> str:
@@ -84,7 +84,7 @@ class Stream:
         return ended_ns is not None and now_ns >= ended_ns + RETENTION_NS
 
     def due_ns(self, lifetime_ns: int) -> int:
-        """When the stream next has to be looked at: to roll, to forget, to trim, or to go."""
+        """Returns when the stream must next be rolled, trimmed or deleted."""
         state = self.state
         due = [self.trim_due_ns]
         if state.ended_ns is not None:
@@ -101,6 +101,6 @@ def stream_arn(region: str, account: str, table_name: str, label: str) -> str:
 
 
 def label_of(now_ns: int) -> str:
-    """An ISO timestamp with milliseconds and without a zone."""
+    """Returns an ISO timestamp with milliseconds and without a zone."""
     moment = datetime.fromtimestamp(now_ns // 1_000_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%S")
     return f"{moment}.{now_ns // 1_000_000 % 1000:03d}"

@@ -1,4 +1,4 @@
-"""A sync of the disk that a test holds back, for deterministic tests of who waits for it."""
+"""A sync that a test blocks, for deterministic tests of waiting."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import asyncio
 import threading
 
 
-class Gate:
-    """A sync that stops inside until it is let through, once per `open`."""
+class SyncLatch:
+    """A sync that blocks until `open`."""
 
     def __init__(self) -> None:
         self.entered = threading.Semaphore(0)
@@ -26,5 +26,5 @@ class Gate:
         self.passes.release(times)
 
     async def under_way(self) -> None:
-        """Return once a sync has begun that no earlier call returned for."""
+        """Waits for the begin of the next sync."""
         await asyncio.to_thread(self.entered.acquire)
