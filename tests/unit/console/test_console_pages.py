@@ -88,7 +88,7 @@ def test_splits_are_told_the_latest_first() -> None:
     resource = small()
     load(resource, [(place("hot"), 30), (place("warm"), 1)], 900)
     log = rows(
-        parsed(table_page(described(resource, 900), HeatHistory())), "Splits, and why others were not made"
+        parsed(table_page(described(resource, 900), HeatHistory())), "Splits, and why others were rejected"
     )
     assert [row[1] for row in log] == [
         {"SplitStarted": "split begins", "Split": "split", "SplitRefused": "not split"}[event["event"]]

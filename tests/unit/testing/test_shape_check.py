@@ -113,7 +113,7 @@ def test_errors_of_the_right_shape(operation: str, body: dict[str, Any]) -> None
     [
         ([], "GetItem: an error needs a __type"),
         ({"message": "x"}, "GetItem: an error needs a __type"),
-        ({"__type": MODELLED + "Nothing", "message": "x"}, "GetItem: Nothing is not an exception of the model"),
+        ({"__type": MODELLED + "No", "message": "x"}, "GetItem: No is not an exception of the model"),
         (
             {"__type": SERVICE + "ValidationException", "message": "x"},
             f"GetItem: unknown error {SERVICE}ValidationException",
