@@ -293,7 +293,8 @@ def test_peaks_are_for_cloudwatch(good: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("module", ["pydantic", "ruamel.yaml"])
 def test_missing_library_is_named_with_what_to_install(module: str, good: Path) -> None:
-    code = f"import sys; sys.modules[{module!r}] = None; from faradisc.cli.main import cli; cli(['plan', '{good}'])"
+    imports = f"import sys; sys.modules[{module!r}] = None; from faradisc.cli.main import cli"
+    code = f"{imports}; cli(['plan', '{good}'])"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     said = f"faradisc: plans need {module}, which is not installed. Run: pip install 'faradisc[plan]'\n"
     assert (shown.returncode, shown.stdout, shown.stderr) == (2, "", said)
