@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from faradisc.capacity.config import SECOND_NS
 from faradisc.capacity.partitions import PartitionBucket as Cell
+from faradisc.capacity.partitions import hash_bounds
 from faradisc.capacity.throttle import Cause
-from faradisc.capacity.topology import hash_bounds
 from faradisc.tools.planner.turnstile import ANY
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from random import Random
 from faradisc.capacity.admission import Limiter as Lane
 from faradisc.capacity.buckets import Bucket
 from faradisc.capacity.config import SECOND_NS
-from faradisc.capacity.heat import Watch
+from faradisc.capacity.key_watch import KeyWatch as Watch
 from faradisc.capacity.partitions import PartitionBucket as Cell
 from faradisc.capacity.throttle import Cause
 from faradisc.tools.planner.doors import Door, Group, GroupedFlow, GroupedStream, Passage
@@ -181,7 +181,7 @@ class _Stretch:
         """Whether there is a partition that may soon split for heat: it takes some minutes, which are not to
         be the same one."""
         parts = [part.cell.partition for part in self.cells]
-        return any(part.hot_s and part.refused is None for part in parts)
+        return any(part.hot_s and part.not_split_because is None for part in parts)
 
 
 @dataclass

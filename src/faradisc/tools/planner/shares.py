@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from faradisc.capacity.admission import Limiter as Lane
 from faradisc.capacity.config import HALF_UNIT, SECOND_NS
-from faradisc.capacity.heat import Watch
+from faradisc.capacity.key_watch import KeyWatch as Watch
 from faradisc.capacity.partitions import PartitionBucket as Cell
 from faradisc.tools.planner.gates import CellGate, Gate, LaneGate
 from faradisc.tools.planner.simulation.recorder import DirectionRecord
