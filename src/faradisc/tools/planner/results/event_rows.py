@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from faradisc.capacity.config import SECOND_NS
+from faradisc.capacity.config import HASH_BYTES, SECOND_NS
 from faradisc.capacity.events import CapacityGrown, Event, ShareBoosted, Split, SplitRefused, SplitStarted
-from faradisc.capacity.config import HASH_BYTES
 from faradisc.charts.words import SPACE, brief, elapsed
 from faradisc.tools.planner.plan_file.plan import Plan
 from faradisc.tools.planner.results.outcome import EventRow, Number, number
