@@ -231,10 +231,10 @@ def test_a_file_of_keys_lies_beside_the_plan(tmp_path: Path) -> None:
         ('"a\\0b"', "embedded null byte"),
     ):
         plan.write_text(PLAN.format(rate=4).replace("{uniform: 5000}", f"{{file: {name}}}"))
-        refused = faradisc_plan(plan)
-        assert refused.exit_code == 2
-        assert "plan.yaml:4: traffic[0].keys.file: " in refused.stderr
-        assert said in refused.stderr
+        rejected = faradisc_plan(plan)
+        assert rejected.exit_code == 2
+        assert "plan.yaml:4: traffic[0].keys.file: " in rejected.stderr
+        assert said in rejected.stderr
 
 
 def test_rates_take_the_place_of_the_traffic(tmp_path: Path) -> None:
@@ -286,9 +286,9 @@ def test_peaks_are_for_cloudwatch(good: Path, tmp_path: Path) -> None:
     rates = tmp_path / "rates.csv"
     rates.write_text("second,table,class,op,units_per_op,ops\n0,T,a,PutItem,1,3\n")
     for arguments in ((good,), (good, "--trace", rates)):
-        refused = faradisc_plan(*arguments, "--peak-factor", 2)
-        assert refused.exit_code == 2
-        assert "--peak-factor and --period are for traces from CloudWatch. Leave them out" in refused.stderr
+        rejected = faradisc_plan(*arguments, "--peak-factor", 2)
+        assert rejected.exit_code == 2
+        assert "--peak-factor and --period are for traces from CloudWatch. Leave them out" in rejected.stderr
 
 
 @pytest.mark.parametrize("module", ["pydantic", "ruamel.yaml"])

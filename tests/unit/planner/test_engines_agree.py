@@ -234,6 +234,6 @@ def test_a_refused_split_is_looked_at_again_in_both_with_the_keys_of_then() -> N
     found = [outcome_of(text, engine).events for engine in ("events", "fluid")]
     told = [[(event.at_s, event.kind, event.reason, event.key) for event in events] for events in found]
     assert told[0] == told[1]
-    assert [event for event in told[0] if event[1] == "split-refused" and event[3] == "one"] == [
-        (at_s, "split-refused", "heat", "one") for at_s in (1200, 1800)
+    assert [event for event in told[0] if event[1] == "split-rejected" and event[3] == "one"] == [
+        (at_s, "split-rejected", "heat", "one") for at_s in (1200, 1800)
     ]

@@ -113,7 +113,7 @@ def test_every_request_is_accounted_for(seed: int, retries: str) -> None:
 
 
 @pytest.mark.parametrize("rate", [2, 25])
-@pytest.mark.parametrize(("retries", "reason"), [("none", "split-refused"), ("standard", "split-started")])
+@pytest.mark.parametrize(("retries", "reason"), [("none", "split-rejected"), ("standard", "split-started")])
 def test_rising_sort_keys_rise(retries: str, reason: str, rate: int) -> None:
     """Those of two flows to one collection too, be they drawn one by one or not: then it is not cut.
     Where clients come back, old ones come among new ones, and it is."""

@@ -88,7 +88,7 @@ CASES = [
     ("mode: provisioned", "mode: on-demand", 6, "'read' belongs to mode provisioned", "mode: provisioned"),
     ("mode: provisioned", "mode: serverless", 5, "'serverless' is not known here", "Known: provisioned, on-demand"),
     ("read: 10", "read: 10\n    profile: asw", 7, "'asw' is not known here", "Did you mean 'aws'?"),
-    ("read: 10", "read: 10\n    profile: off", 7, "profile 'off' refuses nothing", "for example aws"),
+    ("read: 10", "read: 10\n    profile: off", 7, "profile 'off' throttles nothing", "for example aws"),
     ("read: 10", "read: 10\n    partition_caps: 30", 7, "partition caps are written READ/WRITE", "30/10"),
     ("read: 10", "read: 10\n    sort_key: maybe", 7, "'maybe' is neither true nor false", "true or false"),
     ("read: 10", "read: 10\n    indexes: {g: {projection: include}}", 7, "needs the size of an entry", "entry_size"),
