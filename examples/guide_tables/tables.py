@@ -1,4 +1,4 @@
-"""The CreateTable requests of the four tables."""
+"""Definitions of the four tables, as CreateTable takes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`faradisc plan`: what a design would do and cost."""
+"""`faradisc plan`: what a design would do, before anyone pays for it."""
 
 from __future__ import annotations
 

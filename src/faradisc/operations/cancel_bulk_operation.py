@@ -1,6 +1,6 @@
-"""CancelBulkOperation: stop a bulk operation; what it has written stays.
+"""CancelBulkOperation: no further records; what was written stays.
 
-Assumed: an operation that has ended is rejected.
+Assumed: an operation that has ended already is refused.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""DeleteBackup: delete a backup and its files.
+"""DeleteBackup: a backup with its files.
 
-Checks: ARN -> backup exists -> it is not being made or restored. Assumed: a system backup can be deleted too.
+Checks: ARN -> backup exists -> it is neither being made nor restored. Assumed: a system backup can be deleted
+too.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""DescribeBackup: a backup and its source table."""
+"""DescribeBackup: one backup, and the table it is of."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DescribeBulkOperation: progress or result of a bulk operation."""
+"""DescribeBulkOperation: how far a bulk operation has come, or how it ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DescribeEndpoints: where to send requests. The answer is this server."""
+"""DescribeEndpoints: where to send requests. Clients that discover endpoints are sent back here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DescribeExport: progress or result of an export."""
+"""DescribeExport: how far an export has come, or how it ended."""
 
 from __future__ import annotations
 

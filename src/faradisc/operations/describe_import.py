@@ -1,4 +1,4 @@
-"""DescribeImport: progress or result of an import."""
+"""DescribeImport: how far an import has come, or how it ended."""
 
 from __future__ import annotations
 

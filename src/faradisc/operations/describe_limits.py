@@ -1,4 +1,4 @@
-"""DescribeLimits: the quotas of the account and of a table."""
+"""DescribeLimits: the account's and a table's quotas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DescribeTable: a table, its settings and its state."""
+"""DescribeTable: everything there is to know of one table."""
 
 from __future__ import annotations
 

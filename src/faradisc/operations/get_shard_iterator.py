@@ -1,6 +1,6 @@
-"""GetShardIterator: a position in a shard, where GetRecords starts.
+"""GetShardIterator: a place in a shard from which GetRecords reads on.
 
-Checks: ARN -> stream exists -> shard exists -> members of the iterator type -> position.
+Checks: ARN -> stream exists -> shard exists -> members of the iterator's type -> the place itself.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """ListGlobalTables, DescribeGlobalTable and DescribeGlobalTableSettings.
 
-Global tables are not supported. These requests are answered as by the service for an account without any;
-operations that create or change global tables do not exist.
+There are no global tables here. Who looks for one gets the service's answer for an account that has none;
+what would make or change one is not offered.
 """
 
 from __future__ import annotations

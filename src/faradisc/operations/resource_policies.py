@@ -1,5 +1,4 @@
-"""GetResourcePolicy and DeleteResourcePolicy. No resource has a policy, since PutResourcePolicy does not
-exist.
+"""GetResourcePolicy and DeleteResourcePolicy: no table and no stream has a policy, as none can be put.
 
 Checks: the resource exists. Source: new-features.md section 4 and the service model.
 """
@@ -18,7 +17,7 @@ async def get_resource_policy(backend: Backend, call: Call) -> dict[str, Any]:
 
 
 async def delete_resource_policy(backend: Backend, call: Call) -> dict[str, Any]:
-    """Does nothing, unless the request expects a revision of the policy."""
+    """Without a policy it does nothing, unless it was to be a certain one."""
     _check_resource(backend, call)
     if "ExpectedRevisionId" in call.request:
         raise PolicyNotFoundException
@@ -26,7 +25,7 @@ async def delete_resource_policy(backend: Backend, call: Call) -> dict[str, Any]
 
 
 def _check_resource(backend: Backend, call: Call) -> None:
-    """Checks that a table or stream exists. Raises ResourceNotFoundException, ValidationException."""
+    """A table or a stream. Raises ResourceNotFoundException, ValidationException."""
     arn = call.request["ResourceArn"]
     if not arn.startswith("arn:"):
         raise ValidationException(f"Invalid TableArn: Invalid ResourceArn provided as input {arn}")

@@ -39,8 +39,7 @@ async def transact_get_items(backend: Backend, call: Call) -> dict[str, Any]:
 
 
 def report_reads(call: Call, names: Sequence[str], half_units: Sequence[int]) -> dict[str, Any]:
-    """Returns the ConsumedCapacity of a read transaction, by table as named; {} unless the request asks
-    for it."""
+    """The ConsumedCapacity of the reads of a transaction, by table as named; {} when nobody asks."""
     detail = call.request.get("ReturnConsumedCapacity", "NONE")
     if detail == "NONE":
         return {}

@@ -26,8 +26,10 @@ def planned(text: str, *, seed: int | None = None) -> Plan:
     return load_plan(dedent(text), "plan.yaml", seed=seed)
 
 
-def outcome_of(text: str, engine: Engine | None = None, *, seed: int | None = None) -> Outcome:
-    return run(planned(text, seed=seed), engine=engine)
+def outcome_of(
+    text: str, engine: Engine | None = None, *, seed: int | None = None, arrivals: int | None = None
+) -> Outcome:
+    return run(planned(text, seed=seed), engine=engine, arrivals=arrivals)
 
 
 def resource(outcome: Outcome, name: str) -> ResourceOutcome:

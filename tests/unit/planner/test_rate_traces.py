@@ -66,8 +66,7 @@ def test_the_units_of_the_file_are_asked_for(engine: str) -> None:
     assert (found.skipped.lines, found.skipped.read) == (0, 1800)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_rates_are_what_a_plan_of_the_same_rates_is(engine: str) -> None:
+def test_rates_are_what_a_plan_of_the_same_rates_is() -> None:
     text = """
         duration: 10m
         tables: {T: {mode: provisioned, read: 10, write: 60, partitions: 1}}
@@ -75,13 +74,19 @@ def test_rates_are_what_a_plan_of_the_same_rates_is(engine: str) -> None:
           - {name: s, operation: PutItem, rate: {steps: [{at: 0s, rate: 50}, {at: 5m, rate: 200}]},
              keys: {weighted: {hot: 9, cold: 1}}, retries: standard}
     """
-    plain = outcome_of(text, engine)  # type: ignore[arg-type]
+    plain = outcome_of(text, "fluid")
     lines = [f"{second},T,shop,PutItem,1,{50 if second < 300 else 200}" for second in range(600)]
     plan = dedent(text).split("traffic:")[0].replace("duration: 10m", "") + PLAN[PLAN.index("classes") :]
-    rated = outcome(rates(*lines), engine, plan)
+    rated = outcome(rates(*lines), "fluid", plan)
     assert replace(rated.totals, name="") == replace(plain.totals, name="")
     assert rated.resources == plain.resources
     assert rated.hot_keys == plain.hot_keys
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_counts_of_a_file_are_exact(engine: str) -> None:
+    found = outcome(rates(*(f"{second},T,shop,PutItem,1,{second % 7}" for second in range(70))), engine)
+    assert found.totals.offered == 210
 
 
 def test_engines_agree_on_uneven_rates() -> None:

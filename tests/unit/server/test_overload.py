@@ -170,7 +170,7 @@ def test_answers_nobody_reads_hold_no_more_than_the_bound(serve: Serve, run: Run
             load = server.listener.shared.load
             for number in range(12):
                 client = await opened.enter_async_context(server.client())
-                client.writer.transport.pause_reading()
+                client.reader._transport.pause_reading()
                 held, shed = load.held_bytes, load.shed
                 await client.send(post(b"much"))
                 await until(lambda held=held, shed=shed: load.held_bytes > held or load.shed > shed)  # type: ignore[misc]

@@ -101,7 +101,7 @@ _NOT_YET = {
 }
 
 
-def reject_unsupported(request: Mapping[str, Any]) -> None:
+def refuse_unsupported(request: Mapping[str, Any]) -> None:
     """Settings of a table this version has no behaviour for are refused, never accepted and ignored."""
     _refuse_members(request, _NOT_YET)
     if request.get("SSESpecification", {}).get("Enabled"):

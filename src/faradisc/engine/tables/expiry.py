@@ -66,7 +66,7 @@ class Expiry:
         """Per slot: no row of the index lies below this key. The sweep leaves its deletions behind there,
         and reading over them again and again would cost more than everything else."""
 
-    def location_of(self, item: Item, row_key: bytes) -> tuple[Part, bytes] | None:
+    def place_of(self, item: Item, row_key: bytes) -> tuple[Part, bytes] | None:
         """Part and key of an item's row in the index; None when it has none."""
         seconds = expires_s(item, self.attribute)
         if seconds is None or self._is_long_ago(seconds):

@@ -15,6 +15,7 @@ from faradisc.capacity.config import CapacityConfig
 from faradisc.capacity.resource import Resource
 from faradisc.capacity.resource_registry import ResourceRegistry
 from faradisc.engine.metrics.contributor_insights import Insights, Mode
+from faradisc.engine.throughput.survey import Walk
 from faradisc.engine.throughput.table_usage import CountingUsage, EnforcingUsage, RequestTime, TableUsage
 from faradisc.engine.throughput.trace_recorder import TraceRecorder
 
@@ -85,6 +86,7 @@ class TableMeter:
         "table_id",
         "ticking",
         "usage",
+        "walk",
         "writes",
     )
 
@@ -113,6 +115,9 @@ class TableMeter:
         self.saved = b""
         self.measure_again: Callable[[], None]
         """To be called when it is not known what the table holds: its partitions are brought to it."""
+        self.walk: Walk | None = None
+        """The measuring of one of its partitions, or of a global index's, while that goes on: it is told of
+        what is written."""
         self.registry: ResourceRegistry
         self.resource: Resource
         self.reads: Limiter

@@ -1,2 +1,1 @@
-"""Transactions: many items, one commit. They use the same reads and the same write path as single
-requests."""
+"""Transactions: many items, one commit. Ends in the same reads and the same write path."""

@@ -9,15 +9,11 @@ from collections import Counter as Tally
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import chain
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from faradisc.capacity.config import UNIT
 from faradisc.charts.words import brief
-from faradisc.tools.planner.fluid import FluidEngine
-from faradisc.tools.planner.fluid_replay import TraceSource
-from faradisc.tools.planner.openings import Openings
-from faradisc.tools.planner.pace import Pace
+from faradisc.tools.planner.errors import PlanError
 from faradisc.tools.planner.plan_file.plan import Plan
 from faradisc.tools.planner.results import cost, headline, item_collections
 from faradisc.tools.planner.results.event_rows import event_rows
@@ -50,12 +46,13 @@ from faradisc.tools.planner.simulation.recorder import (
     RunRecorder,
 )
 from faradisc.tools.planner.simulation.virtual_tables import VirtualTables
-from faradisc.tools.planner.singly import Parted, Singles, part, tables_of_trace
 from faradisc.tools.planner.traces.replay import replay, request_of
 from faradisc.tools.planner.traces.trace_format import Trace
-from faradisc.tools.planner.waves import parts_for
 from faradisc.tools.planner.workload.key_distributions import Fixed
 from faradisc.tools.planner.workload.streams import Flow
+
+if TYPE_CHECKING:
+    from faradisc.tools.planner.simulation.fluid import FluidEngine
 
 Engine = Literal["events", "fluid"]
 SAMPLES_MAX = 4 * 1440
@@ -89,75 +86,57 @@ def run(
     progress: Callable[[int], None] | None = None,
     arrivals: int | None = None,
 ) -> Outcome:
-    """Run a plan, or a trace on a plan's tables.
+    """Runs a plan, or a trace on a plan's tables.
 
-    Equal plans and seeds give equal outcomes, byte for byte. `progress` is told the seconds that have run.
-    `arrivals` is another seed for the moments and keys of single requests, everything else as it was: how
-    far two such runs differ is how much of a plan hangs on chance. A fluid run differs only where it leaves
-    requests to be run one by one, or by admissions.
+    Equal plans and seeds give equal outcomes, byte for byte. `progress` is called with the seconds that have
+    passed. A trace always runs by discrete events. `arrivals` is another seed of the numbers, moments and
+    keys of requests; by discrete events the plan's seed is used without it, by the fluid engine mean numbers.
+
+    Raises: PlanError where the fluid engine is needed and NumPy is not installed.
     """
-    chosen: Engine = engine or ("events" if trace is not None else choose_engine(plan))
-    world = VirtualTables(plan)
+    chosen: Engine = "events" if trace is not None else engine or choose_engine(plan)
+    tables = VirtualTables(plan)
     step_s = 60 * max(1, -(-plan.duration_s // (60 * SAMPLES_MAX)))
-    recorder = RunRecorder(world, step_s)
-    loads = {record: cost.LaneLoad(record) for record in recorder.lanes}
+    recorder = RunRecorder(tables, step_s)
+    loads = {record: cost.LaneLoad(record) for record in recorder.directions}
     recorder.before_second.extend(load.end_second for load in loads.values())
-    rooms = [HeadroomNote(record, world.start_ns) for record in recorder.lanes]
+    rooms = [HeadroomNote(record, tables.start_ns) for record in recorder.directions]
     recorder.before_second.extend(room.end_second for room in rooms)
-    watched = [_Watched(scaler, [], [], [], []) for scaler in auto_scalers(world)]
+    watched = [_Watched(scaler, [], [], [], []) for scaler in auto_scalers(tables)]
     recorder.on_sample.append(lambda: _sample_scaling(watched))
     if progress is not None:
         recorder.on_sample.append(lambda: progress(recorder.samples * step_s))
-    flows = [_flow(plan, position, recorder) for position in range(len(plan.traffic))]
-    parted = Parted()
     seed = plan.seed if arrivals is None else arrivals
-    if chosen == "events":
-        requests = (
-            chain.from_iterable(requests_of(plan, flows, world, seed))
-            if trace is None
-            else (request_of(each, plan.retries) for each in replay(trace, world, recorder))
+    by_name = {table.name: table for table in plan.tables}
+    flows = [Flow(flow, by_name[flow.table], recorder, seed) for flow in plan.traffic]
+    if chosen == "fluid":
+        duration_s = _fluid_engine(plan)(tables, recorder, flows).run(
+            plan.duration_s, drawn=arrivals is not None
         )
-        duration_s = DiscreteEventEngine(world, recorder, seed).run(requests, plan.duration_s)
     else:
-        fluid, parted = _fluid(flows, world, recorder, trace, seed)
-        duration_s = fluid.run(plan.duration_s)
+        requests = (
+            requests_of(flows, tables, plan.duration_s, seed)
+            if trace is None
+            else (request_of(each, plan.retries) for each in replay(trace, tables, recorder))
+        )
+        duration_s = DiscreteEventEngine(tables, recorder, seed).run(requests, plan.duration_s)
     if duration_s % step_s:
         recorder.end_sample(duration_s)
     for load in loads.values():
         load.finish()
-    done = _Finished(plan, chosen, recorder, loads, rooms, watched, flows, duration_s, parted, trace)
+    done = _Finished(plan, chosen, recorder, loads, rooms, watched, flows, duration_s, trace)
     return _outcome(done)
 
 
-def _fluid(
-    flows: list[Flow], world: VirtualTables, recorder: RunRecorder, trace: Trace | None, seed: int
-) -> tuple[FluidEngine, Parted]:
-    """The fluid engine with its work, and with the guests that some of it is left to."""
-    plan = world.plan
-    if trace is None:
-        parted = part(plan, flows)
-        mine = [flow for flow in flows if flow in parted.fluid or flow in parted.roughly]
-        fluid = FluidEngine(world, recorder, parts_for(mine))
-        for flow in mine:
-            fluid.add_flow(flow)
-        singles = requests_of(plan, flows, world, seed, parted.singly).__next__
-    else:
-        fluid = FluidEngine(world, recorder)
-        parted = Parted(tables=tables_of_trace(plan, trace, recorder))
-        source = TraceSource(trace, fluid, world, recorder, plan.retries, singly=parted.tables)
-        fluid.add_source(source)
-        singles = source.singles
-    if parted.singly or parted.tables:
-        fluid.add_guest(Singles(DiscreteEventEngine(world, recorder, seed), singles))
-    if parted.by_openings:
-        fluid.add_guest(Openings(parted.by_openings, world, recorder, seed, parted.pace))
-    return fluid, parted
-
-
-def _flow(plan: Plan, position: int, recorder: RunRecorder) -> Flow:
-    flow = plan.traffic[position]
-    table = next(table for table in plan.tables if table.name == flow.table)
-    return Flow(flow, table, recorder)
+def _fluid_engine(plan: Plan) -> type[FluidEngine]:
+    try:
+        from faradisc.tools.planner.simulation.fluid import FluidEngine  # noqa: PLC0415 - needs NumPy
+    except ImportError:
+        remedy = "Install it with `pip install faradisc[plan]`, or choose --engine events."
+        raise PlanError(
+            plan.file, None, "the fluid engine needs NumPy, which is not installed", remedy
+        ) from None
+    return FluidEngine
 
 
 def _sample_scaling(watched: list[_Watched]) -> None:
@@ -184,7 +163,6 @@ class _Finished:
     watched: list[_Watched]
     flows: list[Flow]
     duration_s: int
-    parted: Parted
     trace: Trace | None
 
 
@@ -195,7 +173,8 @@ def _outcome(done: _Finished) -> Outcome:
     totals = _totals(_all(recorder.flows))
     keys = hot_keys(recorder, done.flows, max(duration_s, 1))
     refused = {
-        record.virtual.name: sum(lane.refused_half for lane in record.lanes) for record in recorder.resources
+        record.virtual.name: sum(lane.throttled_half for lane in record.directions)
+        for record in recorder.resources
     }
     money = cost.costs(
         recorder.resources,
@@ -220,7 +199,7 @@ def _outcome(done: _Finished) -> Outcome:
         duration_s=duration_s,
         step_s=recorder.step_s,
         samples=recorder.samples,
-        assumptions=_assumptions(plan, done.engine, done.parted, done.trace),
+        assumptions=_assumptions(plan, done.engine, done.trace),
         totals=totals,
         flows=tuple(parts),
         resources=resources,
@@ -269,14 +248,14 @@ def _skipped(trace: Trace) -> Skipped:
 def _resource(record: ResourceRecord, recorder: RunRecorder, duration_s: int) -> ResourceOutcome:
     member = record.virtual
     lengths = _lengths(recorder, duration_s)
-    tracks = tuple(_partition(track, lengths) for track in record.tracks.values())
+    tracks = tuple(_partition(track, lengths) for track in record.partitions.values())
     return ResourceOutcome(
         name=member.name,
         table=member.table.name,
         index=member.index.name if member.index is not None else None,
         mode="PAY_PER_REQUEST" if member.resource.on_demand else "PROVISIONED",
-        read=_lane(record.lanes[0], lengths),
-        write=_lane(record.lanes[1], lengths),
+        read=_lane(record.directions[0], lengths),
+        write=_lane(record.directions[1], lengths),
         partition_count=tuple(record.counts),
         partitions=tracks,
         busiest=headline.busiest(tracks, recorder.step_s),
@@ -298,7 +277,7 @@ def _per_second(half_units: list[int], lengths: list[int]) -> Series:
 
 
 def _lane(record: DirectionRecord, lengths: list[int]) -> DirectionSeries:
-    maximum = record.lane.maximum
+    maximum = record.limiter.maximum
     by_name = [{cause.value: count for cause, count in sample.items()} for sample in record.causes]
     return DirectionSeries(
         offered=_per_second(record.series_offered, lengths),
@@ -306,8 +285,8 @@ def _lane(record: DirectionRecord, lengths: list[int]) -> DirectionSeries:
         consumed_peak=tuple(number(half / 2) for half in record.consumed_peak),
         provisioned=tuple(record.provisioned),
         throttled={cause: tuple(sample.get(cause, 0) for sample in by_name) for cause in CAUSES},
-        burst=tuple(None if held is None else number(held / UNIT) for held in record.bank),
-        burst_max=tuple(None if held is None else number(held / UNIT) for held in record.bank_max),
+        burst=tuple(None if held is None else number(held / UNIT) for held in record.burst),
+        burst_max=tuple(None if held is None else number(held / UNIT) for held in record.burst_max),
         maximum=maximum.rate if maximum is not None else None,
     )
 
@@ -316,7 +295,7 @@ def _partition(track: PartitionRecord, lengths: list[int]) -> PartitionSeries:
     low, high = track.bounds
     mine = lengths[track.first : track.first + len(track.read)]
     return PartitionSeries(
-        id=brief(track.part.id),
+        id=brief(track.partition.id),
         parent=brief(track.parent) if track.parent else None,
         low=low,
         high=high,
@@ -334,19 +313,19 @@ def _partition(track: PartitionRecord, lengths: list[int]) -> PartitionSeries:
 
 def _throttles(record: ResourceRecord) -> ThrottleSummary:
     events: dict[str, int] = {}
-    for lane, direction in zip(record.lanes, "RW", strict=True):
+    for lane, direction in zip(record.directions, "RW", strict=True):
         for cause in CAUSES:
             count = sum(count for each, count in lane.events.items() if each.value == cause)
             if count:
                 events[f"{direction} {cause}"] = count
-    firsts = [lane.first_s for lane in record.lanes if lane.first_s is not None]
-    worst = max(record.lanes, key=lambda lane: lane.worst_events)
+    firsts = [lane.first_s for lane in record.directions if lane.first_s is not None]
+    worst = max(record.directions, key=lambda lane: lane.worst_events)
     return ThrottleSummary(
         events=events,
         first_s=min(firsts, default=None),
         worst_second_s=worst.worst_s,
         worst_second_events=worst.worst_events,
-        longest_throttled_s=max(lane.longest_s for lane in record.lanes),
+        longest_stretch_s=max(lane.longest_s for lane in record.directions),
     )
 
 
@@ -431,7 +410,7 @@ def _waits(waits: Tally[int], at_attempt: Tally[int]) -> Waits:
 # --- What the reader must know --------------------------------------------------------------------------
 
 
-def _assumptions(plan: Plan, engine: Engine, parted: Parted, trace: Trace | None) -> tuple[str, ...]:
+def _assumptions(plan: Plan, engine: Engine, trace: Trace | None) -> tuple[str, ...]:
     said = [
         f"Capacity follows the profile {plan.profile!r}; heat, splits and delays are models of what AWS does "
         "not publish.",
@@ -451,7 +430,8 @@ def _assumptions(plan: Plan, engine: Engine, parted: Parted, trace: Trace | None
     ]
     if engine == "fluid":
         said.append("Fluid: requests of one second are one quantity; waits are means per attempt.")
-        said += _in_order(parted)
+        if any(flow.retries.fixed for flow in plan.traffic):
+            said.append("Fluid: clients retry after fixed times, so throttled attempts are a rough estimate.")
     elif trace is None:
         said.append("Requests of a stream come at random moments of each second.")
     if trace is not None:
@@ -459,25 +439,3 @@ def _assumptions(plan: Plan, engine: Engine, parted: Parted, trace: Trace | None
     if trace is None:
         said += [f"{flow.name}: {flow.keys.words}." for flow in plan.traffic if flow.half_units is None]
     return (*said, *plan.assumptions)
-
-
-def _in_order(parted: Parted) -> Iterator[str]:
-    """What is done about requests so large that it matters who comes first."""
-    found = (
-        (_tables(parted.singly) | parted.tables, "are run one by one"),
-        (_tables(parted.by_openings), f"are run from one admission to the next{_in_part(parted.pace)}"),
-        (_tables(parted.roughly), "meet too many partitions to run each, and may be some percent off"),
-    )
-    for tables, words in found:
-        if tables:
-            names = ", ".join(sorted(tables))
-            yield f"Requests to {names} {words}: some are so large that it matters who comes first."
-
-
-def _in_part(pace: Pace) -> str:
-    """What part of the time that is."""
-    return f" ({pace.block_s} s, then these up to {pace.times} times again)" if pace.times else ""
-
-
-def _tables(flows: list[Flow]) -> frozenset[str]:
-    return frozenset(flow.plan.table for flow in flows)

@@ -28,7 +28,7 @@ from faradisc.tools.planner.workload.key_distributions import KeyModel, Sort
 from faradisc.tools.planner.workload.retries import NO_RETRIES, Retries
 
 START_S = 1_793_577_600
-"""The default start: Monday, 2 November 2026, midnight UTC."""
+"""When plans begin that do not say it: Monday, 2 November 2026, midnight UTC."""
 DURATION_MAX_S = 366 * 86_400
 Resharded = Callable[[int], KeyModel]
 """Returns a key model with so many times its suffixes."""
@@ -38,7 +38,7 @@ Mode: TypeAlias = Annotated[str, choice("provisioned", "on-demand")]
 READS = ("GetItem", "Query", "Scan")
 WRITES = ("PutItem", "UpdateItem", "DeleteItem")
 OPERATIONS = READS + WRITES
-"""Kinds of requests. A batch counts as its items, a transaction as its actions."""
+"""What traffic consists of. A batch is its items, a transaction its actions: capacity sees no more."""
 
 
 def _read_schedule(text: str) -> tuple[Schedule, str]:
@@ -137,10 +137,10 @@ class IndexPlan:
     entry_bytes: int | None
     """Size of an entry; None: the item's (projection ALL)."""
     share: Fraction
-    """Of the items that are in it: a sparse index has few."""
+    """Of the items that are in it (a sparse index holds few)."""
     rates: Rates
     keys: KeyModel | None
-    """The keys that the table's writes touch; None: evenly spread."""
+    """Which of its keys the table's writes touch; None: as evenly spread as can be."""
     sort: Sort
     partitions: int | None = None
     resharded: Resharded | None = None
@@ -155,7 +155,7 @@ class TablePlan:
     sort_key: bool
     indexes: tuple[IndexPlan, ...]
     items: int
-    """At the beginning of the run, evenly spread."""
+    """Already there when the run begins, evenly spread."""
     item_bytes: int
     partitions: int | None
     changes: tuple[Change, ...]
@@ -207,11 +207,12 @@ class FlowPlan:
     """Of the writes that change what the indexes hold."""
     cache: Cache | None
     retries: Retries
+    line: int = 0
     resharded: Resharded | None = None
     """None where `keys` take no suffixes."""
     half_units: int | None = None
-    """Cost of a request to its table, local indexes included, or to the index that it reads; None: from the
-    sizes."""
+    """What a request costs its table, local indexes included, or the index that it reads; None: what follows
+    from the sizes."""
 
     @property
     def writes(self) -> bool:
@@ -219,27 +220,35 @@ class FlowPlan:
 
     @property
     def most(self) -> float:
-        """Returns the most requests of any second."""
+        """No second has more requests than this."""
         return float(self.rate.most * self.share / MICRO)
 
 
 @dataclass(frozen=True, slots=True)
 class ClassPlan:
-    """What a file of rates does not say of the requests of one class."""
+    """What a file of rates does not tell of the requests of one class."""
 
     keys: Mapping[Sort, KeyModel]
-    """For tables without a sort key (`one`) and with one."""
+    """By where in a collection: whether there are any hangs on the table."""
     sort: Sort | None
     """None: `spread` where there is a sort key."""
     item_bytes: int | None
-    """None: from the units of a write."""
+    """None: as many as a write's units stand for."""
     consistent: bool
     effect: Literal["add", "replace"]
     changes: Fraction
     """Of the writes that change what the indexes hold."""
     retries: Retries
     lines: Mapping[str, int] = field(default_factory=dict)
-    """Lines of its members, and of the class itself (""), for mistakes."""
+    """Of the members that the plan file has, and of the class itself (""): for mistakes."""
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetPlan:
+    """A limit that must hold, or the run fails."""
+
+    name: str
+    limit: Fraction
 
 
 BUDGETS = ("throttled_percent", "lost_percent", "p99_wait_ms", "monthly_cost", "keys_to_shard", "partitions")
@@ -257,21 +266,21 @@ class Plan:
     seed: int
     tables: tuple[TablePlan, ...]
     traffic: tuple[FlowPlan, ...] = ()
-    budgets: Mapping[str, Fraction] = field(default_factory=dict)
-    """Limits by name of `BUDGETS`."""
+    budgets: tuple[BudgetPlan, ...] = ()
     prices: Prices = US_EAST_1
     retries: Retries = NO_RETRIES
-    """Of recorded requests. Streams of traffic have their own."""
+    """Of recorded requests; streams of traffic have their own."""
     profile: str = "aws"
     assumptions: tuple[str, ...] = field(default=())
     classes: Mapping[str, ClassPlan] = field(default_factory=dict)
-    """Of the requests in a file of rates."""
+    """What is known of the requests in a file of rates; others have no classes."""
     variant: str = ""
-    """The name of the file's variant."""
+    """Which of the file's variants it is."""
     skipped: Skipped | None = None
-    """Lines of the file of rates that were skipped."""
+    """What could not be read of the file that the traffic is from."""
 
     def within(self, limits: Mapping[str, float | None]) -> Plan:
-        """Returns the plan with some budgets in place of its own; None keeps the plan's."""
+        """The plan with some budgets in place of its own, by name of `BUDGETS`; None: as it has it."""
         given = {name: Fraction(str(limit)) for name, limit in limits.items() if limit is not None}
-        return replace(self, budgets={**self.budgets, **given})
+        others = [budget for budget in self.budgets if budget.name not in given]
+        return replace(self, budgets=(*others, *(BudgetPlan(*pair) for pair in given.items())))

@@ -140,7 +140,7 @@ class _Sum:
 
     read: Decimal
     write: Decimal
-    refused_half: int
+    throttled_half: int
     offered_half: int
 
 
@@ -187,14 +187,14 @@ def _settings(load: LaneLoad) -> Scaling:
 
 
 def _as_planned(
-    loads: tuple[LaneLoad, LaneLoad], duration_s: int, of_class: ClassPrices, refused_half: int
+    loads: tuple[LaneLoad, LaneLoad], duration_s: int, of_class: ClassPrices, throttled_half: int
 ) -> _Sum:
     months = Decimal(MONTH_S) / Decimal(duration_s)
     hours = [Decimal(load.provisioned_seconds) / 3600 * months for load in loads]
     units = [Decimal(load.on_demand_half) / 2 * months for load in loads]
     provisioned, on_demand = of_class.provisioned(hours[0], hours[1]), of_class.on_demand(units[0], units[1])
     offered = sum(load.offered_half for load in loads)
-    return _Sum(provisioned[0] + on_demand[0], provisioned[1] + on_demand[1], refused_half, offered)
+    return _Sum(provisioned[0] + on_demand[0], provisioned[1] + on_demand[1], throttled_half, offered)
 
 
 _TITLES = {
@@ -241,26 +241,26 @@ def costs(
     loads: dict[DirectionRecord, LaneLoad],
     duration_s: int,
     prices: Prices,
-    refused_half: dict[str, int],
+    throttled_half: dict[str, int],
     *,
     allowed_percent: float,
 ) -> Costs:
-    """Returns all modes side by side, of the plan and of each resource. `refused_half`: half units throttled
-    in the run; `allowed_percent`: what the cheapest mode may throttle."""
+    """Returns all modes side by side, of the plan and of each resource. `throttled_half`: half units
+    throttled in the run; `allowed_percent`: what the cheapest mode may throttle."""
     modes = ["as-planned", "on-demand", "provisioned-peak", "provisioned-p99", "auto-scaling"]
     if prices.reserved_read_unit_hour is not None and prices.reserved_write_unit_hour is not None:
         modes.append("reserved")
     storage = storage_cost(resources, prices)
     sums: dict[str, list[tuple[ResourceRecord, _Sum]]] = {mode: [] for mode in modes}
     for record in resources:
-        both = (loads[record.lanes[0]], loads[record.lanes[1]])
+        both = (loads[record.directions[0]], loads[record.directions[1]])
         of_class = prices.of_class(record.virtual.table.infrequent)
         for mode in modes:
             if mode == "as-planned":
-                found = _as_planned(both, duration_s, of_class, refused_half[record.virtual.name])
+                found = _as_planned(both, duration_s, of_class, throttled_half[record.virtual.name])
             else:
                 found = _in_mode(mode, both, duration_s, prices, of_class)
-                found = replace(found, refused_half=max(found.refused_half, _by_partitions(record)))
+                found = replace(found, throttled_half=max(found.throttled_half, _by_partitions(record)))
             sums[mode].append((record, found))
     whole = _marked([_mode_cost(mode, sums[mode], storage) for mode in modes], allowed_percent)
     by_resource = []
@@ -274,10 +274,10 @@ def costs(
 def _by_partitions(record: ResourceRecord) -> int:
     """Half units that single partitions refused in the run."""
     total = 0
-    for lane in record.lanes:
+    for lane in record.directions:
         events = lane.events.total()
         if events:
-            total += lane.refused_half * lane.events[Cause.KEY_RANGE] // events
+            total += lane.throttled_half * lane.events[Cause.KEY_RANGE] // events
     return total
 
 
@@ -297,7 +297,7 @@ def _mode_cost(
         Decimal(0),
     )
     offered = sum(found.offered_half for _, found in sums)
-    refused = sum(found.refused_half for _, found in sums)
+    refused = sum(found.throttled_half for _, found in sums)
     percent: Number = number(100 * refused / offered) if offered else 0
     return ModeCost(
         mode=mode,  # type: ignore[arg-type]

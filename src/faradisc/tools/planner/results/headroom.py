@@ -81,7 +81,7 @@ class HeadroomNote:
 
     def _servable(self, half_units: int) -> int:
         """Returns what warm throughput can serve of a second's demand: it does not lift a maximum."""
-        maximum = self.record.lane.maximum
+        maximum = self.record.limiter.maximum
         return half_units if maximum is None else min(half_units, 2 * maximum.rate)
 
     def finish(self) -> Headroom | None:

@@ -12,7 +12,8 @@ from faradisc.capacity.config import HALF_UNIT
 from faradisc.tools.planner.results.outcome import HotKey, VerdictCode, number
 from faradisc.tools.planner.simulation.key_totals import KeyTotals
 from faradisc.tools.planner.simulation.recorder import DirectionRecord, RunRecorder
-from faradisc.tools.planner.workload.streams import BILLION, Flow
+from faradisc.tools.planner.workload.key_distributions import ONE
+from faradisc.tools.planner.workload.streams import Flow
 
 NEAR_PERCENT = 80
 """From here on a key is near a partition's limit."""
@@ -29,7 +30,7 @@ def hot_keys(recorder: RunRecorder, flows: Sequence[Flow], duration_s: int) -> t
     }
     divisible = _divisible(flows)
     found: list[HotKey] = []
-    for record in recorder.lanes:
+    for record in recorder.directions:
         total = record.keys.half_units or 1
         heavy = [
             key
@@ -54,7 +55,7 @@ def _examples(flows: Sequence[Flow]) -> Iterator[tuple[DirectionRecord, KeyTotal
             continue
         name, weight = shape.example
         for stream in flow.streams:
-            part = weight * stream.share / BILLION / (1 << 40)
+            part = weight * stream.share / ONE
             # A key's part of a second is less than a request: rounded up, it is one.
             peak = max(round(flow.record.peak * stream.half_units * part), min(stream.half_units, 2))
             half_units = round(flow.record.offered * stream.half_units * part)

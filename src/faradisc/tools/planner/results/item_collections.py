@@ -19,7 +19,7 @@ from faradisc.limits import ITEM_COLLECTION_BYTES_MAX, STORAGE_OVERHEAD_BYTES
 from faradisc.tools.planner.plan_file.plan import TablePlan
 from faradisc.tools.planner.results.outcome import ItemCollection, VerdictOfSize, number
 from faradisc.tools.planner.results.prices import HOURS_PER_MONTH
-from faradisc.tools.planner.workload.key_distributions import BITS, ONE, Shape
+from faradisc.tools.planner.workload.key_distributions import ONE, Shape
 
 NEAR_PERCENT = 80
 SHOWN = 12
@@ -56,12 +56,12 @@ class FlowGrowth:
         self._each = each
         self._growth = Growth()
         self._shape: Shape | None = None
-        self._bytes = 0
+        self._bytes = 0.0
         """Gained since the shape of the keys last changed."""
-        self.taken = 0
+        self.taken = 0.0
         """Requests so far, admitted or not."""
 
-    def add(self, shape: Shape, counts: Sequence[int]) -> None:
+    def add(self, shape: Shape, counts: Sequence[float]) -> None:
         """Adds the requests of a second, by stream."""
         if shape is not self._shape:
             self._fold()
@@ -72,14 +72,14 @@ class FlowGrowth:
     def _fold(self) -> None:
         if self._shape is not None and self._bytes:
             for name, weight in weights(self._shape):
-                self._growth.add(name, self._bytes * weight >> BITS)
-        self._bytes = 0
+                self._growth.add(name, round(self._bytes * weight / ONE))
+        self._bytes = 0.0
 
     def by_key(self, admitted: int) -> dict[str, int]:
         """Returns bytes by key, for so many admitted requests in all."""
         self._fold()
         taken = max(self.taken, 1)
-        return {name: gained * admitted // taken for name, gained in self._growth.bytes.items()}
+        return {name: round(gained * admitted / taken) for name, gained in self._growth.bytes.items()}
 
 
 def weights(shape: Shape) -> list[tuple[str, int]]:
@@ -88,14 +88,14 @@ def weights(shape: Shape) -> list[tuple[str, int]]:
     return named if shape.example is None else [*named, shape.example]
 
 
-def spread(items_bytes: int, shapes: Iterable[tuple[Shape, int]]) -> dict[str, int]:
+def spread(items_bytes: int, shapes: Iterable[tuple[Shape, float]]) -> dict[str, int]:
     """Returns the bytes at the beginning by key, spread as these requests: shapes and their counts."""
     pairs = list(shapes)
     total = sum(count for _, count in pairs)
     found: dict[str, int] = {}
     for shape, count in pairs:
         for name, weight in weights(shape):
-            found[name] = found.get(name, 0) + items_bytes * count * weight // (total * ONE)
+            found[name] = found.get(name, 0) + int(items_bytes * count / total * weight / ONE)
     return found
 
 

@@ -14,8 +14,8 @@ from fractions import Fraction
 
 from faradisc.capacity.autoscaling import Decision, Policy, Tracking
 from faradisc.capacity.config import SECOND_NS, Direction
+from faradisc.capacity.resource import MinuteUsage
 from faradisc.capacity.schedules import next_time
-from faradisc.capacity.usage import MinuteUsage
 from faradisc.tools.planner.plan_file.plan import Scaling, ScheduledLimits
 from faradisc.tools.planner.results.outcome import AlarmState, ScalingEvent, number
 from faradisc.tools.planner.simulation.virtual_tables import VirtualResource, VirtualTables
@@ -199,7 +199,7 @@ class AutoScaler:
 def auto_scalers(world: VirtualTables) -> list[AutoScaler]:
     """Auto scaling for everything in the world that has it."""
     made = []
-    for member in world.members:
+    for member in world.resources:
         for direction, settings in (("R", member.rates.read_scaling), ("W", member.rates.write_scaling)):
             if settings is not None:
                 make: Callable[..., AutoScaler] = AutoScaler

@@ -1,41 +1,46 @@
-"""The engine of events: every request by itself, in order of time, as the server treats it.
+"""The discrete-event engine: each request by itself, in order of time, admitted and charged as the server
+does.
 
-Requests come from the streams of a plan or from a recorded trace; both are `Request` objects here. A request
-asks for admission with all its charges, is charged or refused, and, refused, comes back later if its client
-retries. The requests of a stream come at random moments of their second, as those of many clients do; how
-many they are and which keys they ask for is not left to chance (keys are drawn by steps of an irrational
-number, which fill every stretch of the distribution evenly), so that a run shows the design and not the
-dice. All chance comes from the plan's seed.
+Requests come from the flows of a plan or from a recorded trace; both are `Request` objects here. A request
+asks for admission with all its charges, is charged or throttled, and, throttled, is tried again later if its
+client retries. The requests of a stream arrive as a Poisson process. The keys they name fill every part of
+the distribution evenly (`KeyPoints`): the number of requests is random, and the distribution of their keys is
+the plan's. All random numbers come from the plan's seed.
 
-Cost: about ten microseconds per request.
+One request takes about ten microseconds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
+from operator import attrgetter
 from random import Random
 
 from faradisc.capacity.admission import Charge, admit, settle
 from faradisc.capacity.config import HALF_UNIT, SECOND_NS
-from faradisc.capacity.throttle import Cause, Throttle
-from faradisc.tools.planner.plan_file.plan import Plan
+from faradisc.capacity.throttle import Cause
 from faradisc.tools.planner.simulation.recorder import DirectionRecord, FlowRecord, RunRecorder
 from faradisc.tools.planner.simulation.virtual_tables import VirtualTables
-from faradisc.tools.planner.workload.key_distributions import GOLDEN, ONE, SILVER, Key, Shape
+from faradisc.tools.planner.workload.key_distributions import ONE, Shape
 from faradisc.tools.planner.workload.retries import Retries
-from faradisc.tools.planner.workload.streams import Flow
+from faradisc.tools.planner.workload.streams import Flow, IndexCharge, Stream
 
 MILLI_NS = 1_000_000
+_GOLDEN = 679_535_556_991
+"""ONE divided by the golden ratio, odd: its multiples fill 0..ONE more evenly than those of any other
+number."""
+_SQUARE_ROOT = 455_432_628_211
+"""ONE times the fractional part of the square root of 2, odd: for points that are independent of those."""
 
 
-class Part:
-    """One charge of a request: a place in a lane."""
+class RequestPart:
+    """One charge of a request, with the record of its direction and the name of its key."""
 
     __slots__ = ("charge", "grows", "items", "key", "record")
 
     def __init__(
-        self, record: DirectionRecord, charge: Charge, key: str | None, grows: int, items: int
+        self, record: DirectionRecord, charge: Charge, key: str | None, grows: int = 0, items: int = 0
     ) -> None:
         self.record = record
         self.charge = charge
@@ -45,13 +50,13 @@ class Part:
 
 
 class Request:
-    """A request on its way: its charges, and how often it has been tried."""
+    """A request: its charges, and the number of its present attempt."""
 
-    __slots__ = ("at_ns", "attempt", "first_ns", "flow", "parts", "retries")
+    __slots__ = ("at_ns", "attempt", "flow", "parts", "retries")
 
-    def __init__(self, at_ns: int, flow: FlowRecord, retries: Retries, parts: list[Part]) -> None:
+    def __init__(self, at_ns: int, flow: FlowRecord, retries: Retries, parts: list[RequestPart]) -> None:
         self.at_ns = at_ns
-        self.first_ns = at_ns
+        """Time of the first attempt."""
         self.attempt = 1
         self.flow = flow
         self.retries = retries
@@ -59,43 +64,31 @@ class Request:
 
 
 class DiscreteEventEngine:
-    """Runs requests against a world. Requires: requests come in order of time."""
+    """Runs requests against virtual tables. Requires: requests come in order of time."""
 
-    def __init__(self, world: VirtualTables, recorder: RunRecorder, seed: int) -> None:
-        self.world = world
-        self.recorder = recorder
+    def __init__(self, tables: VirtualTables, recorder: RunRecorder, seed: int) -> None:
+        self._tables = tables
+        self._recorder = recorder
         self._random = Random(seed)
         self._waiting: list[tuple[int, int, Request]] = []
-        """Retries, by the time of their next attempt."""
-        self._order = 0
+        """Retries by the time of their next attempt, then in order of their throttling."""
+        self._retries = 0
         self._second = 0
-        self._second_ends = world.start_ns + SECOND_NS
-
-    def run_second(self, requests: Iterable[Request], end_ns: int) -> None:
-        """A second's requests, as a guest of an engine that lets seconds end itself."""
-        self._second_ends = end_ns
-        for request in requests:
-            self._retry_until(request.at_ns)
-            self._attempt(request, request.at_ns)
-        self._retry_until(end_ns - 1)
-
-    def finish(self) -> None:
-        """The run is over: whoever still waits is lost."""
-        for _, _, request in self._waiting:
-            request.flow.lost += 1
+        self._second_ends = tables.start_ns + SECOND_NS
 
     def run(self, requests: Iterable[Request], duration_s: int) -> int:
-        """Until the duration ends; returns the seconds that were run."""
-        end_ns = self.world.start_ns + duration_s * SECOND_NS
+        """Runs requests until the duration ends. Returns the seconds that passed."""
+        end_ns = self._tables.start_ns + duration_s * SECOND_NS
         for request in requests:
             if request.at_ns >= end_ns:
                 break
             self._retry_until(request.at_ns)
             self._attempt(request, request.at_ns)
         self._retry_until(end_ns - 1)
-        self._pass(end_ns - 1)
+        self._advance(end_ns - 1)
         self._end_second()
-        self.finish()
+        for _, _, request in self._waiting:
+            request.flow.lost += 1
         return self._second
 
     def _retry_until(self, now: int) -> None:
@@ -103,247 +96,187 @@ class DiscreteEventEngine:
             at_ns, _, request = heappop(self._waiting)
             self._attempt(request, at_ns)
 
-    def _pass(self, now: int) -> None:
-        """Let whole seconds end that lie before `now`."""
+    def _advance(self, now: int) -> None:
         while now >= self._second_ends:
             self._end_second()
-        if now >= self.world.due:
-            self.world.advance(now)
+        if now >= self._tables.due:
+            self._tables.advance(now)
 
     def _end_second(self) -> None:
-        if self._second_ends > self.world.due:
-            self.world.advance(self._second_ends - 1)
-        self.recorder.end_second(self._second)
+        if self._second_ends > self._tables.due:
+            self._tables.advance(self._second_ends - 1)
+        self._recorder.end_second(self._second)
         self._second += 1
         self._second_ends += SECOND_NS
 
     def _attempt(self, request: Request, now: int) -> None:
-        if now >= self._second_ends or now >= self.world.due:
-            self._pass(now)
-        flow = request.flow
-        flow.attempts += 1
-        first = request.attempt == 1
+        if now >= self._second_ends or now >= self._tables.due:
+            self._advance(now)
+        request.flow.attempts += 1
         for part in request.parts:
-            record, half_units = part.record, part.charge.half_units
-            record.second_offered += half_units
-            if first and half_units:
-                book = record.keys
-                book.half_units += half_units
-                book.load += half_units * (record.lane.eventual_half if part.charge.eventual else HALF_UNIT)
-                if part.key is not None:
-                    book.offer(part.key, half_units)
-        if len(request.parts) == 1:
-            admitted = self._single(request.parts[0], now)
-        else:
-            admitted = self._several(request, now)
-        if admitted:
-            self._admitted(request, now)
-        else:
-            self._refused(request, now)
-
-    def _single(self, part: Part, now: int) -> bool:
-        charge, record = part.charge, part.record
-        cell = charge.limiter.admit(charge.key, now)
-        if cell is None:
-            self._blame(part, charge.limiter.refuse(charge.key, now))
-            return False
-        charge.limiter.settle(cell, charge.key, charge.half_units, now, charge.eventual)
-        charge.bucket = cell
-        record.second_consumed += charge.half_units
-        record.cell(cell).half_units += charge.half_units
-        return True
-
-    def _several(self, request: Request, now: int) -> bool:
+            self._count_demand(part, first_attempt=request.attempt == 1)
         charges = [part.charge for part in request.parts]
-        before = [dict(charge.limiter.events) for charge in charges]
-        if admit(charges, now) is not None:
-            for part, events in zip(request.parts, before, strict=True):
-                lane = part.charge.limiter
-                for cause, count in lane.events.items():
-                    if count > events.get(cause, 0):
-                        cell = lane.bucket_of(part.charge.key) if cause is Cause.KEY_RANGE else None
-                        part.record.refuse(cause, cell=cell)
-                if part.charge.bucket is None and part.key is not None:
-                    part.record.keys.throttle(part.key)
-            return False
-        settle(charges, now)
-        for part in request.parts:
-            record, charge = part.record, part.charge
-            if charge.half_units and charge.bucket is not None:
-                record.second_consumed += charge.half_units
-                record.cell(charge.bucket).half_units += charge.half_units
-        return True
+        if admit(charges, now) is None:
+            settle(charges, now)
+            self._count_admitted(request, now)
+        else:
+            self._count_throttled(request, now)
+            self._retry(request, now)
 
     @staticmethod
-    def _blame(part: Part, throttle: Throttle) -> None:
-        lane = part.charge.limiter
-        cell = lane.bucket_of(part.charge.key) if throttle.cause is Cause.KEY_RANGE else None
-        part.record.refuse(throttle.cause, cell=cell)
-        if part.key is not None:
-            part.record.keys.throttle(part.key)
+    def _count_demand(part: RequestPart, *, first_attempt: bool) -> None:
+        record, half_units = part.record, part.charge.half_units
+        record.second_offered += half_units
+        if first_attempt and half_units:
+            keys = record.keys
+            keys.half_units += half_units
+            keys.load += half_units * (record.limiter.eventual_half if part.charge.eventual else HALF_UNIT)
+            if part.key is not None:
+                keys.offer(part.key, half_units)
 
     @staticmethod
-    def _admitted(request: Request, now: int) -> None:
+    def _count_admitted(request: Request, now: int) -> None:
         flow = request.flow
         flow.admitted += 1
         flow.at_attempt[request.attempt] += 1
-        flow.waits[(now - request.first_ns) // MILLI_NS] += 1
+        flow.waits[(now - request.at_ns) // MILLI_NS] += 1
         for part in request.parts:
-            charge = part.charge
-            if charge.limiter.direction == "W":
+            charge, record = part.charge, part.record
+            if record.writes:
                 flow.write_half += charge.half_units
             else:
                 flow.read_half += charge.half_units
-            if (part.grows or part.items) and charge.bucket is not None:
-                held = charge.bucket.partition
-                held.bytes = max(held.bytes + part.grows, 0)
-                held.items = max(held.items + part.items, 0)
+            assert charge.bucket is not None
+            if charge.half_units:
+                record.second_consumed += charge.half_units
+                record.partition(charge.bucket).half_units += charge.half_units
+            if part.grows or part.items:
+                partition = charge.bucket.partition
+                partition.bytes = max(partition.bytes + part.grows, 0)
+                partition.items = max(partition.items + part.items, 0)
 
-    def _refused(self, request: Request, now: int) -> None:
+    @staticmethod
+    def _count_throttled(request: Request, now: int) -> None:
+        """Counts one throttle event per direction that has no capacity, as the core does."""
         request.flow.throttled += 1
+        counted = []
+        for part in request.parts:
+            limiter = part.charge.limiter
+            if part.charge.bucket is not None or limiter in counted:
+                continue
+            counted.append(limiter)
+            bucket = limiter.bucket_of(part.charge.key)
+            cause = limiter.cause(bucket, now)
+            assert cause is not None
+            part.record.throttle(cause, bucket=bucket if cause is Cause.KEY_RANGE else None)
+            if part.key is not None:
+                part.record.keys.throttle(part.key)
+
+    def _retry(self, request: Request, now: int) -> None:
         if request.attempt >= request.retries.attempts:
             request.flow.lost += 1
             return
         wait = request.retries.waits[request.attempt - 1]
         request.attempt += 1
-        self._order += 1
+        self._retries += 1
         again = now + max(wait.draw_ns(self._random.random), 1)
-        heappush(self._waiting, (again, self._order, request))
+        heappush(self._waiting, (again, self._retries, request))
 
 
 # --- Requests of a plan ---------------------------------------------------------------------------------
 
 
-def requests_of(
-    plan: Plan, flows: list[Flow], world: VirtualTables, seed: int, among: Container[Flow] | None = None
-) -> Iterator[list[Request]]:
-    """The requests of each second of a plan, in order of time; those of some flows, or of all."""
-    makers = [
-        _Maker(flow, seed, number) for number, flow in enumerate(flows) if among is None or flow in among
-    ]
-    for second in range(plan.duration_s):
-        begin = world.start_ns + second * SECOND_NS
-        batch: list[Request] = []
-        for maker in makers:
-            maker.fill(batch, second, begin)
-        batch.sort(key=_at)
-        yield batch
+def requests_of(flows: list[Flow], tables: VirtualTables, duration_s: int, seed: int) -> Iterator[Request]:
+    """Yields the requests of a plan in order of time."""
+    makers = [_RequestMaker(flow, f"{seed}/{number}") for number, flow in enumerate(flows)]
+    for second in range(duration_s):
+        begin_ns = tables.start_ns + second * SECOND_NS
+        batch = [request for maker in makers for request in maker.requests(second, begin_ns)]
+        batch.sort(key=attrgetter("at_ns"))
+        yield from batch
 
 
-def _at(request: Request) -> int:
-    return request.at_ns
+class KeyPoints:
+    """The points of a key distribution that the requests of a stream name: multiples of an irrational number,
+    which fill every part of the distribution evenly; those of one second in random order."""
+
+    def __init__(self, random: Random, step: int) -> None:
+        self._random = random
+        self._step = step
+        self._last = random.randrange(ONE)
+
+    def take(self, count: int) -> list[int]:
+        """Returns the points of the next requests, 0 to ONE - 1."""
+        first, step = self._last + self._step, self._step
+        self._last = (self._last + count * step) % ONE
+        points = [(first + number * step) % ONE for number in range(count)]
+        # In order they would reach a partition at even intervals, and find more in its bucket than requests
+        # that arrive at random.
+        self._random.shuffle(points)
+        return points
 
 
 def even_step(number: int) -> int:
-    """A step whose multiples fill 0..ONE evenly, another for each number below 32: its continued fraction has
-    ones and twos only, so that no fraction of small numbers comes near it. Near 3/7, for example, a stream
-    would visit seven places for half a minute, and seven others after that. Number 1 is the golden ratio's
-    mirror image, which is for the table's keys."""
-    part = GOLDEN / ONE
+    """Returns a step whose multiples fill 0..ONE evenly, another one for each number below 32: its continued
+    fraction has only ones and twos, so that no fraction of small numbers is near it. Number 1 is the mirror
+    image of the golden ratio."""
+    part = _GOLDEN / ONE
     for bit in f"{number:05b}":
         part = 1 / (1 + int(bit) + part)
     return int(part * ONE) | 1
 
 
-class Points:
-    """Where the requests of a stream lie in a distribution: steps of an irrational number, which fill every
-    stretch of it evenly, those of one second in random order. In their own order they would come round at
-    even intervals, and a stream whose requests do so finds more in a bucket than another that meets it
-    there by chance."""
-
-    def __init__(self, random: Random, step: int) -> None:
-        self._random = random
-        self._step = step % ONE
-        self._last = random.randrange(ONE)
-        self._ready: list[int] = []
-
-    def take(self, count: int) -> list[int]:
-        """The points of a second."""
-        points = self.in_order(count)
-        self._random.shuffle(points)
-        return points
-
-    def in_order(self, count: int) -> list[int]:
-        """The points of a second, for those who only count them."""
-        first, step = self._last + self._step, self._step
-        self._last = (self._last + count * step) % ONE
-        return [(first + number * step) % ONE for number in range(count)]
-
-    def lay_out(self, count: int) -> None:
-        """Have them ready to be asked for one by one."""
-        self._ready = self.take(count)
-
-    def next(self) -> int:
-        """Requires: `lay_out` has been told of all of the second's."""
-        return self._ready.pop()
-
-
-class _Maker:
+class _RequestMaker:
     """Makes the requests of one flow."""
 
-    def __init__(self, flow: Flow, seed: int, number: int) -> None:
+    def __init__(self, flow: Flow, seed: str) -> None:
         self._flow = flow
-        self._random = Random(f"{seed}/{number}")
-        self._points = Points(self._random, GOLDEN)
-        self._sort_points = Points(self._random, SILVER)
-        # Each index takes steps of its own, lest its keys follow the table's.
+        random = Random(seed)
+        self._points = KeyPoints(random, _GOLDEN)
+        self._sort_points = KeyPoints(random, _SQUARE_ROOT)
+        # Each index takes steps of its own, so that its keys are independent of the table's.
         self._index_points = [
-            [Points(self._random, even_step(at + 2)) for at in range(len(stream.indexes))]
+            [KeyPoints(random, even_step(at + 2)) for at in range(len(stream.indexes))]
             for stream in flow.streams
         ]
         self._made = 0
 
-    def fill(self, batch: list[Request], second: int, begin_ns: int) -> None:
-        """Add the requests of a second, in order of time."""
+    def requests(self, second: int, begin_ns: int) -> Iterator[Request]:
+        """Yields the requests of a second, in order of time."""
         flow = self._flow
-        count, counts, shape = flow.take(second)
+        moments = flow.draw(flow.rates(second))
+        counts = [len(each) for each in moments]
+        arrivals = flow.begin_second(second, counts)
+        count, shape = sum(counts), arrivals.shape
         if not count:
             return
-        random = self._random
-        # Evenly spaced requests would fall into step with a bucket that refills evenly, and with each
-        # other, and one stream would get what another is refused.
-        times = sorted(random.randrange(SECOND_NS) for _ in range(count))
-        streams = [number for number, mine in enumerate(counts) for _ in range(mine)]
-        if len(counts) > 1:
-            random.shuffle(streams)
-        self._lay_out(counts)
         points = [at * ONE // count for at in range(count)] if shape.ordered else self._points.take(count)
-        for at, number, point in zip(times, streams, points, strict=True):
-            parts = self._parts(number, shape, second, begin_ns + at, point)
-            batch.append(Request(begin_ns + at, flow.record, flow.plan.retries, parts))
+        index_points = [
+            [iter(each.take(count)) for each in mine]
+            for mine, count in zip(self._index_points, counts, strict=True)
+        ]
+        sort_points = iter(
+            self._sort_points.take(
+                sum(
+                    count * (1 + len(stream.indexes))
+                    for count, stream in zip(counts, flow.streams, strict=True)
+                )
+            )
+        )
 
-    def _lay_out(self, counts: list[int]) -> None:
-        """Have the points ready that the indexes and the sort keys of a second's requests will take."""
-        parts = 0
-        for mine, points in zip(counts, self._index_points, strict=True):
-            parts += mine * (1 + len(points))
-            for each in points:
-                each.lay_out(mine)
-        self._sort_points.lay_out(parts)
+        def part(charged: Stream | IndexCharge, shape: Shape, point: int, now: int) -> RequestPart:
+            sort_point = next(sort_points)
+            key, place = shape.draw(point, now if shape.sort == "rising" else sort_point)
+            charge = Charge(charged.record.limiter, place, charged.half_units, charged.eventual)
+            name = None if key is None else key.name
+            return RequestPart(charged.record, charge, name, charged.grows, charged.items)
 
-    def _parts(self, number: int, shape: Shape, second: int, now: int, point: int) -> list[Part]:
-        stream = self._flow.streams[number]
-        self._made += 1
-        drawn = self._draw(shape, now, point)
-        parts = [self._part(stream.record, stream.half_units, drawn, eventual=stream.eventual)]
-        parts[0].grows, parts[0].items = stream.grows, stream.items
-        for points, index in zip(self._index_points[number], stream.indexes, strict=True):
-            index_shape = index.keys.shape(second, self._made - 1, 1)
-            drawn = self._draw(index_shape, now, points.next())
-            part = self._part(index.record, index.half_units, drawn)
-            part.grows = index.grows
-            parts.append(part)
-        return parts
-
-    def _draw(self, shape: Shape, now: int, point: int) -> tuple[Key | None, bytes]:
-        """A key and its place; rising sort keys are the time."""
-        sort_point = self._sort_points.next()
-        return shape.draw(point, now if shape.sort == "rising" else sort_point)
-
-    @staticmethod
-    def _part(
-        record: DirectionRecord, half_units: int, drawn: tuple[Key | None, bytes], *, eventual: bool = False
-    ) -> Part:
-        key, place = drawn
-        charge = Charge(record.lane, place, half_units, eventual)
-        return Part(record, charge, key.name if key is not None else None, 0, 0)
+        times = sorted((at, number) for number, mine in enumerate(moments) for at in mine)
+        for (at, number), point in zip(times, points, strict=True):
+            stream, now = flow.streams[number], begin_ns + at
+            parts = [part(stream, shape, point, now)]
+            for index, points_of_index in zip(stream.indexes, index_points[number], strict=True):
+                index_shape = index.keys.shape(second, self._made, 1)
+                parts.append(part(index, index_shape, next(points_of_index), now))
+            self._made += 1
+            yield Request(now, flow.record, flow.plan.retries, parts)

@@ -1,7 +1,8 @@
-"""The heaviest keys of a lane: how much they were asked for in all, in their busiest second, and refused.
+"""The heaviest keys of one direction: the units asked for in all and in the busiest second, and the throttled
+attempts.
 
-Memory is bounded whatever a trace brings: totals are kept in a sketch (engine/metrics/sketch.py),
-peaks only of keys that are in it.
+Memory is bounded whatever a trace contains: totals are kept in a space-saving sketch
+(engine/metrics/sketch.py), peaks only of keys that are in it.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ _PEAKS_MAX = 4 * KEYS_KEPT
 
 @dataclass(frozen=True, slots=True)
 class KeyTotals:
+    """The totals of one key."""
+
     name: str
     half_units: int
     peak_half: int
@@ -24,7 +27,9 @@ class KeyTotals:
 
 
 class KeyTally:
-    __slots__ = ("_busy", "_offered", "_peaks", "_second", "_throttled", "_weights", "half_units", "load")
+    """Counts by key: first attempts, their units, and throttled attempts."""
+
+    __slots__ = ("_offered", "_peaks", "_second", "_throttled", "_weights", "half_units", "load")
 
     def __init__(self) -> None:
         self._weights: Sketch[str] = Sketch(KEYS_KEPT)
@@ -32,61 +37,54 @@ class KeyTally:
         self._throttled: Sketch[str] = Sketch(KEYS_KEPT)
         self._peaks: dict[str, int] = {}
         self._second: dict[str, int] = {}
-        self._busy: dict[str, int] = {}
         self.half_units = 0
-        """Of all first attempts, named or not."""
+        """Of all first attempts, with and without a named key."""
         self.load = 0
-        """What they cost a partition, in nano-units: less for eventually consistent reads."""
+        """Their cost to a partition, in nano-units: less for eventually consistent reads."""
 
-    def offer(self, name: str, half_units: int, count: int = 1) -> None:
-        """First attempts at a key."""
-        self._second[name] = self._second.get(name, 0) + half_units * count
-        self._offered.add(name, count)
+    def offer(self, name: str, half_units: int) -> None:
+        """Counts a first attempt of the present second."""
+        self._second[name] = self._second.get(name, 0) + half_units
+        self._offered.add(name, 1)
 
-    # For callers that count in seconds, and tell of a key in sum:
-
-    def busy(self, name: str, half_units: int) -> None:
-        """What a key is asked for in this second. `total` tells how much that was in all."""
-        self._busy[name] = self._busy.get(name, 0) + half_units
-
-    def total(self, name: str, half_units: int, count: int) -> None:
-        """So many first attempts at a key, of so many half units each."""
+    def add(self, name: str, count: int, half_units: int) -> None:
+        """Counts first attempts of any time, which cost so many half units each. See `add_peak`."""
         self._offered.add(name, count)
         self._weights.add(name, half_units * count)
-        self._forget_light()
+        self._forget_light_peaks()
+
+    def add_peak(self, name: str, half_units: int) -> None:
+        """Notes the half units that a key was asked for in one second."""
+        if half_units > self._peaks.get(name, 0):
+            self._peaks[name] = half_units
 
     def throttle(self, name: str, count: int = 1) -> None:
-        """Refused attempts at a key."""
+        """Counts throttled attempts."""
         self._throttled.add(name, count)
 
     def end_second(self) -> None:
-        peaks, weights = self._peaks, self._weights
-        for name, half_units in self._busy.items():
-            if half_units > peaks.get(name, 0):
-                peaks[name] = half_units
-        self._busy.clear()
         if not self._second:
             return
         for name, half_units in self._second.items():
-            weights.add(name, half_units)
-            if half_units > peaks.get(name, 0):
-                peaks[name] = half_units
+            self._weights.add(name, half_units)
+            self.add_peak(name, half_units)
         self._second = {}
-        self._forget_light()
+        self._forget_light_peaks()
 
-    def _forget_light(self) -> None:
+    def _forget_light_peaks(self) -> None:
         if len(self._peaks) > _PEAKS_MAX:
             kept = {heavy.key for heavy in self._weights.top()}
             self._peaks = {name: peak for name, peak in self._peaks.items() if name in kept}
 
     def top(self, count: int) -> list[KeyTotals]:
-        """The keys with the most units, and the most refused ones, heaviest first; equal ones by name."""
+        """Returns the keys with the most units and those with the most throttled attempts, `count` of each at
+        most, heaviest first; equal ones by name."""
         offered = {heavy.key: heavy.least_weight for heavy in self._offered.top()}
         throttled = {heavy.key: heavy.least_weight for heavy in self._throttled.top()}
         weights = {heavy.key: heavy.least_weight for heavy in self._weights.top()}
         heaviest = sorted(weights, key=lambda name: (-weights[name], name))[:count]
-        refused = sorted(throttled, key=lambda name: (-throttled[name], name))[:count]
-        names = heaviest + [name for name in refused if name in weights and name not in heaviest]
+        most_throttled = sorted(throttled, key=lambda name: (-throttled[name], name))[:count]
+        names = heaviest + [name for name in most_throttled if name in weights and name not in heaviest]
         return [
             KeyTotals(
                 name,

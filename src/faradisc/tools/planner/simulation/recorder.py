@@ -11,214 +11,167 @@ less than a sample is recorded too.
 
 from __future__ import annotations
 
-from collections import Counter as Tally
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from faradisc.capacity.admission import Limiter as Lane
 from faradisc.capacity.config import GIB, SECOND_NS
 from faradisc.capacity.events import Event, Split
-from faradisc.capacity.partitions import HASH_SPACE, Partition, hash_bounds
-from faradisc.capacity.partitions import PartitionBucket as Cell
+from faradisc.capacity.partitions import Partition, PartitionBucket
 from faradisc.capacity.throttle import Cause
+from faradisc.capacity.topology import HASH_SPACE, hash_bounds
 from faradisc.tools.planner.results.item_collections import Growth
 from faradisc.tools.planner.results.outcome import PARTITIONS_SHOWN, Number, number
 from faradisc.tools.planner.simulation.key_totals import KeyTally
 from faradisc.tools.planner.simulation.virtual_tables import VirtualResource, VirtualTables
 
+_COUNTS = ("offered", "cached", "attempts", "admitted", "throttled", "lost", "read_half", "write_half")
 
+
+@dataclass
 class FlowRecord:
-    """The requests of one stream of traffic."""
+    """The requests of one flow of the plan."""
 
-    __slots__ = (
-        "admitted", "at_attempt", "attempts", "cached", "lost", "name", "offered", "peak", "read_half",
-        "throttled", "waits", "write_half",
-    )  # fmt: skip
+    name: str
+    offered: int = 0
+    cached: int = 0
+    attempts: int = 0
+    admitted: int = 0
+    throttled: int = 0
+    lost: int = 0
+    read_half: int = 0
+    write_half: int = 0
+    peak: int = 0
+    """First attempts in the busiest second."""
+    waits: Counter[int] = field(default_factory=Counter)
+    """Admitted requests by the time they waited for retries, milliseconds."""
+    at_attempt: Counter[int] = field(default_factory=Counter)
+    """Admitted requests by the number of the attempt, from 1."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.offered = 0
-        self.cached = 0
-        self.attempts = 0
-        self.admitted = 0
-        self.throttled = 0
-        self.lost = 0
-        self.read_half = 0
-        self.write_half = 0
-        self.peak = 0
-        """Requests of the busiest second, first attempts."""
-        self.waits: Tally[int] = Tally()
-        """Waits of admitted requests, milliseconds."""
-        self.at_attempt: Tally[int] = Tally()
-        """How many were admitted at the first attempt, the second, ..."""
+    def add(self, other: FlowRecord) -> None:
+        for name in (
+            "offered",
+            "cached",
+            "attempts",
+            "admitted",
+            "throttled",
+            "lost",
+            "read_half",
+            "write_half",
+        ):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.waits.update(other.waits)
+        self.at_attempt.update(other.at_attempt)
 
 
 @dataclass(slots=True)
 class PartitionSample:
-    """What one direction of a partition has seen in this sample."""
+    """One direction of a partition in the present sample."""
 
     half_units: int = 0
     throttled: int = 0
 
 
-SecondPart = tuple[int, int, dict[Cause, int]]
-"""What a lane has seen in a second: half units offered and consumed, refusals by cause."""
-
-
 class DirectionRecord:
-    """One direction of one resource."""
+    """The reads or the writes of one resource."""
 
-    __slots__ = (
-        "bank",
-        "bank_max",
-        "causes",
-        "cells",
-        "consumed",
-        "consumed_peak",
-        "events",
-        "first_s",
-        "keys",
-        "lane",
-        "longest_s",
-        "offered",
-        "provisioned",
-        "refused",
-        "sample_causes",
-        "sample_consumed",
-        "sample_offered",
-        "sample_peak",
-        "second_consumed",
-        "second_offered",
-        "series_consumed",
-        "series_offered",
-        "stretch_s",
-        "turn",
-        "virtual",
-        "worst_events",
-        "worst_s",
-        "writes",
-    )  # fmt: skip
-
-    def __init__(self, member: VirtualResource, writes: bool) -> None:
-        self.virtual = member
+    def __init__(self, virtual: VirtualResource, writes: bool) -> None:
+        self.virtual = virtual
         self.writes = writes
-        self.lane: Lane = member.lane(writes)
+        self.limiter = virtual.resource.writes if writes else virtual.resource.reads
         self.keys = KeyTally()
-        self.cells: dict[Cell, PartitionSample] = {}
-        # Of the present second; engines add to these.
+        self.partitions: dict[PartitionBucket, PartitionSample] = {}
+        # Of the present second; the engines add to these.
         self.second_offered = 0
         self.second_consumed = 0
-        self.refused: dict[Cause, int] = {}
-        self.turn = 0
-        """Grows whenever a partition is told what has been served: rising sort keys lie behind those of all
-        turns before."""
+        self.throttled: dict[Cause, int] = {}
         # Of the present sample.
-        self.sample_offered = 0
-        self.sample_consumed = 0
-        self.sample_peak = 0
-        self.sample_causes: dict[Cause, int] = {}
-        # Of the run.
+        self._offered = 0
+        self._consumed = 0
+        self._peak = 0
+        self._causes: dict[Cause, int] = {}
+        # Of each sample.
         self.series_offered: list[int] = []
         self.series_consumed: list[int] = []
         self.consumed_peak: list[int] = []
         self.provisioned: list[int] = []
         self.causes: list[dict[Cause, int]] = []
-        self.bank: list[int | None] = []
-        self.bank_max: list[int | None] = []
-        self.events: Tally[Cause] = Tally()
+        self.burst: list[int | None] = []
+        self.burst_max: list[int | None] = []
+        # Of the run.
+        self.events: Counter[Cause] = Counter()
         self.first_s: int | None = None
         self.worst_s: int | None = None
         self.worst_events = 0
-        self.stretch_s = 0
         self.longest_s = 0
+        """The most consecutive seconds with throttle events."""
+        self._consecutive_s = 0
 
     @property
-    def refused_half(self) -> int:
-        """Half units asked for and not served."""
+    def throttled_half(self) -> int:
+        """Half units that were asked for and not served."""
         return sum(self.series_offered) - sum(self.series_consumed)
 
-    def cell(self, cell: Cell) -> PartitionSample:
-        record = self.cells.get(cell)
-        if record is None:
-            record = self.cells[cell] = PartitionSample()
-        return record
+    def partition(self, bucket: PartitionBucket) -> PartitionSample:
+        found = self.partitions.get(bucket)
+        if found is None:
+            found = self.partitions[bucket] = PartitionSample()
+        return found
 
-    def refuse(self, cause: Cause, count: int = 1, cell: Cell | None = None) -> None:
-        self.refused[cause] = self.refused.get(cause, 0) + count
-        if cell is not None:
-            self.cell(cell).throttled += count
-
-    def parts(self, seconds: int) -> list[SecondPart]:
-        """What has been noted since the last second, divided evenly among so many."""
-        refused = [(cause, evenly(count, seconds)) for cause, count in self.refused.items()]
-        return [
-            (offered, consumed, {cause: counts[passed] for cause, counts in refused if counts[passed]})
-            for passed, (offered, consumed) in enumerate(
-                zip(
-                    evenly(self.second_offered, seconds),
-                    evenly(self.second_consumed, seconds),
-                    strict=True,
-                )
-            )
-        ]
-
-    def take_over(self, part: SecondPart) -> None:
-        """This is what the present second has seen."""
-        self.second_offered, self.second_consumed, self.refused = part
+    def throttle(self, cause: Cause, count: int = 1, bucket: PartitionBucket | None = None) -> None:
+        """Counts throttle events; `bucket` is that of the partition, where one is the cause."""
+        self.throttled[cause] = self.throttled.get(cause, 0) + count
+        if bucket is not None:
+            self.partition(bucket).throttled += count
 
     def end_second(self, second: int) -> None:
-        consumed = self.second_consumed
-        self.sample_offered += self.second_offered
-        self.sample_consumed += consumed
-        self.sample_peak = max(self.sample_peak, consumed)
+        self._offered += self.second_offered
+        self._consumed += self.second_consumed
+        self._peak = max(self._peak, self.second_consumed)
         self.second_offered = self.second_consumed = 0
         self.keys.end_second()
-        if not self.refused:
-            self.stretch_s = 0
+        if not self.throttled:
+            self._consecutive_s = 0
             return
-        refused = sum(self.refused.values())
-        for cause, count in self.refused.items():
-            self.sample_causes[cause] = self.sample_causes.get(cause, 0) + count
+        events = sum(self.throttled.values())
+        for cause, count in self.throttled.items():
+            self._causes[cause] = self._causes.get(cause, 0) + count
             self.events[cause] += count
-        self.refused.clear()
+        self.throttled.clear()
         if self.first_s is None:
             self.first_s = second
-        if refused > self.worst_events:
-            self.worst_s, self.worst_events = second, refused
-        self.stretch_s += 1
-        self.longest_s = max(self.longest_s, self.stretch_s)
+        if events > self.worst_events:
+            self.worst_s, self.worst_events = second, events
+        self._consecutive_s += 1
+        self.longest_s = max(self.longest_s, self._consecutive_s)
 
     def end_sample(self, now: int) -> None:
-        resource, lane = self.virtual.resource, self.lane
-        self.series_offered.append(self.sample_offered)
-        self.series_consumed.append(self.sample_consumed)
-        self.consumed_peak.append(self.sample_peak)
-        self.causes.append(self.sample_causes)
-        self.sample_offered = self.sample_consumed = self.sample_peak = 0
-        self.sample_causes = {}
+        resource, limiter = self.virtual.resource, self.limiter
+        self.series_offered.append(self._offered)
+        self.series_consumed.append(self._consumed)
+        self.consumed_peak.append(self._peak)
+        self.causes.append(self._causes)
+        self._offered = self._consumed = self._peak = 0
+        self._causes = {}
         if resource.on_demand:
             self.provisioned.append(resource.capacity(now)[1 if self.writes else 0])
         else:
             self.provisioned.append(resource.write_units if self.writes else resource.read_units)
-        banks = (
-            [lane.table_bucket] if lane.table_bucket is not None else [cell.share for cell in lane.buckets]
-        )
-        held = [bank for bank in banks if bank is not None]
-        self.bank.append(sum(bank.balance(now) for bank in held) if held else None)
-        self.bank_max.append(sum(bank.cap // bank.scale for bank in held) if held else None)
-
-
-def evenly(total: int, count: int) -> list[int]:
-    return [total * (number + 1) // count - total * number // count for number in range(count)]
+        table = limiter.table_bucket
+        buckets = [bucket.share for bucket in limiter.buckets] if table is None else [table]
+        saving = [bucket for bucket in buckets if bucket is not None]
+        self.burst.append(sum(bucket.balance(now) for bucket in saving) if saving else None)
+        self.burst_max.append(sum(bucket.cap // bucket.scale for bucket in saving) if saving else None)
 
 
 @dataclass(slots=True)
 class PartitionRecord:
     """One partition over its life."""
 
-    part: Partition
+    partition: Partition
     first: int
+    """The sample in which it was born."""
     born_s: Number
     retired_s: Number | None = None
     parent: str | None = None
@@ -231,127 +184,121 @@ class PartitionRecord:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        low, high = hash_bounds(self.part)
+        """Its part of the hash space, 0 to 1."""
+        low, high = hash_bounds(self.partition)
         return round(low / HASH_SPACE, 6), round(high / HASH_SPACE, 6)
 
 
 class ResourceRecord:
-    """A table or global index, its two lanes and its partitions."""
+    """A table or global index, its directions and its partitions."""
 
-    def __init__(self, member: VirtualResource) -> None:
-        self.virtual = member
-        self.lanes = (DirectionRecord(member, False), DirectionRecord(member, True))
+    def __init__(self, virtual: VirtualResource) -> None:
+        self.virtual = virtual
+        self.directions = (DirectionRecord(virtual, False), DirectionRecord(virtual, True))
         self.counts: list[int] = []
-        self.tracks: dict[str, PartitionRecord] = {}
+        self.partitions: dict[str, PartitionRecord] = {}
         self.left_out = 0
-        for part in member.resource.partitions.partitions:
-            self._track(part, 0, 0, None)
+        for partition in virtual.resource.partitions.partitions:
+            self._follow(partition, 0, 0, None)
 
-    def _track(self, part: Partition, first: int, born_s: Number, parent: str | None) -> None:
-        if len(self.tracks) < PARTITIONS_SHOWN:
-            self.tracks[part.id] = PartitionRecord(part, first, born_s, parent=parent)
+    def _follow(self, partition: Partition, first: int, born_s: Number, parent: str | None) -> None:
+        if len(self.partitions) < PARTITIONS_SHOWN:
+            self.partitions[partition.id] = PartitionRecord(partition, first, born_s, parent=parent)
         else:
             self.left_out += 1
 
     def split(self, event: Split, sample: int, at_s: Number) -> None:
-        parent = self.tracks.get(event.parent)
+        parent = self.partitions.get(event.parent)
         if parent is not None:
             parent.retired_s = at_s
         for identity in event.children:
-            part = self.virtual.resource.partitions.by_id(identity)
-            if part is not None:
-                self._track(part, sample, at_s, event.parent)
+            partition = self.virtual.resource.partitions.by_id(identity)
+            if partition is not None:
+                self._follow(partition, sample, at_s, event.parent)
 
     def end_sample(self, now: int, begin_s: int) -> None:
-        """A sample that began at `begin_s` ends."""
+        """Ends the sample that began at `begin_s`."""
         self.counts.append(len(self.virtual.resource.partitions))
-        for lane in self.lanes:
-            lane.end_sample(now)
-        reads, writes = self.lanes
-        for track in self.tracks.values():
-            if track.retired_s is not None and track.retired_s < begin_s:
+        reads, writes = self.directions
+        for direction in self.directions:
+            direction.end_sample(now)
+        for record in self.partitions.values():
+            if record.retired_s is not None and record.retired_s < begin_s:
                 continue
-            part = track.part
-            read = reads.cells.get(part.reads) or PartitionSample()
-            write = writes.cells.get(part.writes) or PartitionSample()
-            track.read.append(read.half_units)
-            track.write.append(write.half_units)
-            track.throttled.append(read.throttled + write.throttled)
-            track.read_limit.append(_limit(part.reads))
-            track.write_limit.append(_limit(part.writes))
-            track.gib.append(number(part.bytes / GIB))
-        for lane in self.lanes:
-            lane.cells.clear()
+            partition = record.partition
+            read = reads.partitions.get(partition.reads) or PartitionSample()
+            write = writes.partitions.get(partition.writes) or PartitionSample()
+            record.read.append(read.half_units)
+            record.write.append(write.half_units)
+            record.throttled.append(read.throttled + write.throttled)
+            record.read_limit.append(_limit(partition.reads))
+            record.write_limit.append(_limit(partition.writes))
+            record.gib.append(number(partition.bytes / GIB))
+        for direction in self.directions:
+            direction.partitions.clear()
 
 
-def _limit(cell: Cell) -> Number:
-    share = cell.share
-    own = _exact(cell.rate, cell.scale)
-    return own if share is None else min(own, _exact(share.rate, share.scale))
+def _limit(bucket: PartitionBucket) -> Number:
+    """Returns the units per second that a partition serves in one direction."""
+    own, share = _quotient(bucket.rate, bucket.scale), bucket.share
+    return own if share is None else min(own, _quotient(share.rate, share.scale))
 
 
 @lru_cache(maxsize=4096)
-def _exact(rate: int, scale: int) -> Number:
+def _quotient(rate: int, scale: int) -> Number:
     return number(rate / scale)
 
 
 class RunRecorder:
-    """All notes of one run."""
+    """All records of one run."""
 
-    def __init__(self, world: VirtualTables, step_s: int) -> None:
-        self.world = world
+    def __init__(self, tables: VirtualTables, step_s: int) -> None:
+        self.tables = tables
         self.step_s = step_s
-        self.resources = [ResourceRecord(member) for member in world.members]
+        self.resources = [ResourceRecord(virtual) for virtual in tables.resources]
         self.flows: list[FlowRecord] = []
-        self.lanes = [lane for resource in self.resources for lane in resource.lanes]
+        self.directions = [direction for record in self.resources for direction in record.directions]
         self.events: list[tuple[VirtualResource, Event]] = []
         self.changes: list[tuple[VirtualResource, int, str]] = []
-        self.growth = {table.name: Growth() for table in world.plan.tables if table.locals}
-        """Of item collections, by recorded requests."""
+        self.growth = {table.name: Growth() for table in tables.plan.tables if table.locals}
+        """Growth of item collections by recorded requests."""
         self.samples = 0
         self.on_sample: list[Callable[[], None]] = []
         self.before_second: list[Callable[[], None]] = []
-        """Called at the end of each second, while its numbers are still there."""
-        world.on_event = self._note_event
-        world.on_change = lambda member, at_ns, words: self.changes.append((member, at_ns, words))
-        self._by_name = {
-            (
-                resource.virtual.table.name,
-                resource.virtual.index.name if resource.virtual.index else None,
-            ): resource
-            for resource in self.resources
-        }
+        """Called at the end of each second, before its counts are folded."""
+        self._by_name = {record.virtual.key: record for record in self.resources}
+        tables.on_event = self._record_event
+        tables.on_change = lambda virtual, at_ns, words: self.changes.append((virtual, at_ns, words))
 
-    def lane(self, table: str, index: str | None, *, writes: bool) -> DirectionRecord:
-        """Raises: KeyError."""
-        return self._by_name[(table, index)].lanes[1 if writes else 0]
+    def direction(self, table: str, index: str | None, *, writes: bool) -> DirectionRecord:
+        """Returns the record of a direction. Raises KeyError for an unknown table or index."""
+        return self._by_name[table, index].directions[1 if writes else 0]
 
     def flow(self, name: str) -> FlowRecord:
         record = FlowRecord(name)
         self.flows.append(record)
         return record
 
-    def _note_event(self, member: VirtualResource, event: Event) -> None:
-        self.events.append((member, event))
+    def _record_event(self, virtual: VirtualResource, event: Event) -> None:
+        self.events.append((virtual, event))
         if isinstance(event, Split):
-            at_s = number((event.at_ns - self.world.start_ns) / SECOND_NS)
-            resource = next(each for each in self.resources if each.virtual is member)
-            resource.split(event, self.samples, at_s)
+            at_s = number((event.at_ns - self.tables.start_ns) / SECOND_NS)
+            self._by_name[virtual.key].split(event, self.samples, at_s)
 
     def end_second(self, second: int) -> None:
-        """A second of the run, counted from 0, has passed."""
+        """Ends a second of the run, counted from 0."""
         for listener in self.before_second:
             listener()
-        for lane in self.lanes:
-            lane.end_second(second)
+        for direction in self.directions:
+            direction.end_second(second)
         if (second + 1) % self.step_s == 0:
             self.end_sample(second + 1)
 
     def end_sample(self, passed_s: int) -> None:
-        now = self.world.start_ns + passed_s * SECOND_NS
+        now = self.tables.start_ns + passed_s * SECOND_NS
         begin_s = self.samples * self.step_s
         self.samples += 1
-        for resource in self.resources:
-            resource.end_sample(now, begin_s)
+        for record in self.resources:
+            record.end_sample(now, begin_s)
         for listener in self.on_sample:
             listener()

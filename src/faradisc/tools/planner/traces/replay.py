@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from faradisc.capacity.admission import Charge
 from faradisc.capacity.config import SECOND_NS
 from faradisc.tools.planner.results.item_collections import recorded_bytes
-from faradisc.tools.planner.simulation.discrete_event import Part, Request
+from faradisc.tools.planner.simulation.discrete_event import Request, RequestPart
 from faradisc.tools.planner.simulation.recorder import DirectionRecord, FlowRecord, RunRecorder
 from faradisc.tools.planner.simulation.virtual_tables import VirtualTables
 from faradisc.tools.planner.traces.trace_format import Recorded, Trace, TraceCharge
@@ -37,7 +37,7 @@ def replay(trace: Trace, world: VirtualTables, recorder: RunRecorder) -> Iterato
     for recorded in trace.requests():
         try:
             notes = tuple(
-                recorder.lane(recorded.table, charge.index, writes=charge.direction == "W")
+                recorder.direction(recorded.table, charge.index, writes=charge.direction == "W")
                 for charge in recorded.charges
             )
         except KeyError as missing:
@@ -68,9 +68,9 @@ def request_of(replayed: Replayed, retries: Retries) -> Request:
     """A recorded request for the engine of events."""
     recorded = replayed.recorded
     parts = [
-        Part(
+        RequestPart(
             record,
-            Charge(record.lane, charge.place, charge.half_units, charge.eventual),
+            Charge(record.limiter, charge.place, charge.half_units, charge.eventual),
             replayed.key_of(charge),
             0,
             0,

@@ -188,8 +188,6 @@ class Trace:
     tables: dict[str, Described] = field(default_factory=dict)
     mentioned: set[str] = field(default_factory=set)
     """Tables that requests name."""
-    costs: dict[tuple[str, str | None, Direction], tuple[int, int]] = field(default_factory=dict)
-    """What requests cost a table or an index in a direction, the least and the most, in half units."""
     skipped: int = 0
     lines_read: int = 0
     line: int = 0
@@ -204,17 +202,8 @@ class Trace:
         for request in trace.requests():
             last = max(last, request.at_s)
             trace.mentioned.add(request.table)
-            trace._note_costs(request)
         trace.duration_s = int(last) + 1
         return trace
-
-    def _note_costs(self, request: Recorded) -> None:
-        for charge in request.charges:
-            cost = charge.half_units
-            if cost:
-                key = (request.table, charge.index, charge.direction)
-                least, most = self.costs.get(key, (cost, cost))
-                self.costs[key] = min(least, cost), max(most, cost)
 
     def requests(self) -> Iterator[Recorded]:
         """The requests in the order of the file. Bad lines are counted anew with each call."""

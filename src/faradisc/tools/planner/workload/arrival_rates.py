@@ -1,9 +1,6 @@
-"""Rates over time: how many requests a stream makes in each second.
+"""Arrival rates: the mean number of requests that a flow makes in each second.
 
-A rate is a function of the second; what it promises is integers that add up: over any stretch the number of
-requests is the integral of the rate, rounded down once (`Counter`).
-
-Rates are kept in micro-requests per second, integers, so that a slow stream is as exact as a fast one.
+Rates are kept in micro-requests per second, integers, so that a slow flow is as exact as a fast one.
 """
 
 from __future__ import annotations
@@ -20,15 +17,17 @@ DAY_S = 86_400
 
 class Rate(Protocol):
     def micro(self, second: int) -> int:
-        """Micro-requests in the second that begins `second` seconds after the run did."""
+        """Returns the micro-requests of a second, counted from the start of the run."""
 
     @property
     def most(self) -> int:
-        """No second has more micro-requests than this."""
+        """The highest rate of any second, or a bound above it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Constant:
+    """The same rate in every second."""
+
     value: int
 
     def micro(self, second: int) -> int:
@@ -41,7 +40,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """A rate from each moment on, until the next one; 0 before the first."""
+    """A rate from each moment until the next one; 0 before the first."""
 
     times: tuple[int, ...]
     values: tuple[int, ...]
@@ -70,7 +69,7 @@ class Points:
             return self.values[-1]
         begin, end = self.times[position - 1], self.times[position]
         low, high = self.values[position - 1], self.values[position]
-        # The middle of the second stands for it.
+        # The rate in the middle of the second.
         return low + (high - low) * (2 * (second - begin) + 1) // (2 * (end - begin))
 
     @property
@@ -80,7 +79,7 @@ class Points:
 
 @dataclass(frozen=True, slots=True)
 class Daily:
-    """A smooth day: `high` at the peak's time of day, `low` twelve hours away from it."""
+    """A cosine over the day: `high` at the time of the peak, `low` twelve hours away from it."""
 
     low: int
     high: int
@@ -100,7 +99,7 @@ class Daily:
 
 @dataclass(frozen=True, slots=True)
 class Spikes:
-    """A base rate, and every so often a higher one for a while."""
+    """A base rate, and every `every_s` seconds a higher one for `lasting_s` seconds."""
 
     base: int
     high: int
@@ -117,7 +116,7 @@ class Spikes:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Another rate, within a stretch of time only. Its own time begins with the stretch."""
+    """Another rate, limited to a period of time. Its own time begins with the period."""
 
     inner: Rate
     from_s: int
@@ -134,24 +133,5 @@ class Window:
 
 
 def micro(rate: Fraction) -> int:
-    """Requests per second as micro-requests."""
+    """Converts requests per second to micro-requests."""
     return round(rate * MICRO)
-
-
-class Counter:
-    """Whole requests per second out of a rate: what is left over waits for the next second.
-
-    `share` is a part of the rate in billionths (a kind of operation, a miss of the cache).
-    """
-
-    __slots__ = ("_left", "_rate")
-
-    def __init__(self, rate: Rate) -> None:
-        self._rate = rate
-        self._left = 0
-
-    def take(self, second: int, share: int = 1_000_000_000) -> int:
-        """The requests of the next second. Call once per second, in order."""
-        self._left += self._rate.micro(second) * share
-        count, self._left = divmod(self._left, MICRO * 1_000_000_000)
-        return count

@@ -1,23 +1,23 @@
-"""Which keys are asked for: models of key choices, and where their keys lie.
+"""Key distributions: which keys requests name, and where those keys lie in the key space.
 
-A model gives a *shape*: a few named keys with weights, and a *tail*, the rest, which is spread evenly over
-the whole hash space because it consists of very many keys of little weight each. Both engines use the same
-shapes: one draws keys from them, the other divides rates by them.
+A distribution gives a `Shape`: a few named keys with weights, and a tail, the rest, which is spread evenly
+over the whole hash space because it consists of very many keys of little weight each. Both engines use the
+same shapes: one draws keys from them, the other divides rates by them.
 
-Weights are integers that add up to `ONE`. Keys are placed by the server's own hash, so the partition of a
-named key is the one the server would choose.
+Weights are integers whose sum is `ONE`. Keys are placed by the server's own hash, so that a named key is in
+the partition in which the server puts it.
 
-Where a table has a sort key, a named key is an item collection, and `Sort` says where in it the requests go:
-to one item, all over it, or always behind its end (times, counters).
+Where a table has a sort key, a named key is an item collection, and `Sort` says which of its items requests
+name: one item, all items evenly, or always a new item behind the last one (times, counters).
 
-Sources: capacity.md sections 3.3 (the models), 1.8 (S-110 to S-113: which are good and which bad).
+Sources: capacity.md sections 3.3 (the models), 1.8 (S-110 to S-113: good and bad key choices).
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -28,63 +28,60 @@ from typing import Literal, Protocol
 from faradisc.model.codec.keyspace import HASH_BYTES, hash_of
 from faradisc.model.codec.sortkey import encode_component
 
-BITS = 40
-ONE = 1 << BITS
+ONE = 1 << 40
 """The sum of a shape's weights."""
-GOLDEN = 679_535_556_991
-"""ONE divided by the golden ratio, odd: its multiples fill 0..ONE more evenly than any other's."""
-SILVER = 455_432_628_211
-"""ONE times the fractional part of the square root of 2, odd, for what must not move in step with keys."""
 NAMED_KEYS_MAX = 1000
-"""More keys than this are not named one by one: the lighter ones become the tail."""
+"""With more keys than this, the lighter ones have no names and are part of the tail."""
 Sort = Literal["one", "spread", "rising"]
 SORT_BYTES = 8
-_CALL_MOST = 1 << 10
-BEHIND_ALL = b"\xff" * SORT_BYTES
-"""No sort key of a collection lies behind this."""
+_LOCATIONS_MAX = 1 << 10
+_LAST_SORT_KEY = b"\xff" * SORT_BYTES
 _SORT_SPACE = 1 << (8 * SORT_BYTES)
-_HASH_SPACE = 1 << (8 * HASH_BYTES)
+HASH_SPACE = 1 << (8 * HASH_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A named key and its weight."""
+    """A named partition key and its weight."""
 
     name: str
     weight: int
     prefix: bytes
-    """Where its collection begins: hash, then the key."""
+    """The location of its first item: hash, then the key."""
 
 
 def key_prefix(name: str) -> bytes:
-    """Where the items of a partition key of type S lie."""
+    """Returns the location prefix of the items of a partition key of type S."""
     return hash_of(name.encode()) + encode_component({"S": name})
 
 
 @dataclass(frozen=True)
 class Shape:
+    """The keys of the requests of one or more seconds, with their weights."""
+
     keys: tuple[Key, ...]
     tail: int
     """Weight of all keys without a name."""
     sort: Sort = "one"
     example: tuple[str, int] | None = None
-    """What one of the many keys of an even tail is called, and its weight."""
+    """A name for one of the many keys of an even tail, and its weight."""
     ordered: bool = False
-    """Whether the requests of a second take the named keys in their order, one key after another."""
-    _upto: tuple[int, ...] = field(init=False, repr=False)
+    """Whether the requests of a second name the keys in this order, one key after another."""
+    _cumulative: tuple[int, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_upto", tuple(accumulate(key.weight for key in self.keys)))
+        object.__setattr__(self, "_cumulative", tuple(accumulate(key.weight for key in self.keys)))
 
     def draw(self, point: int, sort_point: int) -> tuple[Key | None, bytes]:
-        """The key and the place at a point of 0..ONE-1; `sort_point` likewise places the sort key; rising
-        sort keys are this number."""
-        position = bisect_right(self._upto, point)
+        """Returns the key and the location at a point of 0..ONE-1. `sort_point`, of the same range, chooses
+        the sort key; rising sort keys are that number itself."""
+        position = bisect_right(self._cumulative, point)
         if position < len(self.keys):
             key = self.keys[position]
             return key, key.prefix + self._sort_bytes(sort_point)
-        into = point - (self._upto[-1] if self._upto else 0)
-        return None, place_in_tail(Fraction(into, max(self.tail, 1))) + self._sort_bytes(sort_point)
+        into = point - (self._cumulative[-1] if self._cumulative else 0)
+        place = into * HASH_SPACE // max(self.tail, 1)
+        return None, place.to_bytes(HASH_BYTES, "big") + self._sort_bytes(sort_point)
 
     def _sort_bytes(self, point: int) -> bytes:
         if self.sort == "one":
@@ -92,121 +89,60 @@ class Shape:
         scaled = point if self.sort == "rising" else point * (_SORT_SPACE // ONE)
         return scaled.to_bytes(SORT_BYTES, "big")
 
-    def weight_between(
-        self, low: bytes, high: bytes | None, keys: Sequence[tuple[Key, int]] | None = None
-    ) -> int:
-        """What part of the requests goes to the places of low (inclusive) to high (exclusive), of which these
-        are the named keys, if that is known (`keys_between`)."""
-        named = sum([weight for _, weight in (self.keys_between(low, high) if keys is None else keys)])
-        return named + self.tail_between(low, high)
+    def weight_between(self, low: bytes, high: bytes | None) -> int:
+        """Returns the weight of the locations from `low` (inclusive) to `high` (exclusive)."""
+        return sum([weight for _, weight in self.keys_between(low, high)]) + self.tail_between(low, high)
 
     def keys_between(self, low: bytes, high: bytes | None) -> list[tuple[Key, int]]:
-        """The named keys there, and what part of all requests is for each."""
-        prefixes, keys = self._by_place
+        """Returns the named keys between two bounds, and the weight that each has there."""
+        prefixes, keys = self._by_location
         # The bound `low` may lie within the collection of the key before it.
         first = max(bisect_left(prefixes, low) - 1, 0)
         last = len(keys) if high is None else bisect_left(prefixes, high)
-        shares = [(key, self.share_of_key(key, low, high)) for key in keys[first:last]]
-        return [(key, share) for key, share in shares if share]
+        weights = [(key, self._key_weight(key, low, high)) for key in keys[first:last]]
+        return [(key, weight) for key, weight in weights if weight]
 
     @cached_property
-    def _by_place(self) -> tuple[list[bytes], list[Key]]:
+    def _by_location(self) -> tuple[list[bytes], list[Key]]:
         keys = sorted(self.keys, key=lambda key: key.prefix)
         return [key.prefix for key in keys], keys
 
     def tail_between(self, low: bytes, high: bytes | None) -> int:
+        """Returns the weight of the keys without a name between two bounds."""
         if not self.tail:
             return 0
-        return self.tail * (_hash_position(high) - _hash_position(low)) // _HASH_SPACE
+        return self.tail * (hash_position(high) - hash_position(low)) // HASH_SPACE
 
-    @property
-    def cuts(self) -> Sequence[int]:
-        """Where in 0..ONE one key ends and the next one begins, if they are taken in order."""
-        return self._upto[:-1] if self.ordered else ()
+    def _key_weight(self, key: Key, low: bytes, high: bytes | None) -> int:
+        """Returns the weight of a key's items between two bounds."""
+        if self.sort == "spread":
+            begin, end = _sort_position(low, key.prefix), _sort_position(high, key.prefix)
+            return key.weight * (end - begin) // _SORT_SPACE
+        location = key.prefix if self.sort == "one" else key.prefix + _LAST_SORT_KEY
+        return key.weight if low <= location and (high is None or location < high) else 0
 
-    def window(self, keys: Iterable[Key]) -> tuple[int, int]:
-        """From when to when, of 0..ONE, some of its keys are asked for, if they are taken in order."""
-        names = {key.name for key in keys}
-        mine = [
-            (upto - key.weight, upto)
-            for key, upto in zip(self.keys, self._upto, strict=True)
-            if key.name in names
-        ]
-        return mine[0][0], mine[-1][1]
-
-    def during(self, begin: int, end: int) -> Shape:
-        """What is asked for in a part of the second, `begin` to `end` of 0..ONE."""
-        if not self.ordered:
-            return self
-        keys: list[Key] = []
-        left = ONE
-        for key, upto in zip(self.keys, self._upto, strict=True):
-            within = min(upto, end) - max(upto - key.weight, begin)
-            if within > 0:
-                weight = within * ONE // (end - begin)
-                keys.append(Key(key.name, weight, key.prefix))
-                left -= weight
-        first = keys[0]
-        found = self._alone.get(first.name) if len(keys) == 1 else None
-        if found is None:
-            keys[0] = replace(first, weight=first.weight + left)
-            found = Shape(tuple(keys), 0, self.sort, ordered=True)
-            if len(keys) == 1:
-                self._alone[first.name] = found
-        return found
-
-    @cached_property
-    def _alone(self) -> dict[str, Shape]:
-        """What is asked for while one key has its turn, by its name, as far as that was needed."""
-        return {}
-
-    def share_of_key(self, key: Key, low: bytes, high: bytes | None) -> int:
-        """What part of all requests is for this key and lies between the bounds."""
-        if self.sort == "one":
-            return key.weight if _holds(key.prefix, low, high) else 0
-        if self.sort == "rising":
-            return key.weight if _holds(key.prefix + BEHIND_ALL, low, high) else 0
-        begin, end = _sort_position(low, key.prefix), _sort_position(high, key.prefix)
-        return key.weight * (end - begin) // _SORT_SPACE
-
-    def sort_places(self, key: Key, low: bytes, high: bytes | None, count: int, turn: int) -> list[bytes]:
-        """Up to `count` places of a key between bounds, for whoever looks at keys one by one. `turn` grows
-        from call to call and stands for the passing of requests. Requires: no more than `_CALL_MOST`."""
+    def sample_locations(
+        self, key: Key, low: bytes, high: bytes | None, count: int, second: int
+    ) -> list[bytes]:
+        """Returns up to `count` locations of a key's items between two bounds, as requests of this second
+        name them. Requires: `count` is at most `_LOCATIONS_MAX`."""
         if self.sort == "one":
             return [key.prefix]
         if self.sort == "rising":
-            # Each call lies behind the one before, as the requests' sort keys do.
-            first = turn * _CALL_MOST
+            first = second * _LOCATIONS_MAX
             return [key.prefix + (first + index).to_bytes(SORT_BYTES, "big") for index in range(count)]
         begin, end = _sort_position(low, key.prefix), _sort_position(high, key.prefix)
         return [key.prefix + sort_key for sort_key in _sort_keys_between(begin, end, count)]
 
-    def place_between(self, key: Key, low: bytes, high: bytes | None, point: int) -> bytes:
-        """The place of a key's item at a point of 0..ONE-1 between bounds; if sort keys rise, the last."""
-        if self.sort == "one":
-            return key.prefix
-        if self.sort == "rising":
-            return key.prefix + BEHIND_ALL
-        begin, end = _sort_position(low, key.prefix), _sort_position(high, key.prefix)
-        return key.prefix + (begin + (end - begin) * point // ONE).to_bytes(SORT_BYTES, "big")
 
-
-def place_in_tail(part: Fraction) -> bytes:
-    """The place at a part 0..1 of the hash space."""
-    return int(part * _HASH_SPACE).to_bytes(HASH_BYTES, "big")
-
-
-def _hash_position(bound: bytes | None) -> int:
-    return _HASH_SPACE if bound is None else int.from_bytes(bound[:HASH_BYTES].ljust(HASH_BYTES, b"\0"))
-
-
-def _holds(place: bytes, low: bytes, high: bytes | None) -> bool:
-    return low <= place and (high is None or place < high)
+def hash_position(bound: bytes | None) -> int:
+    """Returns the hash value at a bound of the key space, 0 to `HASH_SPACE`."""
+    return HASH_SPACE if bound is None else int.from_bytes(bound[:HASH_BYTES].ljust(HASH_BYTES, b"\0"))
 
 
 @lru_cache(maxsize=1024)
 def _sort_keys_between(begin: int, end: int, count: int) -> list[bytes]:
-    """So many sort keys at even distances, if there is anything between these positions."""
+    """Returns `count` sort keys at even distances, or none where the range is empty."""
     if begin >= end:
         return []
     width, parts = end - begin, 2 * count
@@ -214,7 +150,7 @@ def _sort_keys_between(begin: int, end: int, count: int) -> list[bytes]:
 
 
 def _sort_position(bound: bytes | None, prefix: bytes) -> int:
-    """A bound as a position among the sort keys of a collection: before it 0, behind it the end."""
+    """Returns the position of a bound among the sort keys of a collection: 0 for a bound before it."""
     if bound is None:
         return _SORT_SPACE
     if bound[: len(prefix)] == prefix:
@@ -227,17 +163,17 @@ def _sort_position(bound: bytes | None, prefix: bytes) -> int:
 
 class KeyModel(Protocol):
     def shape(self, second: int, first: int, count: int) -> Shape:
-        """The keys of `count` requests of one second, the first of which is the model's `first`-th. As long
-        as keys do not change it is the same object."""
+        """Returns the keys of `count` requests of one second, the first of which is the `first`-th request of
+        all. Returns the same object as long as the keys do not change."""
 
     @property
     def words(self) -> str:
-        """For people: "zipf over 1,000,000 keys"."""
+        """The distribution in words: "zipf over 1,000,000 keys"."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """Models whose keys do not change over time."""
+    """A distribution that does not change over time."""
 
     fixed: Shape
     words: str
@@ -248,7 +184,7 @@ class Fixed:
 
 @dataclass(slots=True)
 class Dates:
-    """The key is the present hour, day or month, perhaps with one of several suffixes."""
+    """The key is the present hour, day or month, with one of several suffixes if there are any."""
 
     start_s: int
     """Epoch seconds of the beginning of the run."""
@@ -274,20 +210,20 @@ class Dates:
 
 @dataclass(slots=True)
 class Sequential:
-    """One key after another, each for so many requests in a row: an upload in the source's order."""
+    """One key after another, each for `per_key` requests in a row: an upload in the order of its source."""
 
     per_key: int
     sort: Sort
     prefix: str = "U"
-    _asked: tuple[int, int, int] = field(default=(-1, 0, 0), repr=False)
+    _present: tuple[int, int, int] = field(default=(-1, 0, 0), repr=False)
     _shape: Shape | None = field(default=None, repr=False)
 
     def shape(self, second: int, first: int, count: int) -> Shape:
         begin, end = first // self.per_key, (first + max(count, 1) - 1) // self.per_key
-        # Seconds of one and the same key have the same shape.
-        asked = (second, first, count) if begin < end else (-1, begin, end)
-        if self._shape is None or asked != self._asked:
-            self._asked = asked
+        # Seconds with the same single key share one shape.
+        present = (second, first, count) if begin < end else (-1, begin, end)
+        if self._shape is None or present != self._present:
+            self._present = present
             self._shape = self._new_shape(first, count)
         return self._shape
 
@@ -316,7 +252,7 @@ class Sequential:
 def named(
     weights: Sequence[tuple[str, int]], suffixes: int, sort: Sort, tail: int = 0, *, ordered: bool = False
 ) -> Shape:
-    """A shape of named keys, each divided by suffixes; what is beyond NAMED_KEYS_MAX joins the tail."""
+    """Returns a shape of named keys, each divided by suffixes; keys beyond NAMED_KEYS_MAX are in the tail."""
     keys: list[Key] = []
     given = 0
     for name, weight in weights:
@@ -328,10 +264,14 @@ def named(
         given += weight // suffixes * suffixes
     rest = ONE - given
     if keys and not tail and rest < len(keys) + suffixes:
-        # Nothing but the remainder of divisions: the first key has it.
+        # The remainder of the divisions goes to the first key.
         keys[0] = Key(keys[0].name, keys[0].weight + rest, keys[0].prefix)
         rest = 0
     return Shape(tuple(keys), rest, sort, ordered=ordered)
+
+
+EVENLY_SPREAD = Fixed(Shape((), ONE), "evenly spread")
+"""The keys of scans, and of indexes that the plan does not describe."""
 
 
 def single(name: str, suffixes: int, sort: Sort) -> Fixed:
@@ -340,7 +280,7 @@ def single(name: str, suffixes: int, sort: Sort) -> Fixed:
 
 
 def uniform(count: int, sort: Sort, prefix: str = "key") -> Fixed:
-    """All of `count` keys equally often."""
+    """Returns the distribution in which all of `count` keys are equally frequent."""
     words = f"{count:,} keys, all equally often"
     if count <= NAMED_KEYS_MAX:
         weights = [(f"{prefix}-{number}", ONE // count) for number in range(1, count + 1)]
@@ -349,7 +289,7 @@ def uniform(count: int, sort: Sort, prefix: str = "key") -> Fixed:
 
 
 def zipf(count: int, exponent: float, suffixes: int, sort: Sort, prefix: str = "key") -> Fixed:
-    """The key of rank r is asked for in proportion to r to the power of -exponent."""
+    """Returns Zipf's law: the frequency of the key of rank r is proportional to r to the power -exponent."""
     shown = min(count, max(NAMED_KEYS_MAX // suffixes, 1))
     total = _harmonic(count, exponent)
     weights = [(f"{prefix}-{rank}", int(ONE * rank**-exponent / total) or 1) for rank in range(1, shown + 1)]
@@ -363,7 +303,7 @@ _EXACT_TERMS = 100_000
 
 
 def _harmonic(count: int, exponent: float) -> float:
-    """The sum of r to the power of -exponent for r of 1..count; beyond many terms, its integral."""
+    """Returns the sum of r to the power -exponent for r of 1..count; beyond `_EXACT_TERMS`, its integral."""
     exact = min(count, _EXACT_TERMS)
     total = 0.0
     for rank in range(exact, 0, -1):
@@ -378,7 +318,7 @@ def _harmonic(count: int, exponent: float) -> float:
 
 
 def weighted(weights: Sequence[tuple[str, Fraction]], suffixes: int, sort: Sort) -> Fixed:
-    """A few keys with the weights they have."""
+    """Returns the distribution of a few keys with weights."""
     total = sum(weight for _, weight in weights)
     scaled = [(name, int(ONE * weight / total)) for name, weight in weights]
     divided = f", each divided by {suffixes} suffixes" if suffixes > 1 else ""
@@ -386,7 +326,8 @@ def weighted(weights: Sequence[tuple[str, Fraction]], suffixes: int, sort: Sort)
 
 
 def listed(weights: Sequence[tuple[str, Fraction]], suffixes: int, sort: Sort, file: str) -> Fixed:
-    """The keys of a file, the heaviest first. Those beyond `NAMED_KEYS_MAX` become the tail."""
+    """Returns the distribution of the keys of a file, heaviest first; keys beyond `NAMED_KEYS_MAX` are in the
+    tail."""
     total = sum(weight for _, weight in weights)
     shown = weights[: max(NAMED_KEYS_MAX // suffixes, 1)]
     scaled = [(name, int(ONE * weight / total)) for name, weight in shown]

@@ -1,166 +1,139 @@
-"""Traffic of a plan as streams of equal requests: what each one charges, and how many there are per second.
+"""The request streams of a plan: what each request charges, and how many requests arrive in a second.
 
-One flow of the plan (PutItem on a table with a sparse index, say) becomes a few *streams*, each of which
-makes the same charges with every request: those whose items are in the index and those whose items are not.
-Both engines run streams; the costs are the core's (capacity/units.py).
+One flow of the plan (PutItem on a table with a sparse index, for example) becomes a few streams, each of
+which makes the same charges with every request: those whose items are in the index and those whose items are
+not. Both engines run streams; the costs are the core's (capacity/units.py).
 
 Sources: capacity.md sections 2.2 (charges), 2.9 (indexes).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
+from random import Random
 
 from faradisc.capacity import units
+from faradisc.capacity.config import SECOND_NS
 from faradisc.limits import PAGE_BYTES_MAX, STORAGE_OVERHEAD_BYTES
 from faradisc.tools.planner.plan_file.plan import FlowPlan, IndexPlan, TablePlan
 from faradisc.tools.planner.results.item_collections import FlowGrowth
 from faradisc.tools.planner.simulation.recorder import DirectionRecord, FlowRecord, RunRecorder
-from faradisc.tools.planner.workload.arrival_rates import MICRO, Counter
-from faradisc.tools.planner.workload.key_distributions import ONE, KeyModel, Sequential, Shape
-
-BILLION = 1_000_000_000
-_ANYWHERE = Shape((), ONE)
-"""Keys of an index that the plan does not describe, and of scans: as evenly spread as can be."""
-
-
-class _Anywhere:
-    words = "evenly spread"
-
-    def shape(self, second: int, first: int, count: int) -> Shape:
-        return _ANYWHERE
-
-
-ANYWHERE: KeyModel = _Anywhere()
+from faradisc.tools.planner.traces.rate_file import PerSecond
+from faradisc.tools.planner.workload.arrival_rates import MICRO
+from faradisc.tools.planner.workload.key_distributions import EVENLY_SPREAD, KeyModel, Shape
 
 
 @dataclass(frozen=True, slots=True)
 class IndexCharge:
-    """What a write does to one global index."""
+    """The charge of a write to one global index."""
 
     record: DirectionRecord
     half_units: int
-    """0: the index is asked whether it admits the write, and charged nothing."""
+    """0: the write is charged nothing, and needs the index to have capacity all the same."""
     keys: KeyModel
     grows: int
-    """Bytes its partition gains per request."""
+    """Bytes that the index partition gains per request."""
+    eventual: bool = False
+    items: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Stream:
+    """Requests that make the same charges."""
+
     record: DirectionRecord
     half_units: int
     eventual: bool
     indexes: tuple[IndexCharge, ...]
-    share: int
-    """Of the flow's requests, in billionths."""
+    share: float
+    """Part of the flow's requests, 0 to 1."""
     grows: int
-    """Bytes the table's partition gains per request; negative when items are removed."""
+    """Bytes that the table's partition gains per request; negative when items are removed."""
     items: int
     """Items gained per request: 1, 0 or -1."""
     collects: int = 0
     """Bytes an item collection gains per request, local indexes and storage overhead included."""
 
-    @property
-    def charges(self) -> list[tuple[DirectionRecord, int]]:
-        """The lanes that a request asks, and what it costs each in half units."""
-        return [(self.record, self.half_units), *((each.record, each.half_units) for each in self.indexes)]
+
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    """The requests of one flow in one second."""
+
+    first: int
+    """Number of the first one among all requests of the flow."""
+    count: int
+    shape: Shape
 
 
 class Flow:
-    """The streams of one flow of the plan, and its count of requests."""
+    """The streams of one flow of the plan, and the number of its requests.
 
-    def __init__(self, plan: FlowPlan, table: TablePlan, recorder: RunRecorder) -> None:
+    In every second, call `rates`, then `begin_second` with the rates or with what was drawn by them.
+    """
+
+    def __init__(self, plan: FlowPlan, table: TablePlan, recorder: RunRecorder, seed: int) -> None:
         self.plan = plan
-        self.keys = plan.keys if plan.operation != "Scan" else ANYWHERE
-        self.record: FlowRecord = recorder.flow(plan.name)
+        self.keys = plan.keys if plan.operation != "Scan" else EVENLY_SPREAD
         self.streams = compile_flow(plan, table, recorder)
-        self._models = (self.keys, *(index.keys for stream in self.streams for index in stream.indexes))
-        self.sequence = 0
-        """Requests so far, those a cache answered left out."""
-        self._counter = Counter(plan.rate)
-        self._share = int(plan.share * BILLION)
-        self._cache_left = 0
-        self._left = [0] * len(self.streams)
-        self._hits = int(plan.cache.hits * BILLION) if plan.cache is not None else 0
+        number = len(recorder.flows)
+        self._randoms = [Random(f"{seed}/{number}/{stream}") for stream in range(len(self.streams))]
+        self.record: FlowRecord = recorder.flow(plan.name)
         self.growth: FlowGrowth | None = None
-        """Of item collections, where their sizes are limited."""
+        """Growth of item collections, where their sizes are limited."""
         if table.locals and plan.writes:
             self.growth = FlowGrowth([stream.collects for stream in self.streams])
+        self._share = float(plan.share)
+        self._uncounted = [0.0] * len(self.streams)
+        self._offered = 0.0
+        self._cached = 0.0
 
-    @property
-    def has_turns(self) -> bool:
-        """Whether keys of the table or of an index follow one another."""
-        return any(isinstance(model, Sequential) for model in self._models)
-
-    @property
-    def turns_s(self) -> list[float]:
-        """How long keys of the table and of each index have their turn, if they follow one another, at the
-        highest rate: seconds."""
-        most = max(self.plan.rate.most, 1)
-        return [model.per_key * MICRO / most for model in self._models if isinstance(model, Sequential)]
-
-    def alike(self, second: int, seconds: int) -> bool:
-        """Whether so many seconds have the same keys, and rates within a percent."""
-        last = second + seconds - 1
-        return self.has_same_keys(second, last) and all(
-            self.is_like(second, later) for later in range(second + 1, last + 1)
-        )
-
-    def has_same_keys(self, second: int, later: int) -> bool:
-        return not self.has_turns and all(
-            model.shape(second, 0, 1) is model.shape(later, 0, 1) for model in self._models
-        )
-
-    def is_like(self, second: int, later: int, percent: int = 1) -> bool:
-        """Whether the rate of another second is the same, within so many percent."""
-        rate = self.plan.rate
-        first = rate.micro(second)
-        return 100 * abs(rate.micro(later) - first) <= percent * first
-
-    def warms_up(self, second: int) -> bool:
-        """Whether its cache answers more requests with every second."""
+    def rates(self, second: int) -> list[float]:
+        """Returns the mean number of requests in a second, by stream, without those that a cache answers."""
+        rate = self.plan.rate.micro(second) / MICRO * self._share
         cache = self.plan.cache
-        return cache is not None and second < cache.warm_up_s
+        if cache is not None:
+            hits = float(cache.hits) * (min(second / cache.warm_up_s, 1) if cache.warm_up_s else 1)
+            self._cached += rate * hits
+            self.record.cached = round(self._cached)
+            rate *= 1 - hits
+        return [rate * stream.share for stream in self.streams]
 
-    def take(self, second: int) -> tuple[int, list[int], Shape]:
-        """The requests of a second: how many reach the database, of each stream, and their keys."""
-        count = self._counter.take(second, self._share)
-        if self._hits and count:
-            count -= self._cached(second, count)
-        first = self.sequence
-        self.sequence += count
-        shape = self.keys.shape(second, first, count)
+    def draw(self, rates: Sequence[float]) -> list[list[int]]:
+        """Returns the moments of a second, in nanoseconds, at which the requests of each stream arrive: a
+        Poisson process, so that gaps between them are distributed exponentially. Where the rates are those of
+        a file, which counted the requests, only the moments are random."""
+        drawn = []
+        for stream, (rate, random) in enumerate(zip(rates, self._randoms, strict=True)):
+            moments: list[int] = []
+            if isinstance(self.plan.rate, PerSecond):
+                self._uncounted[stream] += rate
+                # The sum of many fractions may be a little less than a whole number.
+                count = int(self._uncounted[stream] + 1e-6)
+                self._uncounted[stream] -= count
+                moments = sorted(int(random.random() * SECOND_NS) for _ in range(count))
+            elif rate:
+                at = random.expovariate(rate)
+                while at < 1:
+                    moments.append(int(at * SECOND_NS))
+                    at += random.expovariate(rate)
+            drawn.append(moments)
+        return drawn
+
+    def begin_second(self, second: int, counts: Sequence[float]) -> Arrivals:
+        """Counts the requests of a second, by stream."""
         record = self.record
-        record.offered += count
+        first = record.offered
+        self._offered += sum(counts)
+        record.offered = round(self._offered)
+        count = record.offered - first
         record.peak = max(record.peak, count)
-        counts = [count] if len(self.streams) == 1 else self._divided(count)
+        shape = self.keys.shape(second, first, count)
         if self.growth is not None:
             self.growth.add(shape, counts)
-        return count, counts, shape
-
-    def _divided(self, count: int) -> list[int]:
-        """So many requests by stream."""
-        counts = []
-        rest = count
-        for position, stream in enumerate(self.streams[:-1]):
-            mine, self._left[position] = divmod(self._left[position] + count * stream.share, BILLION)
-            mine = min(mine, rest)
-            rest -= mine
-            counts.append(mine)
-        return [*counts, rest]
-
-    def _cached(self, second: int, count: int) -> int:
-        cache = self.plan.cache
-        assert cache is not None
-        hits = self._hits
-        if second < cache.warm_up_s:
-            hits = hits * second // cache.warm_up_s
-        cached, self._cache_left = divmod(self._cache_left + count * hits, BILLION)
-        self.record.cached += cached
-        return cached
+        return Arrivals(first, count, shape)
 
 
 # --- Costs ----------------------------------------------------------------------------------------------
@@ -173,7 +146,7 @@ def compile_flow(flow: FlowPlan, table: TablePlan, recorder: RunRecorder) -> lis
     variants = _variants(flow, table)
     total = sum(share for share, _, _ in variants)
     return [
-        _write(flow, table, recorder, share=int(share / total * BILLION), changed=changed, held=held)
+        _write(flow, table, recorder, share=float(share / total), changed=changed, held=held)
         for share, changed, held in variants
     ]
 
@@ -196,7 +169,7 @@ def _read(flow: FlowPlan, table: TablePlan, recorder: RunRecorder) -> Stream:
         half_units = units.read_half_units(size, consistent=flow.consistent)
     where = index.name if index is not None and index.is_global else None
     eventual = not flow.consistent and not flow.transaction
-    return Stream(recorder.lane(table.name, where, writes=False), half_units, eventual, (), BILLION, 0, 0)
+    return Stream(recorder.direction(table.name, where, writes=False), half_units, eventual, (), 1.0, 0, 0)
 
 
 Variant = tuple[Fraction, bool, frozenset[str]]
@@ -225,7 +198,7 @@ def _write(
     table: TablePlan,
     recorder: RunRecorder,
     *,
-    share: int,
+    share: float,
     changed: bool,
     held: frozenset[str],
 ) -> Stream:
@@ -251,9 +224,9 @@ def _write(
         rule = table.config.index_precheck
         if not index_cost and rule == "affected":
             continue
-        record = recorder.lane(table.name, index.name, writes=True)
-        charges.append(IndexCharge(record, 2 * index_cost, index.keys or ANYWHERE, grows))
-    record = recorder.lane(table.name, None, writes=True)
+        record = recorder.direction(table.name, index.name, writes=True)
+        charges.append(IndexCharge(record, 2 * index_cost, index.keys or EVENLY_SPREAD, grows))
+    record = recorder.direction(table.name, None, writes=True)
     return Stream(record, 2 * cost, False, tuple(charges), share, new - old, items, collects)
 
 

@@ -1,4 +1,4 @@
-"""Models of keys, rates and retries: what they promise to both engines."""
+"""Key distributions, arrival rates, Poisson arrivals and retry policies."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ from itertools import pairwise
 from random import Random
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from faradisc.model.codec.keyspace import HASH_BYTES, hash_of
-from faradisc.tools.planner.simulation.discrete_event import even_step
+from faradisc.tools.planner.simulation.discrete_event import KeyPoints, even_step
+from faradisc.tools.planner.simulation.recorder import RunRecorder
+from faradisc.tools.planner.simulation.virtual_tables import VirtualTables
 from faradisc.tools.planner.workload import key_distributions, retries
 from faradisc.tools.planner.workload.arrival_rates import (
     MICRO,
     Constant,
-    Counter,
     Daily,
     Points,
     Rate,
@@ -25,6 +24,10 @@ from faradisc.tools.planner.workload.arrival_rates import (
     Window,
 )
 from faradisc.tools.planner.workload.key_distributions import ONE, KeyModel, Shape
+from faradisc.tools.planner.workload.streams import Flow
+from unit.planner.planned import planned
+
+STEP = even_step(1)
 
 MODELS: dict[str, KeyModel] = {
     "uniform, named": key_distributions.uniform(50, "one"),
@@ -55,7 +58,7 @@ def test_draws_lie_where_the_weights_say(name: str) -> None:
     cut = (1 << 126).to_bytes(HASH_BYTES, "big")
     count, below, point = 20_000, 0, 0
     for _ in range(count):
-        point = (point + key_distributions.GOLDEN) % ONE
+        point = (point + STEP) % ONE
         below += shape.draw(point, point)[1] < cut
     assert below / count == pytest.approx(shape.weight_between(b"", cut) / ONE, abs=0.003)
 
@@ -95,23 +98,9 @@ def test_sequential_keys_come_one_after_another() -> None:
     assert [round(200 * key.weight / ONE) for key in shape.keys] == [50, 100, 50]
 
 
-def test_a_second_of_keys_in_order_can_be_cut_where_they_change() -> None:
-    shape = key_distributions.Sequential(100, "one").shape(0, 50, 200)
-    assert [key.name for key in shape.keys] == ["U1", "U2", "U3"]
-    parts = [shape.during(begin, end) for begin, end in pairwise([0, *shape.cuts, ONE])]
-    assert [[key.name for key in part.keys] for part in parts] == [["U1"], ["U2"], ["U3"]]
-    middle = shape.during(ONE // 8, ONE // 2)
-    assert [key.name for key in middle.keys] == ["U1", "U2"]
-    assert [key.weight / ONE for key in middle.keys] == pytest.approx([1 / 3, 2 / 3])
-    assert sum(key.weight for key in middle.keys) == ONE
-    even = key_distributions.uniform(7, "one").fixed
-    assert not even.cuts and even.during(0, ONE // 2) is even
-
-
 @pytest.mark.parametrize("number", range(1, 23))
 def test_steps_fill_a_distribution_evenly(number: int) -> None:
-    """However many points there are, every eighth of it has its part of them, but for two. One of the steps
-    used to lie at 3/7, and came back to the same seven places for half a minute."""
+    """Whatever the number of points, every eighth of the distribution has its part of them, within two."""
     step = even_step(number)
     for count in (50, 300, 3000):
         places = [0] * 8
@@ -122,14 +111,15 @@ def test_steps_fill_a_distribution_evenly(number: int) -> None:
 
 @pytest.mark.parametrize("sort", ["one", "spread", "rising"])
 def test_keys_of_a_partition_are_found_by_place(sort: key_distributions.Sort) -> None:
-    """As when each key is asked for its part; some bounds lie within collections, or are where one begins."""
+    """The weights are those of each key by itself. Some bounds lie within collections, or where one
+    begins."""
     shape = key_distributions.zipf(300, 1.0, 1, sort).fixed
     inside = [key.prefix + bytes(length) + b"\x80" for length, key in enumerate(shape.keys[:7])]
     bounds = [b"", *sorted([*inside, shape.keys[9].prefix, *(bytes([high]) for high in range(7, 256, 31))])]
     for low, high in pairwise([*bounds, None]):
         assert low is not None
-        shares = {key: shape.share_of_key(key, low, high) for key in shape.keys}
-        assert dict(shape.keys_between(low, high)) == {key: share for key, share in shares.items() if share}
+        alone = {key: Shape((key,), 0, sort).weight_between(low, high) for key in shape.keys}
+        assert dict(shape.keys_between(low, high)) == {key: weight for key, weight in alone.items() if weight}
 
 
 def test_a_collection_can_be_cut() -> None:
@@ -141,9 +131,9 @@ def test_a_collection_can_be_cut() -> None:
     assert spread.weight_between(cut, None) == ONE - ONE // 4
     rising = key_distributions.single("k", 1, "rising").fixed
     assert (rising.weight_between(b"", cut), rising.weight_between(cut, None)) == (0, ONE)
-    places = spread.sort_places(spread.keys[0], cut, None, 4, 1)
+    places = spread.sample_locations(spread.keys[0], cut, None, 4, 1)
     assert all(place >= cut for place in places) and len(set(places)) == 4
-    later = [rising.sort_places(rising.keys[0], b"", None, 2, turn) for turn in (1, 2)]
+    later = [rising.sample_locations(rising.keys[0], b"", None, 2, second) for second in (1, 2)]
     assert later[0] + later[1] == sorted(later[0] + later[1])
 
 
@@ -160,25 +150,8 @@ RATES: list[Rate] = [
 
 
 @pytest.mark.parametrize("rate", RATES, ids=lambda rate: type(rate).__name__)
-def test_counts_add_up_to_the_integral(rate: Rate) -> None:
-    counter = Counter(rate)
-    total = sum(counter.take(second) for second in range(500))
-    exact = Fraction(sum(rate.micro(second) for second in range(500)), MICRO)
-    assert total == int(exact)
+def test_no_second_has_a_higher_rate_than_the_highest(rate: Rate) -> None:
     assert max(rate.micro(second) for second in range(500)) <= rate.most
-
-
-@given(st.lists(st.integers(1, 10**9), min_size=1, max_size=5))
-def test_shares_of_a_rate_lose_nothing(shares: list[int]) -> None:
-    rate = Constant(1_234_567)
-    counters = [Counter(rate) for _ in shares]
-    total = sum(
-        counter.take(second, share)
-        for second in range(50)
-        for counter, share in zip(counters, shares, strict=True)
-    )
-    exact = Fraction(50 * 1_234_567 * sum(shares), MICRO * 10**9)
-    assert exact - len(shares) < total <= exact
 
 
 def test_a_day_has_its_peak_and_its_valley() -> None:
@@ -205,17 +178,84 @@ def test_attempts_are_those_of_botocores_own_tables() -> None:
 
 
 @pytest.mark.parametrize("wait", retries.standard(7).waits)
-def test_steps_later_is_the_distribution_of_waits(wait: retries.Wait) -> None:
-    chances = wait.steps_later(1000)
-    assert sum(chances) == retries.ONE
+def test_seconds_later_is_the_distribution_of_waits(wait: retries.Wait) -> None:
+    probabilities = wait.seconds_later()
+    assert sum(probabilities) == pytest.approx(1)
     random = Random(1)
     count = 20_000
-    seen = [0] * len(chances)
+    seen = [0] * len(probabilities)
     for _ in range(count):
         at = random.random() + wait.draw_ns(random.random) / 1e9
         seen[int(at)] += 1
-    for chance, times in zip(chances, seen, strict=True):
-        assert times / count == pytest.approx(chance / retries.ONE, abs=0.015)
+    for probability, times in zip(probabilities, seen, strict=True):
+        assert times / count == pytest.approx(probability, abs=0.015)
+
+
+def test_fixed_waits_keep_requests_together() -> None:
+    """Attempts 50, 150, 350, 750, 1550, ... ms after the first are in the same second, and 1, 2, ...
+    later."""
+    returns = retries.legacy().returns
+    assert [pairs[0][0] for pairs in returns] == [0, 0, 0, 1, 1, 1, 3, 7, 13]
+    assert all(probability == 1 for pairs in returns for _, probability in pairs)
+
+
+# --- Arrivals -----------------------------------------------------------------------------------------
+
+
+def flow(text: str, seed: int = 1) -> Flow:
+    plan = planned(text)
+    return Flow(plan.traffic[0], plan.tables[0], RunRecorder(VirtualTables(plan), 60), seed)
+
+
+PUTS = """
+    duration: 1h
+    tables: {T: {mode: on-demand, indexes: {g: {share: 30%, keys: {uniform: 9}}}}}
+    traffic: [{operation: PutItem, rate: 50, keys: {uniform: 100}}]
+"""
+
+
+def test_arrivals_of_each_stream_are_a_poisson_process() -> None:
+    """The mean number in a second is the rate, and the variance is the mean."""
+    drawn = flow(PUTS)
+    assert sorted(drawn.rates(0)) == pytest.approx([15, 35])
+    for stream, rate in enumerate(drawn.rates(0)):
+        counts = [len(drawn.draw(drawn.rates(second))[stream]) for second in range(3000)]
+        mean = sum(counts) / 3000
+        assert mean == pytest.approx(rate, rel=0.02)
+        assert sum((count - mean) ** 2 for count in counts) / 3000 == pytest.approx(mean, rel=0.1)
+
+
+def test_arrivals_depend_on_the_seed_only() -> None:
+    first, again, other = (flow(PUTS, seed) for seed in (1, 1, 2))
+    moments = first.draw(first.rates(0))
+    assert moments == again.draw(again.rates(0)) != other.draw(other.rates(0))
+    assert all(0 <= at < 1_000_000_000 for stream in moments for at in stream)
+    assert all(stream == sorted(stream) for stream in moments)
+
+
+def test_counts_of_the_flow_are_whole_and_add_up() -> None:
+    third = flow(PUTS.replace("rate: 50", "rate: 0.3"))
+    arrivals = [third.begin_second(second, third.rates(second)) for second in range(1000)]
+    assert sum(each.count for each in arrivals) == third.record.offered == 300
+    assert [each.first for each in arrivals[:8]] == [0, 0, 1, 1, 1, 2, 2, 2]
+
+
+def test_a_cache_answers_its_part_of_the_requests() -> None:
+    text = """
+        duration: 1h
+        tables: {T: {mode: on-demand}}
+        traffic:
+          - {operation: GetItem, rate: 100, keys: {uniform: 9}, cache: {hits: 80%, warm_up: 10s}}
+    """
+    cached = flow(text)
+    assert [round(cached.rates(second)[0], 6) for second in (0, 5, 10, 11)] == [100, 60, 20, 20]
+    assert cached.record.cached == 0 + 40 + 80 + 80
+
+
+def test_key_points_of_a_second_are_in_random_order() -> None:
+    taken = KeyPoints(Random(1), STEP).take(100)
+    assert taken != sorted(taken)
+    assert max(taken) < ONE and len(set(taken)) == 100
 
 
 def test_an_empty_shape_is_all_tail() -> None:

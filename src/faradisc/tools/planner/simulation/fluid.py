@@ -1,0 +1,634 @@
+"""The fluid engine: steps of one second over expected numbers of requests, with arrays over partitions.
+
+In each second, for each direction (the reads or writes of a table or index):
+
+1. supply    each bucket has its balance and one second of its rate
+2. fractions each partition admits the fraction min(supply / load, w) of its requests, where w is the fraction
+             that the direction's own limits (the table's bucket, a maximum, a quota) admit
+3. serve     a request is admitted when all its directions admit it; these are taken to be independent
+4. retry     throttled requests return in later seconds, by the retry policy of their clients
+
+A request of a table with indexes loads a direction only as far as the other directions admit it, so the
+directions of a table are solved in turns until their fractions rest. Numbers of requests are real numbers
+here; the records and the core get whole ones, and remainders are carried into the next second.
+
+Requests are never created and never vanish: asked = admitted + waiting + lost, for each stream. The engine
+does not know the order of the requests within a second. Throttled attempts are therefore estimates, rough
+ones where clients retry after fixed times.
+
+Source: capacity.md section 3.2.
+"""
+
+from __future__ import annotations
+
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faradisc.capacity.buckets import Bucket
+from faradisc.capacity.config import HALF_UNIT, SECOND_NS
+from faradisc.capacity.partitions import HASH_BYTES, PartitionBucket
+from faradisc.capacity.throttle import Cause
+from faradisc.tools.planner.simulation.recorder import DirectionRecord, RunRecorder
+from faradisc.tools.planner.simulation.virtual_tables import VirtualTables
+from faradisc.tools.planner.workload.key_distributions import (
+    HASH_SPACE,
+    ONE,
+    SORT_BYTES,
+    Key,
+    KeyModel,
+    Shape,
+    hash_position,
+)
+from faradisc.tools.planner.workload.streams import Arrivals, Flow, Stream
+
+Array = NDArray[np.float64]
+ROUNDS_MAX = 60
+"""Directions are solved in no more rounds than this."""
+PRECISION = 5e-4
+"""Fractions rest when none changes by more than this."""
+SHAPES_CACHED = 8
+WATCHED_KEYS = 24
+"""Keys of a hot partition that its heat watch is given, one by one, in each second."""
+WATCHED_REST = 8
+"""Other named keys that it is given, and locations of keys without a name."""
+
+
+class DirectionState:
+    """The supply and the load of one direction, in nano-units, by partition."""
+
+    def __init__(self, record: DirectionRecord) -> None:
+        self.record, self.limiter = record, record.limiter
+        self.demands: list[Demand] = []
+        self.buckets: list[PartitionBucket] = []
+        self.bounds: list[tuple[bytes, bytes | None]] = []
+        self.admits = np.ones(0)
+        """The fraction of its requests that each partition admits, as far as this direction decides."""
+        self.whole_admits = 1.0
+        """The fraction that the limits of the whole direction admit."""
+        self._throttled = np.zeros(0)
+        self._throttled_whole = 0.0
+        self._offered_half = 0.0
+        self._weights: dict[int, tuple[Shape, Array]] = {}
+        self._busiest: list[tuple[Shape, float]] = []
+        self._busiest_half = 0.0
+        self.follow_splits()
+
+    # --- Partitions ---
+
+    def follow_splits(self) -> None:
+        """Adopts the present partitions. Children of a split take over what their parent had, in equal
+        parts."""
+        old, buckets = self.buckets, list(self.limiter.buckets)
+        if buckets == old:
+            return
+        for demand in self.demands:
+            demand.record_keys()
+        self.buckets = buckets
+        self.bounds = [(bucket.partition.low, bucket.partition.high) for bucket in buckets]
+        self._weights.clear()
+        self.admits = np.ones(len(buckets))
+        heirs = np.zeros((len(old), len(buckets)))
+        position = {bucket: number for number, bucket in enumerate(buckets)}
+        for number, bucket in enumerate(old):
+            parent = bucket.partition
+            mine = (
+                [position[bucket]]
+                if bucket in position
+                else [child for child, (low, _) in enumerate(self.bounds) if parent.holds(low)]
+            )
+            heirs[number, mine] = 1 / len(mine)
+        self._throttled = self._throttled @ heirs if old else np.zeros(len(buckets))
+        for demand in self.demands:
+            demand.inherit(heirs)
+
+    def weights(self, shape: Shape) -> Array:
+        """Returns the fraction of a shape's requests that each partition gets."""
+        found = self._weights.get(id(shape))
+        if found is not None and found[0] is shape:
+            return found[1]
+        if len(self._weights) >= SHAPES_CACHED:
+            self._weights.clear()
+        weights = np.array([shape.weight_between(low, high) for low, high in self.bounds], dtype=float)
+        weights /= weights.sum()
+        self._weights[id(shape)] = (shape, weights)
+        return weights
+
+    # --- Supply and load ---
+
+    def measure(self, now: int) -> bool:
+        """Adds up the supply of this second and the load of its requests. Returns whether the supply falls
+        short of the load."""
+        limiter = self.limiter
+        self._supply, self._cause, self._debt = inf, Cause.PROVISIONED, inf
+        limits = [(quota, Cause.ACCOUNT) for quota in limiter.quotas]
+        for bucket, cause in (
+            *limits,
+            (limiter.maximum, Cause.MAX_ON_DEMAND),
+            (limiter.table_bucket, Cause.PROVISIONED),
+        ):
+            if bucket is not None:
+                supply = _supply(bucket, now)
+                if supply < self._supply:
+                    self._supply, self._cause = supply, cause
+                # A bucket forgives what a request costs beyond its debt limit.
+                self._debt = min(self._debt, bucket.debt / bucket.scale + max(bucket.balance(now), 0))
+        self._supplies = np.array([_partition_supply(bucket, now) for bucket in self.buckets])
+        load, whole = np.zeros(len(self.buckets)), 0.0
+        for demand in self.demands:
+            requests = demand.present.sum(0)
+            load += requests * demand.partition_cost
+            whole += float(requests.sum()) * min(demand.cost, self._debt)
+        return whole > self._supply or bool((load > self._supplies).any())
+
+    def admit_all(self) -> None:
+        self.admits, self.whole_admits = np.ones(len(self.buckets)), 1.0
+
+    def solve(self) -> float:
+        """Sets the fractions that this direction admits of the requests that the other directions admit.
+        Returns the greatest change."""
+        load, whole = np.zeros(len(self.buckets)), np.zeros(len(self.buckets))
+        for demand in self.demands:
+            load += demand.reaching * demand.partition_cost
+            whole += demand.reaching * min(demand.cost, self._debt)
+        fractions = (self._supplies > 0).astype(float)
+        np.divide(self._supplies, load, out=fractions, where=load > 0)
+        fractions = np.minimum(np.maximum(fractions, 0), 1)
+        self.whole_admits = 1.0
+        if whole @ fractions > self._supply:
+            self.whole_admits = _common_limit(fractions, whole, self._supply)
+        admits = np.minimum(fractions, self.whole_admits)
+        change = float(np.abs(admits - self.admits).max())
+        self.admits = admits
+        return change
+
+    def charge_whole(self, now: int, requests: float, cost: int) -> None:
+        """Charges admitted requests to the limits of the whole direction."""
+        nano = int(requests * min(cost, self._debt))
+        for bucket in (*self.limiter.quotas, self.limiter.maximum, self.limiter.table_bucket):
+            if bucket is not None:
+                bucket.take(now, nano)
+
+    # --- Records ---
+
+    def record_demand(self) -> None:
+        """Counts the half units of this second that were asked for, and remembers the busiest second."""
+        half = sum(float(demand.present.sum()) * demand.half_units for demand in self.demands)
+        self._offered_half += half
+        whole, self._offered_half = divmod(self._offered_half, 1)
+        self.record.second_offered += int(whole)
+        first_attempts = sum(demand.arrived * demand.half_units for demand in self.demands)
+        if first_attempts > self._busiest_half:
+            self._busiest_half = first_attempts
+            self._busiest = [
+                (demand.shape, demand.arrived * demand.half_units)
+                for demand in self.demands
+                if demand.shape is not None
+            ]
+
+    def record_throttles(self) -> None:
+        """Counts the throttle events of this second: first those of the whole direction, then those of
+        partitions."""
+        record, limiter = self.record, self.limiter
+        asked = np.zeros(len(self.buckets))
+        for demand in self.demands:
+            requests = demand.present.sum(0)
+            asked += requests
+            demand.throttled += requests * (1 - self.admits)
+        self._throttled_whole += float(asked.sum()) * (1 - self.whole_admits)
+        whole, self._throttled_whole = divmod(self._throttled_whole, 1)
+        if whole:
+            record.throttle(self._cause, int(whole))
+            limiter.events[self._cause] += int(whole)
+        self._throttled += asked * (self.whole_admits - self.admits)
+        for number in np.nonzero(self._throttled >= 1)[0].tolist():
+            count = int(self._throttled[number])
+            self._throttled[number] -= count
+            bucket = self.buckets[number]
+            record.throttle(Cause.KEY_RANGE, count, bucket)
+            limiter.events[Cause.KEY_RANGE] += count
+            bucket.throttled += count
+            bucket.throttled_total += count
+
+    def record_peaks(self) -> None:
+        """Records what each key was asked for in the busiest second of the present shapes."""
+        peaks: dict[str, float] = {}
+        for shape, half_units in self._busiest:
+            for key in shape.keys:
+                peaks[key.name] = peaks.get(key.name, 0) + half_units * key.weight / ONE
+        for name, peak in peaks.items():
+            self.record.keys.add_peak(name, round(peak))
+        self._busiest, self._busiest_half = [], 0.0
+
+
+def _supply(bucket: Bucket, now: int) -> float:
+    """Returns what a bucket has in this second, in nano-units: its balance and one second of its rate."""
+    return bucket.balance(now) + bucket.rate / bucket.scale * SECOND_NS
+
+
+def _partition_supply(bucket: PartitionBucket, now: int) -> float:
+    supply = _supply(bucket, now)
+    return supply if bucket.share is None else min(supply, _supply(bucket.share, now))
+
+
+def _common_limit(fractions: Array, load: Array, supply: float) -> float:
+    """Returns the number w with which the sum of load * min(fractions, w) is the supply, or 0."""
+    order = np.argsort(fractions)
+    fractions, load = fractions[order], load[order]
+    below = np.concatenate(([0.0], np.cumsum(load * fractions)[:-1]))
+    above = np.cumsum(load[::-1])[::-1]
+    first = min(int(np.searchsorted(below + above * fractions, supply)), len(load) - 1)
+    return max((supply - float(below[first])) / float(above[first]), 0.0) if above[first] > 0 else 1.0
+
+
+class Demand:
+    """The requests of one stream that one direction is asked for, by attempt and partition."""
+
+    def __init__(
+        self,
+        direction: DirectionState,
+        keys: KeyModel,
+        half_units: int,
+        attempts: int,
+        horizon_s: int,
+        *,
+        grows: int = 0,
+        items: int = 0,
+        eventual: bool = False,
+    ) -> None:
+        self.direction, self.keys = direction, keys
+        self.half_units, self.grows, self.items = half_units, grows, items
+        self.cost = half_units * HALF_UNIT
+        self.partition_cost = half_units * (direction.limiter.eventual_half if eventual else HALF_UNIT)
+        partitions = len(direction.buckets)
+        self.returning = np.zeros((horizon_s + 1, attempts, partitions))
+        """A ring by second: retries that are due then."""
+        self.arriving = np.zeros((attempts, partitions))
+        """Requests of this second: first attempts, and retries of those throttled earlier."""
+        self.present = self.arriving
+        """These, and retries of requests that this second throttled."""
+        self.reaching = np.zeros(partitions)
+        """Those of them that the other directions of the stream admit."""
+        self.throttled = np.zeros(partitions)
+        """Throttled attempts that the keys were not charged with yet."""
+        self.shape: Shape | None = None
+        self.arrived = 0.0
+        """First attempts of this second."""
+        self._weights = np.zeros(partitions)
+        self._asked = 0.0
+        self._half_left = 0.0
+        self._uncounted = np.zeros(partitions)
+        self._keys: dict[int, tuple[list[tuple[Key, float]], list[Key], float]] = {}
+        direction.demands.append(self)
+
+    def inherit(self, heirs: Array) -> None:
+        """Follows a split: `heirs` has the part of each old partition that goes to each new one."""
+        self.returning = self.returning @ heirs
+        self.present = self.arriving = self.arriving @ heirs
+        self._uncounted = self._uncounted @ heirs
+        self.throttled, self.reaching = np.zeros(heirs.shape[1]), np.zeros(heirs.shape[1])
+        self._weights = np.zeros(heirs.shape[1])
+        if self.shape is not None:
+            self._weights = self.direction.weights(self.shape)
+
+    def begin_second(self, second: int, count: float, shape: Shape) -> None:
+        """Collects the requests of a second: first attempts and retries."""
+        if shape is not self.shape:
+            self.record_keys()
+            self.shape, self._weights, self._keys = shape, self.direction.weights(shape), {}
+        slot = second % len(self.returning)
+        self.present = self.arriving = self.returning[slot].copy()
+        self.returning[slot] = 0
+        self.arriving[0] += count * self._weights
+        self.reaching = np.zeros(len(self._weights))
+        self.arrived = count
+        self._asked += count
+        keys = self.direction.record.keys
+        half, self._half_left = divmod(self._half_left + count * self.half_units, 1)
+        keys.half_units += int(half)
+        keys.load += int(count * self.partition_cost)
+
+    def charge(self, admitted: Array, now: int, second: int) -> None:
+        """Charges admitted requests, by partition."""
+        direction, half_units = self.direction, self.half_units
+        self._uncounted += admitted
+        # Sums over partitions are rounded, so that the whole direction is exact within one request.
+        sums = np.floor(np.maximum.accumulate(np.cumsum(self._uncounted)) + 1e-6)
+        counts = np.diff(sums, prepend=0)
+        self._uncounted -= counts
+        total = int(counts.sum())
+        if half_units:
+            direction.charge_whole(now, float(admitted.sum()), self.cost)
+            direction.limiter.counts[half_units] += total
+            direction.record.second_consumed += half_units * total
+        for number in np.nonzero(admitted)[0].tolist():
+            bucket, count = direction.buckets[number], int(counts[number])
+            nano = int(admitted[number] * self.partition_cost)
+            if half_units:
+                bucket.take(now, nano)
+                if bucket.share is not None:
+                    bucket.share.take(now, int(admitted[number] * self.cost))
+                bucket.spent += half_units * count
+                bucket.charged += count
+                direction.record.partition(bucket).half_units += half_units * count
+                if bucket.watch is not None and self._weights[number]:
+                    self._watch(number, bucket, nano, second)
+            if self.grows or self.items:
+                partition = bucket.partition
+                partition.bytes = max(partition.bytes + self.grows * count, 0)
+                partition.items = max(partition.items + self.items * count, 0)
+
+    def _watch(self, number: int, bucket: PartitionBucket, nano: int, second: int) -> None:
+        """Gives the heat watch of a partition locations that admitted requests name: of the heaviest keys, of
+        some of the other named keys, and of some keys without a name; other ones in each second."""
+        assert bucket.watch is not None and self.shape is not None
+        low, high = self.direction.bounds[number]
+        heaviest, others, others_part = self._keys_of(number)
+        step = len(others) // WATCHED_REST
+        chosen = others[second % step :: step][:WATCHED_REST] if step else others
+        tail = 1 - others_part - sum(part for _, part in heaviest)
+        for key, part in (*heaviest, *((key, others_part / len(chosen)) for key in chosen)):
+            count = max(1, min(WATCHED_KEYS, int(part * 2 * WATCHED_KEYS)))
+            locations = self.shape.sample_locations(key, low, high, count, second + 1)
+            for location in locations:
+                bucket.watch.add(location, int(nano * part / len(locations)))
+        if tail > 0.01 and self.shape.tail:
+            begin, end = hash_position(low), hash_position(high)
+            sort_key = b"" if self.shape.sort == "one" else (second + 1).to_bytes(SORT_BYTES, "big")
+            for at in range(WATCHED_REST):
+                offset = int((at + second * 0.618 % 1) / WATCHED_REST * (end - begin))
+                location = min(begin + offset, HASH_SPACE - 1).to_bytes(HASH_BYTES, "big")
+                bucket.watch.add(location + sort_key, int(nano * tail / WATCHED_REST))
+
+    def _keys_of(self, number: int) -> tuple[list[tuple[Key, float]], list[Key], float]:
+        """Returns the heaviest keys of a partition with their parts of its requests, the other named keys,
+        and their part in all."""
+        found = self._keys.get(number)
+        if found is None:
+            assert self.shape is not None
+            weight = float(self._weights[number]) * ONE
+            keys = self.shape.keys_between(*self.direction.bounds[number])
+            heaviest = sorted(keys, key=lambda pair: -pair[1])[:WATCHED_KEYS]
+            names = {key.name for key, _ in heaviest}
+            others = [(key, mine) for key, mine in keys if key.name not in names]
+            found = self._keys[number] = (
+                [(key, mine / weight) for key, mine in heaviest],
+                [key for key, _ in others],
+                sum(mine for _, mine in others) / weight,
+            )
+        return found
+
+    def record_keys(self) -> None:
+        """Records the requests so far by key."""
+        record, throttled = self.direction.record, self.throttled
+        self.direction.record_peaks()
+        for key in self.shape.keys if self.shape is not None and self.half_units else ():
+            count = round(self._asked * key.weight / ONE)
+            if count:
+                record.keys.add(key.name, count, self.half_units)
+        if self.shape is not None and self.shape.keys:
+            for number in np.nonzero((throttled >= 0.5) & (self._weights > 0))[0].tolist():
+                for key, part in self._keys_of(number)[0]:
+                    record.keys.throttle(key.name, round(throttled[number] * part))
+        self._asked, self._keys = 0.0, {}
+        self.throttled = np.zeros(len(self._weights))
+
+
+class StreamState:
+    """The requests of one stream: its demands, the table's first, and how throttled ones return."""
+
+    def __init__(self, flow: Flow, stream: Stream, directions: dict[DirectionRecord, DirectionState]) -> None:
+        retries = flow.plan.retries
+        self.attempts = attempts = retries.attempts
+        self._at_once = np.zeros((attempts, 1))
+        """By attempt: the fraction of throttled requests that returns within the second."""
+        later: dict[int, Array] = {}
+        for attempt, returns in enumerate(retries.returns):
+            for seconds, probability in returns:
+                fractions = later.setdefault(seconds, np.zeros((attempts, 1))) if seconds else self._at_once
+                fractions[attempt] = probability
+        self._later = sorted(later.items())
+        self._horizon_s = max(later, default=1)
+        self._returns_at_once = bool(self._at_once.any())
+        self._waits_until = -1
+        """No retry is due in a later second than this."""
+        self.demands = [
+            Demand(
+                directions[stream.record],
+                flow.keys,
+                stream.half_units,
+                attempts,
+                self._horizon_s,
+                grows=stream.grows,
+                items=stream.items,
+                eventual=stream.eventual,
+            ),
+            *(
+                Demand(
+                    directions[index.record],
+                    index.keys,
+                    index.half_units,
+                    attempts,
+                    self._horizon_s,
+                    grows=index.grows,
+                )
+                for index in stream.indexes
+            ),
+        ]
+        self.tried, self.admitted = np.zeros(attempts), np.zeros(attempts)
+        self.asked = self.lost = 0.0
+        self.active = False
+        """Whether there are requests in this second."""
+
+    @property
+    def waiting(self) -> float:
+        """The number of requests whose next attempt is not due yet."""
+        return float(self.demands[0].returning.sum())
+
+    def begin_second(self, second: int, count: float, arrivals: Arrivals) -> None:
+        """Collects the requests of a second."""
+        was_active, self.active = self.active, count > 0 or second <= self._waits_until
+        if not (was_active or self.active):
+            return
+        self.asked += count
+        for number, demand in enumerate(self.demands):
+            shape = arrivals.shape
+            if number:
+                shape = demand.keys.shape(second, arrivals.first, arrivals.count)
+            demand.begin_second(second, count, shape)
+
+    def _admitted_elsewhere(self, attempts: slice) -> list[Array]:
+        """Returns for each demand, by attempt, the fraction of the requests that all other directions
+        admit."""
+        fractions = []
+        for demand in self.demands:
+            requests = demand.present[attempts]
+            total = requests.sum(1)
+            admitted = requests @ demand.direction.admits
+            fractions.append(np.divide(admitted, total, out=np.ones(len(total)), where=total > 0))
+        found = []
+        for number in range(len(fractions)):
+            product = np.ones(len(fractions[0]))
+            for other in (*fractions[:number], *fractions[number + 1 :]):
+                product = product * other
+            found.append(product)
+        return found
+
+    def estimate(self) -> None:
+        """Computes what reaches each direction at the present fractions. Retries within the second follow
+        from the estimate before."""
+        elsewhere = self._admitted_elsewhere(slice(None))
+        for demand, fractions in zip(self.demands, elsewhere, strict=True):
+            demand.reaching = fractions @ demand.present
+            if self._returns_at_once:
+                throttled = demand.present * (1 - fractions[:, None] * demand.direction.admits)
+                demand.present = demand.arriving.copy()
+                demand.present[1:] += (throttled * self._at_once)[:-1]
+
+    def serve(self, now: int, second: int, *, short: bool) -> None:
+        """Charges the requests that are admitted, and schedules the retries of the others. `short`: some
+        direction does not admit all."""
+        admitted = self._admit() if short else [demand.present for demand in self.demands]
+        first = self.demands[0]
+        self.tried += first.present.sum(1)
+        self.admitted += admitted[0].sum(1)
+        for demand, requests in zip(self.demands, admitted, strict=True):
+            demand.charge(requests.sum(0), now, second)
+        if not short:
+            return
+        self.lost += float((first.present - admitted[0])[-1].sum())
+        self._waits_until = second + self._horizon_s
+        for demand, requests in zip(self.demands, admitted, strict=True):
+            throttled = (demand.present - requests)[:-1]
+            for seconds, fractions in self._later:
+                demand.returning[(second + seconds) % len(demand.returning), 1:] += throttled * fractions[:-1]
+
+    def _admit(self) -> list[Array]:
+        """Returns the admitted requests of each demand. Attempts come in their order, as one that returns
+        within the second is the next attempt."""
+        at_a_time = 1 if self._returns_at_once else self.attempts
+        for demand in self.demands:
+            demand.present = demand.arriving.copy()
+        admitted = [np.zeros_like(demand.present) for demand in self.demands]
+        for attempt in range(0, self.attempts, at_a_time):
+            attempts = slice(attempt, attempt + at_a_time)
+            elsewhere = self._admitted_elsewhere(attempts)
+            for demand, mine, fractions in zip(self.demands, admitted, elsewhere, strict=True):
+                requests = demand.present[attempts]
+                mine[attempts] = requests * fractions[:, None] * demand.direction.admits
+                if at_a_time == 1 and attempt + 1 < self.attempts:
+                    demand.present[attempt + 1] += (requests - mine[attempts])[0] * self._at_once[attempt]
+        return admitted
+
+
+class Group:
+    """Directions that share requests: the writes of a table and of its indexes, or the reads of one
+    resource."""
+
+    def __init__(self) -> None:
+        self.directions: list[DirectionState] = []
+        self.streams: list[StreamState] = []
+
+    def run_second(self, now: int, second: int) -> None:
+        streams = [stream for stream in self.streams if stream.active]
+        if not streams:
+            return
+        measured = [direction.measure(now) for direction in self.directions]
+        short = any(measured)
+        if short:
+            self._solve(streams)
+        else:
+            for direction in self.directions:
+                direction.admit_all()
+        for stream in streams:
+            stream.serve(now, second, short=short)
+        for direction in self.directions:
+            direction.record_demand()
+            if short:
+                direction.record_throttles()
+
+    def _solve(self, streams: list[StreamState]) -> None:
+        """Solves the directions in turns until their fractions rest."""
+        for _ in range(ROUNDS_MAX):
+            change = 0.0
+            for direction in self.directions:
+                for stream in streams:
+                    stream.estimate()
+                change = max(change, direction.solve())
+            if change < PRECISION:
+                return
+
+
+class FluidEngine:
+    """Runs the flows of a plan against virtual tables."""
+
+    def __init__(self, tables: VirtualTables, recorder: RunRecorder, flows: list[Flow]) -> None:
+        self._tables, self._recorder = tables, recorder
+        self.directions: dict[DirectionRecord, DirectionState] = {}
+        self.flows = [(flow, self._streams_of(flow)) for flow in flows]
+        groups: dict[object, Group] = {}
+        for record, direction in self.directions.items():
+            name = record.virtual.table.name if record.writes else record
+            groups.setdefault(name, Group()).directions.append(direction)
+        for flow, streams in self.flows:
+            record = flow.streams[0].record
+            groups[record.virtual.table.name if record.writes else record].streams += streams
+        self._groups = list(groups.values())
+
+    def _streams_of(self, flow: Flow) -> list[StreamState]:
+        for stream in flow.streams:
+            for record in (stream.record, *(index.record for index in stream.indexes)):
+                if record not in self.directions:
+                    self.directions[record] = DirectionState(record)
+        return [StreamState(flow, stream, self.directions) for stream in flow.streams]
+
+    def run(self, duration_s: int, *, drawn: bool = False) -> int:
+        """Runs the plan. `drawn`: with the numbers of requests that the discrete-event engine draws, instead
+        of their means. Returns the seconds that passed."""
+        tables = self._tables
+        for second in range(duration_s):
+            now = tables.start_ns + second * SECOND_NS
+            if now >= tables.due:
+                tables.advance(now)
+                for direction in self.directions.values():
+                    direction.follow_splits()
+            for flow, streams in self.flows:
+                counts = flow.rates(second)
+                if drawn:
+                    counts = [float(len(moments)) for moments in flow.draw(counts)]
+                arrivals = flow.begin_second(second, counts)
+                for stream, count in zip(streams, counts, strict=True):
+                    stream.begin_second(second, count, arrivals)
+            for group in self._groups:
+                group.run_second(now, second)
+            self._recorder.end_second(second)
+        tables.advance(tables.start_ns + duration_s * SECOND_NS - 1)
+        self._finish()
+        return duration_s
+
+    def _finish(self) -> None:
+        """Fills the records that count requests. Those that wait for a retry are lost."""
+        for direction in self.directions.values():
+            for demand in direction.demands:
+                demand.record_keys()
+        for flow, streams in self.flows:
+            record, waits_ms = flow.record, flow.plan.retries.mean_waits_ms
+            admitted = np.sum([stream.admitted for stream in streams], axis=0)
+            # Sums are rounded, so that the counts of the attempts add up.
+            counts = np.diff(np.rint(np.cumsum(admitted)), prepend=0).astype(int).tolist()
+            for attempt, count in enumerate(counts):
+                if count:
+                    record.at_attempt[attempt + 1] += count
+                    record.waits[waits_ms[attempt]] += count
+            record.admitted = sum(counts)
+            record.lost = record.offered - record.admitted
+            record.attempts = round(sum(float(stream.tried.sum()) for stream in streams))
+            record.throttled = record.attempts - record.admitted
+            for stream in streams:
+                for demand in stream.demands:
+                    half = round(float(stream.admitted.sum()) * demand.half_units)
+                    if demand.direction.record.writes:
+                        record.write_half += half
+                    else:
+                        record.read_half += half
