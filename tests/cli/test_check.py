@@ -218,7 +218,7 @@ def test_url_overrides_the_directory_of_the_environment(command: Any) -> None:
 
 
 def test_invalid_address_and_unreachable_server(command: Any) -> None:
-    assert "is no http:// or https:// address" in command("check", "--url", "ftp://x").stderr
+    assert "is not an http:// or https:// address" in command("check", "--url", "ftp://x").stderr
     assert "does not answer" in command("check", "--url", "127.0.0.1:1").stderr
     for environment, what in (
         ({"AWS_PROFILE": "missing"}, "profile (missing) could not be found"),

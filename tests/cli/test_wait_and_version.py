@@ -133,9 +133,9 @@ def test_wait_reads_the_port_file(answering: tuple[type[Answers], int], tmp_path
     ("arguments", "text"),
     [
         (["--url", "https://127.0.0.1:1"], "is not an http:// address"),
-        (["--url", "http://"], "is no http:// or https:// address"),
-        (["--url", "http://127.0.0.1:x"], "is no http:// or https:// address"),
-        (["--url", "http://127.0.0.1:99999"], "is no http:// or https:// address"),
+        (["--url", "http://"], "is not an http:// or https:// address"),
+        (["--url", "http://127.0.0.1:x"], "is not an http:// or https:// address"),
+        (["--url", "http://127.0.0.1:99999"], "is not an http:// or https:// address"),
         (["--port", "0"], "use --port-file instead"),
         (["--port", "70000"], "0<=x<=65535"),
         (["--timeout", "-1"], "x>=0"),
