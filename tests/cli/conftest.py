@@ -1,4 +1,4 @@
-"""Runs the command in a separate process."""
+"""Runs the command: in this process where that makes no difference, otherwise in a separate one."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+
+from faradisc.cli.main import cli
 
 TIMEOUT_S = 60
 """Timeout of a test that hangs."""
@@ -19,11 +22,18 @@ ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.sta
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
+SEPARATE = frozenset({"serve", "streams", "version", "wait"})
+"""Commands that are always run in a separate process: they handle signals, serve, or are run during a
+start."""
+
+
 @pytest.fixture
 def command(tmp_path: Path) -> Command:
     """Runs `faradisc ...` in an empty directory to its end."""
 
     def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        if arguments[0] not in SEPARATE:
+            return _in_this_process(arguments, tmp_path, environment)
         return subprocess.run(
             [sys.executable, "-m", "faradisc", *arguments],
             cwd=tmp_path,
@@ -35,6 +45,20 @@ def command(tmp_path: Path) -> Command:
         )
 
     return run
+
+
+def _in_this_process(
+    arguments: tuple[str, ...], directory: Path, environment: dict[str, str]
+) -> subprocess.CompletedProcess[str]:
+    """Runs a command as a new process would, without the second that Python needs to start."""
+    variables = {**dict.fromkeys(os.environ.keys() - ENVIRONMENT.keys()), **environment}
+    before = Path.cwd()
+    os.chdir(directory)
+    try:
+        result = CliRunner(env=variables).invoke(cli, arguments, prog_name="faradisc", catch_exceptions=False)
+    finally:
+        os.chdir(before)
+    return subprocess.CompletedProcess(arguments, result.exit_code, result.stdout, result.stderr)
 
 
 class Server:

@@ -237,7 +237,8 @@ def test_invalid_masking_rules(server: Server, tmp_path: Path, rules: str, text:
     assert text in result.output
 
 
-def test_missing_sources_and_targets(tmp_path: Path) -> None:
+def test_missing_sources_and_targets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("faradisc.tools.transfer.endpoints.ATTEMPTS_MAX", 2)
     assert "contains no file" in run("import", tmp_path / "nothing", "t", code=1).output
     (tmp_path / "x.unknown").write_text("x")
     assert "--format" in run("import", tmp_path / "x.unknown", "t", code=1).output

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -83,14 +83,8 @@ def reached(url: str, data_dir: Path | None, region: str | None) -> Iterator[Dat
     from faradisc.errors import RequestRejected, StorageError, Unreachable  # noqa: PLC0415 - slow to import
 
     try:
-        if data_dir is None:
-            yield _Served(url, region)
-            return
-        offline = _Offline(data_dir, region)
-        try:
-            yield offline
-        finally:
-            offline.close()
+        with closing(_Served(url, region) if data_dir is None else _Offline(data_dir, region)) as database:
+            yield database
     except (RequestRejected, Unreachable, StorageError) as error:
         fail(str(error))
 
@@ -109,6 +103,9 @@ class _Served:
 
     def wait(self) -> None:
         self._pause.wait(PAUSE_S)
+
+    def close(self) -> None:
+        self._requests.close()
 
 
 class _Offline:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import click
@@ -49,7 +50,8 @@ def seed(
         pause.wait(PAUSE_S)
 
     try:
-        outcome = run(apply(found, Requests(url, region).call, wait, replace=replace))
+        with closing(Requests(url, region)) as requests:
+            outcome = run(apply(found, requests.call, wait, replace=replace))
     except Unreachable as error:
         fail(str(error))
     for note in outcome.notes:
