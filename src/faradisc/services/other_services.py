@@ -6,8 +6,8 @@ opens that has stored alarms or scalable targets.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from faradisc.clock import Clock, Entropy
 from faradisc.engine.metrics.metric_store import MetricStore
@@ -24,6 +24,25 @@ if TYPE_CHECKING:
     from faradisc.services.cloudwatch.service import Monitoring
 
 Execute = Callable[[Call], Awaitable[dict[str, Any]]]
+
+
+S = TypeVar("S")
+
+
+class _Executor(Generic[S]):
+    """Executes the operations of one service."""
+
+    def __init__(
+        self, service: S, handlers: Mapping[str, Callable[[S, Call], Awaitable[dict[str, Any]]]]
+    ) -> None:
+        self._service = service
+        self._handlers = handlers
+
+    def knows(self, operation: str) -> bool:
+        return operation in self._handlers
+
+    async def execute(self, call: Call) -> dict[str, Any]:
+        return await self._handlers[call.operation](self._service, call)
 
 
 class OtherServices:
@@ -70,8 +89,14 @@ class OtherServices:
     def of(self, service: str) -> OperationExecutor:
         """Returns the executor of a service, by botocore's name of it."""
         monitoring, scaling = self._services()
-        by_service: dict[str, OperationExecutor] = {CLOUDWATCH.name: monitoring, SCALING.name: scaling}
-        return by_service[service]
+        if service == CLOUDWATCH.name:
+            from faradisc.services.cloudwatch import registry as cloudwatch  # noqa: PLC0415
+
+            return _Executor(monitoring, cloudwatch.OPERATIONS)
+        from faradisc.services.autoscaling import registry as autoscaling  # noqa: PLC0415
+
+        assert service == SCALING.name, service
+        return _Executor(scaling, autoscaling.OPERATIONS)
 
     async def _scale(self) -> bool:
         return False if self._scaling is None else await self._scaling.scaler.step()

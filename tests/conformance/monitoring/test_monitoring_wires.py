@@ -24,6 +24,7 @@ from faradisc.local.transport import ENDPOINT_URL, attach
 from faradisc.operations.call import Call
 from faradisc.protocol.front import answer
 from faradisc.protocol.http import HttpRequest, HttpResponse
+from faradisc.services.cloudwatch import registry
 from faradisc.services.cloudwatch.service import Monitoring
 from faradisc.storage.immediate import run
 from fixtures.in_process import CONFIG
@@ -121,7 +122,7 @@ def test_a_failing_disk_is_a_line_in_the_log_here_too(
     async def failing(monitoring: Monitoring, call: Call) -> dict[str, Any]:
         raise StorageError("the disk is gone")
 
-    monkeypatch.setattr(Monitoring, "execute", failing)
+    monkeypatch.setattr(registry, "OPERATIONS", {"ListMetrics": failing})
     with pytest.raises(ClientError) as caught, caplog.at_level(logging.ERROR, logger="faradisc.protocol"):
         client_speaking(protocol, town.process).list_metrics()
     assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == 500

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from faradisc.clock import Clock, Entropy
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.errors import ResourceNotFoundException
@@ -48,17 +46,6 @@ class Scaling:
             sources=sources,
             execute=execute,
         )
-
-    def knows(self, operation: str) -> bool:
-        from faradisc.services.autoscaling.registry import OPERATIONS  # noqa: PLC0415 - needed by few servers
-
-        return operation in OPERATIONS
-
-    async def execute(self, call: Call) -> dict[str, Any]:
-        """Raises: ApiError."""
-        from faradisc.services.autoscaling.registry import OPERATIONS  # noqa: PLC0415
-
-        return await OPERATIONS[call.operation].handler(self, call)
 
     # --- What operations share ---
 

@@ -1,10 +1,9 @@
-"""The only list of CloudWatch's operations. Those that are not in it are refused."""
+"""The handlers of CloudWatch's operations, by name. Other operations are not offered."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
 
 from faradisc.operations.call import Call
 from faradisc.services.cloudwatch.operations.alarm_states import (
@@ -32,34 +31,23 @@ from faradisc.services.cloudwatch.service import Monitoring
 
 Handler = Callable[[Monitoring, Call], Awaitable[dict[str, Any]]]
 
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """One API action."""
-
-    name: str
-    handler: Handler
-
-
-_LIST = (
+OPERATIONS: Final[Mapping[str, Handler]] = {
     # Metrics
-    Operation("GetMetricData", get_metric_data),
-    Operation("GetMetricStatistics", get_metric_statistics),
-    Operation("ListMetrics", list_metrics),
-    Operation("PutMetricData", put_metric_data),
+    "GetMetricData": get_metric_data,
+    "GetMetricStatistics": get_metric_statistics,
+    "ListMetrics": list_metrics,
+    "PutMetricData": put_metric_data,
     # Alarms
-    Operation("PutMetricAlarm", put_metric_alarm),
-    Operation("DescribeAlarms", describe_alarms),
-    Operation("DescribeAlarmsForMetric", describe_alarms_for_metric),
-    Operation("DescribeAlarmHistory", describe_alarm_history),
-    Operation("SetAlarmState", set_alarm_state),
-    Operation("EnableAlarmActions", enable_alarm_actions),
-    Operation("DisableAlarmActions", disable_alarm_actions),
-    Operation("DeleteAlarms", delete_alarms),
+    "PutMetricAlarm": put_metric_alarm,
+    "DescribeAlarms": describe_alarms,
+    "DescribeAlarmsForMetric": describe_alarms_for_metric,
+    "DescribeAlarmHistory": describe_alarm_history,
+    "SetAlarmState": set_alarm_state,
+    "EnableAlarmActions": enable_alarm_actions,
+    "DisableAlarmActions": disable_alarm_actions,
+    "DeleteAlarms": delete_alarms,
     # Tags
-    Operation("TagResource", tag_resource),
-    Operation("UntagResource", untag_resource),
-    Operation("ListTagsForResource", list_tags_for_resource),
-)
-
-OPERATIONS: dict[str, Operation] = {operation.name: operation for operation in _LIST}
+    "TagResource": tag_resource,
+    "UntagResource": untag_resource,
+    "ListTagsForResource": list_tags_for_resource,
+}

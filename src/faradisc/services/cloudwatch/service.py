@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from faradisc.clock import Clock
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.operations.call import Call
@@ -22,17 +20,6 @@ class Monitoring:
         self.sources = Sources(metrics_of)
         self.evaluator = Evaluator(self.alarms, self.sources, clock)
         self._catalog = catalog
-
-    def knows(self, operation: str) -> bool:
-        from faradisc.services.cloudwatch.registry import OPERATIONS  # noqa: PLC0415 - needed by few servers
-
-        return operation in OPERATIONS
-
-    async def execute(self, call: Call) -> dict[str, Any]:
-        """Raises: ApiError."""
-        from faradisc.services.cloudwatch.registry import OPERATIONS  # noqa: PLC0415
-
-        return await OPERATIONS[call.operation].handler(self, call)
 
     def place(self, call: Call) -> str:
         """Where the caller's tables are; metrics and alarms are apart by it as tables are."""
