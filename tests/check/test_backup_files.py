@@ -1,4 +1,4 @@
-"""The files of backups: held against their checksums, named where they are damaged or gone."""
+"""Files of backups are compared with their checksums; damaged and missing ones are reported."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def files(directory: Path) -> Path:
     return backup
 
 
-def test_sound_files_are_counted(process: InProcess, tmp_path: Path) -> None:
+def test_intact_files_are_counted(process: InProcess, tmp_path: Path) -> None:
     report = look(process, tmp_path)
     assert report.sentences() == []
     (tally,) = [each for each in report.tallies if each.kind == "backups"]
@@ -42,7 +42,7 @@ def test_sound_files_are_counted(process: InProcess, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["rows", "manifest.json"])
-def test_a_flipped_byte_and_a_missing_file_are_noticed(process: InProcess, tmp_path: Path, name: str) -> None:
+def test_flipped_byte_and_missing_file_are_reported(process: InProcess, tmp_path: Path, name: str) -> None:
     file = files(tmp_path) / name
     content = bytearray(file.read_bytes())
     content[len(content) // 2] ^= 1
@@ -53,13 +53,13 @@ def test_a_flipped_byte_and_a_missing_file_are_noticed(process: InProcess, tmp_p
     assert len(look(process, tmp_path).sentences()) == 1
 
 
-def test_files_that_are_gone_are_noticed(process: InProcess, tmp_path: Path) -> None:
+def test_missing_files_are_reported(process: InProcess, tmp_path: Path) -> None:
     shutil.rmtree(files(tmp_path))
     report = look(process, tmp_path)
     assert len(report.sentences()) == 1
-    assert not report.mends
+    assert not report.repairs
 
 
-def test_a_row_that_cannot_be_read(process: InProcess, tmp_path: Path) -> None:
+def test_unreadable_row_is_reported(process: InProcess, tmp_path: Path) -> None:
     run(process.store.commit([Batch(BACKUPS_PART, puts=[(b"00-x", b"{}")])]))
     assert look(process, tmp_path).sentences() == ["backups: the row of a backup cannot be read: 00-x"]

@@ -1,4 +1,4 @@
-"""Every stored byte is explained: the fields of a row or an entry are its bytes, one after another."""
+"""The fields of a row or an entry cover all its bytes."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from faradisc.engine.check.explain import Explainer, Fields, joined, part_name
-from faradisc.engine.check.faults import Report
 from faradisc.engine.check.inventory import take_inventory
+from faradisc.engine.check.problems import Report
 from faradisc.engine.tables.state import TableState
 from faradisc.engine.tables.table import TableLayout
 from faradisc.storage.immediate import run
@@ -39,7 +39,7 @@ def all_fields(process: InProcess, explainer: Explainer) -> Iterator[tuple[bytes
             yield entry, explainer.layout(part).entry(entry)
 
 
-def test_every_byte_has_a_meaning(process: InProcess, explainer: Explainer) -> None:
+def test_every_byte_is_in_a_field(process: InProcess, explainer: Explainer) -> None:
     seen = 0
     for data, fields in all_fields(process, explainer):
         assert joined(fields) == data
@@ -48,7 +48,7 @@ def test_every_byte_has_a_meaning(process: InProcess, explainer: Explainer) -> N
     assert seen > 500
 
 
-def test_what_is_cut_short_is_unreadable_and_not_lost(process: InProcess, explainer: Explainer) -> None:
+def test_truncated_data_is_shown_as_unreadable(process: InProcess, explainer: Explainer) -> None:
     for part, key, payload in all_rows(process.store):
         layout = explainer.layout(part)
         for data, explain in ((key, layout.key), (payload, layout.payload)):

@@ -1,4 +1,4 @@
-"""A check while the database goes on: in steps of the background work, one at a time."""
+"""A check of a running database, in steps of the background work."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def checks(process: Stepped) -> OnlineCheck:
     return process.database.checks
 
 
-def test_the_background_work_walks_it_while_requests_go_on(process: Stepped) -> None:
+def test_check_runs_in_the_background_between_requests(process: Stepped) -> None:
     assert checks(process).document() == {"status": "none"}
     assert checks(process).begin()
     assert not checks(process).begin()
@@ -37,21 +37,21 @@ def test_the_background_work_walks_it_while_requests_go_on(process: Stepped) -> 
     process.call("DeleteItem", TableName="plain", Key={"id": {"B": "AA=="}})
     assert process.finish() > 10
     document = checks(process).document()
-    assert (document["status"], document["clean"], document["faults"]) == ("done", True, 0)
+    assert (document["status"], document["clean"], document["problems"]) == ("done", True, 0)
     plain = next(each for each in document["looked_at"] if each["where"] == "table plain")
     assert plain["rows"] == 5, "it sees the state in which it began"
 
 
-def test_the_next_one_begins_anew(process: Stepped) -> None:
+def test_next_check_starts_from_the_beginning(process: Stepped) -> None:
     run(process.store.commit([Batch(b"\x00\x00\x00\x63\x00", puts=[(b"k", b"")])]))
     for _ in range(2):
         assert checks(process).begin()
         process.finish()
         document = checks(process).document()
-        assert (document["status"], document["faults"]) == ("done", 1)
+        assert (document["status"], document["problems"]) == ("done", 1)
 
 
-def test_closing_the_database_ends_it(process: Stepped) -> None:
+def test_closing_the_database_ends_the_check(process: Stepped) -> None:
     checks(process).begin()
     process.step()
     found = checks(process)
@@ -64,7 +64,7 @@ class _Broken(MemoryStore):
         raise IOFailed("the disk is gone")
 
 
-def test_a_store_that_fails_is_said(process: Stepped) -> None:
+def test_failure_of_the_store_is_reported(process: Stepped) -> None:
     check = OnlineCheck(_Broken(), ManualClock())
     assert check.begin()
     assert run(check.step())

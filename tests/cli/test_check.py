@@ -44,38 +44,38 @@ def files_of(data: Path) -> dict[str, tuple[int, int]]:
     }
 
 
-def test_directory_without_faults_exits_0_and_is_unchanged(command: Any, data: Path) -> None:
+def test_directory_without_problems_exits_0_and_is_unchanged(command: Any, data: Path) -> None:
     before = files_of(data)
     result = command("check", "data")
     assert (result.returncode, result.stderr) == (0, "")
     assert result.stdout.startswith("data, storage format ")
     assert re.search(r"^  table music +39 items ", result.stdout, re.MULTILINE)
     assert re.search(r"^    index by.genre +20 entries ", result.stdout, re.MULTILINE)
-    assert re.search(r"no faults in \d+ rows and log entries \(", result.stdout)
+    assert re.search(r"no problems in \d+ rows and log entries \(", result.stdout)
     assert files_of(data) == before
 
 
-def test_faults_exit_1_and_describe_the_repair(command: Any, data: Path) -> None:
+def test_problems_exit_1_and_describe_the_repair(command: Any, data: Path) -> None:
     damage(data)
     before = files_of(data)
     result = command("check", FARADISC_DATA_DIR="data")
     assert (result.returncode, result.stderr) == (1, "")
     assert (
-        "FAULT orphans: a part belongs to no table, index or stream\n      resource 99, slot 0\n"
+        "PROBLEM orphans: a part belongs to no table, index or stream\n      resource 99, slot 0\n"
         "      --repair removes it\n"
     ) in result.stdout
-    assert "FAULT table music: the counters differ from what is there\n      slot 0 holds" in result.stdout
-    assert "FAULT table music, index by.genre: an entry is missing\n      {" in result.stdout
-    assert re.search(r"^3 faults in ", result.stdout, re.MULTILINE)
+    assert "PROBLEM table music: the counters differ from the rows\n      slot 0 holds" in result.stdout
+    assert "PROBLEM table music, index by.genre: an entry is missing\n      {" in result.stdout
+    assert re.search(r"^3 problems in ", result.stdout, re.MULTILINE)
     assert files_of(data) == before
 
 
-def test_repair_of_all_faults_exits_0(command: Any, data: Path) -> None:
+def test_repair_of_all_problems_exits_0(command: Any, data: Path) -> None:
     damage(data)
     result = command("check", "data", "--repair", "--json")
     assert (result.returncode, result.stderr) == (0, "")
     document = json.loads(result.stdout)
-    assert (document["faults"], document["repaired"]["done"]) == (3, 3)
+    assert (document["problems"], document["repaired"]["done"]) == (3, 3)
     assert document["repaired"]["left"]["clean"]
     assert command("check", "data").returncode == 0
     again = json.loads(command("check", "data", "--repair", "--json").stdout)
@@ -83,7 +83,7 @@ def test_repair_of_all_faults_exits_0(command: Any, data: Path) -> None:
     assert "repaired" not in again
 
 
-def test_repair_with_remaining_faults_exits_1(command: Any, data: Path) -> None:
+def test_repair_with_remaining_problems_exits_1(command: Any, data: Path) -> None:
     damage(data)
     store = open_rocks(data, durability="inline")
     part = b"\x00\x00\x00\x01\x01"
@@ -93,7 +93,7 @@ def test_repair_with_remaining_faults_exits_1(command: Any, data: Path) -> None:
     result = command("check", "data", "--repair")
     assert result.returncode == 1
     assert "repaired: 3 done; result of a second check:" in result.stdout
-    assert "no repair: cannot be repaired from what is here: restore it from a backup" in result.stdout
+    assert "no repair: it cannot be derived from other data: restore it from a backup" in result.stdout
 
 
 def test_check_while_a_server_runs_reads_only(start_server: Any, command: Any, data: Path) -> None:
@@ -156,7 +156,7 @@ DONE = {
     "seconds": 2.0,
     "rows": 100,
     "clean": True,
-    "faults": 0,
+    "problems": 0,
     "found": [],
     "looked_at": [{"where": "table t", "kind": "table", "rows": 1, "bytes": 20_000_000}],
     "notes": ["table u is being filled"],
@@ -167,25 +167,25 @@ def test_check_of_a_server_is_polled_until_done(command: Any) -> None:
     result, asked = through(command, [(202, {}), (200, {"status": "running"}), (200, DONE)])
     assert (result.returncode, result.stderr) == (0, "")
     assert asked == ["POST /_faradisc/check", "GET /_faradisc/check", "GET /_faradisc/check"]
-    assert "no faults in 100 rows and log entries (2.0 s, 50 a second)" in result.stdout
+    assert "no problems in 100 rows and log entries (2.0 s, 50 a second)" in result.stdout
     assert "20 MB" in result.stdout
     assert "note: table u is being filled" in result.stdout
 
 
-def test_faults_of_a_server_exit_1(command: Any) -> None:
+def test_problems_of_a_server_exit_1(command: Any) -> None:
     group = {
         "where": "table t",
         "what": "it leaks",
-        "remedy": "mends it",
+        "remedy": "repairs it",
         "repairable": True,
         "count": 30,
         "details": [f"drop {number}" for number in range(30)],
     }
-    found = {**DONE, "clean": False, "faults": 30, "found": [group]}
+    found = {**DONE, "clean": False, "problems": 30, "found": [group]}
     result, _ = through(command, [(409, {}), (200, found)])
     assert result.returncode == 1
-    assert "FAULT table t: it leaks (30 times)\n      drop 0\n" in result.stdout
-    assert "      drop 9\n      and 20 more\n      --repair mends it\n" in result.stdout
+    assert "PROBLEM table t: it leaks (30 times)\n      drop 0\n" in result.stdout
+    assert "      drop 9\n      and 20 more\n      --repair repairs it\n" in result.stdout
 
 
 @pytest.mark.parametrize(

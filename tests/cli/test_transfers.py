@@ -15,7 +15,7 @@ from faradisc.cli.main import cli
 from faradisc.local import LocalDatabase
 from fixtures.clients import http_client
 from fixtures.exchanging import BUCKET, Exchanging, lines, some_items, zipped
-from fixtures.integrity import faults
+from fixtures.integrity import problems
 from fixtures.schemas import item, schema
 from fixtures.served import Server
 
@@ -65,7 +65,7 @@ def test_exported_table_can_be_imported(server: Server, tmp_path: Path) -> None:
         run("import", out, "table", "--data-dir", data, "--key", "p:S")
         with LocalDatabase(data) as database:
             assert items_of(database.client(), "table") == some_items(300)
-            assert faults(database.database.store) == []
+            assert problems(database.database.store) == []
 
 
 def test_export_of_a_server_is_imported_after_its_checksums_are_verified(tmp_path: Path) -> None:
@@ -174,7 +174,7 @@ def test_copy_with_masks_gives_the_same_values_twice(server: Server, tmp_path: P
         first, second = (items_of(database.client(), name) for name in ("first", "second"))
         described = database.client().describe_table(TableName="first")["Table"]
         assert [i["IndexName"] for i in described["GlobalSecondaryIndexes"]] == ["all"]
-        assert faults(database.database.store) == []
+        assert problems(database.database.store) == []
     assert first == second and len(first) == 70
     result = json.dumps(first)
     assert "corp.example" not in result and "Real Name" not in result and "ssn" not in result

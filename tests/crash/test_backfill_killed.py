@@ -22,7 +22,7 @@ from faradisc.engine.tables.backfill import ROWS_PER_STEP
 from faradisc.local import LocalDatabase
 from fixtures import paused_backfill
 from fixtures.clients import http_client
-from fixtures.integrity import faults
+from fixtures.integrity import problems
 from fixtures.schemas import item, schema
 from fixtures.served import Server
 
@@ -142,7 +142,7 @@ def _kill_during_backfill(data_dir: Path, items: int, seed: int) -> None:
         assert _index(client)["IndexStatus"] == "ACTIVE"
         assert _index(client)["ItemCount"] >= suitable
         _check_acknowledged(client, writers)
-        assert faults(database.database.store) == []
+        assert problems(database.database.store) == []
 
 
 def _check_acknowledged(client: Any, writers: list[Writer]) -> None:

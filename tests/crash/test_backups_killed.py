@@ -21,7 +21,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from faradisc.local import LocalDatabase
 from fixtures.clients import http_client
-from fixtures.integrity import faults
+from fixtures.integrity import problems
 from fixtures.restored import rows
 from fixtures.schemas import item, schema
 from fixtures.served import Server
@@ -159,7 +159,7 @@ def _kill_during_backups(data_dir: Path, items: int, seed: int) -> None:
     with LocalDatabase(data_dir) as database:
         client = database.client()
         assert client.list_tables()["TableNames"] == ["again", "back", "busy", "steady"]
-        assert faults(database.database.store) == []
+        assert problems(database.database.store) == []
         names = [each.name for each in (data_dir / "backups").iterdir()]
         assert sorted(names) == sorted(each.rpartition("/")[2] for each in (arn, system["BackupArn"]))
 

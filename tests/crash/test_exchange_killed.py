@@ -21,7 +21,7 @@ from faradisc.local import LocalDatabase
 from faradisc.tools.transfer.sources import find_input
 from fixtures.clients import http_client
 from fixtures.exchanging import BUCKET, lines, some_items, zipped
-from fixtures.integrity import faults
+from fixtures.integrity import problems
 from fixtures.schemas import schema
 from fixtures.served import Server
 
@@ -82,7 +82,7 @@ def _kill_during_import(data_dir: Path, seed: int) -> None:
         assert (shown["ProcessedItemCount"], shown["ErrorCount"]) == (ITEMS + 3, 3)
         table = database.client().describe_table(TableName="table")["Table"]
         assert table["ItemCount"] == ITEMS
-        assert faults(database.database.store) == []
+        assert problems(database.database.store) == []
     log = data_dir / "logs/aws-dynamodb/imports" / arn.rpartition("/")[2] / "error"
     assert len(log.read_bytes().splitlines()) == 3
 

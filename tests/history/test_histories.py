@@ -18,7 +18,7 @@ import pytest
 
 from faradisc.local import LocalDatabase
 from fixtures.clients import http_client
-from fixtures.integrity import faults
+from fixtures.integrity import problems
 from fixtures.schemas import schema
 from fixtures.served import Server
 from history.checker import anomalies
@@ -65,7 +65,7 @@ def _check(data_dir: Path, seed: int, operations: int, kills: int) -> dict[str, 
         save([*history, Transaction(-1, 0, None, "ok", reads=final)], path)
         pytest.fail(f"seed {seed}, history in {path}:\n" + "\n".join(wrong[:20]))
     with LocalDatabase(data_dir) as database:
-        assert faults(database.database.store) == []
+        assert problems(database.database.store) == []
     counts = {
         outcome: sum(each.outcome == outcome for each in history) for outcome in ("ok", "refused", "unknown")
     }

@@ -17,7 +17,7 @@ import pytest
 
 from faradisc.local import LocalDatabase
 from fixtures.clients import http_client
-from fixtures.integrity import faults
+from fixtures.integrity import problems
 from fixtures.schemas import schema
 from fixtures.served import Server
 from history.clients import Site
@@ -65,7 +65,7 @@ def _check(data_dir: Path, seed: int, operations: int, ends: int) -> list[Operat
             save(each, path)
             pytest.fail(f"seed {seed}: no order of the operations on {key} is possible, history in {path}")
     with LocalDatabase(data_dir) as database:
-        assert faults(database.database.store) == []
+        assert problems(database.database.store) == []
     lost = sum(each.end_ns is None for each in history)
     print(f"{len(history)} operations, {lost} without an answer, {sum(e.refused for e in history)} refused")
     return history

@@ -17,9 +17,9 @@ from faradisc.server.settings import ENVIRONMENT_PREFIX
 if TYPE_CHECKING:
     from faradisc.storage.api import Store
 
-CLEAN, FAULTY, CANNOT = 0, 1, 2
+CLEAN, PROBLEMS, CANNOT = 0, 1, 2
 SHOWN_MAX = 10
-"""Printed details of one kind of fault; --json has more."""
+"""Printed details of one kind of problem; --json has more."""
 
 
 @click.command()
@@ -48,8 +48,8 @@ def check(
     Without --repair nothing is changed, and a server may run on DIRECTORY: then its present state is checked.
     DIRECTORY is ./faradisc-data if not given.
 
-    Exits 0 without faults, or if --repair has repaired all of them; 1 with faults; 2 when the check is not
-    possible.
+    Exits 0 without problems, or if --repair has repaired all of them; 1 with problems; 2 when the check is
+    not possible.
     """
     if url is not None:
         # A directory from the environment is overridden by --url.
@@ -66,7 +66,7 @@ def check(
     else:
         print_report(document)
     left = document["repaired"]["left"] if document.get("repaired") else document
-    raise SystemExit(CLEAN if left["clean"] else FAULTY)
+    raise SystemExit(CLEAN if left["clean"] else PROBLEMS)
 
 
 def _check_directory(directory: Path, *, repair: bool, recover: bool) -> dict[str, Any]:
@@ -120,10 +120,10 @@ def _repaired(directory: Path) -> dict[str, Any]:
 
     store = open_rocks(directory, durability="inline")
     try:
-        document, mends = _report(store, directory)
-        if not mends:
+        document, repairs = _report(store, directory)
+        if not repairs:
             return document
-        done = run(Repair(store, SystemClock()).all(mends))
+        done = run(Repair(store, SystemClock()).all(repairs))
         left, _ = _report(store, directory)
         return {**document, "repaired": {"done": done, "left": left}}
     finally:
@@ -131,7 +131,7 @@ def _repaired(directory: Path) -> dict[str, Any]:
 
 
 def _report(store: Store, directory: Path) -> tuple[dict[str, Any], list[Any]]:
-    """Returns the report of one check of a store and its backups, and the repairs of its faults."""
+    """Returns the report of one check of a store and its backups, and the repairs of its problems."""
     from faradisc.clock import SystemClock  # noqa: PLC0415
     from faradisc.engine.backups.storage import BACKUPS_DIRECTORY, DirectoryBackupStorage  # noqa: PLC0415
     from faradisc.engine.check import Check  # noqa: PLC0415
@@ -142,7 +142,7 @@ def _report(store: Store, directory: Path) -> tuple[dict[str, Any], list[Any]]:
     storage = DirectoryBackupStorage(directory / BACKUPS_DIRECTORY, blocking=False)
     report = run(Check(store, clock, storage).finish())
     seconds = (clock.now_ns() - began_ns) / 1e9
-    return {**report.to_json(), "seconds": round(seconds, 3)}, list(report.mends)
+    return {**report.to_json(), "seconds": round(seconds, 3)}, list(report.repairs)
 
 
 # --- Output --------------------------------------------------------------------------------------
@@ -161,11 +161,11 @@ def print_report(document: dict[str, Any]) -> None:
         print_table(("data", "count", "size"), map(_row, tallies), right=("count", "size"), indent=2)
     for note in document["notes"]:
         click.echo(f"note: {note}")
-    click.echo("\n".join(_fault_lines(document)))
+    click.echo("\n".join(_problem_lines(document)))
     repaired = document.get("repaired")
     if repaired:
         click.echo(f"\nrepaired: {repaired['done']} done; result of a second check:")
-        click.echo("\n".join(_fault_lines(repaired["left"])))
+        click.echo("\n".join(_problem_lines(repaired["left"])))
 
 
 def _row(tally: dict[str, Any]) -> tuple[str, str, str]:
@@ -176,11 +176,11 @@ def _row(tally: dict[str, Any]) -> tuple[str, str, str]:
     return (f"  {rest}" if comma else table, f"{tally['rows']:,} {noun}", size_text(tally["bytes"]))
 
 
-def _fault_lines(document: dict[str, Any]) -> Iterable[str]:
+def _problem_lines(document: dict[str, Any]) -> Iterable[str]:
     for group in document["found"]:
         yield ""
         times = f" ({group['count']:,} times)" if group["count"] > 1 else ""
-        yield f"FAULT {group['where']}: {group['what']}{times}"
+        yield f"PROBLEM {group['where']}: {group['what']}{times}"
         for detail in group["details"][:SHOWN_MAX]:
             yield f"      {detail}"
         if group["count"] > SHOWN_MAX and len(group["details"]) > SHOWN_MAX:
@@ -189,8 +189,8 @@ def _fault_lines(document: dict[str, Any]) -> Iterable[str]:
         yield f"      --repair {remedy}" if group["repairable"] else f"      no repair: {remedy}"
     if document["found"]:
         yield ""
-    faults, rows, seconds = document["faults"], document["rows"], document["seconds"]
-    found = "no faults" if not faults else f"{faults:,} fault{'s' if faults > 1 else ''}"
+    problems, rows, seconds = document["problems"], document["rows"], document["seconds"]
+    found = "no problems" if not problems else f"{problems:,} problem{'s' if problems > 1 else ''}"
     speed = f", {rows / seconds:,.0f} a second" if seconds >= 1 else ""
     yield f"{found} in {rows:,} rows and log entries ({seconds:.1f} s{speed})"
 

@@ -87,8 +87,8 @@ class _Inspector:
 
     def __init__(self, store: ReadOnlyStore, *, limit: int, raw: bool) -> None:
         from faradisc.engine.check.explain import Explainer  # noqa: PLC0415
-        from faradisc.engine.check.faults import Report  # noqa: PLC0415
         from faradisc.engine.check.inventory import take_inventory  # noqa: PLC0415
+        from faradisc.engine.check.problems import Report  # noqa: PLC0415
         from faradisc.storage.immediate import run  # noqa: PLC0415
 
         self._run = run

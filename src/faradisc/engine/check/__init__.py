@@ -1,20 +1,21 @@
-"""The whole database verified, and mended where the rest of it says how.
+"""Checks a whole database, and repairs what can be derived from other data.
 
     walk.py       Check: one walk over a snapshot, in bounded steps
-    inventory.py  what there has to be: the catalog, the streams, and which part belongs to what
+    inventory.py  the catalog, the streams, and the owner of each part
     rows.py       the items of a table, their sizes, counters and collections
-    derived.py    what follows from the items: index entries and expiry rows, verified both ways
-    past.py       the images that point-in-time recovery keeps
-    logs.py       streams and captured changes: numbers without gaps, records that can be read, lineage
-    backup_files.pythe files of backups
+    derived.py    rows derived from items: index entries and expiry rows, verified both ways
+    history.py    the images of point-in-time recovery
+    logs.py       streams and captured changes: numbers without gaps, readable records, lineage
+    backup_files.py  the files of backups
     system.py     idempotency tokens, progress of background jobs
-    repair.py     rewrite what follows from something else, remove what belongs to nothing
-    faults.py     what was found, and the report
+    repair.py     rewrites derived data, removes data without an owner
+    problems.py   the problems found, and the report
+    explain.py    describes stored bytes for `faradisc inspect`
 
-Memory stays bounded by a page of rows and a few numbers per part, whatever the size of the database.
+Memory is bounded by a page of rows and a few numbers per part, for any size of database.
 """
 
-from faradisc.engine.check.faults import Fault, Report
+from faradisc.engine.check.problems import Problem, Report
 from faradisc.engine.check.walk import Check
 
-__all__ = ["Check", "Fault", "Report"]
+__all__ = ["Check", "Problem", "Report"]

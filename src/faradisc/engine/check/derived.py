@@ -1,12 +1,12 @@
-"""What follows from the items of a table: index entries and expiry rows, verified both ways.
+"""Checks rows derived from the items of a table: index entries and expiry rows, both ways.
 
-For each item it is known which row has to stand where. A walk over the table adds up a digest of every such
-row, per part; a walk over what is stored does the same. Equal sums of 128 bits mean equal rows, so a sound
-index costs two scans and a few numbers. Only where the sums differ is each row looked at by itself: every
-stored row against its item, then every item against its row.
+Each item determines its derived rows. A scan of the table adds the digests of these rows, per part; a scan of
+the stored rows does the same. Equal sums of 128 bits mean equal rows, so a correct index costs two scans and
+a few numbers. Only where the sums differ, every stored row is compared with its item, then every item with
+its row.
 
-Some rows may be there or not: those of an index that is still being filled, and expiry rows of items that
-had long expired when they were written. They stay out of the sums; what is there is held against its item.
+Some rows are optional: those of an index that is still being filled, and expiry rows of items that had long
+expired when they were written. The sums exclude them; those that exist are compared with their items.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from typing import NamedTuple
 
 import orjson
 
-from faradisc.engine.check.faults import Fault, Mend, Report
 from faradisc.engine.check.inventory import name_of
 from faradisc.engine.check.items import key_words, read_item, shortened
+from faradisc.engine.check.problems import Problem, RepairAction, Report
 from faradisc.engine.check.reading import Pairs, pages
 from faradisc.engine.tables.expiry import expires_s, index_key, split_index_key
 from faradisc.engine.tables.table import Index, TableLayout
@@ -41,7 +41,7 @@ class DerivedRow(NamedTuple):
 
 
 class Sums:
-    """Per part, how many rows there are and the sum of their digests."""
+    """Per part, the number of rows and the sum of their digests."""
 
     __slots__ = ("_sums",)
 
@@ -60,7 +60,7 @@ class Sums:
 
 
 class Derived(ABC):
-    """One resource whose rows follow from the items of a table."""
+    """One resource whose rows are derived from the items of a table."""
 
     kind: str
     """index, vector index or expiry: for the report."""
@@ -72,30 +72,30 @@ class Derived(ABC):
         self.where = where
         self.resource = resource
         self.parts = tuple(parts)
-        self.mend = Mend("derived", resource=resource)
+        self.repair = RepairAction("derived", resource=resource)
 
     @abstractmethod
     def row_of(self, item: Item, row_key: bytes, stored: bytes) -> DerivedRow | None:
-        """The row that an item (with its row key and canonical record) has to have; None when it has none."""
+        """Returns the row of an item (with its row key and canonical record); None when it has none."""
 
     @abstractmethod
     def source_of(self, row: DerivedRow) -> bytes | None:
-        """The row key of the item that a stored row is about; None when the row does not say."""
+        """Returns the row key of a stored row's item; None when it cannot be read."""
 
     @abstractmethod
     def is_optional(self, key: bytes) -> bool:
-        """Whether the row with this key may be missing although its item wants it."""
+        """Returns whether the row with this key is optional."""
 
     @abstractmethod
     def words(self, row: DerivedRow) -> str:
-        """The row's key for people."""
+        """Returns a readable form of the row's key."""
 
     def usage_of(self, payload: bytes) -> tuple[int, int]:
-        """What a row adds to its part's usage: items and bytes."""
+        """Returns what a row adds to its part's usage: items and bytes."""
         return 0, 0
 
-    def fault(self, what: str, row: DerivedRow) -> Fault:
-        return Fault(self.where, f"{self.noun} {what}", self.remedy, self.words(row), self.mend)
+    def problem(self, what: str, row: DerivedRow) -> Problem:
+        return Problem(self.where, f"{self.noun} {what}", self.remedy, self.words(row), self.repair)
 
 
 class IndexEntries(Derived):
@@ -153,7 +153,7 @@ class ExpiryRows(Derived):
         self._shift = slot_shift(table.state.slots)
         self._is_filled = filled
         self._horizon_s = now_ns // 1_000_000_000 - TTL_PAST_S_MAX
-        """Items that expired before this may have been written when that was long ago: those have no row."""
+        """Items that expired before this have no row if they were written long after they expired."""
 
     def row_of(self, item: Item, row_key: bytes, stored: bytes) -> DerivedRow | None:
         seconds = expires_s(item, self._attribute)
@@ -174,7 +174,7 @@ class ExpiryRows(Derived):
 
 
 def derived_of(table: TableLayout, now_ns: int) -> list[Derived]:
-    """All that follows from the items of a table. An index that is on its way out is left alone."""
+    """Returns the derived resources of a table, without indexes that are being deleted."""
     indexes = table.local_indexes + table.global_indexes + table.vector_indexes
     found: list[Derived] = [IndexEntries(table, each) for each in indexes if each.status != "DELETING"]
     ttl = table.state.ttl
@@ -186,7 +186,7 @@ def derived_of(table: TableLayout, now_ns: int) -> list[Derived]:
 async def verify(
     store: ReadOnlyStore, derived: Derived, expected: Sums, report: Report
 ) -> AsyncIterator[None]:
-    """Hold what is stored against the sums that a walk over the whole table gave."""
+    """Compares the stored rows with the sums of a scan of the whole table."""
     tally = report.tally(derived.where, derived.kind)
     suspicious: list[Part] = []
     for part in derived.parts:
@@ -207,78 +207,80 @@ async def verify(
                     optional.append(row)
                 else:
                     actual.add(row)
-            has_wrong = has_wrong or bool([wrong async for wrong in _judged(store, derived, optional)])
+            has_wrong = has_wrong or bool([wrong async for wrong in _compared(store, derived, optional)])
             yield
         if has_wrong or actual.of(part) != expected.of(part):
             suspicious.append(part)
         else:
-            report.add_all(usage_faults(derived.where, part, (items, size), await store.usage(part)))
+            report.add_all(usage_problems(derived.where, part, (items, size), await store.usage(part)))
     if suspicious:
         async for wrong in differences(store, derived, suspicious):
-            report.add_all(fault for fault, _, _ in wrong)
+            report.add_all(problem for problem, _, _ in wrong)
             yield
 
 
-def usage_faults(where: str, part: Part, held: tuple[int, int], stored: tuple[int, int]) -> Iterator[Fault]:
+def usage_problems(
+    where: str, part: Part, held: tuple[int, int], stored: tuple[int, int]
+) -> Iterator[Problem]:
     if held != stored:
-        yield Fault(
+        yield Problem(
             where,
-            "the counters differ from what is there",
+            "the counters differ from the rows",
             "counts again",
             f"slot {part[4]} holds {held[0]} rows of {held[1]} bytes, "
             f"counted are {stored[0]} of {stored[1]} bytes",
-            Mend("usage", part=part),
+            RepairAction("usage", part=part),
         )
 
 
-Difference = tuple[Fault, DerivedRow, bool]
-"""A fault; the row to put right; whether to put it (as given) rather than to delete it."""
+Difference = tuple[Problem, DerivedRow, bool]
+"""A problem; the row to correct; whether to put it (as given) or to delete it."""
 
 
 async def differences(
     store: ReadOnlyStore, derived: Derived, parts: Sequence[Part]
 ) -> AsyncIterator[list[Difference]]:
-    """Row by row, what is wrong in some parts of a derived resource: in pages, some of them empty."""
+    """Yields the wrong rows of some parts of a derived resource, in pages, some of them empty."""
     for part in parts:
         async for rows in pages(store, part):
             stored = [DerivedRow(part, key, payload) for key, payload in rows]
-            yield [wrong async for wrong in _judged(store, derived, stored)]
+            yield [wrong async for wrong in _compared(store, derived, stored)]
     wanted_parts = frozenset(parts)
     for part in derived.table.placement.parts:
         async for rows in pages(store, part):
             yield [wrong async for wrong in _missing(store, derived, rows, wanted_parts)]
 
 
-async def _judged(
+async def _compared(
     store: ReadOnlyStore, derived: Derived, rows: list[DerivedRow]
 ) -> AsyncIterator[Difference]:
-    """Each stored row against its item."""
+    """Compares each stored row with its item."""
     placement = derived.table.placement
     sources = [derived.source_of(row) for row in rows]
     asked = [(placement.part_of(source), source) for source in sources if source is not None]
     found = iter(await store.read_many(asked))
     for row, source in zip(rows, sources, strict=True):
         if source is None:
-            yield derived.fault("cannot be read", row), row, False
+            yield derived.problem("cannot be read", row), row, False
             continue
         present = next(found)
         if present is None:
-            yield derived.fault("belongs to no item", row), row, False
+            yield derived.problem("belongs to no item", row), row, False
             continue
         item = read_item(present[1])
         if item is None:
-            continue  # the item's own fault; until it is restored, its rows may be all that is left of it
+            continue  # reported for the item; until it is restored, its rows may be all that is left of it
         expected = derived.row_of(item, source, item_record.encode(item, item_size(item)))
         if expected is None or expected[:2] != row[:2]:
-            yield derived.fault("does not follow from its item", row), row, False
+            yield derived.problem("does not follow from its item", row), row, False
         elif expected.payload != row.payload:
-            yield derived.fault("differs from its item", row), expected, True
+            yield derived.problem("differs from its item", row), expected, True
 
 
 async def _missing(
     store: ReadOnlyStore, derived: Derived, items: Pairs, parts: frozenset[Part]
 ) -> AsyncIterator[Difference]:
-    """Each item against its row."""
+    """Finds items without their row."""
     wanted: list[DerivedRow] = []
     for row_key, payload in items:
         item = read_item(payload)
@@ -290,4 +292,4 @@ async def _missing(
     found = await store.read_many([(row.part, row.key) for row in wanted])
     for row, present in zip(wanted, found, strict=True):
         if present is None:
-            yield derived.fault("is missing", row), row, True
+            yield derived.problem("is missing", row), row, True

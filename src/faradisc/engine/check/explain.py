@@ -1,7 +1,7 @@
-"""Every byte that is stored, in words: what `faradisc inspect` prints.
+"""Describes every stored byte, for `faradisc inspect`.
 
-A key or a payload becomes a list of fields. Their bytes, one after another, are the stored ones: nothing is
-left out, and what cannot be read is a field called `unreadable`. The layouts are those of docs/formats/.
+A key or a payload becomes a list of fields, which together have all its bytes; a field named `unreadable` has
+those that cannot be read. The layouts are those of docs/formats/.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import orjson
 
+from faradisc.engine.check.history import PART_BYTES as HISTORY_PART_BYTES
 from faradisc.engine.check.inventory import Inventory, name_of, stream_name
-from faradisc.engine.check.past import PART_BYTES as HISTORY_PART_BYTES
 from faradisc.engine.streams.records import parse_entry
 from faradisc.engine.tables.history import STAMP_BYTES
 from faradisc.engine.tables.state import DAY_NS
@@ -39,7 +39,7 @@ Explain = Callable[[bytes], Fields]
 
 
 class Layout(NamedTuple):
-    """What the rows and the log entries of a part are."""
+    """The content of the rows and log entries of a part."""
 
     what: str
     key: Explain
@@ -55,7 +55,7 @@ SYSTEM_PARTS: dict[Part, str] = {
 
 
 class Explainer:
-    """Knows what each part of one store holds."""
+    """Describes the parts of one store."""
 
     def __init__(self, inventory: Inventory) -> None:
         self._layouts: dict[int, Layout] = {}
@@ -109,7 +109,7 @@ class Explainer:
 
 
 def part_name(part: Part) -> Fields:
-    """The fields of a part's name."""
+    """Returns the fields of a part's name."""
     if len(part) < 5:
         return _opaque(part)
     fields = [
@@ -264,7 +264,7 @@ def _rest(data: bytes) -> Fields:
 
 
 def _entry_of(key: KeySchema, unit: str) -> Explain:
-    """unit: of the moment, ms in a stream and us in a captured log."""
+    """unit: unit of time, ms in a stream and us in a captured log."""
     row_key = _row_key_of(key)
     to_ns = {"ms": 10**6, "us": 10**3}[unit]
 
@@ -304,7 +304,7 @@ def _text(data: bytes) -> str:
 
 
 def _moment(ns: int) -> str:
-    """A moment for people; far ones, which no calendar has, are said to be that."""
+    """Returns a time as text, also for one that no calendar has."""
     try:
         return datetime.fromtimestamp(ns // 10**9, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     except (ValueError, OverflowError, OSError):
@@ -312,12 +312,12 @@ def _moment(ns: int) -> str:
 
 
 def joined(fields: Fields) -> bytes:
-    """The bytes that the fields were made of."""
+    """Returns the bytes of all fields."""
     return b"".join(field.data for field in fields)
 
 
 def lines(fields: Fields, *, raw: bool) -> Iterator[str]:
-    """One line per field; with its bytes in hex where `raw`."""
+    """Yields one line per field; with its bytes in hex if `raw`."""
     for name, data, words in fields:
         yield f"    {name:14} {words}"
         if raw:

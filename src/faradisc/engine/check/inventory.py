@@ -1,7 +1,7 @@
-"""What there has to be: the tables and streams of the catalog, and what every part belongs to.
+"""The inventory: the tables and streams of the catalog, and the owner of every part.
 
-Resource numbers are found in the stored states wherever a member is called `resource` or ends so, whatever
-it stands for: a part is an orphan only if no state names its number at all.
+Every member of a stored state that is named `resource` or `..._resource` is a resource number, so a part is
+an orphan only if no state has its number at all.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import orjson
 
-from faradisc.engine.check.faults import LOST, Fault, Mend, Report
+from faradisc.engine.check.problems import LOST, Problem, RepairAction, Report
 from faradisc.engine.check.reading import pages
 from faradisc.engine.streams.stream import StreamState
 from faradisc.engine.tables.state import TableState
@@ -35,36 +35,36 @@ class Inventory:
     streams: dict[int, StreamState] = field(default_factory=dict)
     """By resource number."""
     owners: dict[int, tuple[str, int]] = field(default_factory=dict)
-    """Resource number -> whose it is in words, and its slots."""
+    """Resource number -> a description of its owner, and its slots."""
     last_resource: int | None = None
-    """None where no row says it, or one that cannot be read."""
+    """None without a readable row."""
     parts: dict[Part, int] = field(default_factory=dict)
-    """Every part that holds anything -> the last number its log gave."""
+    """Every part that is not empty -> the last number of its log."""
     lists_parts: bool = True
-    """False when damage keeps the store from naming its parts; `parts` is then empty."""
+    """False when damage prevents the listing of parts; `parts` is then empty."""
     complete: bool = True
-    """Every state could be read, and every part named; without that nothing can be called an orphan."""
+    """Whether every state was read and every part listed; otherwise orphans are unknown."""
 
     def counter(self, part: Part) -> int | None:
-        """The last number that a part's log gave; None when that cannot be told."""
+        """Returns the last number of a part's log; None when it is unknown."""
         return self.parts.get(part, 0) if self.lists_parts else None
 
     def orphans(self) -> list[Part]:
-        """Parts that belong to no resource, or to no slot of theirs."""
+        """Returns the parts of no resource, or of no slot of theirs."""
         if not self.complete:
             return []
         return [part for part in self.parts if not self._is_owned(part)]
 
     def _is_owned(self, part: Part) -> bool:
         if len(part) < 5:
-            return True  # not one of ours to judge
+            return True  # not a part of the database
         resource = int.from_bytes(part[:4], "big")
         _, slots = self.owners.get(resource, ("", 0))
         return resource == SYSTEM_RESOURCE or part[4] < slots
 
 
 def name_of(table: TableLayout) -> str:
-    """`table music`, with its account and region where those are kept apart."""
+    """Returns `table music`, with account and region where the database separates them."""
     space = f" ({table.state.namespace})" if table.state.namespace else ""
     return f"table {table.name}{space}"
 
@@ -74,7 +74,7 @@ def stream_name(state: StreamState) -> str:
 
 
 async def take_inventory(store: ReadOnlyStore, report: Report) -> Inventory:
-    """Read the catalog and the streams' rows, and judge what they say of each other.
+    """Reads the catalog and the streams' rows, and checks them against each other.
 
     Raises: StorageError when they cannot be read.
     """
@@ -83,7 +83,7 @@ async def take_inventory(store: ReadOnlyStore, report: Report) -> Inventory:
         inventory.parts = dict(await store.parts())
     except (Corruption, IOFailed) as error:
         inventory.lists_parts = inventory.complete = False
-        report.add(Fault("store", "the parts it holds cannot be listed", LOST, str(error)))
+        report.add(Problem("store", "its parts cannot be listed", LOST, str(error)))
     async for rows in pages(store, CATALOG_PART):
         for key, payload in rows:
             report.rows += 1
@@ -110,10 +110,10 @@ def _add_table(inventory: Inventory, key: bytes, payload: bytes, report: Report)
     state = _state(TableState, payload)
     if state is None:
         inventory.complete = False
-        report.add(Fault("catalog", "the row of a table cannot be read", LOST, where))
+        report.add(Problem("catalog", "the row of a table cannot be read", LOST, where))
         return
     if (state.namespace.encode(), state.name.encode()) != (namespace, name):
-        report.add(Fault("catalog", "the row of a table stands under another name", LOST, where))
+        report.add(Problem("catalog", "the row of a table has the key of another name", LOST, where))
     table = TableLayout(state)
     inventory.tables.append(table)
     _own(inventory, name_of(table), state.to_json(), state.slots, report)
@@ -123,16 +123,16 @@ def _add_stream(inventory: Inventory, key: bytes, payload: bytes, report: Report
     state = _state(StreamState, payload)
     if state is None:
         inventory.complete = False
-        report.add(Fault("catalog", "the row of a stream cannot be read", LOST, f"resource {key.hex()}"))
+        report.add(Problem("catalog", "the row of a stream cannot be read", LOST, f"resource {key.hex()}"))
         return
     if state.resource.to_bytes(4, "big") != key:
-        report.add(Fault("catalog", "the row of a stream stands under another number", LOST, key.hex()))
+        report.add(Problem("catalog", "the row of a stream has the key of another number", LOST, key.hex()))
     inventory.streams[state.resource] = state
     _own(inventory, stream_name(state), {"resource": state.resource}, state.slots, report)
 
 
 async def _add_mentioned(store: ReadOnlyStore, inventory: Inventory, part: Part, report: Report) -> None:
-    """Backups, imports and whatever else the system keeps: what they name is theirs too."""
+    """Adds the resources that backups, imports and other system rows name."""
     async for rows in pages(store, part):
         report.rows += len(rows)
         for _, payload in rows:
@@ -141,7 +141,7 @@ async def _add_mentioned(store: ReadOnlyStore, inventory: Inventory, part: Part,
             except ValueError:
                 continue
             if isinstance(stored, dict) and not stored.get("holds_rows", True):
-                continue  # a backup remembers the numbers of its table, but has its items in files
+                continue  # a backup has the numbers of its table, but its items are in files
             for path, resource in resources_in(stored):
                 inventory.owners.setdefault(resource, (f"{path} of the system's part {part.hex()}", 256))
 
@@ -161,9 +161,9 @@ def _own(inventory: Inventory, owner: str, stored: Mapping[str, Any], slots: int
         before = inventory.owners.get(resource)
         if before is not None:
             report.add(
-                Fault(
+                Problem(
                     "catalog",
-                    "a resource number was given twice",
+                    "a resource number is assigned twice",
                     LOST,
                     f"{resource}, to {before[0]} and to {words}",
                 )
@@ -172,7 +172,7 @@ def _own(inventory: Inventory, owner: str, stored: Mapping[str, Any], slots: int
 
 
 def resources_in(stored: object, path: str = "") -> Iterator[tuple[str, int]]:
-    """(where, number) of every resource number in a stored state."""
+    """Yields (path, number) of every resource number in a stored state."""
     if isinstance(stored, Mapping):
         for name, value in stored.items():
             below = f"{path}.{name}" if path else str(name)
@@ -181,29 +181,29 @@ def resources_in(stored: object, path: str = "") -> Iterator[tuple[str, int]]:
             else:
                 yield from resources_in(value, below)
     elif isinstance(stored, list | tuple):
-        for place, value in enumerate(stored):
-            label = value.get("name", place) if isinstance(value, Mapping) else place
+        for index, value in enumerate(stored):
+            label = value.get("name", index) if isinstance(value, Mapping) else index
             yield from resources_in(value, f"{path} {label}")
 
 
 def _check_numbers(inventory: Inventory, report: Report) -> None:
-    """New resources get numbers above the last one, so that must be above all others."""
+    """Checks that the last number, above which new resources get theirs, is the highest."""
     used = max(inventory.owners, default=0)
     last = inventory.last_resource
     if (last or 0) < used:
         report.add(
-            Fault(
+            Problem(
                 "catalog",
-                "the last resource number given out is behind those in use, so they would be given again",
+                "the last resource number is below those in use, which would be assigned again",
                 "writes the highest number in use",
                 f"{'none' if last is None else last} is stored, {used} is in use",
-                Mend("numbers"),
+                RepairAction("numbers"),
             )
         )
 
 
 def _check_links(inventory: Inventory, report: Report) -> None:
-    """A table's stream exists and is open; an open stream has its table."""
+    """Checks that a table's stream exists and is open, and that an open stream has its table."""
     linked: set[int] = set()
     for table in inventory.tables:
         if table.state.stream is None:
@@ -214,21 +214,21 @@ def _check_links(inventory: Inventory, report: Report) -> None:
         if stream is None or stream.ended_ns is not None:
             what = "its stream does not exist" if stream is None else "its stream has ended"
             report.add(
-                Fault(
+                Problem(
                     name_of(table),
                     f"{what}, so the database may not open",
                     "switches the table's stream off; it can be switched on again",
                     f"resource {resource}",
-                    Mend("unlink", resource=table.state.resource),
+                    RepairAction("unlink", resource=table.state.resource),
                 )
             )
     for stream in inventory.streams.values():
         if stream.ended_ns is None and stream.resource not in linked:
             report.add(
-                Fault(
+                Problem(
                     stream_name(stream),
                     "it is open, but no table writes to it",
                     "ends the stream; it can be read for another 24 hours",
-                    mend=Mend("end stream", resource=stream.resource),
+                    repair=RepairAction("end stream", resource=stream.resource),
                 )
             )

@@ -1,4 +1,4 @@
-"""One stored item, judged by itself: can it be read, is it canonical, does it lie where it belongs."""
+"""Checks one stored item: it can be read, is canonical, and has the right row key."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from faradisc.engine.check.faults import LOST
+from faradisc.engine.check.problems import LOST
 from faradisc.engine.tables.table import TableLayout
 from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import key_of_row
@@ -22,21 +22,21 @@ REWRITES = "rewrites the record in its canonical form"
 
 
 @dataclass(slots=True, frozen=True)
-class Judged:
-    """A stored item and what is wrong with it."""
+class CheckedItem:
+    """A stored item and its problem, if any."""
 
     item: Item | None
-    """None when it cannot be read; it then counts in nothing."""
+    """None when it cannot be read."""
     size_bytes: int
     what: str = ""
-    """The fault; empty when there is none."""
+    """The problem; empty without one."""
     remedy: str = ""
     canonical: bytes | None = None
-    """The record as it should be, where that is known and differs."""
+    """The correct record, where it is known and differs."""
 
 
 def read_item(payload: bytes) -> Item | None:
-    """The item of a record; None when the bytes are not one."""
+    """Returns the item of a record; None when the bytes are no record."""
     if payload[:1] != b"\x01":
         return None
     try:
@@ -46,23 +46,23 @@ def read_item(payload: bytes) -> Item | None:
     return item if isinstance(item, dict) and all(map(canonicalise, item.values())) else None
 
 
-def judge(table: TableLayout, part: Part, row_key: bytes, payload: bytes) -> Judged:
+def check_item(table: TableLayout, part: Part, row_key: bytes, payload: bytes) -> CheckedItem:
     item = read_item(payload)
     if item is None:
-        return Judged(None, item_record.size_of(payload), "an item cannot be read", LOST)
+        return CheckedItem(None, item_record.size_of(payload), "an item cannot be read", LOST)
     size = item_size(item)
     if not _has_key(table.key, item):
-        return Judged(None, size, "an item lacks its key", LOST)
+        return CheckedItem(None, size, "an item lacks its key", LOST)
     if table.placement.row_key(item) != row_key or table.placement.part_of(row_key) != part:
-        return Judged(None, size, "an item lies under a key that is not its own", LOST)
+        return CheckedItem(None, size, "an item has the row key of another one", LOST)
     canonical = item_record.encode(item, size)
     if canonical == payload:
-        return Judged(item, size)
+        return CheckedItem(item, size)
     if item_record.size_of(payload) != size:
         what = "an item's record states a wrong size"
     else:
         what = "an item's record is not in its canonical form"
-    return Judged(item, size, what, REWRITES, canonical)
+    return CheckedItem(item, size, what, REWRITES, canonical)
 
 
 def _has_key(key: KeySchema, item: Item) -> bool:
@@ -70,7 +70,7 @@ def _has_key(key: KeySchema, item: Item) -> bool:
 
 
 def key_words(key: KeySchema, row_key: bytes) -> str:
-    """The key of an item in DynamoDB JSON, read back from its row key."""
+    """Returns the key of an item in DynamoDB JSON, decoded from its row key."""
     try:
         return shortened(orjson.dumps(key_of_row(row_key, key)).decode())
     except (ValueError, IndexError, UnicodeDecodeError):

@@ -1,17 +1,16 @@
-"""Logs: those of streams and those captured for Kinesis. Numbers without a gap, entries that can be read.
+"""Checks the logs of streams and of changes captured for Kinesis: numbers without a gap, readable entries.
 
-Old entries are trimmed, so a log may begin anywhere; from there on every number up to the part's counter
-has to be there. A gap would be a record that a reader never sees, a counter behind the log a number that
-is given twice.
+Old entries are trimmed, so a log can begin at any number; from there on every number up to the part's counter
+must exist. With a gap, readers miss a record; with a counter below the log, a number is assigned twice.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
-from faradisc.engine.check.faults import LOST, Fault, Report, Tally
 from faradisc.engine.check.inventory import Inventory, name_of, stream_name
 from faradisc.engine.check.items import key_words, read_item
+from faradisc.engine.check.problems import LOST, Problem, Report, Tally
 from faradisc.engine.check.reading import log_pages
 from faradisc.engine.streams.records import Entry, parse_entry
 from faradisc.engine.streams.stream import StreamState
@@ -20,11 +19,11 @@ from faradisc.model.codec.keyspace import HASH_BYTES, parts_of, slot_shift
 from faradisc.model.values.schema import KeySchema
 from faradisc.storage.api import Part, ReadOnlyStore
 
-ENTRIES_LOST = "nothing: what is not in the log any more cannot be made again"
+ENTRIES_LOST = "nothing: lost log entries cannot be derived from other data"
 
 
 class LogWalk:
-    """One part's log, entry by entry."""
+    """Checks one part's log, entry by entry."""
 
     def __init__(self, where: str, slot: int, slots: int, key: KeySchema) -> None:
         self.where = where
@@ -34,13 +33,13 @@ class LogWalk:
         self._shift = slot_shift(slots)
         self._key = key
 
-    def faults(self, sequence: int, entry: bytes) -> list[Fault]:
-        found: list[Fault] = []
+    def problems(self, sequence: int, entry: bytes) -> list[Problem]:
+        found: list[Problem] = []
         if self.first is None:
             self.first = sequence
         elif sequence != self.last + 1:
             missing = f"slot {self._slot}: {self.last + 1} to {sequence - 1}"
-            found.append(Fault(self.where, "log entries are missing", ENTRIES_LOST, missing))
+            found.append(Problem(self.where, "log entries are missing", ENTRIES_LOST, missing))
         self.last = sequence
         try:
             reason = self._reason(parse_entry(entry))
@@ -48,15 +47,15 @@ class LogWalk:
             reason = str(error)
         if reason:
             detail = f"slot {self._slot}, {sequence}: {reason}"
-            found.append(Fault(self.where, "a log entry cannot be read", LOST, detail))
+            found.append(Problem(self.where, "a log entry cannot be read", LOST, detail))
         return found
 
     def _reason(self, entry: Entry) -> str:
-        """Why an entry cannot be right; empty when it can."""
+        """Returns why an entry is wrong; empty when it is not."""
         if entry.is_shard_end:
             return ""
         if len(entry.row_key) <= HASH_BYTES or key_words(self._key, entry.row_key).startswith("row key"):
-            return "its row key is none"
+            return "its row key is malformed"
         if entry.row_key[0] >> self._shift != self._slot:
             return "its item belongs to another slot"
         for name, image in (("new", entry.new), ("old", entry.old)):
@@ -64,16 +63,16 @@ class LogWalk:
                 return f"its {name} image cannot be read"
         return ""
 
-    def ending(self, counter: int | None) -> list[Fault]:
-        """What the part's counter says of the end of the log; None: it cannot be read."""
+    def ending(self, counter: int | None) -> list[Problem]:
+        """Compares the end of the log with the part's counter; None: the counter is unknown."""
         if self.first is None or counter is None or self.last == counter:
             return []
         return [
-            Fault(
+            Problem(
                 self.where,
-                "the log does not end where its counter says",
+                "the end of the log differs from its counter",
                 ENTRIES_LOST,
-                f"slot {self._slot}: the last entry is {self.last}, the counter stands at {counter}",
+                f"slot {self._slot}: the last entry is {self.last}, the counter is {counter}",
             )
         ]
 
@@ -84,14 +83,14 @@ async def verify_stream(
     where = stream_name(state)
     tally = report.tally(where, "stream")
     key = KeySchema.of_elements(state.key_schema, state.types)
-    report.add_all(_lineage_faults(where, state, inventory))
+    report.add_all(_lineage_problems(where, state, inventory))
     for slot, part in enumerate(parts_of(state.resource, state.slots)):
         walk = LogWalk(where, slot, state.slots, key)
         counter = inventory.counter(part)
         ends = {each.first[slot] - 1 for each in state.generations[1:] if len(each.first) > slot}
         async for entries in _entries(store, walk, part, counter, tally=tally, report=report):
             report.add_all(
-                Fault(
+                Problem(
                     where,
                     "a shard ends without the entry that closes it",
                     ENTRIES_LOST,
@@ -118,10 +117,10 @@ async def verify_captured(
 async def _entries(
     store: ReadOnlyStore, walk: LogWalk, part: Part, counter: int | None, *, tally: Tally, report: Report
 ) -> AsyncIterator[list[tuple[int, bytes]]]:
-    """The pages of a log, judged and counted."""
+    """Yields the pages of a log, checked and counted."""
     async for entries in log_pages(store, part):
         for sequence, entry in entries:
-            report.add_all(walk.faults(sequence, entry))
+            report.add_all(walk.problems(sequence, entry))
             tally.bytes += len(entry)
         tally.rows += len(entries)
         report.rows += len(entries)
@@ -129,16 +128,18 @@ async def _entries(
     report.add_all(walk.ending(counter))
 
 
-def _lineage_faults(where: str, state: StreamState, inventory: Inventory) -> list[Fault]:
-    """Generations follow each other: in time, and in every slot's numbers."""
-    found: list[Fault] = []
+def _lineage_problems(where: str, state: StreamState, inventory: Inventory) -> list[Problem]:
+    """Checks that generations follow each other in time and in every slot's numbers."""
+    found: list[Problem] = []
     parts = parts_of(state.resource, state.slots)
     generations = state.generations
-    for place, generation in enumerate(generations):
+    for index, generation in enumerate(generations):
         if len(generation.first) != state.slots:
-            found.append(Fault(where, "a generation has not one shard per slot", LOST, f"number {place}"))
+            found.append(
+                Problem(where, "a generation does not have one shard per slot", LOST, f"number {index}")
+            )
             return found
-        before = generations[place - 1] if place else None
+        before = generations[index - 1] if index else None
         follows = before is None or (
             generation.began_ns > before.began_ns
             and generation.parent_ns == before.began_ns
@@ -146,15 +147,17 @@ def _lineage_faults(where: str, state: StreamState, inventory: Inventory) -> lis
         )
         if not follows:
             found.append(
-                Fault(where, "a generation of shards does not follow the one before", LOST, f"number {place}")
+                Problem(
+                    where, "a generation of shards does not follow the one before", LOST, f"number {index}"
+                )
             )
         if inventory.lists_parts and any(
             first > inventory.parts.get(part, 0) + 1
             for first, part in zip(generation.first, parts, strict=True)
         ):
             found.append(
-                Fault(where, "a shard begins behind the end of its log", ENTRIES_LOST, f"number {place}")
+                Problem(where, "a shard begins after the end of its log", ENTRIES_LOST, f"number {index}")
             )
     if not generations:
-        found.append(Fault(where, "it has no shards", LOST))
+        found.append(Problem(where, "it has no shards", LOST))
     return found

@@ -1,4 +1,4 @@
-"""Reading a part or a log from end to end, in pages of bounded size."""
+"""Reads a part or a log from end to end, in pages of bounded size."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from faradisc.storage.api import Part, ReadOnlyStore
 ROWS_PER_PAGE = 200
 PAGE_BYTES = 4 * 1024 * 1024
 ENTRIES_PER_PAGE = 20
-"""A log entry may hold two images of 400 KB."""
+"""A log entry can have two images of 400 KB."""
 
 Pairs = list[tuple[bytes, bytes]]
 """(row key, payload), ascending."""
 
 
 async def pages(store: ReadOnlyStore, part: Part) -> AsyncIterator[Pairs]:
-    """All rows of a part. Raises StorageError where they cannot be read."""
+    """Yields all rows of a part. Raises StorageError where they cannot be read."""
     low: bytes | None = None
     while True:
         rows = await store.range(part, low, None, limit=ROWS_PER_PAGE, max_bytes=PAGE_BYTES)
@@ -27,7 +27,7 @@ async def pages(store: ReadOnlyStore, part: Part) -> AsyncIterator[Pairs]:
 
 
 async def log_pages(store: ReadOnlyStore, part: Part) -> AsyncIterator[list[tuple[int, bytes]]]:
-    """All entries of a part's log. Raises StorageError where they cannot be read."""
+    """Yields all entries of a part's log. Raises StorageError where they cannot be read."""
     after = 0
     while entries := await store.log(part, after, ENTRIES_PER_PAGE):
         yield entries

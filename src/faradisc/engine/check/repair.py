@@ -1,11 +1,10 @@
-"""Repair: rewrite what follows from something else, remove what belongs to nothing.
+"""Repair: rewrites derived data, removes data without an owner.
 
-Nothing here makes up an item or removes one. Index entries, expiry rows, counters and sizes of item
-collections follow from the items and are written anew where they are wrong; a record that can be read is
-put into its canonical form; orphans go. Each commit is bounded, and each alone is a step towards order: a
-repair that is cut short is taken up by the next one.
+Never adds or removes an item. Index entries, expiry rows, counters and sizes of item collections are derived
+from the items and rewritten where they are wrong; a readable record is put into its canonical form; orphans
+are removed. Each commit is bounded and correct by itself: the next repair continues an interrupted one.
 
-Requires a store that nobody else writes to.
+Requires: no other writer of the store.
 """
 
 from __future__ import annotations
@@ -16,10 +15,10 @@ import orjson
 
 from faradisc.clock import Clock
 from faradisc.engine.check.derived import IndexEntries, derived_of, differences
-from faradisc.engine.check.faults import Mend, Report
+from faradisc.engine.check.history import PART_BYTES
 from faradisc.engine.check.inventory import LAST_RESOURCE_KEY, Inventory, take_inventory
-from faradisc.engine.check.items import judge
-from faradisc.engine.check.past import PART_BYTES
+from faradisc.engine.check.items import check_item
+from faradisc.engine.check.problems import RepairAction, Report
 from faradisc.engine.check.reading import pages
 from faradisc.engine.check.rows import Collection, CollectionMerge, CollectionSums
 from faradisc.engine.check.system import expires_of, expiry_key
@@ -31,68 +30,68 @@ from faradisc.storage.api import Batch, Conflict, Part, Store
 
 
 class Repair:
-    """What a report asks for, done in its order of needs."""
+    """Runs the actions of a report, in their order of dependence."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
 
-    async def all(self, mends: Iterable[Mend]) -> int:
-        """Do each of them; their number. Raises StorageError."""
+    async def all(self, repairs: Iterable[RepairAction]) -> int:
+        """Runs all actions. Returns their number. Raises StorageError."""
         done = 0
-        async for _ in self.run(mends):
+        async for _ in self.run(repairs):
             done += 1
         return done
 
-    async def run(self, mends: Iterable[Mend]) -> AsyncIterator[Mend]:
-        """Do each of them, and name it when it is done. Raises StorageError."""
-        wanted = list(mends)
+    async def run(self, repairs: Iterable[RepairAction]) -> AsyncIterator[RepairAction]:
+        """Runs each action and yields it when it is done. Raises StorageError."""
+        wanted = list(repairs)
         order = ("unlink", "end stream", "numbers", "records", "derived", "collections", "usage")
-        wanted.sort(key=lambda mend: order.index(mend.kind) if mend.kind in order else len(order))
+        wanted.sort(key=lambda action: order.index(action.kind) if action.kind in order else len(order))
         inventory = await take_inventory(self._store, Report())
-        for mend in wanted:
-            await self._do(mend, inventory)
-            yield mend
+        for action in wanted:
+            await self._do(action, inventory)
+            yield action
 
-    async def _do(self, mend: Mend, inventory: Inventory) -> None:
+    async def _do(self, action: RepairAction, inventory: Inventory) -> None:
         tables = {table.state.resource: table for table in inventory.tables}
-        match mend.kind:
+        match action.kind:
             case "records":
-                await self._rewrite_records(tables[mend.resource])
+                await self._rewrite_records(tables[action.resource])
             case "derived":
-                await self._rewrite_derived(mend.resource, inventory)
+                await self._rewrite_derived(action.resource, inventory)
             case "collections":
-                await self._rewrite_collections(tables[mend.resource])
+                await self._rewrite_collections(tables[action.resource])
             case "usage":
-                await self._count_again(mend.part, inventory)
+                await self._count_again(action.part, inventory)
             case "tokens":
-                await self._remove_lonely_tokens()
+                await self._remove_single_token_rows()
             case "job":
-                await self._commit(Batch(JOBS_PART, deletes=[mend.key]))
+                await self._commit(Batch(JOBS_PART, deletes=[action.key]))
             case "orphan":
-                await self._store.clear(mend.part)
+                await self._store.clear(action.part)
             case "numbers":
                 last = max(inventory.owners, default=0).to_bytes(4, "big")
                 await self._commit(Batch(CATALOG_PART, puts=[(LAST_RESOURCE_KEY, last)]))
             case "unlink":
-                await self._unlink(tables[mend.resource])
+                await self._unlink(tables[action.resource])
             case "end stream":
-                await self._end_stream(inventory, mend.resource)
+                await self._end_stream(inventory, action.resource)
 
     async def _commit(self, *batches: Batch) -> None:
         changing = [batch for batch in batches if batch.puts or batch.deletes]
         answer = await self._store.commit(changing) if changing else []
         assert not isinstance(answer, Conflict), "nothing was checked"
 
-    # --- Items and what follows from them ---
+    # --- Items and derived data ---
 
     async def _rewrite_records(self, table: TableLayout) -> None:
         for part in table.placement.parts:
             async for rows in pages(self._store, part):
                 puts = [
-                    (row_key, judged.canonical)
+                    (row_key, checked.canonical)
                     for row_key, payload in rows
-                    if (judged := judge(table, part, row_key, payload)).canonical is not None
+                    if (checked := check_item(table, part, row_key, payload)).canonical is not None
                 ]
                 await self._commit(Batch(part, puts=puts))
 
@@ -117,14 +116,14 @@ class Repair:
 
     async def _rewrite_collections(self, table: TableLayout) -> None:
         placement = table.collections
-        assert placement is not None, "the fault was about a table with local indexes"
+        assert placement is not None, "the problem is in a table with local indexes"
         for slot, part in enumerate(table.placement.parts):
             merge = CollectionMerge(self._store, table, slot)
             sums = CollectionSums(table)
             async for rows in pages(self._store, part):
                 ended: list[Collection] = []
                 for row_key, payload in rows:
-                    item = judge(table, part, row_key, payload).item
+                    item = check_item(table, part, row_key, payload).item
                     merge.has_gaps = merge.has_gaps or item is None
                     ended.extend(sums.add(row_key, item))
                 await self._put_sizes(merge, placement.parts[slot], ended)
@@ -142,34 +141,36 @@ class Repair:
         await self._commit(batch)
 
     async def _count_again(self, part: Part, inventory: Inventory) -> None:
-        """Make a part's usage what its rows say."""
+        """Corrects a part's usage from its rows."""
         is_history, is_counted = len(part) == PART_BYTES, part in _counted_parts(inventory)
         count = size = 0
         if is_history or is_counted:
             async for rows in pages(self._store, part):
                 count += len(rows)
                 for key, payload in rows:
-                    kept = item_record.size_of(payload) + STORAGE_OVERHEAD_BYTES
-                    size += len(key) + len(payload) if is_history else kept
+                    counted = item_record.size_of(payload) + STORAGE_OVERHEAD_BYTES
+                    size += len(key) + len(payload) if is_history else counted
         items, bytes_ = await self._store.usage(part)
         if (items, bytes_) != (count, size):
             await self._store.commit([Batch(part, items_delta=count - items, bytes_delta=size - bytes_)])
 
-    # --- The system's rows ---
+    # --- System rows ---
 
-    async def _remove_lonely_tokens(self) -> None:
+    async def _remove_single_token_rows(self) -> None:
         async for rows in pages(self._store, TOKENS_PART):
             tokens = {key: expires_of(payload) for key, payload in rows if key[:1] != b"x"}
-            partners = [key[9:] if key[:1] == b"x" else expiry_key(key, tokens[key] or 0) for key, _ in rows]
-            found = await self._store.get(TOKENS_PART, partners)
-            lonely = [
+            counterparts = [
+                key[9:] if key[:1] == b"x" else expiry_key(key, tokens[key] or 0) for key, _ in rows
+            ]
+            found = await self._store.get(TOKENS_PART, counterparts)
+            single = [
                 key
-                for (key, _), partner in zip(rows, found, strict=True)
-                if partner is None
-                or (key[:1] == b"x" and expires_of(partner[1]) != int.from_bytes(key[1:9], "big"))
+                for (key, _), counterpart in zip(rows, found, strict=True)
+                if counterpart is None
+                or (key[:1] == b"x" and expires_of(counterpart[1]) != int.from_bytes(key[1:9], "big"))
                 or (key[:1] != b"x" and tokens[key] is None)
             ]
-            await self._commit(Batch(TOKENS_PART, deletes=lonely))
+            await self._commit(Batch(TOKENS_PART, deletes=single))
 
     async def _unlink(self, table: TableLayout) -> None:
         state = table.state
@@ -185,7 +186,7 @@ class Repair:
 
 
 def _counted_parts(inventory: Inventory) -> set[Part]:
-    """The parts whose rows count in their usage: those of tables and indexes."""
+    """Returns the parts whose usage counts their rows: those of tables and indexes."""
     counted: set[Part] = set()
     for table in inventory.tables:
         counted.update(table.placement.parts)

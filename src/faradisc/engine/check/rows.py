@@ -1,7 +1,7 @@
-"""The items of one table: each judged by itself, and counted for everything that follows from them.
+"""Checks the items of one table, and adds up the data derived from them.
 
-One walk over the table, slot by slot in the order of row keys, which is also the order of item collections:
-so the sizes of collections are compared by merging two ordered scans.
+Scans the table slot by slot in the order of row keys, which is also the order of item collections, so the
+sizes of collections are compared by merging two ordered scans.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import NamedTuple
 
-from faradisc.engine.check.derived import Derived, Sums, usage_faults
-from faradisc.engine.check.faults import Fault, Mend, Report
+from faradisc.engine.check.derived import Derived, Sums, usage_problems
 from faradisc.engine.check.inventory import name_of
-from faradisc.engine.check.items import Judged, judge, key_words
+from faradisc.engine.check.items import CheckedItem, check_item, key_words
+from faradisc.engine.check.problems import Problem, RepairAction, Report
 from faradisc.engine.check.reading import pages
 from faradisc.engine.tables.table import TableLayout
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
@@ -22,7 +22,7 @@ from faradisc.storage.api import Part, ReadOnlyStore
 
 
 class Collection(NamedTuple):
-    """One item collection, as the items say it has to be."""
+    """One item collection, according to its items."""
 
     row_key: bytes
     size_bytes: int
@@ -31,7 +31,7 @@ class Collection(NamedTuple):
 
 
 class CollectionSums:
-    """Adds up item collections while the items of one slot pass in order."""
+    """Adds up item collections from the items of one slot in order."""
 
     __slots__ = ("_is_known", "_row_key", "_size_bytes", "_table")
 
@@ -42,14 +42,14 @@ class CollectionSums:
         self._is_known = True
 
     def add(self, row_key: bytes, item: Item | None) -> Iterator[Collection]:
-        """Count an item; gives the collection before it, when that has ended."""
+        """Counts an item. Yields the collection before it, when that has ended."""
         placement = self._table.collections
         if placement is None:
             return
         if not self._row_key or not row_key.startswith(self._row_key):
             yield from self.end()
             if item is None:
-                self._is_known = False  # it may belong to the collection that comes next
+                self._is_known = False  # it may belong to the next collection
                 return
             self._row_key = placement.row_key(item)
         if item is None:
@@ -70,7 +70,7 @@ class CollectionSums:
 async def walk_items(
     store: ReadOnlyStore, table: TableLayout, derived: Sequence[Derived], sums: Sums, *, report: Report
 ) -> AsyncIterator[None]:
-    """Judge every item, compare counters and collections, and add to `sums` what follows from the items.
+    """Checks every item, counters and collections, and adds the derived rows to `sums`.
 
     Raises: StorageError when some part of the table cannot be read.
     """
@@ -84,21 +84,21 @@ async def walk_items(
             report.rows += len(rows)
             ended: list[Collection] = []
             for row_key, payload in rows:
-                judged = judge(table, part, row_key, payload)
-                if judged.what:
-                    report.add(_fault_of(table, where, row_key, judged))
-                    merge.has_gaps = merge.has_gaps or judged.item is None
+                checked = check_item(table, part, row_key, payload)
+                if checked.what:
+                    report.add(_problem_of(table, where, row_key, checked))
+                    merge.has_gaps = merge.has_gaps or checked.item is None
                 count += 1
-                size += judged.size_bytes + STORAGE_OVERHEAD_BYTES
-                ended.extend(collections.add(row_key, judged.item))
-                if judged.item is not None:
-                    _add_expected(derived, sums, judged.item, row_key, judged.canonical or payload)
+                size += checked.size_bytes + STORAGE_OVERHEAD_BYTES
+                ended.extend(collections.add(row_key, checked.item))
+                if checked.item is not None:
+                    _add_expected(derived, sums, checked.item, row_key, checked.canonical or payload)
             tally.rows += len(rows)
-            report.add_all([fault async for fault in merge.faults(ended)])
+            report.add_all([problem async for problem in merge.problems(ended)])
             yield
         tally.bytes += size - count * STORAGE_OVERHEAD_BYTES
-        report.add_all([fault async for fault in merge.faults(list(collections.end()), at_end=True)])
-        report.add_all(usage_faults(where, part, (count, size), await store.usage(part)))
+        report.add_all([problem async for problem in merge.problems(list(collections.end()), at_end=True)])
+        report.add_all(usage_problems(where, part, (count, size), await store.usage(part)))
 
 
 def _add_expected(
@@ -110,13 +110,13 @@ def _add_expected(
             sums.add(row)
 
 
-def _fault_of(table: TableLayout, where: str, row_key: bytes, judged: Judged) -> Fault:
-    mend = Mend("records", resource=table.state.resource) if judged.canonical is not None else None
-    return Fault(where, judged.what, judged.remedy, key_words(table.key, row_key), mend)
+def _problem_of(table: TableLayout, where: str, row_key: bytes, checked: CheckedItem) -> Problem:
+    repair = RepairAction("records", resource=table.state.resource) if checked.canonical is not None else None
+    return Problem(where, checked.what, checked.remedy, key_words(table.key, row_key), repair)
 
 
 class CollectionMerge:
-    """The stored sizes of one slot's collections beside the sums of its items, both in order."""
+    """Merges the stored sizes of one slot's collections with the sums of its items, both in order."""
 
     def __init__(self, store: ReadOnlyStore, table: TableLayout, slot: int) -> None:
         self._store = store
@@ -126,54 +126,54 @@ class CollectionMerge:
             self._part = table.collections.parts[slot]
         self._low: bytes | None = None
         self.has_gaps = False
-        """Some item cannot be read: a size that seems to be of no collection may be of that one's."""
+        """Whether some item cannot be read; a size without a collection may belong to its collection."""
 
-    async def faults(self, ended: list[Collection], *, at_end: bool = False) -> AsyncIterator[Fault]:
-        """Compare up to the last of `ended`; with `at_end`, up to the end of the slot."""
+    async def problems(self, ended: list[Collection], *, at_end: bool = False) -> AsyncIterator[Problem]:
+        """Yields the problems up to the last of `ended`; with `at_end`, up to the end of the slot."""
         async for key, size in self.differences(ended, at_end=at_end):
             collections = self._table.collections
             assert collections is not None, "otherwise nothing differs"
             there = await self._store.get(collections.part_of(key), (key,))
             if size is None:
-                what, numbers = "a size is kept of an item collection that is not there", ""
+                what, numbers = "the size of an item collection that does not exist", ""
             elif there[0] is None:
                 what, numbers = "the size of an item collection is missing", f" is {size}"
             else:
                 what = "the size of an item collection is wrong"
                 numbers = f" is {size}, not {int.from_bytes(there[0][1], 'big')}"
-            yield Fault(
+            yield Problem(
                 name_of(self._table),
                 what,
                 "adds up the item collections again",
                 f"{key_words(collections.key, key)}{numbers}",
-                Mend("collections", resource=self._table.state.resource),
+                RepairAction("collections", resource=self._table.state.resource),
             )
 
     async def differences(
         self, ended: list[Collection], *, at_end: bool = False
     ) -> AsyncIterator[tuple[bytes, int | None]]:
-        """(row key, size it should have; None: it should not be there), where that is not so."""
+        """Yields (row key, correct size; None: no size) of every wrong size."""
         if self._part is None or not (ended or at_end):
             return
         high = None if at_end else ended[-1].row_key + b"\x00"
         expected = iter(ended)
-        awaited = next(expected, None)
+        expecting = next(expected, None)
         async for key, size in self._stored(self._part, high):
-            while awaited is not None and awaited.row_key < key:
-                if awaited.is_known:
-                    yield awaited.row_key, awaited.size_bytes
-                awaited = next(expected, None)
-            if awaited is None or awaited.row_key > key:
+            while expecting is not None and expecting.row_key < key:
+                if expecting.is_known:
+                    yield expecting.row_key, expecting.size_bytes
+                expecting = next(expected, None)
+            if expecting is None or expecting.row_key > key:
                 if not self.has_gaps:
                     yield key, None
                 continue
-            if awaited.is_known and awaited.size_bytes != size:
-                yield key, awaited.size_bytes
-            awaited = next(expected, None)
-        while awaited is not None:
-            if awaited.is_known:
-                yield awaited.row_key, awaited.size_bytes
-            awaited = next(expected, None)
+            if expecting.is_known and expecting.size_bytes != size:
+                yield key, expecting.size_bytes
+            expecting = next(expected, None)
+        while expecting is not None:
+            if expecting.is_known:
+                yield expecting.row_key, expecting.size_bytes
+            expecting = next(expected, None)
 
     async def _stored(self, part: Part, high: bytes | None) -> AsyncIterator[tuple[bytes, int]]:
         while rows := await self._store.range(part, self._low, high, limit=500):

@@ -1,4 +1,4 @@
-"""The system's own rows: idempotency tokens, and how far background jobs have come."""
+"""Checks system rows: idempotency tokens, and progress of background jobs."""
 
 from __future__ import annotations
 
@@ -6,55 +6,55 @@ from collections.abc import AsyncIterator
 
 import orjson
 
-from faradisc.engine.check.faults import Fault, Mend, Report
 from faradisc.engine.check.inventory import Inventory
+from faradisc.engine.check.problems import Problem, RepairAction, Report
 from faradisc.engine.check.reading import Pairs, pages
 from faradisc.model.codec.keyspace import JOBS_PART, TOKENS_PART, job_keys_of
 from faradisc.storage.api import ReadOnlyStore
 
 _WHERE = "idempotency tokens"
 _EXPIRY_AT = 9
-"""`x` and eight bytes of time stand before the token in an expiry row."""
+"""Length of `x` and eight bytes of time before the token in an expiry row."""
 
 
 async def verify_tokens(store: ReadOnlyStore, report: Report) -> AsyncIterator[None]:
-    """Each token has the row that finds it when it expires, and each such row its token."""
+    """Checks that each token has its expiry row, and each expiry row its token."""
     tally = report.tally(_WHERE, "tokens")
     async for rows in pages(store, TOKENS_PART):
         report.rows += len(rows)
-        report.add_all([fault async for fault in _token_faults(store, rows)])
+        report.add_all([problem async for problem in _token_problems(store, rows)])
         tally.rows += sum(key[:1] == b"t" for key, _ in rows)
         tally.bytes += sum(len(payload) for _, payload in rows)
         yield
 
 
-async def _token_faults(store: ReadOnlyStore, rows: Pairs) -> AsyncIterator[Fault]:
-    partners: list[bytes] = []
+async def _token_problems(store: ReadOnlyStore, rows: Pairs) -> AsyncIterator[Problem]:
+    counterparts: list[bytes] = []
     for key, payload in rows:
         if key[:1] == b"x":
-            partners.append(key[_EXPIRY_AT:])
+            counterparts.append(key[_EXPIRY_AT:])
         else:
             expires_ns = expires_of(payload)
-            partners.append(b"" if expires_ns is None else expiry_key(key, expires_ns))
-    found = await store.get(TOKENS_PART, partners)
-    for (key, payload), partner in zip(rows, found, strict=True):
+            counterparts.append(b"" if expires_ns is None else expiry_key(key, expires_ns))
+    found = await store.get(TOKENS_PART, counterparts)
+    for (key, payload), counterpart in zip(rows, found, strict=True):
         if key[:1] == b"x":
-            if partner is None or expires_of(partner[1]) != int.from_bytes(key[1:_EXPIRY_AT], "big"):
-                yield _fault("an expiry row belongs to no token", key[_EXPIRY_AT:])
+            if counterpart is None or expires_of(counterpart[1]) != int.from_bytes(key[1:_EXPIRY_AT], "big"):
+                yield _problem("an expiry row belongs to no token", key[_EXPIRY_AT:])
         elif key[:1] != b"t" or expires_of(payload) is None:
-            yield _fault("a row cannot be read", key)
-        elif partner is None:
-            yield _fault("a token would never expire", key)
+            yield _problem("a row cannot be read", key)
+        elif counterpart is None:
+            yield _problem("a token never expires", key)
 
 
-def _fault(what: str, key: bytes) -> Fault:
+def _problem(what: str, key: bytes) -> Problem:
     account, _, token = key[1:].partition(b"\x00")
     words = f"account {account.decode(errors='replace')}, token {token.decode(errors='replace')}"
-    return Fault(_WHERE, what, "removes the rows that have no partner", words, Mend("tokens"))
+    return Problem(_WHERE, what, "removes the rows without a counterpart", words, RepairAction("tokens"))
 
 
 def expires_of(payload: bytes) -> int | None:
-    """When a token expires, in ns; None when its row cannot be read."""
+    """Returns when a token expires, in ns; None when its row cannot be read."""
     try:
         expires_ns = orjson.loads(payload)["expires_ns"]
     except (ValueError, KeyError, TypeError):
@@ -67,7 +67,7 @@ def expiry_key(token_key: bytes, expires_ns: int) -> bytes:
 
 
 async def verify_jobs(store: ReadOnlyStore, inventory: Inventory, report: Report) -> AsyncIterator[None]:
-    """A job's progress is kept as long as what it works on."""
+    """Checks that progress of jobs belongs to existing resources."""
     if not inventory.complete:
         return
     known = {
@@ -77,12 +77,12 @@ async def verify_jobs(store: ReadOnlyStore, inventory: Inventory, report: Report
     async for rows in pages(store, JOBS_PART):
         report.rows += len(rows)
         report.add_all(
-            Fault(
+            Problem(
                 "background jobs",
-                "progress is kept of work on something that is gone",
+                "the progress of a job on a deleted resource",
                 "removes the row",
                 f"{key[:-4].decode(errors='replace')} of resource {int.from_bytes(key[-4:], 'big')}",
-                Mend("job", key=key),
+                RepairAction("job", key=key),
             )
             for key, _ in rows
             if key[:-4] in kinds and key not in known

@@ -1,10 +1,10 @@
-"""Check: one walk over one state of the store, in steps of a page of rows.
+"""Check: reads one state of the store, in steps of a page of rows.
 
-    inventory -> per table: items, then what follows from them -> streams -> captured changes
-              -> tokens, jobs -> parts that belong to nothing
+    inventory -> per table: items, then rows derived from them, captured changes -> streams
+              -> tokens, jobs -> backups -> parts without an owner
 
-The snapshot is taken by the first step and given back by the last one, or by `close`. Damage that the
-engine reports while it reads is a fault like any other, and ends the look at that table or log only.
+The first step takes the snapshot; the last one, or `close`, releases it. Damage that the engine reports is a
+problem like any other, and ends the check of that table or log only.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from faradisc.clock import Clock
 from faradisc.engine.backups.storage import BackupStorage
 from faradisc.engine.check.backup_files import verify_backups
 from faradisc.engine.check.derived import Sums, derived_of, verify
-from faradisc.engine.check.faults import LOST, Fault, Mend, Report
+from faradisc.engine.check.history import verify_history
 from faradisc.engine.check.inventory import Inventory, name_of, stream_name, take_inventory
 from faradisc.engine.check.logs import verify_captured, verify_stream
-from faradisc.engine.check.past import verify_history
+from faradisc.engine.check.problems import LOST, Problem, RepairAction, Report
 from faradisc.engine.check.rows import walk_items
 from faradisc.engine.check.system import verify_jobs, verify_tokens
 from faradisc.engine.tables.table import TableLayout
@@ -26,10 +26,10 @@ from faradisc.storage.api import Corruption, IOFailed, ReadOnlyStore, Store
 
 
 class Check:
-    """Call `step` until it says False, then look at `report`."""
+    """Call `step` until it returns False, then read `report`."""
 
     def __init__(self, store: Store, clock: Clock, storage: BackupStorage | None = None) -> None:
-        """storage: where the files of backups are; without one they are not checked."""
+        """storage: the files of backups; None does not check them."""
         self.report = Report()
         self._store = store
         self._storage = storage
@@ -39,7 +39,7 @@ class Check:
         self._has_ended = False
 
     async def step(self) -> bool:
-        """Look at one more page of rows; False when all is done.
+        """Checks one more page of rows. Returns False at the end.
 
         Raises: StorageError when the catalog itself cannot be read.
         """
@@ -56,13 +56,13 @@ class Check:
         return True
 
     async def finish(self) -> Report:
-        """All steps, one after the other."""
+        """Runs all steps. Returns the report."""
         while await self.step():
             pass
         return self.report
 
     async def close(self) -> None:
-        """Give the snapshot back; what was found so far stays in the report."""
+        """Releases the snapshot. The report so far can still be read."""
         self._has_ended = True
         await self._steps.aclose()
         snapshot, self._snapshot = self._snapshot, None
@@ -75,32 +75,32 @@ class Check:
         inventory = await take_inventory(store, report)
         yield
         for table in inventory.tables:
-            async for _ in self._looked_at(name_of(table), self._table(store, table, inventory)):
+            async for _ in self._guarded(name_of(table), self._table(store, table, inventory)):
                 yield
             for destination in table.state.kinesis:
                 if destination.resource is not None:
                     captured = verify_captured(store, table, destination.resource, inventory, report)
-                    async for _ in self._looked_at(name_of(table), captured):
+                    async for _ in self._guarded(name_of(table), captured):
                         yield
         for stream in inventory.streams.values():
             verified = verify_stream(store, stream, inventory, report)
-            async for _ in self._looked_at(stream_name(stream), verified):
+            async for _ in self._guarded(stream_name(stream), verified):
                 yield
         for verified in (verify_tokens(store, report), verify_jobs(store, inventory, report)):
-            async for _ in self._looked_at("system rows", verified):
+            async for _ in self._guarded("system rows", verified):
                 yield
         if self._storage is not None:
-            async for _ in self._looked_at("backups", verify_backups(store, self._storage, report)):
+            async for _ in self._guarded("backups", verify_backups(store, self._storage, report)):
                 yield
         await self._look_for_orphans(inventory)
 
-    async def _looked_at(self, where: str, steps: AsyncIterator[None]) -> AsyncIterator[None]:
-        """The steps of one part of the walk; damage that the engine finds ends them."""
+    async def _guarded(self, where: str, steps: AsyncIterator[None]) -> AsyncIterator[None]:
+        """Yields the steps of one part of the check; damage that the engine finds ends them."""
         try:
             async for _ in steps:
                 yield
         except (Corruption, IOFailed) as error:
-            self.report.add(Fault(where, "what is stored cannot be read to its end", LOST, str(error)))
+            self.report.add(Problem(where, "the data cannot be read to its end", LOST, str(error)))
 
     async def _table(
         self, store: ReadOnlyStore, table: TableLayout, inventory: Inventory
@@ -110,25 +110,30 @@ class Check:
         if table.state.status == "DELETING":
             return
         if table.state.owner_job is not None:
-            report.notes.append(f"{where} is being filled ({table.state.owner_job}); it was not looked at")
+            report.notes.append(f"{where} is being filled ({table.state.owner_job}); it was not checked")
             return
         derived = derived_of(table, self._clock.now_ns())
         sums = Sums()
         async for _ in walk_items(store, table, derived, sums, report=report):
             yield
         for each in derived:
-            async for _ in self._looked_at(each.where, verify(store, each, sums, report)):
+            async for _ in self._guarded(each.where, verify(store, each, sums, report)):
                 yield
         if table.state.pitr is not None:
             async for _ in verify_history(store, table, inventory, report):
                 yield
 
     async def _look_for_orphans(self, inventory: Inventory) -> None:
-        """A part whose owner has just gone may still wait to be cleared, so what seems an orphan has to be
-        one a second time, in the state of now."""
+        """Reports parts without an owner.
+
+        A part whose owner was just deleted may not be cleared yet, so only what is also an orphan in a
+        second, current snapshot is reported.
+        """
         report = self.report
         if not inventory.complete:
-            report.notes.append("some rows of the catalog cannot be read, so orphans were not looked for")
+            report.notes.append(
+                "some rows of the catalog cannot be read, so parts without an owner were not searched"
+            )
             return
         orphans = inventory.orphans()
         if not orphans:
@@ -140,11 +145,11 @@ class Check:
             await later.close()
         for part in sorted(set(orphans) & set(now.orphans())):
             report.add(
-                Fault(
+                Problem(
                     "orphans",
                     "a part belongs to no table, index or stream",
                     "removes it",
                     f"resource {int.from_bytes(part[:4], 'big')}, slot {part[4]}",
-                    Mend("orphan", part=part),
+                    RepairAction("orphan", part=part),
                 )
             )

@@ -1,4 +1,4 @@
-"""Every kind of fault is found, named and, where that is possible, mended.
+"""Every kind of problem is found, reported and, where possible, repaired.
 
 What it proves: a sound database is clean, any single row that is lost or altered is noticed, and a repair
 leaves a database that both the check and the tests' own walk (fixtures/integrity.py) find sound.
@@ -28,7 +28,7 @@ from faradisc.storage.api import Batch, Corruption
 from faradisc.storage.immediate import run
 from fixtures.check_world import MUSIC_ITEMS, START_S, all_rows, world
 from fixtures.in_process import InProcess
-from fixtures.integrity import faults, tables
+from fixtures.integrity import problems, tables
 
 
 @pytest.fixture
@@ -43,19 +43,19 @@ def look(process: InProcess) -> Report:
 
 
 def change(process: InProcess, part: bytes, key: bytes, payload: bytes | None) -> None:
-    """Write behind the database's back; None deletes."""
+    """Writes a row directly to the store; None deletes it."""
     batch = Batch(part, deletes=[key]) if payload is None else Batch(part, puts=[(key, payload)])
     run(process.store.commit([batch]))
 
 
-def mend(process: InProcess) -> Report:
-    """Check, repair, and check again."""
+def repair(process: InProcess) -> Report:
+    """Repairs. Returns the report of a second check."""
 
-    async def mended() -> None:
-        async for _ in Repair(process.store, process.clock).run(look(process).mends):
+    async def repaired() -> None:
+        async for _ in Repair(process.store, process.clock).run(look(process).repairs):
             pass
 
-    run(mended())
+    run(repaired())
     return look(process)
 
 
@@ -74,7 +74,7 @@ def first_row(process: InProcess, parts: tuple[bytes, ...]) -> tuple[bytes, byte
     return next(row for row in all_rows(process.store) if row[0] in parts)
 
 
-def test_a_sound_database_is_clean_and_everything_was_counted(process: InProcess) -> None:
+def test_intact_database_is_clean_and_all_data_is_counted(process: InProcess) -> None:
     report = look(process)
     assert report.sentences() == []
     assert report.clean
@@ -94,7 +94,7 @@ def test_a_sound_database_is_clean_and_everything_was_counted(process: InProcess
     }
 
 
-def test_a_check_is_made_in_small_steps_and_sees_one_state(process: InProcess) -> None:
+def test_check_runs_in_small_steps_on_one_state(process: InProcess) -> None:
     check = Check(process.store, process.clock)
     assert run(check.step())
     process.call("DeleteTable", TableName="plain")
@@ -108,7 +108,7 @@ def test_a_check_is_made_in_small_steps_and_sees_one_state(process: InProcess) -
     assert not run(check.step())
 
 
-def test_a_check_that_is_given_up_lets_go_of_its_snapshot(process: InProcess) -> None:
+def test_closed_check_releases_its_snapshot(process: InProcess) -> None:
     check = Check(process.store, process.clock)
     run(check.step())
     run(check.close())
@@ -118,45 +118,45 @@ def test_a_check_that_is_given_up_lets_go_of_its_snapshot(process: InProcess) ->
 # --- One row lost or altered ---------------------------------------------------------------------
 
 
-def test_any_single_row_that_is_lost_is_noticed(process: InProcess) -> None:
-    unnoticed = []
+def test_every_lost_row_is_found(process: InProcess) -> None:
+    missed = []
     for part, key, payload in list(all_rows(process.store)):
         change(process, part, key, None)
         if look(process).clean:
-            unnoticed.append((part, key))
+            missed.append((part, key))
         change(process, part, key, payload)
-    assert unnoticed == []
+    assert missed == []
     assert look(process).clean
 
 
-def test_any_single_row_that_is_altered_is_noticed(process: InProcess) -> None:
-    """Of the catalog only what can be told: that it can be read at all."""
-    unnoticed = []
+def test_every_altered_row_is_found(process: InProcess) -> None:
+    """Of the rows of the catalog, only unreadable ones are found."""
+    missed = []
     for part, key, payload in list(all_rows(process.store)):
         for altered in (payload[:-1], payload[:7] + b"\x00" + payload[8:]):
             if altered == payload or (part == TOKENS_PART and key[:1] == b"x"):
                 continue  # expiry rows of tokens have no payload to alter
             change(process, part, key, altered)
             if look(process).clean:
-                unnoticed.append((part, key, altered))
+                missed.append((part, key, altered))
         change(process, part, key, payload)
-    assert unnoticed == []
+    assert missed == []
 
 
-def test_any_single_row_too_many_is_noticed(process: InProcess) -> None:
-    unnoticed = []
+def test_every_extra_row_is_found(process: InProcess) -> None:
+    missed = []
     for part, key, payload in list(all_rows(process.store)):
         if part in (CATALOG_PART, STREAMS_PART):
             continue
         twin = key[:-3] + bytes([key[-3] ^ 1]) + key[-2:]
         change(process, part, twin, payload)
         if look(process).clean:
-            unnoticed.append((part, key))
+            missed.append((part, key))
         change(process, part, twin, None)
-    assert unnoticed == []
+    assert missed == []
 
 
-# --- Each kind in words, and mended --------------------------------------------------------------
+# --- Each kind in words, and repaired --------------------------------------------------------------
 
 
 def lost_entry(process: InProcess) -> None:
@@ -166,7 +166,7 @@ def lost_entry(process: InProcess) -> None:
 
 def extra_entry(process: InProcess) -> None:
     placement = index(process, "by.genre").placement
-    entry = {"genre": {"S": "none"}, "price": {"N": "7"}, "artist": {"S": "nobody"}, "year": {"N": "1"}}
+    entry = {"genre": {"S": "none"}, "price": {"N": "7"}, "artist": {"S": "unknown"}, "year": {"N": "1"}}
     key = placement.row_key(entry)
     change(process, placement.part_of(key), key, item_record.encode(entry, 30))
 
@@ -179,7 +179,7 @@ def stale_entry(process: InProcess) -> None:
 
 
 def misplaced_entry(process: InProcess) -> None:
-    """The entry of an item that is there, under a key that is not the item's."""
+    """Stores the entry of an existing item under another key."""
     placement = index(process, "by.price").placement
     part, key, payload = first_row(process, placement.parts)
     change(process, part, key, None)
@@ -216,7 +216,7 @@ def extra_expiry(process: InProcess) -> None:
 
 
 def ancient_expiry(process: InProcess) -> None:
-    """Rows of long ago may be missing, but one that is there has to be right."""
+    """Expiry rows of long ago are optional, but an existing one must be right."""
     ttl = music(process).state.ttl
     assert ttl is not None
     part, key, _ = first_row(process, music(process).placement.parts)
@@ -250,7 +250,7 @@ def lost_collection(process: InProcess) -> None:
 def extra_collection(process: InProcess) -> None:
     table = music(process)
     assert table.collections is not None
-    key = table.collections.row_key({"artist": {"S": "nobody"}})
+    key = table.collections.row_key({"artist": {"S": "unknown"}})
     change(process, table.collections.part_of(key), key, bytes(8))
 
 
@@ -277,12 +277,12 @@ def orphan_in_no_slot(process: InProcess) -> None:
     change(process, part[:4] + b"\x09", b"k", b"left behind")
 
 
-def lonely_token(process: InProcess) -> None:
+def single_token(process: InProcess) -> None:
     key = next(key for part, key, _ in all_rows(process.store) if part == TOKENS_PART and key[:1] == b"x")
     change(process, TOKENS_PART, key, None)
 
 
-def lonely_token_expiry(process: InProcess) -> None:
+def single_token_expiry(process: InProcess) -> None:
     key = next(key for part, key, _ in all_rows(process.store) if part == TOKENS_PART and key[:1] == b"t")
     change(process, TOKENS_PART, key, None)
 
@@ -296,7 +296,7 @@ def low_number(process: InProcess) -> None:
 
 
 def stream_without_table(process: InProcess) -> None:
-    """As if the table's row had been lost: nobody ends the stream."""
+    """Removes the table's row without ending its stream."""
     state = music(process).state
     state.stream = None
     change(process, CATALOG_PART, b"\x00music", orjson.dumps(state.to_json()))
@@ -316,7 +316,7 @@ MENDED: dict[str, tuple[Callable[[InProcess], None], str]] = {
     "extra entry": (
         extra_entry,
         "table music, index by.genre: an entry belongs to no item: "
-        '{"genre":{"S":"none"},"price":{"N":"7"},"artist":{"S":"nobody"},"year":{"N":"1"}}',
+        '{"genre":{"S":"none"},"price":{"N":"7"},"artist":{"S":"unknown"},"year":{"N":"1"}}',
     ),
     "stale entry": (stale_entry, 'table music, index by.title: an entry differs from its item: {"artist"'),
     "misplaced entry": (
@@ -337,10 +337,10 @@ MENDED: dict[str, tuple[Callable[[InProcess], None], str]] = {
         ancient_expiry,
         "table music, time to live: the expiry row of an item does not follow from its item: ",
     ),
-    "wrong counter": (wrong_counter, "table music: the counters differ from what is there: slot 0 holds "),
+    "wrong counter": (wrong_counter, "table music: the counters differ from the rows: slot 0 holds "),
     "wrong index counter": (
         wrong_index_counter,
-        "table music, index by.genre: the counters differ from what is there: slot 2 holds ",
+        "table music, index by.genre: the counters differ from the rows: slot 2 holds ",
     ),
     "wrong collection": (
         wrong_collection,
@@ -352,7 +352,7 @@ MENDED: dict[str, tuple[Callable[[InProcess], None], str]] = {
     ),
     "extra collection": (
         extra_collection,
-        'table music: a size is kept of an item collection that is not there: {"artist":{"S":"nobody"}}',
+        'table music: the size of an item collection that does not exist: {"artist":{"S":"unknown"}}',
     ),
     "wrong size": (wrong_size, "table music: an item's record states a wrong size: "),
     "not canonical": (not_canonical, "table music: an item's record is not in its canonical form: "),
@@ -362,20 +362,20 @@ MENDED: dict[str, tuple[Callable[[InProcess], None], str]] = {
         "orphans: a part belongs to no table, index or stream: resource 1, slot 9",
     ),
     "lonely token": (
-        lonely_token,
-        "idempotency tokens: a token would never expire: account 000000000000, token token-",
+        single_token,
+        "idempotency tokens: a token never expires: account 000000000000, token token-",
     ),
     "lonely token expiry": (
-        lonely_token_expiry,
+        single_token_expiry,
         "idempotency tokens: an expiry row belongs to no token: account 000000000000, token token-",
     ),
     "forgotten job": (
         forgotten_job,
-        "background jobs: progress is kept of work on something that is gone: backfill of resource 98",
+        "background jobs: the progress of a job on a deleted resource: backfill of resource 98",
     ),
     "low number": (
         low_number,
-        "catalog: the last resource number given out is behind those in use, so they would be given again: "
+        "catalog: the last resource number is below those in use, which would be assigned again: "
         "2 is stored, ",
     ),
     "stream without table": (
@@ -390,7 +390,7 @@ MENDED: dict[str, tuple[Callable[[InProcess], None], str]] = {
 
 
 @pytest.mark.parametrize("name", MENDED)
-def test_a_fault_is_named_and_mended(process: InProcess, name: str) -> None:
+def test_problem_is_reported_and_repaired(process: InProcess, name: str) -> None:
     damage, expected = MENDED[name]
     items = [row for row in all_rows(process.store) if row[0] in music(process).placement.parts]
     damage(process)
@@ -398,24 +398,24 @@ def test_a_fault_is_named_and_mended(process: InProcess, name: str) -> None:
     assert len(found.sentences()) == 1 or "misplaced" in name, found.sentences()
     assert any(expected in sentence for sentence in found.sentences()), found.sentences()
     assert all(group.repairable for group in found.groups.values())
-    assert mend(process).sentences() == []
-    assert faults(process.store) == []
+    assert repair(process).sentences() == []
+    assert problems(process.store) == []
     assert [row for row in all_rows(process.store) if row[0] in music(process).placement.parts] == items
 
 
-def test_many_faults_are_mended_together(process: InProcess) -> None:
+def test_many_problems_are_repaired_at_once(process: InProcess) -> None:
     for damage, _ in MENDED.values():
         if damage is not table_without_stream:
             damage(process)
-    assert look(process).faults > 20  # some of them fall on the same row
-    assert mend(process).sentences() == []
-    assert faults(process.store) == []
+    assert look(process).problems > 20  # some of them fall on the same row
+    assert repair(process).sentences() == []
+    assert problems(process.store) == []
 
 
-# --- What cannot be mended -----------------------------------------------------------------------
+# --- What cannot be repaired -----------------------------------------------------------------------
 
 
-def test_an_item_that_cannot_be_read_is_left_alone_with_all_that_is_left_of_it(process: InProcess) -> None:
+def test_repair_leaves_an_unreadable_item_and_its_derived_rows(process: InProcess) -> None:
     part, key, payload = first_row(process, music(process).placement.parts)
     change(process, part, key, payload[:9] + b"\x00" + payload[10:])
     before = list(all_rows(process.store))
@@ -424,38 +424,40 @@ def test_an_item_that_cannot_be_read_is_left_alone_with_all_that_is_left_of_it(p
     assert (group.where, group.what, group.count) == ("table music", "an item cannot be read", 1)
     assert group.details[0].startswith('{"artist":{"S":"artist ')
     assert "restore it from a backup" in group.remedy
-    assert mend(process).faults == 1
+    assert repair(process).problems == 1
     assert list(all_rows(process.store)) == before
 
 
-def test_an_item_under_a_foreign_key(process: InProcess) -> None:
+def test_item_with_the_row_key_of_another_item(process: InProcess) -> None:
     table = music(process)
     part, key, payload = first_row(process, table.placement.parts)
     change(process, part, key, None)
     change(process, part, key[:-1] + b"\x01\x00", payload)
-    assert "table music: an item lies under a key that is not its own" in "\n".join(look(process).sentences())
+    assert "table music: an item has the row key of another one" in "\n".join(look(process).sentences())
 
 
-def test_a_table_whose_row_cannot_be_read_makes_no_orphans(process: InProcess) -> None:
+def test_parts_of_a_table_with_an_unreadable_row_are_no_orphans(process: InProcess) -> None:
     change(process, CATALOG_PART, b"\x00music", b"{}")
     found = look(process)
     assert any("catalog: the row of a table cannot be read" in each for each in found.sentences())
-    assert found.notes == ["some rows of the catalog cannot be read, so orphans were not looked for"]
-    assert not any(each.kind == "orphan" for each in found.mends)
+    assert found.notes == [
+        "some rows of the catalog cannot be read, so parts without an owner were not searched"
+    ]
+    assert not any(each.kind == "orphan" for each in found.repairs)
 
 
-def test_a_number_given_twice(process: InProcess) -> None:
+def test_resource_number_assigned_twice(process: InProcess) -> None:
     state = next(table.state for table in tables(process.store) if table.name == "plain")
     state.resource = music(process).state.resource
     change(process, CATALOG_PART, b"\x00plain", orjson.dumps(state.to_json()))
     assert any(
-        "catalog: a resource number was given twice: 1, to table music and to table plain" in each
+        "catalog: a resource number is assigned twice: 1, to table music and to table plain" in each
         for each in look(process).sentences()
     )
 
 
 class Unlisted:
-    """A store that damage keeps from naming its parts."""
+    """A store with damage that prevents the listing of its parts."""
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner
@@ -470,10 +472,10 @@ class Unlisted:
         return Unlisted(await self._inner.snapshot())
 
 
-def test_a_store_that_cannot_list_its_parts_is_walked_all_the_same(process: InProcess) -> None:
+def test_store_that_cannot_list_its_parts_is_checked_nevertheless(process: InProcess) -> None:
     lost_entry(process)
     report = run(Check(Unlisted(process.store), process.clock).finish())  # type: ignore[arg-type]
-    assert report.sentences()[0] == "store: the parts it holds cannot be listed: a block is damaged"
+    assert report.sentences()[0] == "store: its parts cannot be listed: a block is damaged"
     assert [each.partition(": {")[0] for each in report.sentences()[1:]] == [
         "table music, index by.genre: an entry is missing"
     ]
@@ -491,7 +493,7 @@ def put_stream(process: InProcess, state: StreamState) -> None:
     change(process, STREAMS_PART, state.resource.to_bytes(4, "big"), orjson.dumps(state.to_json()))
 
 
-def stream_faults(process: InProcess) -> list[str]:
+def stream_problems(process: InProcess) -> list[str]:
     return [each.partition(" of table music: ")[2] for each in look(process).sentences()]
 
 
@@ -502,39 +504,39 @@ def stream_faults(process: InProcess) -> list[str]:
         (b"\x02\x00" + bytes(14), "format 2 is unknown"),
         (b"\x01\x07" + bytes(14), "0x07 is no kind of change"),
         (b"\x01\x01" + bytes(8) + b"\x00\x01" + bytes(4), "17 bytes are announced, 16 are there"),
-        (b"\x01\x01" + bytes(8) + b"\x00\x01" + bytes(5), "its row key is none"),
+        (b"\x01\x01" + bytes(8) + b"\x00\x01" + bytes(5), "its row key is malformed"),
     ],
 )
-def test_an_entry_that_cannot_be_read(process: InProcess, entry: bytes, reason: str) -> None:
+def test_unreadable_log_entry(process: InProcess, entry: bytes, reason: str) -> None:
     part = stream_state(process).resource.to_bytes(4, "big") + b"\x02"
     ((last),) = run(process.store.commit([Batch(part, log=[entry])]))  # type: ignore[misc]
-    assert stream_faults(process) == [f"a log entry cannot be read: slot 2, {last}: {reason}"]
+    assert stream_problems(process) == [f"a log entry cannot be read: slot 2, {last}: {reason}"]
 
 
-def test_an_entry_of_an_item_of_another_slot(process: InProcess) -> None:
+def test_log_entry_of_an_item_of_another_slot(process: InProcess) -> None:
     base = stream_state(process).resource.to_bytes(4, "big")
     ((_, entry),) = run(process.store.log(base + b"\x01", 1, 1))
     run(process.store.commit([Batch(base + b"\x02", log=[entry])]))
-    (fault,) = stream_faults(process)
-    assert fault.endswith("its item belongs to another slot")
+    (problem,) = stream_problems(process)
+    assert problem.endswith("its item belongs to another slot")
 
 
-def test_an_entry_whose_image_is_broken(process: InProcess) -> None:
+def test_log_entry_with_an_unreadable_image(process: InProcess) -> None:
     base = stream_state(process).resource.to_bytes(4, "big")
     ((_, entry),) = run(process.store.log(base + b"\x01", 0, 1))
     run(process.store.commit([Batch(base + b"\x01", log=[entry[:-1] + b"!"])]))
-    (fault,) = stream_faults(process)
-    assert fault.endswith("its new image cannot be read")
+    (problem,) = stream_problems(process)
+    assert problem.endswith("its new image cannot be read")
 
 
-def test_a_trimmed_log_is_sound(process: InProcess) -> None:
+def test_trimmed_log_is_clean(process: InProcess) -> None:
     for slot in range(4):
         run(process.store.trim(stream_state(process).resource.to_bytes(4, "big") + bytes([slot]), 4))
     assert look(process).clean
 
 
 @pytest.mark.parametrize(
-    ("alter", "fault"),
+    ("alter", "problem"),
     [
         (lambda first: first[1].__class__(first[1].began_ns, first[0].first, 5), "a generation of shards"),
         (lambda first: first[1].__class__(1, first[1].first, first[0].began_ns), "a generation of shards"),
@@ -548,23 +550,28 @@ def test_a_trimmed_log_is_sound(process: InProcess) -> None:
             lambda first: first[1].__class__(
                 first[1].began_ns, tuple(n + 99 for n in first[1].first), first[0].began_ns
             ),
-            "a shard begins behind the end of its log",
+            "a shard begins after the end of its log",
         ),
-        (lambda first: first[1].__class__(first[1].began_ns, (1,), 5), "a generation has not one shard"),
+        (
+            lambda first: first[1].__class__(first[1].began_ns, (1,), 5),
+            "a generation does not have one shard",
+        ),
     ],
 )
-def test_lineage(process: InProcess, alter: Callable[[list[Any]], Any], fault: str) -> None:
+def test_wrong_lineage_is_reported(
+    process: InProcess, alter: Callable[[list[Any]], Any], problem: str
+) -> None:
     state = stream_state(process)
     assert len(state.generations) == 2
     state.generations[1] = alter(state.generations)
     put_stream(process, state)
-    found = stream_faults(process)
+    found = stream_problems(process)
     assert found
-    assert any(each.startswith(fault) for each in found), found
+    assert any(each.startswith(problem) for each in found), found
 
 
-def test_a_stream_without_shards(process: InProcess) -> None:
+def test_stream_without_shards(process: InProcess) -> None:
     state = stream_state(process)
     state.generations = []
     put_stream(process, state)
-    assert stream_faults(process) == ["it has no shards"]
+    assert stream_problems(process) == ["it has no shards"]

@@ -1,4 +1,4 @@
-"""The history of a table with point-in-time recovery: images that can be read, in the day they belong to.
+"""Checks the history of a table with point-in-time recovery: readable images, each in the part of its day.
 
 Source of the layout: engine/tables/history.py.
 """
@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
-from faradisc.engine.check.derived import usage_faults
-from faradisc.engine.check.faults import LOST, Fault, Report
+from faradisc.engine.check.derived import usage_problems
 from faradisc.engine.check.inventory import Inventory, name_of
 from faradisc.engine.check.items import key_words, read_item
+from faradisc.engine.check.problems import LOST, Problem, Report
 from faradisc.engine.check.reading import pages
 from faradisc.engine.tables.history import STAMP_BYTES, split_change_key
 from faradisc.engine.tables.state import DAY_NS
@@ -19,19 +19,19 @@ from faradisc.model.codec.keyspace import HASH_BYTES, slot_shift
 from faradisc.storage.api import Part, ReadOnlyStore
 
 PART_BYTES = 9
-"""Of a history's part: resource, slot and day."""
+"""Length of the name of a history's part: resource, slot and day."""
 
 
 async def verify_history(
     store: ReadOnlyStore, table: TableLayout, inventory: Inventory, report: Report
 ) -> AsyncIterator[None]:
-    """Requires: the table has point-in-time recovery."""
+    """Checks the images of a table. Requires: the table has point-in-time recovery."""
     assert table.state.pitr is not None
     where = f"{name_of(table)}, point-in-time recovery"
     tally = report.tally(where, "history")
     resource = table.state.pitr.resource.to_bytes(4, "big")
     if not inventory.lists_parts:
-        report.notes.append(f"{where} was not looked at: which days it has cannot be told")
+        report.notes.append(f"{where} was not checked: its days are unknown")
     for part in inventory.parts:
         if part[:4] != resource or len(part) != PART_BYTES:
             continue
@@ -42,25 +42,25 @@ async def verify_history(
                 if reason:
                     row_key = key[:-STAMP_BYTES]
                     detail = f"{key_words(table.key, row_key)}: {reason}"
-                    report.add(Fault(where, "an earlier image cannot be used", LOST, detail))
+                    report.add(Problem(where, "an earlier image cannot be used", LOST, detail))
                 count += 1
                 size += len(key) + len(payload)
             tally.rows += len(rows)
             tally.bytes += sum(len(payload) for _, payload in rows)
             report.rows += len(rows)
             yield
-        report.add_all(usage_faults(where, part, (count, size), await store.usage(part)))
+        report.add_all(usage_problems(where, part, (count, size), await store.usage(part)))
 
 
 def _reason(table: TableLayout, part: Part, key: bytes, payload: bytes) -> str:
-    """Why a change cannot be right; empty when it can."""
+    """Returns why a change is wrong; empty when it is not."""
     row_key, at_ns = split_change_key(key)
     if len(row_key) <= HASH_BYTES or key_words(table.key, row_key).startswith("row key"):
-        return "its row key is none"
+        return "its row key is malformed"
     if row_key[0] >> slot_shift(table.state.slots) != part[4]:
         return "its item belongs to another slot"
     if at_ns // DAY_NS != int.from_bytes(part[5:], "big"):
-        return "it happened on another day"
+        return "its time is on another day"
     if payload and read_item(payload) is None:
         return "the image cannot be read"
     return ""

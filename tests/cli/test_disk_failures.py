@@ -213,6 +213,6 @@ def test_damaged_block(start_server: Any, command: Any, tmp_path: Path) -> None:
     assert ready(server.port) == (200, {"status": "ready"})
     checked = command("check")
     assert checked.returncode == 1
-    assert "FAULT table things: what is stored cannot be read to its end\n" in checked.stdout
-    assert "no repair: cannot be repaired from what is here: restore it from a backup" in checked.stdout
+    assert "PROBLEM table things: the data cannot be read to its end\n" in checked.stdout
+    assert "no repair: it cannot be derived from other data: restore it from a backup" in checked.stdout
     assert server.stop()[0] == 0

@@ -1,4 +1,4 @@
-"""What a check found: faults in words, counts of what was looked at, and what a repair would do."""
+"""The report of a check: problems, counts of checked data, and repairs."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, TypeAlias
 
 LISTED_MAX = 50
-"""Faults of one kind at one place that are listed; all are counted."""
+"""Listed problems of one kind at one location; all are counted."""
 
-LOST = "cannot be repaired from what is here: restore it from a backup"
+LOST = "it cannot be derived from other data: restore it from a backup"
 
-MendKind: TypeAlias = Literal[
+ActionKind: TypeAlias = Literal[
     "records", "derived", "collections", "usage", "tokens", "job", "orphan", "numbers", "unlink", "end stream"
 ]
 
 
 @dataclass(frozen=True, slots=True)
-class Mend:
-    """One thing that a repair does. Many faults may ask for the same one; it is then done once."""
+class RepairAction:
+    """One action of a repair. Problems with equal actions need it once."""
 
-    kind: MendKind
+    kind: ActionKind
     resource: int = 0
-    """Of the table, index, expiry index or stream it is about."""
+    """The table, index, expiry index or stream."""
     part: bytes = b""
     """For `usage` and `orphan`."""
     key: bytes = b""
@@ -30,16 +30,16 @@ class Mend:
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class Problem:
     where: str
     """`table music`, `table music, index by-year`, ..."""
     what: str
-    """One sentence without its full stop; the same for all faults of a kind."""
+    """A sentence without its full stop, the same for all problems of a kind."""
     remedy: str
-    """What `--repair` does about it, or why it does nothing."""
+    """What `--repair` does, or why it does nothing."""
     detail: str = ""
-    """The key in words, the numbers that differ."""
-    mend: Mend | None = None
+    """The key, the numbers that differ."""
+    repair: RepairAction | None = None
 
     def __str__(self) -> str:
         detail = f": {self.detail}" if self.detail else ""
@@ -48,7 +48,7 @@ class Fault:
 
 @dataclass(slots=True)
 class Group:
-    """The faults of one kind at one place."""
+    """The problems of one kind at one location."""
 
     where: str
     what: str
@@ -56,12 +56,12 @@ class Group:
     repairable: bool
     count: int = 0
     details: list[str] = field(default_factory=list)
-    """Of the first LISTED_MAX."""
+    """Details of the first LISTED_MAX."""
 
 
 @dataclass(slots=True)
 class Tally:
-    """What was looked at in one table, index, expiry index, stream or captured log."""
+    """Counts of checked data of one table, index, expiry index, stream or captured log."""
 
     where: str
     kind: str
@@ -75,34 +75,34 @@ class Report:
     groups: dict[tuple[str, str], Group] = field(default_factory=dict)
     tallies: list[Tally] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    """What could not be judged, and why."""
-    mends: dict[Mend, None] = field(default_factory=dict)
-    """In the order in which they were first asked for."""
+    """What could not be checked, and why."""
+    repairs: dict[RepairAction, None] = field(default_factory=dict)
+    """The repairs, in the order of the problems."""
     rows: int = 0
     """Rows and log entries read so far."""
 
     @property
-    def faults(self) -> int:
+    def problems(self) -> int:
         return sum(group.count for group in self.groups.values())
 
     @property
     def clean(self) -> bool:
         return not self.groups
 
-    def add(self, fault: Fault) -> None:
-        group = self.groups.get((fault.where, fault.what))
+    def add(self, problem: Problem) -> None:
+        group = self.groups.get((problem.where, problem.what))
         if group is None:
-            group = Group(fault.where, fault.what, fault.remedy, fault.mend is not None)
-            self.groups[(fault.where, fault.what)] = group
+            group = Group(problem.where, problem.what, problem.remedy, problem.repair is not None)
+            self.groups[(problem.where, problem.what)] = group
         group.count += 1
-        if fault.detail and len(group.details) < LISTED_MAX:
-            group.details.append(fault.detail)
-        if fault.mend is not None:
-            self.mends[fault.mend] = None
+        if problem.detail and len(group.details) < LISTED_MAX:
+            group.details.append(problem.detail)
+        if problem.repair is not None:
+            self.repairs[problem.repair] = None
 
-    def add_all(self, faults: Iterable[Fault]) -> None:
-        for fault in faults:
-            self.add(fault)
+    def add_all(self, problems: Iterable[Problem]) -> None:
+        for problem in problems:
+            self.add(problem)
 
     def tally(self, where: str, kind: str) -> Tally:
         tally = Tally(where, kind)
@@ -110,7 +110,7 @@ class Report:
         return tally
 
     def sentences(self) -> list[str]:
-        """Every listed fault in one line; [] when there is none."""
+        """Returns every listed problem in one line."""
         return [
             f"{group.where}: {group.what}{f': {detail}' if detail else ''}"
             for group in self.groups.values()
@@ -120,7 +120,7 @@ class Report:
     def to_json(self) -> dict[str, Any]:
         return {
             "clean": self.clean,
-            "faults": self.faults,
+            "problems": self.problems,
             "rows": self.rows,
             "found": [asdict(group) for group in self.groups.values()],
             "looked_at": [asdict(tally) for tally in self.tallies],
