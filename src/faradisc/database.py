@@ -252,7 +252,7 @@ class Database:
             try:
                 recent = call.first_table.meter.latencies[call.operation]
             except KeyError:
-                recent = call.first_table.meter.meet(call.operation)
+                recent = call.first_table.meter.latency_window(call.operation)
             recent.append(elapsed)
             if len(recent) == RECENT_MAX:
                 call.first_table.meter.count_latencies(call.operation)

@@ -1,19 +1,19 @@
-"""Filling a new global or vector index, step by step, while its table is read and written.
+"""The backfill of a new global or vector index, in steps, while its table is read and written.
 
-From the moment an index is CREATING, every write keeps it up (engine/tables/writes.py). What is left is to
-add the entries of items that nobody writes meanwhile. A step finds some rows of the table behind the cursor,
-adds the entries that are missing, and moves the cursor, all in one commit that checks the versions of
-the rows it read. Finding rows may wait for the disk, so the rows are read once more after it: nothing
-runs between that reading and the commit on an embedded store, and a table under constant writes is
-filled as fast as an idle one.
+From the moment an index is CREATING, every write maintains it (engine/tables/commit.py). The backfill adds
+the entries of items that are not written meanwhile. A step finds some rows of the table after the cursor,
+adds the entries that are missing, and moves the cursor, all in one commit that checks the versions of the
+rows it has read. Finding rows may wait for the disk, so the rows are read again after it: on an embedded
+store nothing runs between that read and the commit, so that a table under constant writes is filled as fast
+as an idle one.
 
 Invariants:
 1. An entry that exists is that of the present item, so a step never overwrites one.
-2. Cursor and entries move together; after a crash the next step goes on where the last one ended.
+2. Cursor and entries change together; after a crash the next step continues after the last one.
 3. The index becomes ACTIVE only after the last step.
 
-Items whose attributes cannot be keys of the index are left out (limits.md section 2). Filling costs no
-capacity (capacity.md section 2.2); what it would have cost is told by metrics of its own (metrics.md).
+Items whose attributes cannot be keys of the index are left out (limits.md section 2). The backfill uses no
+capacity (capacity.md section 2.2); metrics of their own show what it would have cost (metrics.md).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ LOG_EVERY_ROWS = 100_000
 
 
 async def backfill_step(store: Store, catalog: Catalog) -> bool:
-    """Do one step for some index that is being filled. False when there is none."""
+    """Does one step for an index that is being filled; returns False if there is none."""
     table = catalog.backfilling()
     if table is None or table.changing_index is None:
         return False
@@ -58,7 +58,7 @@ async def backfill_step(store: Store, catalog: Catalog) -> bool:
     part = table.placement.parts[cursor.slot]
     rows = await store.range(part, cursor.after, None, limit=ROWS_PER_STEP)
     if not _is_filled(catalog, index):
-        return True  # its deletion came first
+        return True  # it was deleted meanwhile
     keys = [key for key, _ in rows]
     present = [(k, r) for k, r in zip(keys, await _read(store, part, keys), strict=True) if r is not None]
     batches = {part: Batch(part, checks=[(key, version) for key, (version, _) in present])}
@@ -75,7 +75,7 @@ async def backfill_step(store: Store, catalog: Catalog) -> bool:
         committed = await store.commit(list(batches.values()))
     except BaseException:
         if entries:
-            table.meter.measure_again()  # it may have been made
+            table.meter.measure_again()  # the commit may have been made
         raise
     if isinstance(committed, Conflict):
         grow_index(table, index, entries, undone=True)
@@ -88,7 +88,7 @@ async def backfill_step(store: Store, catalog: Catalog) -> bool:
 
 
 async def _percent(store: Store, table: Table, cursor: Cursor) -> float:
-    """How far the walk has come, of the items there are by now."""
+    """Returns the progress in percent of the present number of items."""
     if cursor.slot == len(table.placement.parts):
         return 100.0
     items = sum([(await store.usage(part))[0] for part in table.placement.parts])
@@ -96,7 +96,7 @@ async def _percent(store: Store, table: Table, cursor: Cursor) -> float:
 
 
 def _publish(table: Table, index: Index, added: list[tuple[bytes, bytes, int]], percent: float) -> None:
-    """The metrics of a step."""
+    """Adds the metrics of a step."""
     meter = table.meter
     now, metrics = meter.now(), meter.registry.metrics
     which = dimensions(TableName=table.name, GlobalSecondaryIndexName=index.name)
@@ -107,7 +107,7 @@ def _publish(table: Table, index: Index, added: list[tuple[bytes, bytes, int]], 
 
 
 def _is_filled(catalog: Catalog, index: Index) -> bool:
-    """Whether it is still this index that waits to be filled."""
+    """Whether this index still waits to be filled."""
     table = catalog.backfilling()
     if table is None or table.changing_index is None:
         return False
@@ -115,19 +115,19 @@ def _is_filled(catalog: Catalog, index: Index) -> bool:
 
 
 async def _read(store: Store, part: bytes, keys: list[bytes]) -> list[Row | None]:
-    """Rows as they are now, without waiting for the disk: a commit that checks them follows."""
+    """Returns present rows without waiting for the disk; a commit that checks them follows."""
     return await store.get(part, keys, for_update=True)
 
 
 async def progress(store: Store, index: Index) -> int | None:
-    """Items of the table seen so far while an index is being filled; None when it is not."""
+    """Returns the number of items seen while an index is being filled; None when it is not."""
     key = job_key(b"backfill", index.placement.resource)
     (row,) = await store.get(JOBS_PART, (key,))
     return Cursor.of(row[1]).seen if row is not None else None
 
 
 class Cursor:
-    """How far a walk over a table has come: slots done, and where the next one goes on."""
+    """Position of a walk over a table: slots done, and the next row key."""
 
     __slots__ = ("after", "seen", "slot")
 
@@ -144,7 +144,7 @@ class Cursor:
         return cls(slot, bytes.fromhex(after) if after is not None else None, seen)
 
     def moved(self, last: bytes | None, rows: int) -> Cursor:
-        """`last` is the last row seen; None when the slot has ended."""
+        """last: row key of the last row seen; None at the end of the slot."""
         if last is None:
             return Cursor(self.slot + 1, None, self.seen + rows)
         return Cursor(self.slot, last + b"\x00", self.seen + rows)
@@ -156,10 +156,7 @@ class Cursor:
 async def _add_missing(
     store: Store, index: Index, payloads: list[bytes], batches: dict[bytes, Batch]
 ) -> list[tuple[bytes, bytes, int]]:
-    """Add to the batches the entries that these records should have and do not.
-
-    Returns: parts, row keys and sizes of those.
-    """
+    """Adds the missing entries of these records to the batches; returns their parts, row keys and sizes."""
     added = []
     placement = index.placement
     entries: list[tuple[bytes, bytes, bytes, int]] = []
@@ -185,7 +182,8 @@ async def _add_missing(
 
 
 async def _finish(store: Store, catalog: Catalog, table: Table, index: Index, cursor_key: bytes) -> bool:
-    """The index is ACTIVE; then the cursor is not needed any more. False: index or table are gone."""
+    """Makes the index ACTIVE and deletes the cursor; returns False if index or table do not exist any
+    more."""
     found = False
 
     def activate(state: TableState) -> bool:

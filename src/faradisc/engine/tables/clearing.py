@@ -1,4 +1,4 @@
-"""Deleting whole resources: their parts, and how far background jobs have come with them."""
+"""Clears whole resources: their parts, and the progress rows of background jobs."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from faradisc.storage.api import Batch, Part, Store
 
 
 async def clear_parts(store: Store, parts: Iterable[Part], *, if_held: bool = False) -> None:
-    """Delete all rows of whole resources.
+    """Deletes all rows of resources.
 
-    if_held: look first whether a part holds any. For what should be empty, of many tables: looking is
-    cheaper than a sync of the disk for each.
+    if_held: only clear parts that have rows. For parts that should be empty, this is cheaper than a sync of
+    the disk for each.
     """
     job_keys: dict[bytes, None] = {}
     for part in parts:

@@ -1,4 +1,4 @@
-"""What CreateTable may ask for: the checks in the service's order, and the definition that comes out.
+"""The definition in a CreateTable request, checked in the service's order.
 
 Source: errors.md section 6.1; new-features.md section 10 for keys of several attributes.
 """
@@ -27,7 +27,7 @@ from faradisc.model.values.schema import ProjectionKind
 
 
 def invalid(text: str) -> ValidationException:
-    """A ValidationException with the service's usual opening."""
+    """Returns a ValidationException with the usual start of its text."""
     return ValidationException("One or more parameter values were invalid: " + text)
 
 
@@ -58,7 +58,7 @@ class IndexDefinition:
 
 @dataclass(slots=True)
 class VectorDefinition:
-    """What engine/tables/vector_definition.py makes of one vector index."""
+    """One vector index, as engine/tables/vector_definition.py reads it from a request."""
 
     name: str
     vector_attribute: str
@@ -87,7 +87,7 @@ class TableDefinition:
     maximum: Maximum = field(default_factory=NO_MAXIMUM.copy)
     """Configured on-demand maximum."""
     warm: tuple[int, int] | None = None
-    """Warm throughput asked for."""
+    """Requested warm throughput."""
 
 
 _NOT_YET = {
@@ -102,15 +102,15 @@ _NOT_YET = {
 
 
 def refuse_unsupported(request: Mapping[str, Any]) -> None:
-    """Settings of a table this version has no behaviour for are refused, never accepted and ignored."""
-    _refuse_members(request, _NOT_YET)
+    """Raises UnsupportedOperation for settings that this version does not support."""
+    _reject_members(request, _NOT_YET)
     if request.get("SSESpecification", {}).get("Enabled"):
         raise UnsupportedOperation(
             "SSESpecification: this version of Faradisc does not support customer managed encryption keys"
         )
 
 
-def _refuse_members(given: Mapping[str, Any], members: Iterable[str]) -> None:
+def _reject_members(given: Mapping[str, Any], members: Iterable[str]) -> None:
     for member in members:
         if member in given:
             raise UnsupportedOperation(
@@ -119,7 +119,7 @@ def _refuse_members(given: Mapping[str, Any], members: Iterable[str]) -> None:
 
 
 def table_definition(request: Mapping[str, Any]) -> TableDefinition:
-    """The definition a CreateTable request describes. Raises ValidationException at its first fault."""
+    """Returns the definition in a CreateTable request. Raises ValidationException for its first error."""
     billing_mode = request.get("BillingMode", "PROVISIONED")
     units = _table_units(request.get("ProvisionedThroughput"), billing_mode)
     for index in request.get("GlobalSecondaryIndexes", ()):
@@ -129,7 +129,7 @@ def table_definition(request: Mapping[str, Any]) -> TableDefinition:
     key_schema = _elements(request.get("KeySchema", ()))
     _check_table_key(key_schema, types)
     local, global_ = request.get("LocalSecondaryIndexes"), request.get("GlobalSecondaryIndexes")
-    # Vector attributes among them: one that is defined has a refusal of its own (vector_definition.py).
+    # With vector attributes: vector_definition.py rejects one that is defined, with its own text.
     searched = [
         element["AttributeName"]
         for index in request.get("VectorIndexes", ())
@@ -178,7 +178,7 @@ def _stream_view_type(specification: Mapping[str, Any] | None) -> str | None:
 
 
 def required_view_type(specification: Mapping[str, Any]) -> str:
-    """The view type of a stream that is switched on. Raises ValidationException; the text is ours."""
+    """Returns the view type of a stream that is enabled. Raises ValidationException; the text is ours."""
     if "StreamViewType" not in specification:
         raise invalid("StreamViewType must be specified when StreamEnabled is true")
     view_type: str = specification["StreamViewType"]
@@ -204,15 +204,15 @@ def _table_units(throughput: Mapping[str, int] | None, billing_mode: str) -> tup
 
 
 def checked_units(throughput: Mapping[str, int], index: str | None = None) -> tuple[int, int]:
-    """Read and write units of a ProvisionedThroughput member. Raises ValidationException."""
+    """Returns read and write units of a ProvisionedThroughput member. Raises ValidationException."""
     _check_bounds(throughput, index)
     return throughput["ReadCapacityUnits"], throughput["WriteCapacityUnits"]
 
 
 def checked_change(throughput: Mapping[str, int], index: str | None = None) -> tuple[int | None, int | None]:
-    """Read and write units of a ProvisionedThroughput member that may leave one out, which is to stay as it
-    is. Clients name both, as the model has it; auto scaling the one it scales. Raises ValidationException.
-    """
+    """Returns read and write units of a ProvisionedThroughput member; None for one that is left out and
+    stays as it is. Clients name both, as the model requires; auto scaling names the one that it scales.
+    Raises ValidationException."""
     _check_bounds(throughput, index)
     return throughput.get("ReadCapacityUnits"), throughput.get("WriteCapacityUnits")
 
@@ -269,10 +269,10 @@ def _check_index_defined(elements: Elements, types: Mapping[str, str]) -> None:
 
 
 def _check_global_key(elements: Elements) -> None:
-    """1 to 4 HASH elements, then 0 to 4 RANGE elements, each name once."""
+    """Checks for 1 to 4 HASH elements, then 0 to 4 RANGE elements, each name once."""
     kinds = [kind for _, kind in elements]
     if len(elements) < 2 or (len(elements) == 2 and kinds != ["HASH", "HASH"]):
-        _check_two_elements(elements)  # in the words of the time when an index had two at most
+        _check_two_elements(elements)  # its texts are those for indexes of at most two attributes
         return
     hash_count = kinds.count("HASH")
     names = [name for name, _ in elements]
@@ -319,7 +319,7 @@ def _local_index(
 def global_index(
     index: Mapping[str, Any], types: Mapping[str, str], names: set[str], billing_mode: str
 ) -> IndexDefinition:
-    """One global index. `names` holds the index names seen so far and takes this one in."""
+    """Returns the definition of a global index, and adds its name to `names`. Raises ValidationException."""
     elements = _elements(index["KeySchema"])
     _check_index_defined(elements, types)
     _check_global_key(elements)
@@ -353,7 +353,7 @@ def _take_name(name: str, names: set[str]) -> None:
 
 
 def checked_projection(projection: Mapping[str, Any]) -> tuple[ProjectionKind, list[str]]:
-    """Kind and named attributes of a Projection member. Raises ValidationException."""
+    """Returns kind and named attributes of a Projection member. Raises ValidationException."""
     kind = projection.get("ProjectionType")
     attributes = projection.get("NonKeyAttributes")
     if kind is None:
@@ -382,7 +382,7 @@ def _check_all_used(
 
 
 def check_projected_total(indexes: Sequence[IndexDefinition | VectorDefinition]) -> None:
-    """Attributes that indexes of a table name for projection, in sum. Raises ValidationException."""
+    """Checks the sum of attributes that all indexes name for projection. Raises ValidationException."""
     if sum(len(index.non_key_attributes) for index in indexes) > PROJECTED_ATTRIBUTES_PER_TABLE_MAX:
         raise invalid(
             "Number of projected attributes in all indexes exceeds per-table limit of "
@@ -394,7 +394,7 @@ def check_projected_total(indexes: Sequence[IndexDefinition | VectorDefinition])
 
 
 def checked_tags(tags: Sequence[Mapping[str, str]], present: Mapping[str, str]) -> dict[str, str]:
-    """`present` with the given tags added. Raises ValidationException."""
+    """Returns `present` with the given tags added. Raises ValidationException."""
     given: dict[str, str] = {}
     for tag in tags:
         key = tag["Key"]
@@ -412,5 +412,5 @@ def checked_tags(tags: Sequence[Mapping[str, str]], present: Mapping[str, str]) 
 
 
 def _may_stand_in_tag(character: str) -> bool:
-    """Source: limits.md section 1. Letters, digits and spaces of any script."""
+    """Letters, digits and spaces of any script, and some signs. Source: limits.md section 1."""
     return character in "+-=._:/@" or unicodedata.category(character)[0] in "LNZ"

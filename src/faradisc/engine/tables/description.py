@@ -1,7 +1,7 @@
-"""TableDescription, as CreateTable, DescribeTable, UpdateTable and DeleteTable answer it.
+"""The TableDescription of CreateTable, DescribeTable, UpdateTable and DeleteTable.
 
-Source: service.md section 3. Counts and sizes are exact and current here; the service refreshes its
-own about every six hours (docs/differences.md).
+Source: service.md section 3. Counts and sizes are exact and current here; the service updates its own about
+every six hours (docs/differences.md).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from faradisc.storage.api import ReadOnlyStore
 
 
 async def describe_table(store: ReadOnlyStore, table: Table, now_ns: int) -> dict[str, Any]:
-    table = table.newest  # what was deleted meanwhile has no throughput any more that could be told
+    table = table.newest  # a table that was deleted meanwhile has no throughput
     state = table.state
     items, size_bytes = await _usage(store, table.placement.parts)
     described: dict[str, Any] = {
@@ -132,7 +132,7 @@ async def _index(
     if index.throughput is not None:
         described["IndexStatus"] = _status(table.state, index)
         if index.status == "CREATING":
-            # The table is UPDATING while the index is set up, and ACTIVE again once filling begins.
+            # The table is UPDATING while the index is prepared, and ACTIVE during the backfill.
             described["Backfilling"] = table.state.status == "ACTIVE"
         described["ProvisionedThroughput"] = _throughput(index.throughput, now_ns)
         stored = table.state.index(index.name)
@@ -144,7 +144,8 @@ async def _index(
 
 
 def _status(state: TableState, index: Index) -> str:
-    """UPDATING while units or a maximum of the index itself are on their way (IndexStatus, service model)."""
+    """Returns UPDATING during a change of units or of the maximum of the index itself (IndexStatus,
+    service model)."""
     if state.status == "CREATING":
         return "CREATING"
     changing = any(
@@ -180,6 +181,6 @@ async def _vector_index(
         "IndexArn": f"{table.arn}/index/{index.name}",
     }
     if index.status == "CREATING":
-        # False while the table is UPDATING to make room for it (new-features.md section 13, rule 8).
+        # False while the table is UPDATING (new-features.md section 13, rule 8).
         described["Backfilling"] = table.state.status == "ACTIVE"
     return described

@@ -1,16 +1,16 @@
-"""The expiry index: which items of a table expire, in the order of when.
+"""The expiry index: the items of a table in the order of their expiry.
 
-A table with time to live has a resource of rows without payload, kept in the item's own commit like an
+A table with time to live has a resource of rows without payload, written in the commit of the item like an
 index, in the slots of the table itself:
 
     row key    the second at which the item expires (8 bytes, big-endian), row key of the item
 
-So the items that have expired lie at the beginning of each part (engine/ttl/sweep.py). What counts is a
-number attribute's value, fractions rounded up; everything else never expires, nor does an item whose time lay
+So expired items are at the beginning of each part (engine/ttl/sweep.py). The value of a number attribute
+counts, with fractions rounded up; items with other values never expire, nor does an item whose expiry was
 more than five years in the past when it was written. Source: limits.md section 7.
 
-An Expiry also remembers, in memory only, what spares the sweep to look in vain: when the next item
-expires, and how far each part is known to be empty.
+An Expiry also has, in memory only, what saves the sweep useless reads: when the next item expires, and up to
+which key each part is empty.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from faradisc.storage.api import Batch, Part
 NEVER_S = 1 << 62
 _SECONDS_BYTES = 8
 _DIGITS_MAX = 18
-"""Longer numbers of seconds lie beyond anything a clock will show."""
+"""Numbers of seconds with more digits are never reached."""
 
 
 def expires_s(item: Item | None, attribute: str) -> int | None:
-    """The second at which an item expires; None if it does not."""
+    """Returns the second at which an item expires; None if it does not."""
     text: str | None = item.get(attribute, {}).get("N") if item is not None else None
     if text is None or text[0] == "-":
         return None
@@ -45,12 +45,12 @@ def index_key(seconds: int, row_key: bytes) -> bytes:
 
 
 def split_index_key(key: bytes) -> tuple[int, bytes]:
-    """(second, row key of the item) of a row of the index."""
+    """Returns (second, row key of the item) of a row of the index."""
     return int.from_bytes(key[:_SECONDS_BYTES], "big"), key[_SECONDS_BYTES:]
 
 
 class Expiry:
-    """The expiry index of one table, while its time to live is on."""
+    """The expiry index of one table."""
 
     __slots__ = ("_clock", "_shift", "attribute", "empty_below", "parts", "resource", "soonest_s")
 
@@ -63,11 +63,11 @@ class Expiry:
         self.soonest_s = 0
         """No item expires before this."""
         self.empty_below = [b""] * slots
-        """Per slot: no row of the index lies below this key. The sweep leaves its deletions behind there,
-        and reading over them again and again would cost more than everything else."""
+        """Per slot: no row of the index is below this key. Deleted rows stay below it until the store
+        compacts them, and reading over them again would cost more than everything else."""
 
     def place_of(self, item: Item, row_key: bytes) -> tuple[Part, bytes] | None:
-        """Part and key of an item's row in the index; None when it has none."""
+        """Returns part and key of an item's row in the index; None if it has none."""
         seconds = expires_s(item, self.attribute)
         if seconds is None or self._is_long_ago(seconds):
             return None
@@ -77,8 +77,8 @@ class Expiry:
         return seconds < self._clock.now_ns() // 1_000_000_000 - TTL_PAST_S_MAX
 
     def added(self, key: bytes) -> None:
-        """A row with this key was written. To be called after its commit: called before, a sweep that
-        runs in between would look in vain and forget it."""
+        """Notes a new row. Must be called after its commit: before it, a sweep in between would find
+        nothing and forget the row."""
         seconds, row_key = split_index_key(key)
         self.soonest_s = min(self.soonest_s, seconds)
         slot = row_key[0] >> self._shift
@@ -87,8 +87,7 @@ class Expiry:
     def add_change(
         self, batch_of: Callable[[Part], Batch], row_key: bytes, old: Item | None, new: Item | None
     ) -> bytes | None:
-        """Add to the batches what a change of one item changes in the index; the key of the new row, of
-        which `added` has to be told."""
+        """Adds the change of one item to the batches; returns the key of the new row for `added`."""
         before = expires_s(old, self.attribute) if old is not None else None
         after = expires_s(new, self.attribute) if new is not None else None
         if before == after:

@@ -1,6 +1,6 @@
-"""What a table with point-in-time recovery keeps of its past: the image before each change.
+"""The history of a table with point-in-time recovery: the image before each change.
 
-An undo log, ordered by key. A change writes one row more in the item's own commit:
+An undo log, ordered by key. A change writes one more row in the commit of the item:
 
     part      resource number (4 bytes), slot (1 byte), day of the change since the epoch (4 bytes)
     row key   row key of the item, nanoseconds since the epoch (8 bytes), the last 4 bytes of the version of
@@ -8,12 +8,12 @@ An undo log, ordered by key. A change writes one row more in the item's own comm
     payload   the record before the change; empty where there was no item
 
 All numbers are big-endian. The state of an item at a moment is the payload of its first change after that
-moment, or its present record if there was none; engine/backups/history.py reads it so. All changes of one
-commit carry one moment, so no moment divides a transaction; and no two commits carry the same.
+moment, or its present record if there is none (engine/backups/history.py). All changes of one commit have one
+moment, so no moment divides a transaction; no two commits have the same.
 
-A day's part is cleared as a whole once the recovery period has left it behind: nothing is searched for, and
-the history is at most a day longer than the period. The part's usage counts its changes and their bytes.
-docs/decisions/0010-point-in-time-recovery.md says why it is built so.
+The part of a day is cleared as a whole once it is older than the recovery period, so the history is at most a
+day longer than the period. The usage of the part counts its changes and their bytes.
+docs/decisions/0010-point-in-time-recovery.md has the reasons for this design.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from faradisc.model.codec.keyspace import slot_shift
 from faradisc.storage.api import Part
 
 STAMP_BYTES = 12
-"""Of what follows the item's row key."""
+"""Bytes after the item's row key."""
 _STAMP = Struct(">QI").pack
 
 
 class Moments:
-    """When changes happen: the clock's time, a nanosecond later for each change while the clock stands.
+    """Gives every change its time: that of the clock, or a nanosecond after the last change.
 
-    No change gets a moment whose state was asked for already, so a restore reads what cannot change any more.
+    No change gets a moment whose state has been read, so a restore reads what can no longer change.
     """
 
     __slots__ = ("_clock", "_last_ns")
@@ -43,22 +43,22 @@ class Moments:
         self._last_ns = 0
 
     def now_ns(self) -> int:
-        """Now: not before any change."""
+        """Returns the present, which is not before any change."""
         return max(self._clock.now_ns(), self._last_ns)
 
     def next_ns(self) -> int:
-        """The moment of a change: after all others."""
+        """Returns the moment of a new change, after all others."""
         now_ns, last_ns = self._clock.now_ns(), self._last_ns
         self._last_ns = now_ns if now_ns > last_ns else last_ns + 1
         return self._last_ns
 
     def seal(self, at_ns: int) -> None:
-        """From now on changes happen after `at_ns`."""
+        """Makes changes happen after `at_ns` from now on."""
         self._last_ns = max(self._last_ns, at_ns)
 
 
 class History:
-    """The history of one table, while its point-in-time recovery is on."""
+    """The history of one table."""
 
     __slots__ = (
         "_day",
@@ -82,13 +82,13 @@ class History:
         self._shift = slot_shift(slots)
         self._day = -1
         self._parts: list[Part] = []
-        """Of that day, by slot."""
+        """Parts of that day, by slot."""
 
     def part(self, slot: int, day: int) -> Part:
         return history_part(self.resource, slot, day)
 
     def location(self, row_key: bytes, at_ns: int, version: int) -> tuple[Part, bytes]:
-        """Part and key of the row that a change writes. version: of the row it replaces, 0 for none."""
+        """Returns part and key of the row that a change writes. version: of the replaced row, 0 for none."""
         day = at_ns // DAY_NS
         if day != self._day:
             self._parts = [self.part(slot, day) for slot in range(self.slots)]
@@ -96,18 +96,18 @@ class History:
         return self._parts[row_key[0] >> self._shift], change_key(row_key, at_ns, version)
 
     def parts_of_slot(self, slot: int, from_ns: int) -> list[Part]:
-        """The parts that may hold changes of a slot at or after a moment, newest first."""
+        """Returns the parts that may have changes of a slot at or after a moment, newest first."""
         newest = self.moments.now_ns() // DAY_NS
         oldest = max(from_ns // DAY_NS, self.first_day)
         return [self.part(slot, day) for day in range(newest, oldest - 1, -1)]
 
     def parts(self, until_day: int | None = None) -> list[Part]:
-        """Every part that may hold something; those before `until_day` only, where that is given."""
+        """Returns every part that may have rows; with `until_day` only those before it."""
         end = self.moments.now_ns() // DAY_NS + 1 if until_day is None else until_day
         return history_parts(self.resource, self.slots, range(self.first_day, end))
 
     def earliest_ns(self, now_ns: int) -> int:
-        """The oldest moment whose state can be told."""
+        """Returns the oldest moment whose state can be read."""
         return max(self.enabled_ns, now_ns - self.period_days * DAY_NS)
 
 
@@ -120,16 +120,16 @@ def history_parts(resource: int, slots: int, days: range) -> list[Part]:
 
 
 def change_key(row_key: bytes, at_ns: int, version: int) -> bytes:
-    """version: of the row that was replaced. Moments differ by themselves, unless a clock was set back
-    between two runs; then it keeps two changes of one item apart."""
+    """version: of the replaced row. It keeps two changes of one item apart if the clock was set back
+    between two runs."""
     return row_key + _STAMP(at_ns, version & 0xFFFFFFFF)
 
 
 def after_moment(row_key: bytes, at_ns: int) -> bytes:
-    """The smallest key that a change of this item can have after a moment."""
+    """Returns the smallest key that a change of this item can have after a moment."""
     return row_key + (at_ns + 1).to_bytes(8, "big")
 
 
 def split_change_key(key: bytes) -> tuple[bytes, int]:
-    """(row key of the item, moment in nanoseconds)."""
+    """Returns (row key of the item, moment in nanoseconds)."""
     return key[:-STAMP_BYTES], int.from_bytes(key[-STAMP_BYTES:-4], "big")

@@ -1,8 +1,8 @@
-"""Secondary index entries: what a write to an item changes in one index.
+"""Secondary index entries: the change that a write makes in one index.
 
-An entry is a record of its own in the index's resource, holding the projected attributes, under the
-index key followed by the table's key. Entries are written in the item's own commit, so an index can
-never disagree with its table.
+An entry is a record of its own in the resource of the index. It has the projected attributes, and its row key
+is the index key followed by the key of the table. Entries are written in the commit of the item, so an index
+never disagrees with its table.
 
 Source of the charges: capacity.md section 2.2, "Secondary index write units".
 """
@@ -23,22 +23,22 @@ from faradisc.storage.api import Batch
 
 @dataclass(slots=True)
 class EntryChange:
-    """What one write does to one index: rows to delete and put, and what that costs."""
+    """The change of one entry: the row to delete, the row to put, and the cost."""
 
     index: Index
     write_units: int
-    """Of a vector index: bytes, which are charged apart."""
+    """Of a vector index: bytes, which are charged separately."""
     old_location: tuple[bytes, bytes] | None = None
     """(part, row key) of the entry before the write."""
     delete: tuple[bytes, bytes] | None = None
-    """The old place, where the entry does not stay there."""
+    """`old_location`, unless the entry stays there."""
     put: tuple[bytes, bytes, bytes] | None = None
     """(part, row key, record)"""
     old_bytes: int = 0
     new_bytes: int = 0
 
     def add_to(self, batch_of: Callable[[bytes], Batch]) -> None:
-        """Enter the change among a commit's batches; `batch_of` gives that of a part."""
+        """Adds the change to the batches of a commit; `batch_of` returns the batch of a part."""
         if self.delete is not None:
             part, row_key = self.delete
             batch = batch_of(part)
@@ -55,7 +55,7 @@ class EntryChange:
 
 
 def entry_change(index: Index, old: Item | None, new: Item | None) -> EntryChange | None:
-    """The change of one index entry when `old` becomes `new`; None when the entry stays as it is."""
+    """Returns the change of an entry when `old` becomes `new`; None when the entry stays as it is."""
     schema = index.schema
     old_entry = schema.entry(old) if old is not None else None
     new_entry = schema.entry(new) if new is not None else None

@@ -1,4 +1,4 @@
-"""Rules for key attributes, in items that are written and in keys that are asked for.
+"""Rules for key attributes, in items that are written and in keys of requests.
 
 Source of the texts: errors.md section 6.3.
 """
@@ -57,7 +57,7 @@ def _check_sizes(key: Item, schema: KeySchema) -> None:
 
 
 def check_key(key: Item, schema: KeySchema) -> None:
-    """A `Key` of a request: exactly the key attributes, of the right types, not empty, not too long.
+    """Checks a `Key` of a request: exactly the key attributes, of the right types, not empty, not too long.
 
     Raises ValidationException.
     """
@@ -78,17 +78,17 @@ def check_key(key: Item, schema: KeySchema) -> None:
 
 
 class Reaching(Protocol):
-    """A bound expression; see expressions."""
+    """A bound expression; see language/expressions."""
 
     @property
     def nested(self) -> frozenset[str]:
-        """The top-level attributes into which it reaches with `.` or `[]`."""
+        """The top-level attributes that paths with `.` or `[]` start from."""
 
 
 def check_paths_into_keys(schema: TableSchema, *expressions: Reaching | None) -> None:
-    """Expressions may not reach into key attributes, not into those of indexes either.
+    """Rejects expressions with paths into key attributes of the table or its indexes.
 
-    None is an expression that the request does not have. Raises ValidationException, for the first at fault.
+    None is an expression that the request does not have. Raises ValidationException for the first one.
     """
     for expression in expressions:
         nested = expression.nested if expression is not None else None
@@ -107,7 +107,7 @@ _NOT_SCALAR = "Key attributes must be scalars; list random access '[]' and map l
 
 
 def check_searched_key(values: Sequence[AttributeValue], schema: KeySchema) -> None:
-    """The partition key values that a Query asks for. Raises ValidationException.
+    """Checks the partition key values of a Query. Raises ValidationException.
 
     Assumed: no capture; the texts are those of `check_key`.
     """
@@ -118,7 +118,7 @@ def check_searched_key(values: Sequence[AttributeValue], schema: KeySchema) -> N
 
 
 def check_item_keys(item: Item, schema: KeySchema) -> None:
-    """The table's key attributes of an item to be put. Raises ValidationException."""
+    """Checks the table's key attributes of a new item. Raises ValidationException."""
     if schema.is_plain(item):
         return
     for name in schema.names:
@@ -140,7 +140,7 @@ def check_item_keys(item: Item, schema: KeySchema) -> None:
 
 
 def check_batch_put_keys(item: Item, schema: KeySchema) -> None:
-    """The same for BatchWriteItem, which words every mismatch alike."""
+    """Checks them for BatchWriteItem, which has one text for every mismatch. Raises ValidationException."""
     if schema.is_plain(item):
         return
     for name in schema.names:
@@ -150,7 +150,7 @@ def check_batch_put_keys(item: Item, schema: KeySchema) -> None:
 
 
 def check_index_keys(item: Item, index: IndexSchema) -> None:
-    """What an item has of a secondary index's keys, or of its vector. Raises ValidationException."""
+    """Checks the keys of a secondary index in an item, or its vector. Raises ValidationException."""
     schema = index.key
     if type(index) is VectorSchema:
         check_vector(item, index)
@@ -183,7 +183,7 @@ def _check_index_key_size(name: str, value: AttributeValue, schema: KeySchema) -
 
 
 def check_updated_index_keys(old: Item, new: Item, index: IndexSchema) -> None:
-    """What an update has written of a secondary index's keys, or of its vector.
+    """Checks the keys of a secondary index that an update has changed, or its vector.
 
     Raises ValidationException.
     """

@@ -1,16 +1,14 @@
-"""Loading many items at once into a table that is being filled: a shorter way beside the write path.
+"""Loads many items at once into a table that a job fills; faster than the write path.
 
-Nobody else reads or writes such a table, it has no stream, no capture, no expiry and no history, so what is
-left of a write is its row, its index entries and the counters. A page of items is one commit; when an
-item is there already, the later one wins, and the entries of the earlier one go. So a page that was loaded
-and is loaded again changes nothing.
+No other request reads or writes such a table, and it has no stream, capture, expiry or history. So a write is
+its row, its index entries and the counters. A page of items is one commit. If an item exists already, the
+later one replaces it and its entries. So loading a page again changes nothing.
 
-An item becomes bytes at once (`row_of`) and is let go: thousands of items kept for a page cost the collector
-of garbage more time than everything else here (measured: half of it).
+An item is encoded at once (`row_of`) and dropped: with thousands of items in memory for a page, garbage
+collection takes more time than everything else here (measured: half of it).
 
-Why not engine/tables/writes.py: there each item has its own change, conditions and charges. Measured, a page
-takes a third of the time here. tests/fixtures/integrity.py holds what comes out against what the write path
-makes.
+The write path (engine/tables/writes.py) has a change, conditions and charges per item; measured, a page takes
+a third of its time here. tests/fixtures/integrity.py compares the result with that of the write path.
 """
 
 from __future__ import annotations
@@ -29,16 +27,16 @@ from faradisc.model.values.size import item_size
 from faradisc.storage.api import Batch, Row, Store
 
 HASHES = 1 << 23
-"""Of row keys that are told apart. A power of two."""
+"""Number of hash values of row keys. A power of two."""
 
 Entry = tuple[int, bytes, bytes, int]
-"""Of one index, by its position in `Table.indexes`: row key, record, size."""
+"""Entry of one index, by its position in `Table.indexes`: row key, record, size."""
 LoadedRow = tuple[bytes, bytes, int, Sequence[Entry]]
 """Row key, record and size of an item, and its index entries."""
 
 
 def row_of(table: Table, item: Item, size: int) -> LoadedRow:
-    """What is stored of a checked item of that size."""
+    """Returns the row of a checked item of that size."""
     stored = item_record.encode(item, size)
     entries = [_entry(index, number, item, stored, size) for number, index in enumerate(table.indexes)]
     return (table.placement.row_key(item), stored, size, [entry for entry in entries if entry is not None])
@@ -56,18 +54,18 @@ def _entry(index: Index, number: int, item: Item, stored: bytes, size: int) -> E
 
 
 class Novelty:
-    """Which of many row keys are surely new to a table that was empty when this was made.
+    """Finds row keys that are surely new to a table that was empty at the start.
 
-    To look each of them up in the store is a tenth of an import's work. Here a byte stands for all keys of
-    one hash and says whether any of them has been seen; so what is said to be new is new, and only the others
-    are to be looked up. Takes the same memory however many keys there are: with millions it knows less.
+    Looking up each key in the store takes a tenth of the time of an import. Here a byte per hash value says
+    whether a key with that hash has been seen, and only keys with a hash that has been seen are looked up.
+    The memory does not depend on the number of keys; with millions of them more keys are looked up.
     """
 
     def __init__(self) -> None:
         self._known = bytearray(HASHES)
 
     def doubted(self, row_keys: list[bytes]) -> list[bytes]:
-        """Those that may have been seen before; from now on all of them have been."""
+        """Returns the keys that may have been seen before, and counts all of them as seen."""
         known = self._known
         hashes = [hash(row_key) & (HASHES - 1) for row_key in row_keys]
         doubted = list(compress(row_keys, map(known.__getitem__, hashes)))
@@ -97,11 +95,10 @@ async def load_rows(
     also: Batch | None = None,
     novelty: Novelty | None = None,
 ) -> None:
-    """Put rows into a table that is being filled, in one commit; of rows with one key the last one counts.
+    """Puts rows into a table that is being filled, in one commit; of rows with one key the last one counts.
 
-    The commit is not durable: the owner job flushes the store before anything relies on it.
-    also: committed with them; its progress. novelty: if there is one, it has seen every row of
-    the table. On an embedded store nothing suspends.
+    The commit is not durable: the owner job flushes the store before anything relies on it. also: progress of
+    the job, committed with the rows. novelty: must have seen every row of the table, if given.
     """
     assert table.state.owner_job is not None and table.stream is None and table.collections is None
     page = _Page({also.part: also} if also is not None else {})
@@ -120,7 +117,7 @@ async def load_rows(
     try:
         await store.commit(list(page.batches.values()), durable=False)
     finally:
-        # Even when nobody waits for the commit any more, it may have been made.
+        # A cancelled wait may leave the commit made.
         for index in table.indexes:
             if index.vectors is not None:
                 for part in set(index.placement.parts) & page.batches.keys():
@@ -129,7 +126,7 @@ async def load_rows(
 
 
 def _by_part(table: Table, rows: Iterable[LoadedRow]) -> Iterator[tuple[bytes, list[LoadedRow]]]:
-    """The parts that have some of the rows, with theirs."""
+    """Returns the parts that have some of the rows, with these rows."""
     parts, shift = table.placement.parts, slot_shift(table.placement.slots)
     slots: list[list[LoadedRow]] = [[] for _ in parts]
     for row in rows:
@@ -140,7 +137,7 @@ def _by_part(table: Table, rows: Iterable[LoadedRow]) -> Iterator[tuple[bytes, l
 def _replace(
     page: _Page, table: Table, batch: Batch, rows: list[LoadedRow], olds: dict[bytes, Row | None]
 ) -> list[LoadedRow]:
-    """Count those rows whose items are there already, as `olds` says; the others."""
+    """Counts the rows whose items exist, as `olds` says; returns the others."""
     new: list[LoadedRow] = []
     for row in rows:
         row_key, stored, size, _ = row
@@ -154,14 +151,14 @@ def _replace(
 
 
 def _add_entries(page: _Page, table: Table, rows: list[LoadedRow]) -> None:
-    """The entries of new rows."""
-    places = [(index.placement.parts, slot_shift(index.placement.slots)) for index in table.indexes]
-    found: list[list[list[Entry]]] = [[[] for _ in parts] for parts, _ in places]
+    """Adds the entries of new rows."""
+    slots_of = [(index.placement.parts, slot_shift(index.placement.slots)) for index in table.indexes]
+    found: list[list[list[Entry]]] = [[[] for _ in parts] for parts, _ in slots_of]
     for row in rows:
         for entry in row[3]:
             number = entry[0]
-            found[number][entry[1][0] >> places[number][1]].append(entry)
-    for (parts, _), slots in zip(places, found, strict=True):
+            found[number][entry[1][0] >> slots_of[number][1]].append(entry)
+    for (parts, _), slots in zip(slots_of, found, strict=True):
         for part, entries in zip(parts, slots, strict=True):
             if entries:
                 batch = page.of(part)

@@ -1,7 +1,7 @@
-"""What tables are called: names, ARNs, and the namespaces that names live in.
+"""Table names, ARNs, and the namespaces of names.
 
-By default there is one namespace, whatever region or access key a request is signed with; apart by region,
-each account and region has its own.
+By default there is one namespace, whatever the region and the access key of a request; with `per_region` each
+account and region has its own.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ class Names:
         self.per_region = per_region
 
     def namespace(self, region: str, account: str) -> str:
-        """The namespace that requests of a region and an account speak of."""
+        """Returns the namespace of requests of a region and an account."""
         return f"{account}/{region}" if self.per_region else ""
 
     def resolve(self, name_or_arn: str, region: str, account: str) -> NsName:
-        """A table named by name or by ARN. Raises ValidationException."""
+        """Returns namespace and name of a table named by name or by ARN. Raises ValidationException."""
         if not name_or_arn.startswith("arn:"):
             return self.namespace(region, account), name_or_arn
         match = _ARN.fullmatch(name_or_arn)
@@ -37,7 +37,7 @@ class Names:
         return self.namespace(arn_region, arn_account), name
 
 
-def row_key(place: NsName) -> bytes:
-    """The key of a table's row in the catalog."""
-    namespace, name = place
+def row_key(table: NsName) -> bytes:
+    """Returns the key of a table's row in the catalog."""
+    namespace, name = table
     return namespace.encode() + b"\x00" + name.encode()

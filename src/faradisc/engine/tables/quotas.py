@@ -1,6 +1,6 @@
-"""How much an account may provision: per table or global index, and in sum.
+"""Quotas of provisioned units: per table or global index, and per account.
 
-An update that is under way counts with what it will bring.
+A running update counts with its new units.
 
 Source: capacity.md sections 2.0 and 2.12.
 """
@@ -19,10 +19,10 @@ from faradisc.errors import LimitExceededException
 def check_quotas(
     wanted: TableState, present: TableState | None, tables: Iterable[Table], config: CapacityConfig
 ) -> None:
-    """Hold a table that is to be created, or changed from `present`, against the quotas.
+    """Compares a new table, or a changed one, with the quotas. Units that stay or are lowered are always
+    allowed.
 
-    tables: all there are. What stays as it is or is lowered is never refused.
-    Raises LimitExceededException.
+    present: the state before the change. tables: all tables. Raises LimitExceededException.
     """
     quotas = Quotas(
         (config.table_read_units, config.table_write_units),
@@ -33,7 +33,7 @@ def check_quotas(
     for index, units in after.items():
         had = before.get(index, (0, 0))
         if units[0] > had[0] or units[1] > had[1]:
-            _refuse(quotas.table_text(units, wanted.region))
+            _raise_if_exceeded(quotas.table_text(units, wanted.region))
     total, had = _sum(after.values()), _sum(before.values())
     if total[0] > had[0] or total[1] > had[1]:
         others = (
@@ -44,17 +44,17 @@ def check_quotas(
         taken = _sum(
             units for state in others if state.status != "DELETING" for units in provisioned(state).values()
         )
-        _refuse(quotas.account_text(taken, total, wanted.region))
+        _raise_if_exceeded(quotas.account_text(taken, total, wanted.region))
 
 
-def _refuse(text: str | None) -> None:
+def _raise_if_exceeded(text: str | None) -> None:
     if text is not None:
         raise LimitExceededException(text)
 
 
 def provisioned(state: TableState) -> dict[str | None, Units]:
-    """Units of a table (None) and of its global indexes, as they will be when a running update has ended;
-    zeros while on demand."""
+    """Returns the units of a table (None) and of its global indexes after a running update; zeros while on
+    demand."""
     own = state.pending.get("throughput")
     found: dict[str | None, Units] = {None: state.throughput.units}
     if own is not None:

@@ -1,7 +1,6 @@
 """The throughput members of table and index definitions: on-demand maximum and warm throughput.
 
-Sources: new-features.md sections 5 and 6; capacity.md section 2.8. Sentences marked "Assumed" are not
-captured.
+Sources: new-features.md sections 5 and 6; capacity.md section 2.8. Texts marked "Assumed" are not captured.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ Maximum = list[int | None]
 NO_MAXIMUM: Maximum = [None, None]
 
 REMOVED = -1
-"""Asked for in an update, it takes a maximum away."""
+"""In an update, removes a maximum."""
 
 _MAXIMUM_MEMBERS = ("MaxReadRequestUnits", "MaxWriteRequestUnits")
 _WARM_MEMBERS = ("ReadUnitsPerSecond", "WriteUnitsPerSecond")
@@ -34,10 +33,9 @@ def _invalid(text: str) -> ValidationException:
 def checked_maximum(
     given: Mapping[str, int] | None, billing_mode: str, present: Maximum | None, index: str | None = None
 ) -> Maximum:
-    """The on-demand maximum after a request that may name one direction or both.
+    """Returns the on-demand maximum after a request that may name one direction or both.
 
-    present: what there is before an update; None: the resource is being created.
-    Raises ValidationException.
+    present: the maximum before an update; None: the resource is being created. Raises ValidationException.
     """
     maximum = list(present or NO_MAXIMUM)
     what = "table" if index is None else f"index {index}"
@@ -60,7 +58,7 @@ def checked_maximum(
 
 
 def describe_maximum(maximum: Maximum) -> dict[str, int] | None:
-    """The OnDemandThroughput member of a description; None where nothing is set."""
+    """Returns the OnDemandThroughput member of a description; None without a maximum."""
     described = {
         member: units for member, units in zip(_MAXIMUM_MEMBERS, maximum, strict=True) if units is not None
     }
@@ -70,16 +68,16 @@ def describe_maximum(maximum: Maximum) -> dict[str, int] | None:
 def checked_warm(
     given: Mapping[str, int], present: tuple[int, int], index: str | None = None
 ) -> tuple[int, int]:
-    """The warm throughput a request asks for; a direction it does not name stays.
+    """Returns the warm throughput that a request asks for; a direction that it does not name stays.
 
-    present: what there is, below which nothing can be asked for. Raises ValidationException.
+    present: the current value, which is the least allowed. Raises ValidationException.
     """
     wanted = []
     what = "table" if index is None else f"index {index}"
     for member, least in zip(_WARM_MEMBERS, present, strict=True):
         units = given.get(member, least)
         if units < least:
-            # Assumed: the sentence; that less is refused is measured (M2).
+            # Assumed: the text; that less is rejected is measured (M2).
             raise _invalid(
                 f"Requested {member} for WarmThroughput for {what} is lower than the current value. "
                 f"Requested: {units}. Current: {least}"
@@ -93,8 +91,8 @@ def checked_warm(
     return wanted[0], wanted[1]
 
 
-def warm_at_birth(billing_mode: str, units: tuple[int, int]) -> tuple[int, int]:
-    """What a new resource serves without being asked for warm throughput."""
+def initial_warm(billing_mode: str, units: tuple[int, int]) -> tuple[int, int]:
+    """Returns the throughput of a new resource without requested warm throughput."""
     if billing_mode == "PAY_PER_REQUEST":
         return ON_DEMAND_READ_UNITS_INITIAL, ON_DEMAND_WRITE_UNITS_INITIAL
     return units
@@ -103,7 +101,7 @@ def warm_at_birth(billing_mode: str, units: tuple[int, int]) -> tuple[int, int]:
 def warm_of_definition(
     given: Mapping[str, Any], billing_mode: str, units: tuple[int, int], index: str | None = None
 ) -> tuple[int, int] | None:
-    """The WarmThroughput of a table or index that is being created. Raises ValidationException."""
+    """Returns the WarmThroughput of a new table or index. Raises ValidationException."""
     if "WarmThroughput" not in given:
         return None
-    return checked_warm(given["WarmThroughput"], warm_at_birth(billing_mode, units), index)
+    return checked_warm(given["WarmThroughput"], initial_warm(billing_mode, units), index)

@@ -1,4 +1,4 @@
-"""What CreateTable and UpdateTable may ask of vector indexes.
+"""The vector indexes of CreateTable and UpdateTable requests.
 
 Source: new-features.md section 13, rules 1 to 5; texts of errors.md section 7. Assumed: the texts that
 neither has (several HASH elements, too many filters, one attribute twice, an empty list).
@@ -33,7 +33,7 @@ ON_DEMAND_ONLY = "Vector indexes are only supported for PAY_PER_REQUEST tables"
 
 
 def add_vector_indexes(definition: TableDefinition, request: Mapping[str, Any]) -> None:
-    """Take the VectorIndexes of a CreateTable request into its definition. Raises ValidationException."""
+    """Adds the VectorIndexes of a CreateTable request to its definition. Raises ValidationException."""
     requested = request.get("VectorIndexes")
     if requested is None:
         return
@@ -54,8 +54,8 @@ def add_vector_indexes(definition: TableDefinition, request: Mapping[str, Any]) 
 def _vector_index(
     index: Mapping[str, Any], types: Mapping[str, str], names: set[str], dimensions: dict[str, int]
 ) -> VectorDefinition:
-    """One vector index. `names` holds the index names of the table, and `dimensions` those of its vector
-    attributes; both take this one in. Raises ValidationException."""
+    """Returns the definition of a vector index; adds its name to `names`, and the dimensions of its
+    attribute to `dimensions`. Raises ValidationException."""
     name, attribute = index["IndexName"], index["VectorAttribute"]["AttributeName"]
     if name in names:
         raise invalid(f"Duplicate index name: {name}")
@@ -102,7 +102,7 @@ def _search_schema(elements: Sequence[Mapping[str, str]], types: Mapping[str, st
 
 
 def vector_updates(request: Mapping[str, Any]) -> tuple[list[Mapping[str, Any]], list[str]]:
-    """Of VectorIndexUpdates: indexes to create, names to delete. Raises ValidationException."""
+    """Returns from VectorIndexUpdates: indexes to create, names to delete. Raises ValidationException."""
     created: list[Mapping[str, Any]] = []
     deleted: list[str] = []
     for update in request.get("VectorIndexUpdates", ()):
@@ -116,7 +116,7 @@ def vector_updates(request: Mapping[str, Any]) -> tuple[list[Mapping[str, Any]],
 
 
 def check_deletable(table: Table, deleted: Sequence[str]) -> None:
-    """While the table is UPDATING for a new vector index, that one cannot be deleted.
+    """Rejects the deletion of a new vector index while the table is UPDATING for it.
 
     Raises ResourceInUseException.
     """
@@ -133,10 +133,10 @@ def check_deletable(table: Table, deleted: Sequence[str]) -> None:
 def change_vector_indexes(
     state: TableState, request: Mapping[str, Any], created: list[Mapping[str, Any]], deleted: list[str]
 ) -> bool:
-    """Add or remove a vector index. Raises ValidationException, LimitExceededException,
+    """Adds or removes a vector index. Raises ValidationException, LimitExceededException,
     ResourceNotFoundException.
 
-    Requires: changes of global indexes in the same request are made already.
+    Requires that the changes of global indexes in the same request have been made.
     """
     given = {d["AttributeName"]: d["AttributeType"] for d in request.get("AttributeDefinitions", ())}
     dimensions = {index.vector_attribute: index.dimensions for index in state.vector_indexes}
@@ -175,8 +175,8 @@ def change_vector_indexes(
 
 
 def check_one_operation(state: TableState, starting: int, deleted: Sequence[str]) -> None:
-    """One online index operation at a time, whatever the kind of index. A deletion takes the place of
-    the creation it ends. Raises LimitExceededException."""
+    """Allows one online index operation at a time, of global and vector indexes together. The deletion of
+    an index that is CREATING replaces its creation. Raises LimitExceededException."""
     changing = [index for index in state.online_indexes() if index.status != "ACTIVE"]
     cancelled = [index for index in changing if index.name in deleted and index.status == "CREATING"]
     if starting + len(deleted) + len(changing) - len(cancelled) > 1:
@@ -187,7 +187,7 @@ def check_one_operation(state: TableState, starting: int, deleted: Sequence[str]
 
 
 def _check_not_redefined(state: TableState, definition: VectorDefinition) -> None:
-    """A key attribute cannot hold vectors. Raises ValidationException."""
+    """A key attribute cannot contain vectors. Raises ValidationException."""
     attribute = definition.vector_attribute
     types = dict(state.definitions)
     if attribute not in types:

@@ -1,8 +1,4 @@
-"""One table's throughput as requests meet it: lanes to ask and to charge.
-
-Where nothing is enforced a request costs one dictionary update: its units are counted for the metrics, and
-nobody asks whether there are any left.
-"""
+"""The throughput of one table: its resources, and how requests use them."""
 
 from __future__ import annotations
 
@@ -22,7 +18,7 @@ from faradisc.engine.throughput.trace_recorder import TraceRecorder
 
 @dataclass(frozen=True, slots=True)
 class Provision:
-    """What a table or a global index is set to."""
+    """Throughput settings of a table or a global index."""
 
     arn: str
     on_demand: bool
@@ -33,23 +29,23 @@ class Provision:
     composite: bool = True
     """Whether there is a sort key."""
     warm: tuple[int, int] | None = None
-    """Warm throughput it was created with."""
+    """Warm throughput at creation."""
     parts: tuple[bytes, ...] = ()
-    """Where its rows are."""
+    """Parts with its rows."""
     local_parts: tuple[bytes, ...] = ()
-    """Where the entries of a table's local indexes are."""
+    """Parts with the entries of local indexes; only of a table."""
 
 
 @dataclass(frozen=True, slots=True)
 class InsightsSetting:
-    """Contributor Insights of a table or index, since it was first switched on."""
+    """Contributor Insights of a table or index, from the first time they are enabled."""
 
     mode: Mode
     changed_ns: int
     enabled: bool
 
     def status(self, *, settled: bool) -> str:
-        """ENABLING or DISABLING until the change has settled."""
+        """Returns the status; ENABLING or DISABLING until the change has settled."""
         return ("ENABL" if self.enabled else "DISABL") + ("ED" if settled else "ING")
 
 
@@ -97,15 +93,15 @@ class TableMeter:
         self.now = ticking.now
         self.config = config
         self.override: str | None = None
-        """A profile given to this table alone while the server runs; it outlives a restart."""
+        """A profile of this table alone, set while the server runs; it is stored."""
         self.enforced = config.enforce
         self.provisions: dict[str | None, Provision] = {}
         self.indexes: dict[str, Resource] = {}
         self.insights: dict[str | None, Insights] = {}
-        """Contributor Insights of the table (None) and of global indexes, where they are on."""
+        """Enabled Contributor Insights of the table (None) and of global indexes."""
         self.insights_settings: dict[str | None, InsightsSetting] = {}
         self.latencies: dict[str, list[int]] = {}
-        """Of requests, by operation that was seen: the latest ones (OperationMetrics.recent)."""
+        """The latest latencies of requests by operation (OperationMetrics.recent)."""
         self.recorder: TraceRecorder | None = None
         """Writes every charge to a trace, if one is recorded."""
         self.recorded = False
@@ -114,26 +110,27 @@ class TableMeter:
         """Counts or enforces, as `enforced` says."""
         self.saved = b""
         self.measure_again: Callable[[], None]
-        """To be called when it is not known what the table holds: its partitions are brought to it."""
+        """Must be called when the stored size of the table is not known; its partitions are measured
+        again."""
         self.walk: Walk | None = None
-        """The measuring of one of its partitions, or of a global index's, while that goes on: it is told of
-        what is written."""
+        """The running size measurement of a partition of the table or of a global index, if there is one;
+        it must see every write."""
         self.registry: ResourceRegistry
         self.resource: Resource
         self.reads: Limiter
         self.writes: Limiter
 
     def succeeded(self, operation: str, latency_ns: int) -> None:
-        """A request was answered."""
+        """Counts a successful request."""
         self.registry.requests.operation(self.name, operation).succeeded(latency_ns)
 
-    def meet(self, operation: str) -> list[int]:
-        """Where the latencies of an operation go that is seen for the first time."""
+    def latency_window(self, operation: str) -> list[int]:
+        """Returns a new list for the latencies of an operation."""
         recent = self.latencies[operation] = self.registry.requests.operation(self.name, operation).recent
         return recent
 
     def count_latencies(self, operation: str) -> None:
-        """To be called when there are RECENT_MAX of an operation."""
+        """Must be called when an operation has RECENT_MAX latencies."""
         self.registry.requests.operation(self.name, operation).count()
 
     def refresh_flags(self) -> None:
@@ -157,13 +154,13 @@ class TableMeter:
         self.refresh_flags()
 
     def resource_of(self, index: str | None) -> Resource:
-        """That of a global index, or the table's. Raises KeyError."""
+        """Returns the resource of the table (None) or of a global index. Raises KeyError."""
         return self.resource if index is None else self.indexes[index]
 
     def partitions(self, index: str | None) -> int:
-        """How many partitions the table or global index has."""
+        """Returns the number of partitions of the table (None) or a global index."""
         return len(self.resource_of(index).partitions)
 
     def describe_warm(self, index: str | None) -> dict[str, Any]:
-        """The WarmThroughput member of a description."""
+        """Returns the WarmThroughput member of a description."""
         return self.resource_of(index).warm.describe()
