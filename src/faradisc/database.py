@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from faradisc.capacity.resource_registry import ResourceRegistry
 from faradisc.capacity.throttle import Throttled
@@ -40,6 +40,14 @@ from faradisc.services.administration.desk import Desk
 from faradisc.services.other_services import OtherServices
 from faradisc.storage.api import Store
 
+T = TypeVar("T")
+
+
+class RunLarge(Protocol):
+    """Runs a function on another thread, one at a time, and returns what it returns."""
+
+    async def __call__(self, work: Callable[[], T], /) -> T: ...
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -71,6 +79,8 @@ class Settings:
     """Awaited in the middle of long work; lets the event loop, where there is one, serve other requests."""
     background_throttle: Callable[[], Awaitable[None]] = no_yield
     """Awaited between steps of background work that do not wait for the disk; leaves requests a share."""
+    large: RunLarge | None = None
+    """Runs the reading and checking of a large request body on another thread; None: in this one."""
 
 
 class Database:
@@ -187,6 +197,10 @@ class Database:
         database = cls(backend, settings)
         await database.other_services.load()
         return database
+
+    async def run_large(self, work: Callable[[], T]) -> T:
+        """Returns what `work` returns; a server runs it on another thread."""
+        return work() if self.settings.large is None else await self.settings.large(work)
 
     async def work(self) -> bool:
         """Runs one bounded step of each background job. Returns False when there was nothing to do.

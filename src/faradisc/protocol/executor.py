@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
 
 from faradisc.operations.call import Call
 from faradisc.protocol.http import RequestIds
+
+T = TypeVar("T")
 
 
 class OperationExecutor(Protocol):
@@ -31,6 +34,9 @@ class Executor(OperationExecutor, Protocol):
 
     @property
     def request_ids(self) -> RequestIds: ...
+
+    async def run_large(self, work: Callable[[], T], /) -> T:
+        """Returns what `work` returns; raises what it raises. A server runs it on another thread."""
 
     def other_service(self, service: str) -> OperationExecutor:
         """Returns the executor of another service, by botocore's name of it."""

@@ -6,7 +6,9 @@
     4 X-Amz-Target, then who signed it
 
 Order: errors.md section 4. `answer` awaits nothing but the executor, so over a store that never suspends
-(an embedded one) a single `send(None)` runs the coroutine to its end. `failures.py` turns exceptions into
+(an embedded one) a single `send(None)` runs the coroutine to its end. A large or compressed body is the
+exception: its signature is verified first, over the bytes as sent, and then the executor's `run_large` reads
+and checks it, in a server on another thread and one at a time. `failures.py` turns exceptions into
 answers.
 """
 
@@ -14,22 +16,26 @@ from __future__ import annotations
 
 import gzip
 import re
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 from zlib import crc32
 
 import orjson
 
-from faradisc.auth.sigv4 import Authenticator, lenient
+from faradisc.auth.sigv4 import Authenticator, Credential, lenient
 from faradisc.errors import UnknownOperationException
-from faradisc.limits import REQUEST_BODY_BYTES_MAX
+from faradisc.limits import KB, REQUEST_BODY_BYTES_MAX
 from faradisc.operations.call import Call
-from faradisc.protocol.body import BodyTooLarge, read_object, unpacked_body
+from faradisc.protocol.body import BodyTooLarge, dismantle, read_large_object, read_object, unpacked_body
 from faradisc.protocol.executor import Executor
 from faradisc.protocol.failures import as_api_error, not_offered
 from faradisc.protocol.http import Headers, HttpRequest, HttpResponse
 from faradisc.protocol.other_services.recognise import service_request_of
 from faradisc.protocol.shapes import CheckedShape, Sizes
 from faradisc.protocol.target import operation_of
+
+LARGE_BODY_BYTES_MIN: Final = 128 * KB
+"""Larger bodies are read and checked apart from other requests."""
 
 GZIP_ANSWER_BYTES_MIN: Final = 4096
 """Longer answers are compressed for clients that accept it (service.md section 1)."""
@@ -57,7 +63,10 @@ async def answer(
         )
     status = 200
     try:
-        call = _call_of(executor, request, authenticate)
+        if len(request.body) > LARGE_BODY_BYTES_MIN or b"content-encoding" in headers:
+            call = await _large_call_of(executor, request, authenticate)
+        else:
+            call = _call_of(executor, request, request.body, read_object, authenticate)
         body = orjson.dumps(await executor.execute(call))
     except BodyTooLarge:
         return HttpResponse(413, b"", None, request_id, None, extra)
@@ -78,11 +87,38 @@ async def answer(
 _checked_shapes: dict[bytes, CheckedShape] = {}
 
 
-def _call_of(executor: Executor, request: HttpRequest, authenticate: Authenticator) -> Call:
+async def _large_call_of(executor: Executor, request: HttpRequest, authenticate: Authenticator) -> Call:
     """Returns the call after checks 2 to 6. Raises BodyTooLarge, ApiError."""
+    if len(request.body) > REQUEST_BODY_BYTES_MAX:
+        raise BodyTooLarge
+    credential = authenticate(request)
+
+    def read() -> Call:
+        documents = []
+
+        def parse(body: bytes) -> dict[str, Any]:
+            documents.append(read_large_object(body))
+            return documents[0]
+
+        try:
+            return _call_of(executor, request, unpacked_body(request), parse, lambda _: credential)
+        except BaseException:
+            dismantle(documents)
+            raise
+
+    return await executor.run_large(read)
+
+
+def _call_of(
+    executor: Executor,
+    request: HttpRequest,
+    body: bytes,
+    read: Callable[[bytes], dict[str, Any]],
+    authenticate: Callable[[HttpRequest], Credential],
+) -> Call:
+    """Returns the call after checks 3 to 6. Raises ApiError."""
     headers = request.headers
-    body = unpacked_body(request)
-    document = read_object(body)
+    document = read(body)
     target = headers.get(b"x-amz-target")
     shape = _checked_shapes.get(target)  # type: ignore[arg-type]  # None finds nothing
     if shape is None:

@@ -34,6 +34,7 @@ from faradisc.engine.kinesis.sender import Sender
 from faradisc.server.addresses import AddressError, bind, is_loopback, resolve, url_of
 from faradisc.server.admin import AdminPages
 from faradisc.server.heat_watch import every_s, keep_watching
+from faradisc.server.large_requests import OtherThread
 from faradisc.server.listener import Listener
 from faradisc.server.load import Load
 from faradisc.server.serving import Serving
@@ -235,6 +236,7 @@ async def open_database(settings: ServerSettings, clock: Clock) -> Database:
                 restorable_lag_s=settings.restorable_lag_s,
                 yield_control=_yield_control,
                 background_throttle=_background_throttle,
+                large=OtherThread().run,
             ),
             clock=clock,
             kinesis=_kinesis(settings),

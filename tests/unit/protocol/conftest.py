@@ -35,6 +35,9 @@ class RecordingExecutor:
     def knows(self, operation: str) -> bool:
         return operation not in self.unknown
 
+    async def run_large(self, work: Callable[[], Any]) -> Any:
+        return work()
+
     async def execute(self, call: Call) -> dict[str, Any]:
         self.calls.append(call)
         if isinstance(self.outcome, Exception):

@@ -17,7 +17,7 @@ from botocore.retryhandler import ChecksumError, CRC32Checker
 
 from faradisc.errors import ConditionalCheckFailedException, ResourceNotFoundException, StorageError
 from faradisc.limits import REQUEST_BODY_BYTES_MAX
-from faradisc.protocol import failures
+from faradisc.protocol import failures, front
 from faradisc.protocol.http import HttpResponse
 
 Send = Callable[..., HttpResponse]
@@ -323,3 +323,37 @@ def test_botocore_notices_a_wrong_checksum(send: Send) -> None:
     response.body += b" "
     with pytest.raises(ChecksumError):
         _botocore_accepts(response)
+
+
+# --- Large bodies --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("headers", [{}, {b"content-encoding": b"gzip"}])
+def test_signature_of_a_large_body_is_checked_before_the_body_is_read(
+    send: Send, executor: Any, monkeypatch: pytest.MonkeyPatch, headers: dict[bytes, bytes]
+) -> None:
+    async def never(work: Callable[[], Any]) -> Any:
+        pytest.fail("the body was read")
+
+    monkeypatch.setattr(executor, "run_large", never)
+    body = b" " * front.LARGE_BODY_BYTES_MIN + b"{}"
+    response = send("GetItem", body, headers={**headers, b"authorization": b"nonsense"})
+    assert error_of(response)["__type"].endswith("MissingAuthenticationTokenException")
+
+
+def test_large_bodies_are_read_by_run_large(
+    send: Send, executor: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran = []
+
+    async def run_large(work: Callable[[], Any]) -> Any:
+        ran.append(work)
+        return work()
+
+    monkeypatch.setattr(executor, "run_large", run_large)
+    send("GetItem", orjson.dumps(KEY))
+    assert not ran
+    send("GetItem", orjson.dumps(KEY) + b" " * front.LARGE_BODY_BYTES_MIN)
+    send("GetItem", gzip.compress(orjson.dumps(KEY)), headers={b"content-encoding": b"gzip"})
+    assert len(ran) == 2
+    assert [call.request for call in executor.calls] == [KEY] * 3

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import random
 import zlib
+from typing import Any
 
 import pytest
 
@@ -62,10 +64,56 @@ def test_other_encodings_are_passed_through() -> None:
     assert body.unpack(b"{}", b"identity") == b"{}"
 
 
+def incompressible(size: int) -> bytes:
+    return random.Random(1).randbytes(size)
+
+
 def test_largest_unpacked_body() -> None:
-    assert len(body.unpack(gzip.compress(bytes(REQUEST_BODY_BYTES_MAX)), b"gzip")) == REQUEST_BODY_BYTES_MAX
+    largest = incompressible(REQUEST_BODY_BYTES_MAX)
+    assert body.unpack(gzip.compress(largest, 1), b"gzip") == largest
     with pytest.raises(body.BodyTooLarge):
-        body.unpack(gzip.compress(bytes(REQUEST_BODY_BYTES_MAX + 1)), b"gzip")
+        body.unpack(gzip.compress(largest + b" ", 1), b"gzip")
+
+
+def test_body_is_decompressed_to_a_hundred_times_its_size_at_most() -> None:
+    assert len(body.unpack(gzip.compress(bytes(1024 * 1024)), b"gzip")) == 1024 * 1024
+    with pytest.raises(body.BodyTooLarge):
+        body.unpack(gzip.compress(bytes(4 * 1024 * 1024)), b"gzip")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'{"a":[%b]}' % b",".join([b'{"N":"1"}'] * 120_000),
+        b"{%b}" % b",".join(b'"n%d":{"S":"\\u00e9\xc3\xa9\\ud83d\\ude00"}' % n for n in range(60_000)),
+        b'{"a":[%b,1.5,-2,1e3,true,false,null,"",{},[]]}' % b",".join([b"0"] * 120_000),
+    ],
+)
+def test_bodies_of_many_tokens_are_read_as_others_are(text: bytes) -> None:
+    assert body.read_large_object(text) == body.read_object(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"[" + b"0," * 120_000 + b"0]",
+        b'{"a":[' + b"0," * 120_000 + b"0]",
+        b'{"a":[' + b"0," * 120_000 + b"0]}{}",
+        b'{"a":[' + b"0," * 120_000 + b"]}",
+        b'{"a":[' + b"0," * 120_000 + b'"\xff"]}',
+    ],
+    ids=["no object", "cut off", "two documents", "a comma too many", "not UTF-8"],
+)
+def test_bodies_of_many_tokens_that_are_no_object_are_rejected(text: bytes) -> None:
+    with pytest.raises(SerializationException):
+        body.read_large_object(text)
+
+
+def test_dismantle_empties_every_container() -> None:
+    inner: list[Any] = [{"a": [1, "x"]}, []]
+    document = {"b": inner, "c": {"d": {}}, "e": 1}
+    body.dismantle(document)
+    assert (document, inner) == ({}, [])
 
 
 def test_bomb_is_refused_across_members() -> None:

@@ -23,6 +23,9 @@ class Executor:
     def knows(self, operation: str) -> bool:
         return True
 
+    async def run_large(self, work: Any) -> Any:
+        return work()
+
     async def execute(self, call: Call) -> dict[str, Any]:
         return {}
 

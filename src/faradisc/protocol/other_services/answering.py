@@ -32,9 +32,9 @@ async def answer_other_service(
     service, wire = target.service, _wire_of(target)
     status = 200
     try:
+        credential = authenticate(request, service.signing_name)
         body = unpacked_body(request)
         operation, document = _read(target, wire, body)
-        credential = authenticate(request, service.signing_name)
         other = executor.other_service(service.name)
         if not other.knows(operation.name):
             raise not_offered(operation.name)
