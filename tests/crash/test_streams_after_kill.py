@@ -87,13 +87,15 @@ class Writers:
             thread.join(60)
 
 
-def test_the_stream_is_the_table_after_every_kill(in_process_only: None, data_dir: Path) -> None:
+def test_stream_replays_to_the_table_after_every_kill(in_process_only: None, data_dir: Path) -> None:
     _kill_rounds(data_dir, rounds=3)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("again", range(2))
-def test_the_stream_is_the_table_after_many_kills(in_process_only: None, data_dir: Path, again: int) -> None:
+def test_stream_replays_to_the_table_after_many_kills(
+    in_process_only: None, data_dir: Path, again: int
+) -> None:
     _kill_rounds(data_dir, rounds=40)
 
 

@@ -17,19 +17,19 @@ RUNS_OTHERS = 40_000
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_kept_inputs(name: str) -> None:
+def test_stored_inputs_raise_no_exception(name: str) -> None:
     seeds = read_seeds(name)
     assert seeds
     for seed in seeds:
         TARGETS[name](seed)
 
 
-def test_every_kept_file_has_a_target() -> None:
+def test_every_stored_input_has_a_target() -> None:
     assert {path.stem for path in FOLDER.glob("*.json")} == set(TARGETS)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TARGETS)
-def test_guided_by_coverage(name: str) -> None:
+def test_coverage_guided_fuzzing_runs(name: str) -> None:
     pytest.importorskip("atheris", reason="atheris has no wheel here; pip install -e '.[fuzz]'")
     run_target(name, runs=RUNS.get(name, RUNS_OTHERS))

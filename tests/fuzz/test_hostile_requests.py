@@ -30,13 +30,13 @@ SLOW_PARTS = 10
 
 
 @pytest.mark.parametrize("number", range(GATE_ROUNDS))
-def test_round(number: int) -> None:
+def test_round_of_hostile_requests_is_answered(number: int) -> None:
     assert run_round(SEED, number).requests == REQUESTS_PER_ROUND
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(SLOW_PARTS))
-def test_a_million(part: int) -> None:
+def test_million_hostile_requests_are_answered(part: int) -> None:
     """Other rounds than the gate's, in parts that can run side by side."""
     rounds = SLOW_REQUESTS // SLOW_PARTS // REQUESTS_PER_ROUND
     first = 1000 + part * rounds
@@ -47,14 +47,14 @@ def test_a_million(part: int) -> None:
 
 
 @pytest.mark.parametrize("path", cases(), ids=lambda path: path.stem)
-def test_what_once_failed(path: Path) -> None:
+def test_requests_that_once_failed_are_answered(path: Path) -> None:
     world = World()
     for request in load(path):
         world.send(request)
     world.check()
 
 
-def test_unbroken_requests_are_taken() -> None:
+def test_unaltered_requests_are_accepted() -> None:
     """The generator's own test: if its valid requests were refused, breaking them would try little."""
     taken: Counter[str] = Counter()
     rng = Random(SEED)

@@ -200,7 +200,7 @@ def test_a_body_over_the_limit(target: Target) -> None:
     assert target.statuses(head + chunked(body, 1 << 20)) == [413]
 
 
-def test_a_body_that_never_comes_costs_nobody_anything(target: Target) -> None:
+def test_missing_body_delays_no_other_request(target: Target) -> None:
     """Two hundred clients that stop in the middle of a request, and one that does not."""
     idle = [target.connect() for _ in range(200)]
     for number, client in enumerate(idle):
@@ -210,7 +210,7 @@ def test_a_body_that_never_comes_costs_nobody_anything(target: Target) -> None:
         client.close()
 
 
-def test_clients_that_vanish(target: Target) -> None:
+def test_server_survives_clients_that_disconnect(target: Target) -> None:
     """A reset in the middle of a request, and one right after it."""
     for sent in (WHOLE[:-1], WHOLE, WHOLE * 50):
         for _ in range(20):
@@ -221,7 +221,7 @@ def test_clients_that_vanish(target: Target) -> None:
     assert target.serves()
 
 
-def test_a_client_that_does_not_read(target: Target) -> None:
+def test_server_survives_a_client_that_does_not_read(target: Target) -> None:
     """It asks for more than any buffer holds; the server stops reading it, and serves the others."""
     with target.connect() as client:
         client.setblocking(False)
@@ -259,7 +259,7 @@ def test_many_mutated_bytes(target: Target) -> None:
 
 
 @pytest.mark.slow
-def test_it_ends_amid_half_a_request(tmp_path: Path) -> None:
+def test_server_stops_during_an_unfinished_request(tmp_path: Path) -> None:
     """The fuzzed server's end is looked at in its fixture; this one waits for a client, but not for ever."""
     target = Target(tmp_path)
     client = target.connect()

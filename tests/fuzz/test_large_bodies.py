@@ -46,18 +46,18 @@ def test_a_quarter_of_a_megabyte(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BODIES)
-def test_the_largest_there_may_be(name: str) -> None:
+def test_largest_body_is_answered(name: str) -> None:
     _check(name, REQUEST_BODY_BYTES_MAX)
 
 
-def test_one_byte_too_many() -> None:
+def test_body_over_the_limit_gets_413() -> None:
     world = World()
     answer = _send(world, "ListTables", b"{" + b" " * (REQUEST_BODY_BYTES_MAX - 1) + b"}")
     assert (answer.status, answer.body) == (413, b"")
 
 
 @pytest.mark.parametrize("size", [REQUEST_BODY_BYTES_MAX, 10 * REQUEST_BODY_BYTES_MAX])
-def test_a_body_that_unpacks_to_too_much(size: int) -> None:
+def test_body_that_decompresses_over_the_limit_gets_413(size: int) -> None:
     world = World()
     packed = bomb(size)
     assert len(packed) < size // 500

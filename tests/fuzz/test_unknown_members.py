@@ -67,7 +67,7 @@ def with_unknown_members(rng: Random, shape: Shape, content: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", MAKERS)
-def test_they_change_no_answer(name: str) -> None:
+def test_unknown_members_change_no_answer(name: str) -> None:
     operation = operation_named(name)
     assert operation is not None
     rng = Random(f"unknown/{name}")

@@ -31,7 +31,7 @@ UNUSABLE = [
 
 
 @pytest.mark.parametrize("url", UNUSABLE)
-def test_what_no_client_can_use_is_no_address(url: str) -> None:
+def test_unusable_addresses_raise_value_error(url: str) -> None:
     says = f"{url!r} is not an http:// or https:// address"
     with pytest.raises(ValueError, match=r"^.* is not an http:// or https:// address$") as told:
         http_address(url)
@@ -41,7 +41,7 @@ def test_what_no_client_can_use_is_no_address(url: str) -> None:
 
 
 @pytest.mark.parametrize("url", [url for url in UNUSABLE if "//" in url])
-def test_commands_and_settings_say_so(url: str) -> None:
+def test_commands_and_settings_report_unusable_addresses(url: str) -> None:
     with pytest.raises(BadParameter, match="is not an http:// or https:// address"):
         address(None, None, url)  # type: ignore[arg-type]
     with pytest.raises(Unreachable, match="is not an http:// or https:// address"):

@@ -8,7 +8,7 @@ from faradisc.engine.workers import Job, Workers
 from faradisc.storage.immediate import run
 
 
-def test_a_job_that_fails_keeps_no_other_from_its_step() -> None:
+def test_failed_job_does_not_stop_other_jobs() -> None:
     ran: list[str] = []
 
     def job(name: str, outcome: bool | Exception) -> Job:

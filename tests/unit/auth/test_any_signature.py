@@ -57,7 +57,9 @@ def judged(request: HttpRequest) -> None:
 @example(WHOLE + "é" * 64, NOW, True)
 @example(WHOLE, NOW, True)
 @example("Signature=" + WHOLE, NOW, True)
-def test_any_header(authorization: str, date: str, with_token: bool) -> None:
+def test_any_authorization_header_raises_only_api_errors(
+    authorization: str, date: str, with_token: bool
+) -> None:
     headers = {
         b"host": b"localhost",
         b"authorization": authorization.encode(),
@@ -73,6 +75,6 @@ def test_any_header(authorization: str, date: str, with_token: bool) -> None:
 @example(QUERY + "&X-Amz-Expires=%C2%B2&X-Amz-Signature=1")
 @example(QUERY + "1&X-Amz-Security-Token=%FF")
 @example(QUERY + "1&X-Amz-Content-Sha256=UNSIGNED-PAYLOAD")
-def test_any_query(query: str) -> None:
+def test_any_presigned_query_raises_only_api_errors(query: str) -> None:
     judged(HttpRequest("POST", b"/?" + query.encode(), {b"host": b"localhost"}, b"{}"))
     judged(HttpRequest("POST", b"/?" + (QUERY + query).encode(), {b"host": b"localhost"}, b"{}"))

@@ -38,12 +38,12 @@ def rewrite(file: CredentialsFile, **changes: object) -> None:
     file.path.write_bytes(orjson.dumps(document))
 
 
-def test_keys_come_back(file: CredentialsFile) -> None:
+def test_added_keys_are_loaded(file: CredentialsFile) -> None:
     assert CredentialsFile(file.path, {}).load() == {ONE.key_id: ONE, TWO.key_id: TWO}
     assert file.listed() == [("AKIDONE", 1_000, None), ("ASIDTWO", 2_000, 2_000_000_000)]
 
 
-def test_nothing_secret_stands_in_the_file(file: CredentialsFile) -> None:
+def test_file_contains_no_secret(file: CredentialsFile) -> None:
     content = file.path.read_bytes()
     for secret in (b"secret", b"token"):
         assert secret not in content
@@ -90,13 +90,13 @@ def test_entries_cannot_be_swapped_or_prolonged(file: CredentialsFile) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{", b'{"format": 2}', b"null"])
-def test_what_is_no_credentials_file(file: CredentialsFile, content: bytes) -> None:
+def test_invalid_credentials_file_is_rejected(file: CredentialsFile, content: bytes) -> None:
     file.path.write_bytes(content)
     with pytest.raises(CredentialsError, match="credentials file"):
         file.load()
 
 
-def test_key_files_that_cannot_be_used(file: CredentialsFile) -> None:
+def test_unusable_key_file_is_rejected(file: CredentialsFile) -> None:
     key_path = file.path.with_name("keys.json.key")
     good = key_path.read_bytes()
     for content in (b"", b"short", b"!" * 44, b"QUJD\n"):
@@ -116,7 +116,7 @@ def test_key_files_that_cannot_be_used(file: CredentialsFile) -> None:
         file.load()
 
 
-def test_two_commands_do_not_change_a_file_at_once(file: CredentialsFile) -> None:
+def test_concurrent_change_is_rejected(file: CredentialsFile) -> None:
     draft = file.path.with_name("keys.json.new")
     draft.touch()
     with pytest.raises(CredentialsError, match="another command is changing"):
@@ -127,7 +127,7 @@ def test_two_commands_do_not_change_a_file_at_once(file: CredentialsFile) -> Non
     assert not draft.exists()
 
 
-def test_a_keyring_follows_its_file(file: CredentialsFile, caplog: pytest.LogCaptureFixture) -> None:
+def test_keyring_reads_a_changed_file(file: CredentialsFile, caplog: pytest.LogCaptureFixture) -> None:
     ring = FileKeyring(file)
     assert ring.find("AKIDONE") == ONE
     assert ring.find("nobody") is None
@@ -142,7 +142,7 @@ def test_a_keyring_follows_its_file(file: CredentialsFile, caplog: pytest.LogCap
 
 
 @pytest.mark.parametrize("content", [None, b"", b'{"format":1}', b'{"format":1,"check":1,"keys":{}}'])
-def test_a_keyring_keeps_its_keys_when_the_file_is_spoilt(
+def test_keyring_keeps_its_keys_when_the_file_is_damaged(
     file: CredentialsFile, caplog: pytest.LogCaptureFixture, content: bytes | None
 ) -> None:
     ring = FileKeyring(file)
@@ -157,7 +157,7 @@ def test_a_keyring_keeps_its_keys_when_the_file_is_spoilt(
     assert caplog.text.count("the access keys stay as they were") == 1
 
 
-def test_new_keys_look_like_keys() -> None:
+def test_new_keys_have_the_form_of_aws_keys() -> None:
     lasting, ending = new_key(ENTROPY), new_key(ENTROPY, expires_s=5)
     assert (lasting.key_id[:4], len(lasting.key_id), len(lasting.secret)) == ("AKIA", 20, 40)
     assert lasting.token is None

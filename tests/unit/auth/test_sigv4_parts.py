@@ -48,13 +48,13 @@ def test_query() -> None:
     assert credential_of({}, QUERY) == PARSED
 
 
-def test_same_header_is_read_once() -> None:
+def test_credential_of_a_repeated_header_is_cached() -> None:
     first = credential_of({b"authorization": HEADER, **DATE}, b"/")
     second = credential_of({b"authorization": HEADER[:-3] + b"def", **DATE}, b"/")
     assert second is first
 
 
-def test_what_is_remembered_does_not_excuse_what_is_missing() -> None:
+def test_cached_header_with_missing_parts_is_rejected() -> None:
     credential_of({b"authorization": HEADER, **DATE}, b"/")
     for headers, target in (
         ({b"authorization": HEADER}, b"/"),
@@ -66,7 +66,7 @@ def test_what_is_remembered_does_not_excuse_what_is_missing() -> None:
             credential_of(headers, target)
 
 
-def test_signature_first_is_not_remembered_by_its_beginning() -> None:
+def test_header_that_begins_with_the_signature_is_not_cached() -> None:
     """Its beginning names nobody: another header that begins alike may name someone else."""
     for key_id in ("ONE", "TWO"):
         header = (
@@ -75,7 +75,7 @@ def test_signature_first_is_not_remembered_by_its_beginning() -> None:
         assert credential_of({b"authorization": header.encode(), **DATE}, b"/").access_key_id == key_id
 
 
-def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sigv4, "CACHED_HEADERS_MAX", 3)
     for number in range(10):
         header = HEADER.replace(b"AKID", b"AKID%d" % number)
@@ -86,7 +86,7 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sigv4.credential_cache == {}
 
 
-def test_key_ids_with_slashes_and_regions_that_are_no_names() -> None:
+def test_key_ids_may_have_slashes_and_invalid_regions_are_dropped() -> None:
     def of(credential: str) -> Credential:
         header = f"AWS4-HMAC-SHA256 Credential={credential}, SignedHeaders=h, Signature=s"
         return credential_of({b"authorization": header.encode(), **DATE}, b"/")
@@ -171,7 +171,9 @@ NO_DATE = "Authorization header requires existence of either a 'X-Amz-Date' or a
         ({}, b"/?X-Amz-Signature=x", *MISSING),
     ],
 )
-def test_complaints(headers: dict[bytes, bytes], target: bytes, error: type[ApiError], text: str) -> None:
+def test_error_texts_of_incomplete_signatures(
+    headers: dict[bytes, bytes], target: bytes, error: type[ApiError], text: str
+) -> None:
     with pytest.raises(error) as caught:
         credential_of(headers, target)
     assert caught.value.body() == {

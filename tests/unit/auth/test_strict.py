@@ -121,7 +121,7 @@ def refuse(strict: StrictAuthenticator, request: HttpRequest, error: type[ApiErr
     ],
     ids=str,
 )
-def test_a_right_signature_passes(
+def test_right_signature_is_accepted(
     strict: StrictAuthenticator, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
 ) -> None:
     request = signed(monkeypatch, **options)
@@ -138,7 +138,7 @@ def test_signed_unsigned_payload_is_refused(
     refuse(strict, request, InvalidSignatureException, MISMATCH)
 
 
-def test_claiming_an_unsigned_payload_does_not_help(
+def test_unsigned_payload_header_without_signature_is_rejected(
     strict: StrictAuthenticator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     request = signed(monkeypatch)
@@ -147,7 +147,7 @@ def test_claiming_an_unsigned_payload_does_not_help(
     refuse(strict, HttpRequest("POST", b"/", headers, b"{}"), InvalidSignatureException, MISMATCH)
 
 
-def test_a_date_header_stands_in_for_the_amz_date(
+def test_date_header_replaces_a_missing_amz_date(
     strict: StrictAuthenticator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     request = signed(monkeypatch)
@@ -159,7 +159,7 @@ def test_a_date_header_stands_in_for_the_amz_date(
             strict(HttpRequest("POST", b"/", headers, BODY))
 
 
-def test_any_region_where_none_is_fixed(
+def test_any_region_is_accepted_without_a_fixed_region(
     keys: FixedKeys, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     strict = StrictAuthenticator(keys, clock)
@@ -171,7 +171,7 @@ def test_any_region_where_none_is_fixed(
 
 
 @pytest.mark.parametrize("known", [False, True], ids=["first", "from memory"])
-def test_whatever_is_changed_breaks_the_signature(
+def test_change_of_any_signed_part_is_rejected(
     strict: StrictAuthenticator, monkeypatch: pytest.MonkeyPatch, known: bool
 ) -> None:
     request = signed(monkeypatch)
@@ -191,7 +191,7 @@ def test_whatever_is_changed_breaks_the_signature(
         refuse(strict, changed, InvalidSignatureException, MISMATCH)
 
 
-def test_every_flipped_bit_and_every_cut_of_a_signature_is_refused(
+def test_flipped_bits_and_truncations_of_a_signature_are_rejected(
     strict: StrictAuthenticator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     request = signed(monkeypatch)
@@ -213,14 +213,14 @@ def test_every_flipped_bit_and_every_cut_of_a_signature_is_refused(
             strict(HttpRequest("POST", b"/", headers, BODY))
 
 
-def test_a_signature_of_another_key_is_refused(
+def test_signature_of_another_key_is_rejected(
     strict: StrictAuthenticator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     forged = AccessKey(KEY.key_id, "a secret that was guessed")
     refuse(strict, signed(monkeypatch, key=forged), InvalidSignatureException, MISMATCH)
 
 
-def test_a_known_beginning_does_not_carry_another_signature(
+def test_cached_header_with_another_signature_is_rejected(
     strict: StrictAuthenticator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     strict(signed(monkeypatch))
@@ -233,7 +233,7 @@ def test_a_known_beginning_does_not_carry_another_signature(
 # --- Clock -----------------------------------------------------------------------------------------
 
 
-def test_fifteen_minutes_either_way_are_taken(
+def test_clock_skew_of_fifteen_minutes_is_accepted(
     strict: StrictAuthenticator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for at_s in (NOW_S - 900, NOW_S, NOW_S + 900):
@@ -242,7 +242,7 @@ def test_fifteen_minutes_either_way_are_taken(
 
 
 @pytest.mark.parametrize("known", [False, True], ids=["first", "from memory"])
-def test_a_replay_after_fifteen_minutes_is_refused(
+def test_replay_after_fifteen_minutes_is_rejected(
     strict: StrictAuthenticator, clock: ManualClock, monkeypatch: pytest.MonkeyPatch, known: bool
 ) -> None:
     request = signed(monkeypatch)
@@ -258,7 +258,7 @@ def test_a_replay_after_fifteen_minutes_is_refused(
     )
 
 
-def test_a_signature_of_the_future_is_refused(
+def test_signature_of_the_future_is_rejected(
     strict: StrictAuthenticator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refuse(
@@ -270,7 +270,7 @@ def test_a_signature_of_the_future_is_refused(
     )
 
 
-def test_a_presigned_request_holds_as_long_as_it_says(
+def test_presigned_request_is_valid_for_its_lifetime(
     strict: StrictAuthenticator, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     short, long = signed(monkeypatch, query_expires=60), signed(monkeypatch, query_expires=3600)
@@ -291,7 +291,7 @@ def test_a_presigned_request_holds_as_long_as_it_says(
 
 
 @pytest.mark.parametrize("text", [b"0", b"604801", b"-1", b"x", b"1" * 9, b"%C2%B2"])
-def test_a_presigned_life_out_of_bounds_is_refused(
+def test_presigned_lifetime_out_of_range_is_rejected(
     strict: StrictAuthenticator, monkeypatch: pytest.MonkeyPatch, text: bytes
 ) -> None:
     request = signed(monkeypatch, query_expires=60)
@@ -308,7 +308,7 @@ def test_a_presigned_life_out_of_bounds_is_refused(
         *("Mon, 20 Nov 99999 12:00:00 GMT", "\u00b2" * 16, "a" * 5000),
     ],
 )
-def test_a_date_that_is_none_is_refused(
+def test_invalid_date_is_rejected(
     strict: StrictAuthenticator, monkeypatch: pytest.MonkeyPatch, date: str
 ) -> None:
     request = signed(monkeypatch)
@@ -318,7 +318,7 @@ def test_a_date_that_is_none_is_refused(
         strict(request)
 
 
-def test_the_complaint_about_a_date(strict: StrictAuthenticator, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_text_of_an_invalid_date(strict: StrictAuthenticator, monkeypatch: pytest.MonkeyPatch) -> None:
     request = signed(monkeypatch)
     request.headers[b"x-amz-date"] = b"noon"
     refuse(
@@ -363,7 +363,7 @@ def test_the_complaint_about_a_date(strict: StrictAuthenticator, monkeypatch: py
     ],
     ids=["region", "service", "terminator", "date", "all"],
 )
-def test_a_wrong_scope_is_refused_before_the_signature(
+def test_wrong_scope_is_rejected_before_the_signature(
     strict: StrictAuthenticator, monkeypatch: pytest.MonkeyPatch, scope: bytes, text: str
 ) -> None:
     request = signed(monkeypatch)
@@ -372,7 +372,7 @@ def test_a_wrong_scope_is_refused_before_the_signature(
     refuse(strict, wrong, InvalidSignatureException, text)
 
 
-def test_a_rightly_signed_request_for_another_service_is_refused(
+def test_right_signature_for_another_service_is_rejected(
     strict: StrictAuthenticator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refuse(
@@ -399,7 +399,7 @@ def test_host_and_target_must_be_signed(
     refuse(strict, wrong, InvalidSignatureException, text)
 
 
-def test_other_algorithms_are_refused(strict: StrictAuthenticator, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_algorithms_are_rejected(strict: StrictAuthenticator, monkeypatch: pytest.MonkeyPatch) -> None:
     refuse(
         strict,
         replaced(signed(monkeypatch), b"AWS4-HMAC-SHA256", b"AWS4-ECDSA-P256-SHA256"),
@@ -413,12 +413,12 @@ def test_other_algorithms_are_refused(strict: StrictAuthenticator, monkeypatch: 
 UNKNOWN = "The security token included in the request is invalid."
 
 
-def test_an_unknown_key_is_refused(strict: StrictAuthenticator, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_key_is_rejected(strict: StrictAuthenticator, monkeypatch: pytest.MonkeyPatch) -> None:
     stranger = AccessKey("AKIDSTRANGER", KEY.secret)
     refuse(strict, signed(monkeypatch, key=stranger), UnrecognizedClientException, UNKNOWN)
 
 
-def test_a_revoked_key_is_refused_at_once(
+def test_revoked_key_is_rejected_at_once(
     strict: StrictAuthenticator, keys: FixedKeys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     request = signed(monkeypatch)
@@ -429,7 +429,7 @@ def test_a_revoked_key_is_refused_at_once(
     refuse(strict, request, InvalidSignatureException, MISMATCH)
 
 
-def test_session_tokens_belong_to_their_keys(
+def test_session_token_of_another_key_is_rejected(
     strict: StrictAuthenticator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     request = signed(monkeypatch, key=TEMPORARY)
@@ -443,7 +443,7 @@ def test_session_tokens_belong_to_their_keys(
     refuse(strict, signed(monkeypatch, key=with_one), UnrecognizedClientException, UNKNOWN)
 
 
-def test_a_temporary_key_ends(
+def test_expired_temporary_key_is_rejected(
     strict: StrictAuthenticator, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     strict(signed(monkeypatch, key=TEMPORARY))
@@ -454,7 +454,7 @@ def test_a_temporary_key_ends(
     refuse(strict, request, ExpiredTokenException, TOKEN_EXPIRED)
 
 
-def test_the_keyring_is_asked_for_news_once_a_second(
+def test_keyring_is_refreshed_once_a_second(
     strict: StrictAuthenticator, keys: FixedKeys, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = []
@@ -470,7 +470,7 @@ def test_the_keyring_is_asked_for_news_once_a_second(
 # --- Incomplete, as lenient says it ------------------------------------------------------------------
 
 
-def test_what_is_missing_is_told_as_without_verification(
+def test_incomplete_signature_has_the_errors_of_lenient_mode(
     strict: StrictAuthenticator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     request = signed(monkeypatch)
@@ -483,7 +483,7 @@ def test_what_is_missing_is_told_as_without_verification(
             strict(HttpRequest("POST", b"/", headers, BODY))
 
 
-def test_what_is_remembered_is_bounded(
+def test_only_verified_headers_are_cached_and_the_cache_is_bounded(
     strict: StrictAuthenticator, keys: FixedKeys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("faradisc.auth.strict.CACHED_HEADERS_MAX", 2)
@@ -503,7 +503,7 @@ def test_secrets_stay_out_of_representations() -> None:
     assert TEMPORARY.token not in repr(TEMPORARY)
 
 
-def test_each_service_takes_signatures_of_its_own(
+def test_each_service_accepts_only_its_own_signatures(
     strict: StrictAuthenticator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Good where it was signed for, refused elsewhere, also once its header is known."""

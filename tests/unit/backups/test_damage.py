@@ -63,7 +63,7 @@ def test_a_backup_has_two_files(process: Stepped) -> None:
 
 @pytest.mark.parametrize("name", ["rows", "manifest.json"])
 @pytest.mark.parametrize("seed", range(3))
-def test_every_bit_of_every_file_counts(process: Stepped, name: str, seed: int) -> None:
+def test_flipped_bit_of_any_file_is_found(process: Stepped, name: str, seed: int) -> None:
     dynamodb, arn = make(process)
     file = files_of(process, arn)[name]
     good = file.read_bytes()
@@ -89,7 +89,7 @@ def test_every_bit_of_every_file_counts(process: Stepped, name: str, seed: int) 
     ],
 )
 @pytest.mark.parametrize("name", ["rows", "manifest.json"])
-def test_files_cut_off_lengthened_emptied_removed(
+def test_truncated_extended_and_missing_files_are_found(
     process: Stepped, name: str, change: Callable[[Path], None]
 ) -> None:
     dynamodb, arn = make(process)
@@ -98,7 +98,7 @@ def test_files_cut_off_lengthened_emptied_removed(
     dynamodb.delete_backup(BackupArn=arn)
 
 
-def test_files_of_another_backup(process: Stepped) -> None:
+def test_files_of_another_backup_are_found(process: Stepped) -> None:
     dynamodb, arn = make(process)
     _, other = make(process)
     for name, file in files_of(process, other).items():
@@ -106,7 +106,7 @@ def test_files_of_another_backup(process: Stepped) -> None:
     check_refused(process, dynamodb, arn)
 
 
-def test_damage_that_comes_between_the_check_and_the_reading(
+def test_damage_after_the_verification_leaves_no_table(
     process: Stepped, caplog: pytest.LogCaptureFixture
 ) -> None:
     dynamodb, arn = make(process)
@@ -151,7 +151,7 @@ def status_of(dynamodb: Any, table: str) -> str:
     return status
 
 
-def test_a_large_backup_is_read_in_steps_before_anything_is_written(
+def test_large_backup_is_verified_in_steps_before_anything_is_written(
     process: Stepped, large: list[int]
 ) -> None:
     dynamodb, arn = make(process)
@@ -194,7 +194,7 @@ def test_altered_data_of_a_large_backup_is_named_and_leaves_no_table(
 
 @pytest.mark.parametrize("change", [lambda data: data[:-1], lambda data: data + b"x", lambda data: b""])
 @pytest.mark.parametrize("name", ["rows", "manifest.json"])
-def test_what_is_cut_off_of_a_large_backup_is_told_at_once(
+def test_truncation_of_a_large_backup_is_rejected_by_the_request(
     process: Stepped, large: list[int], name: str, change: Callable[[bytes], bytes]
 ) -> None:
     dynamodb, arn = make(process)
@@ -204,7 +204,7 @@ def test_what_is_cut_off_of_a_large_backup_is_told_at_once(
 
 
 @pytest.mark.parametrize("steps", range(6))
-def test_a_verification_is_begun_anew_after_a_crash(
+def test_verification_begins_again_after_a_crash(
     process: Stepped, large: list[int], steps: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     dynamodb, arn = make(process)
@@ -230,7 +230,7 @@ def test_a_verification_is_begun_anew_after_a_crash(
 
 @pytest.mark.parametrize("name", ["write_new", "block_at"])
 @pytest.mark.parametrize("times", [1, restoring.TRIES - 1, restoring.TRIES])
-def test_an_error_of_ours_is_tried_again_and_then_leaves_no_table(
+def test_restore_is_tried_again_after_a_bug_and_then_leaves_no_table(
     process: Stepped, monkeypatch: pytest.MonkeyPatch, name: str, times: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     dynamodb, arn = make(process)
@@ -255,7 +255,7 @@ def test_an_error_of_ours_is_tried_again_and_then_leaves_no_table(
 
 
 @pytest.mark.parametrize("is_of_deleted", [False, True])
-def test_a_backup_that_an_error_of_ours_keeps_from_being_made(
+def test_backup_is_abandoned_after_a_bug_and_system_backup_tried_again(
     process: Stepped, monkeypatch: pytest.MonkeyPatch, is_of_deleted: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It is given up; that of a deleted table is tried again, for its items are nowhere else."""
@@ -290,7 +290,9 @@ def test_a_backup_that_an_error_of_ours_keeps_from_being_made(
 # --- Full disks ----------------------------------------------------------------------------------
 
 
-def test_a_disk_without_room(process: Stepped, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_backup_and_restore_without_space_are_rejected(
+    process: Stepped, monkeypatch: pytest.MonkeyPatch
+) -> None:
     dynamodb, arn = make(process)
     size = dynamodb.describe_table(TableName="source")["Table"]["TableSizeBytes"]
     monkeypatch.setattr(DirectoryBackupStorage, "free_bytes", lambda _: size - 1)
@@ -303,7 +305,7 @@ def test_a_disk_without_room(process: Stepped, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("call", ["append", "finish"])
-def test_a_disk_that_becomes_full(
+def test_backup_is_removed_when_the_disk_becomes_full(
     process: Stepped, monkeypatch: pytest.MonkeyPatch, call: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     dynamodb = process.client()
@@ -321,7 +323,9 @@ def test_a_disk_that_becomes_full(
     assert backed_up_and_restored(process)
 
 
-def test_a_system_backup_waits_for_room(process: Stepped, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_system_backup_is_tried_again_after_a_full_disk(
+    process: Stepped, monkeypatch: pytest.MonkeyPatch
+) -> None:
     dynamodb = process.client()
     before = rows(dynamodb, "source")
     dynamodb.update_continuous_backups(
@@ -356,7 +360,7 @@ def backed_up_and_restored(process: Stepped) -> bool:
 # --- Across processes ----------------------------------------------------------------------------
 
 
-def test_an_unfinished_backup_is_begun_again(process: Stepped) -> None:
+def test_unfinished_backup_begins_again_after_a_crash(process: Stepped) -> None:
     dynamodb = process.client()
     arn = dynamodb.create_backup(TableName="source", BackupName="backup")["BackupDetails"]["BackupArn"]
     process.step()
@@ -377,7 +381,7 @@ def test_an_unfinished_backup_is_begun_again(process: Stepped) -> None:
     again.close()
 
 
-def test_a_backup_that_is_brought_here(process: Stepped, tmp_path: Path) -> None:
+def test_copied_backup_is_listed_after_a_start(process: Stepped, tmp_path: Path) -> None:
     dynamodb, arn = make(process)
     before = rows(dynamodb, "source")
     other = Stepped(tmp_path / "other")
@@ -397,7 +401,7 @@ def test_a_backup_that_is_brought_here(process: Stepped, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("of", ["backup", "table"])
-def test_a_backup_of_a_later_release_is_left_aside(
+def test_backup_of_a_later_release_is_ignored(
     process: Stepped, tmp_path: Path, caplog: pytest.LogCaptureFixture, of: str
 ) -> None:
     _, arn = make(process)
@@ -415,7 +419,7 @@ def test_a_backup_of_a_later_release_is_left_aside(
     other.close()
 
 
-def test_a_backup_is_deleted_while_a_table_is_restored_from_a_past(process: Stepped) -> None:
+def test_backup_can_be_deleted_during_a_restore_of_the_past(process: Stepped) -> None:
     dynamodb, arn = make(process)
     dynamodb.update_continuous_backups(
         TableName="source", PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": True}
@@ -430,7 +434,7 @@ def test_a_backup_is_deleted_while_a_table_is_restored_from_a_past(process: Step
     assert rows(dynamodb, "target") == rows(dynamodb, "source")
 
 
-def test_a_reset_forgets_backups(process: Stepped) -> None:
+def test_reset_removes_backups(process: Stepped) -> None:
     dynamodb, _ = make(process)
     dynamodb.create_backup(TableName="source", BackupName="unfinished")
     process.step()
@@ -440,7 +444,7 @@ def test_a_reset_forgets_backups(process: Stepped) -> None:
     assert not process.step()
 
 
-def test_the_manifest_can_be_checked_without_us(process: Stepped) -> None:
+def test_manifest_can_be_checked_with_sha256sum(process: Stepped) -> None:
     _, arn = make(process)
     files = files_of(process, arn)
     manifest = json.loads(files["manifest.json"].read_text().splitlines()[0])

@@ -31,7 +31,7 @@ def test_blocks_are_read_as_written() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_every_bit_of_a_block_counts(seed: int) -> None:
+def test_flipped_bit_of_a_block_is_found(seed: int) -> None:
     rng = random.Random(seed)
     block = block_of(RECORDS)
     bits = range(len(block) * 8)
@@ -42,14 +42,14 @@ def test_every_bit_of_a_block_counts(seed: int) -> None:
             read(bytes(damaged))
 
 
-def test_a_block_that_is_cut_off() -> None:
+def test_truncated_block_is_found() -> None:
     block = block_of(RECORDS)
     for length in range(len(block)):
         with pytest.raises(Damaged):
             read(block[:length])
 
 
-def test_every_bit_of_a_manifest_counts() -> None:
+def test_flipped_bit_of_a_manifest_is_found() -> None:
     manifest = manifest_bytes({"backup": {"id": "x"}})
     assert read_manifest(manifest)["backup"] == {"id": "x"}
     for bit in range(len(manifest) * 8):
@@ -62,6 +62,6 @@ def test_every_bit_of_a_manifest_counts() -> None:
             read_manifest(manifest[:length])
 
 
-def test_a_later_format_is_named() -> None:
+def test_later_format_is_named_in_the_error() -> None:
     with pytest.raises(Damaged, match="format 2, of a later release"):
         read_manifest(manifest_bytes({"format": 2}))

@@ -139,7 +139,7 @@ def page_rows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("keys", [3, 40])
-def test_any_past_moment(seed: int, keys: int, page_rows: int) -> None:
+def test_items_at_any_past_time(seed: int, keys: int, page_rows: int) -> None:
     rng = random.Random(seed)
     scene = Scene()
     for _ in range(300):
@@ -157,9 +157,7 @@ def test_any_past_moment(seed: int, keys: int, page_rows: int) -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("between", [False, True])
-def test_writes_between_the_pages_change_nothing_of_the_past(
-    seed: int, between: bool, page_rows: int
-) -> None:
+def test_writes_between_pages_do_not_change_the_past(seed: int, between: bool, page_rows: int) -> None:
     rng = random.Random(seed)
     scene = Scene()
     for _ in range(100):
@@ -185,7 +183,7 @@ def test_writes_between_the_pages_change_nothing_of_the_past(
         assert keyed([item_record.decode(each.record) for each in pages]) == scene.state_at(to_ns)
 
 
-def test_a_moment_divides_no_commit() -> None:
+def test_past_time_contains_commits_completely() -> None:
     scene = Scene()
     scene.clock.advance(1)
     scene.write({f"k{number}": 1 for number in range(20)})
@@ -194,7 +192,7 @@ def test_a_moment_divides_no_commit() -> None:
     assert len(scene.read_at(at_ns)) == 20
 
 
-def test_a_moment_that_was_read_takes_no_more_changes() -> None:
+def test_no_change_is_added_at_a_time_that_was_read() -> None:
     scene = Scene()
     scene.write({"a": 1})
     at_ns = scene.catalog.moments.now_ns()
@@ -205,7 +203,7 @@ def test_a_moment_that_was_read_takes_no_more_changes() -> None:
     assert scene.read_at(scene.catalog.moments.now_ns()).keys() == {"a", "b"}
 
 
-def test_what_stays_as_it_is_leaves_no_trace() -> None:
+def test_unchanged_items_are_not_in_the_history() -> None:
     scene = Scene()
     scene.write({"a": 1})
     before = scene.table.history

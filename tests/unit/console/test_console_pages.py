@@ -84,7 +84,7 @@ def test_a_table_under_load() -> None:
     assert len(hot) == 1
 
 
-def test_splits_are_told_the_latest_first() -> None:
+def test_splits_are_listed_newest_first() -> None:
     resource = small()
     load(resource, [(place("hot"), 30), (place("warm"), 1)], 900)
     log = rows(
@@ -124,7 +124,7 @@ def test_indexes_have_sections_of_their_own() -> None:
     assert headings == ["Table Orders", "Index by-status"]
 
 
-def test_of_very_many_partitions_the_busiest_are_listed() -> None:
+def test_busiest_of_very_many_partitions_are_listed() -> None:
     resource = table(read_units=3000 * 500, write_units=1)
     page = parsed(table_page(described(resource, 1), HeatHistory()))
     listed = rows(page, "The busiest partitions")
@@ -144,14 +144,14 @@ LISTED = {
 }
 
 
-def test_the_list_leads_to_the_tables() -> None:
+def test_list_links_to_the_tables() -> None:
     page = parsed(index_page([{"table": "Orders", **LISTED}, {"table": "a.b-c_d", **LISTED}]))
     links = [each.get("href") for each in page.iter("a")]
     assert links == ["tables/Orders", "tables/a.b-c_d"]
     assert rows(page, "Tables")[0] == ["Orders", "active", "provisioned", "enforced", "4", "by-day (1)"]
 
 
-def test_links_hand_the_query_on() -> None:
+def test_links_keep_the_query() -> None:
     [link] = parsed(index_page([{"table": "Orders", **LISTED}], "region=a&b=1")).iter("a")
     assert link.get("href") == "tables/Orders?region=a&b=1"
     back = next(parsed(table_page(described(small(), 1), HeatHistory(), "region=a")).iter("a"))
@@ -162,7 +162,7 @@ def test_a_database_without_tables() -> None:
     assert "There is no table yet." in words(parsed(index_page([])).find(".//main"))
 
 
-def test_a_mistake_is_a_sentence_and_nothing_else() -> None:
+def test_error_page_has_one_sentence() -> None:
     page = parsed(error_page(f"There is no table {HOSTILE}."))
     assert len(list(page.iter("script"))) == 1
     assert "alert('x')" in words(page.find(".//p"))

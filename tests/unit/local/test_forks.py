@@ -54,7 +54,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 @pytest.mark.parametrize("child", ["use", "close", "drop", "exit"])
-def test_a_fork_leaves_the_database_to_the_process_that_opened_it(tmp_path: Path, child: str) -> None:
+def test_fork_cannot_use_or_close_the_database(tmp_path: Path, child: str) -> None:
     """A child that wrote destroyed what its parent wrote after it, and one that ended waited for ever."""
     command = [sys.executable, "-c", PROGRAM, str(tmp_path / "data"), child]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)

@@ -57,7 +57,7 @@ def interrupted(action: Callable[[], Any], at: int) -> int:
     return calls
 
 
-def test_a_request_is_interrupted_behind_its_end(database: LocalDatabase) -> None:
+def test_interrupt_is_deferred_to_the_end_of_a_request(database: LocalDatabase) -> None:
     client = database.client()
 
     def put(number: int) -> Callable[[], Any]:
@@ -79,13 +79,13 @@ def test_a_request_is_interrupted_behind_its_end(database: LocalDatabase) -> Non
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_who_ignores_interrupts_is_left_alone(database: LocalDatabase) -> None:
+def test_ignored_interrupts_stay_ignored(database: LocalDatabase) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     interrupted(lambda: database.client().list_tables(), 300)
     assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 
 
-def test_other_threads_have_no_handlers_to_set(database: LocalDatabase) -> None:
+def test_requests_of_other_threads_set_no_signal_handler(database: LocalDatabase) -> None:
     found: list[list[str]] = []
     thread = threading.Thread(target=lambda: found.append(database.client().list_tables()["TableNames"]))
     thread.start()

@@ -59,7 +59,7 @@ def database() -> Iterator[LocalDatabase]:
 # --- A client of a database ----------------------------------------------------------------------
 
 
-def test_an_item_goes_in_and_comes_out(database: LocalDatabase) -> None:
+def test_put_item_can_be_read(database: LocalDatabase) -> None:
     client = database.client()
     create(client)
     client.put_item(TableName="things", Item={**KEY, "n": {"N": "1.50"}, "b": {"B": b"\x00\xff"}})
@@ -70,7 +70,7 @@ def test_an_item_goes_in_and_comes_out(database: LocalDatabase) -> None:
     assert len(answer["ResponseMetadata"]["RequestId"]) == 52
 
 
-def test_a_table_is_active_at_once_so_waiters_do_not_sleep(database: LocalDatabase) -> None:
+def test_table_is_active_at_once(database: LocalDatabase) -> None:
     client = database.client()
     create(client)
     client.get_waiter("table_exists").wait(TableName="things")
@@ -78,7 +78,7 @@ def test_a_table_is_active_at_once_so_waiters_do_not_sleep(database: LocalDataba
     client.get_waiter("table_not_exists").wait(TableName="things")
 
 
-def test_states_follow_the_clock_when_asked_to() -> None:
+def test_states_follow_the_clock_with_transition_ms() -> None:
     clock = ManualClock()
     with LocalDatabase(clock=clock, transition_ms=1000) as database:
         client = database.client()
@@ -88,7 +88,7 @@ def test_states_follow_the_clock_when_asked_to() -> None:
         assert client.describe_table(TableName="things")["Table"]["TableStatus"] == "ACTIVE"
 
 
-def test_a_resource_is_a_real_one(database: LocalDatabase) -> None:
+def test_resource_is_a_boto3_resource(database: LocalDatabase) -> None:
     create(database.client())
     table = database.resource().Table("things")
     with table.batch_writer() as batch:
@@ -129,7 +129,7 @@ def test_many_threads_share_a_client(database: LocalDatabase) -> None:
     assert client.get_item(TableName="things", Key=KEY)["Item"]["hits"] == {"N": "200"}
 
 
-def test_a_closed_database_refuses_without_retries(database: LocalDatabase) -> None:
+def test_closed_database_raises_runtime_error_without_retries(database: LocalDatabase) -> None:
     client = database.client()
     database.close()
     database.close()
@@ -142,7 +142,7 @@ def test_a_closed_database_refuses_without_retries(database: LocalDatabase) -> N
 # --- Which database ------------------------------------------------------------------------------
 
 
-def test_databases_are_apart_and_reset_empties_one(database: LocalDatabase) -> None:
+def test_databases_are_separate_and_reset_empties_one(database: LocalDatabase) -> None:
     client = database.client()
     with LocalDatabase() as other:
         create(client)
@@ -153,7 +153,7 @@ def test_databases_are_apart_and_reset_empties_one(database: LocalDatabase) -> N
     assert client.list_tables()["TableNames"] == []
 
 
-def test_reset_forgets_what_was_counted() -> None:
+def test_reset_clears_metrics() -> None:
     """So one test's metrics are not those of the next, whose tables have the same names."""
     clock = ManualClock()
     with LocalDatabase(clock=clock) as database:
@@ -227,7 +227,7 @@ def test_a_database_and_a_path_exclude_each_other(database: LocalDatabase, tmp_p
 
 
 @pytest.mark.parametrize("service", ["s3", "DynamoDB", ""])
-def test_other_services_are_refused(database: LocalDatabase, service: str) -> None:
+def test_unsupported_services_raise_value_error(database: LocalDatabase, service: str) -> None:
     with pytest.raises(ValueError, match="dynamodb, dynamodbstreams, application-autoscaling, cloudwatch"):
         database.client(service)
     with pytest.raises(ValueError, match="dynamodb here"):
@@ -280,7 +280,7 @@ def test_the_region_of_arns(
         ("HTTPS_PROXY", "http://127.0.0.1:1"),
     ],
 )
-def test_no_environment_leads_a_client_astray(
+def test_environment_does_not_redirect_clients(
     monkeypatch: pytest.MonkeyPatch, database: LocalDatabase, name: str, value: str
 ) -> None:
     monkeypatch.setenv(name, value)
@@ -303,7 +303,7 @@ def credential_of(client: Any) -> tuple[str, str | None]:
     return key, None if token is None else token.decode()
 
 
-def test_credentials_are_those_given_else_of_the_environment_else_made_up(
+def test_credentials_come_from_the_call_the_environment_or_placeholders(
     monkeypatch: pytest.MonkeyPatch, database: LocalDatabase
 ) -> None:
     assert credential_of(database.client()) == ("faradisc", None)
@@ -377,7 +377,7 @@ def test_streams_requests_name_their_service(database: LocalDatabase) -> None:
     assert script.requests[0].headers[b"host"] == b"faradisc.invalid"
 
 
-def test_a_stubber_of_every_client_does_not_win_but_a_tests_own_handler_does(database: LocalDatabase) -> None:
+def test_specific_handler_precedes_and_general_stubber_follows(database: LocalDatabase) -> None:
     """moto listens to `before-send` of all services; a test injects a fault into one operation."""
     client = database.client()
     stubbed: Callable[..., AWSResponse] = lambda **_: response_of("", FINE)  # noqa: E731

@@ -6,7 +6,7 @@ from faradisc import local
 from faradisc.clock import ManualClock
 
 
-def test_expired_items_wait_for_the_delay_or_for_a_word() -> None:
+def test_expired_items_are_deleted_after_the_delay_or_on_demand() -> None:
     clock = ManualClock()
     with local.LocalDatabase(clock=clock, ttl_delay_s=3600) as database:
         dynamodb = database.client()

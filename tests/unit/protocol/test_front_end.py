@@ -46,7 +46,7 @@ def test_a_call_reaches_the_executor(send: Send, executor: Any) -> None:
     assert (call.region, call.account, call.host) == ("eu-west-1", "000000000000", "localhost:8000")
 
 
-def test_values_that_deviate_reach_the_executor_marked(send: Send, executor: Any) -> None:
+def test_call_with_invalid_values_is_marked(send: Send, executor: Any) -> None:
     send("GetItem", {"TableName": "t", "Key": {"a": {"N": "abc"}}})
     assert executor.calls[0].values_ok is False
 
@@ -226,7 +226,7 @@ def test_errors_of_the_operation(send: Send, executor: Any) -> None:
 
 
 @pytest.mark.parametrize("bug", [ZeroDivisionError("secret"), RecursionError()])
-def test_anything_else_is_logged_and_answered_without_detail(
+def test_other_exceptions_are_logged_and_answered_with_500_without_detail(
     send: Send,
     executor: Any,
     bug: Exception,
@@ -248,7 +248,7 @@ def test_anything_else_is_logged_and_answered_without_detail(
     assert record.exc_info is not None
 
 
-def test_a_failing_disk_is_a_500_that_clients_retry_and_a_line_in_the_log(
+def test_storage_error_is_answered_with_500_and_logged_in_a_line(
     send: Send, executor: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     executor.outcome = StorageError("the disk is gone")
@@ -261,7 +261,7 @@ def test_a_failing_disk_is_a_500_that_clients_retry_and_a_line_in_the_log(
     assert record.exc_info is None
 
 
-def test_an_answer_that_is_no_json_is_our_bug(
+def test_result_that_is_not_json_is_answered_with_500(
     send: Send, executor: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(failures, "RAISE_UNEXPECTED", False)
@@ -269,7 +269,9 @@ def test_an_answer_that_is_no_json_is_our_bug(
     assert send("GetItem", KEY).status == 500
 
 
-def test_tests_can_let_bugs_through(send: Send, executor: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unexpected_exceptions_are_raised_under_raise_unexpected(
+    send: Send, executor: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(failures, "RAISE_UNEXPECTED", True)
     executor.outcome = ZeroDivisionError()
     with pytest.raises(ZeroDivisionError):

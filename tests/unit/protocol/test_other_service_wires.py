@@ -136,7 +136,9 @@ def _json(target: bytes, version: bytes = b"1.0") -> dict[bytes, bytes]:
         (HttpRequest("POST", CBOR_PATH, {b"content-type": b"text/html"}, b""), None),
     ],
 )
-def test_whose_a_request_is(request_: HttpRequest, found: tuple[str, str, str] | None) -> None:
+def test_requests_are_recognised_by_target_path_or_form(
+    request_: HttpRequest, found: tuple[str, str, str] | None
+) -> None:
     asked = service_request_of(request_)
     assert (None if asked is None else (asked.service.name, asked.operation, asked.wire)) == found
 
@@ -144,7 +146,7 @@ def test_whose_a_request_is(request_: HttpRequest, found: tuple[str, str, str] |
 # --- CBOR -----------------------------------------------------------------------------------------
 
 
-def test_cbor_becomes_what_json_would_hold() -> None:
+def test_cbor_members_have_their_json_form() -> None:
     sent = {
         "Text": "x",
         "Number": -5,
@@ -185,12 +187,12 @@ def test_cbor_becomes_what_json_would_hold() -> None:
         b"\xa1\x61k\xf8\x20",
     ],
 )
-def test_hostile_cbor_is_refused(body: bytes) -> None:
+def test_invalid_cbor_is_rejected(body: bytes) -> None:
     with pytest.raises(SerializationException):
         CborWire().read(body, ANY)
 
 
-def test_no_tag_but_timestamps_has_a_meaning() -> None:
+def test_cbor_tags_other_than_timestamps_are_rejected() -> None:
     """Shared references unfold small bodies without end; the others have no place here."""
     payloads = (b"\x80", b"\x61a", b"\x01", b"\x41a", b"\x82\x01\x02", b"\xa0", b"\x83\x01\x02\x03")
     for tag in (*range(400), 1004, 1040, 43000, 55799, 65535):
@@ -201,7 +203,7 @@ def test_no_tag_but_timestamps_has_a_meaning() -> None:
                     CborWire().read(b"\xa1\x61k" + head + payload, ANY)
 
 
-def test_cbor_answers_have_the_models_types() -> None:
+def test_cbor_answers_have_the_types_of_the_model() -> None:
     operation = load("cloudwatch").operations["GetMetricStatistics"]
     members = {"Label": "m", "Datapoints": [{"Timestamp": 5, "Sum": 3, "ExtendedStatistics": {"p50": 1}}]}
     written = CborWire().write(operation, members, "id")
@@ -267,7 +269,7 @@ def test_forms_become_members(form: str, members: dict[str, Any]) -> None:
         b"&".join(b"a%d=" % number for number in range(100_001)),
     ],
 )
-def test_hostile_forms_are_refused(form: bytes) -> None:
+def test_invalid_forms_are_rejected(form: bytes) -> None:
     with pytest.raises(SerializationException):
         QUERY.read(form, ANY)
 
@@ -285,7 +287,7 @@ def test_xml_answers() -> None:
     assert root.findtext("{urn:n}ResponseMetadata/{urn:n}RequestId") == "id-1"
 
 
-def test_xml_refusals() -> None:
+def test_xml_errors() -> None:
     root = ElementTree.fromstring(QUERY.write_error(ValidationException("no <such> thing"), "id-2"))
     error = root.find("{urn:n}Error")
     assert error is not None

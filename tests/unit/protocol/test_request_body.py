@@ -40,21 +40,21 @@ from faradisc.protocol import body
     ],
     ids=lambda text: repr(text[:20]),
 )
-def test_what_is_no_object_is_refused_without_text(text: bytes) -> None:
+def test_body_that_is_not_an_object_is_rejected_without_text(text: bytes) -> None:
     with pytest.raises(SerializationException) as caught:
         body.read_object(text)
     assert caught.value.message is None
 
 
-def test_last_of_two_members_stands() -> None:
+def test_last_of_two_equal_members_counts() -> None:
     assert body.read_object(b'{"a":1,"a":2}') == {"a": 2}
 
 
-def test_numbers_too_large_for_an_integer_arrive_as_floats() -> None:
+def test_integers_beyond_64_bits_become_floats() -> None:
     assert body.read_object(b'{"a":123456789012345678901234567890}') == {"a": 1.2345678901234568e29}
 
 
-def test_gzip_is_unpacked() -> None:
+def test_gzip_body_is_decompressed() -> None:
     assert body.unpack(gzip.compress(b"{}", mtime=0), b"gzip") == b"{}"
     two_members = gzip.compress(b'{"a"', mtime=0) + gzip.compress(b":1}", mtime=0)
     assert body.unpack(two_members, b" GZIP ") == b'{"a":1}'
@@ -68,7 +68,7 @@ def incompressible(size: int) -> bytes:
     return random.Random(1).randbytes(size)
 
 
-def test_largest_unpacked_body() -> None:
+def test_largest_decompressed_body_is_accepted() -> None:
     largest = incompressible(REQUEST_BODY_BYTES_MAX)
     assert body.unpack(gzip.compress(largest, 1), b"gzip") == largest
     with pytest.raises(body.BodyTooLarge):
@@ -116,7 +116,7 @@ def test_dismantle_empties_every_container() -> None:
     assert (document, inner) == ({}, [])
 
 
-def test_bomb_is_refused_across_members() -> None:
+def test_decompression_bomb_is_rejected_across_members() -> None:
     half = gzip.compress(bytes(REQUEST_BODY_BYTES_MAX // 2 + 1))
     with pytest.raises(body.BodyTooLarge):
         body.unpack(half + half, b"gzip")
@@ -133,7 +133,7 @@ def test_bomb_is_refused_across_members() -> None:
         gzip.compress(b"", mtime=0) * 9,
     ],
 )
-def test_broken_gzip_is_refused_without_text(packed: bytes) -> None:
+def test_damaged_gzip_is_rejected_without_text(packed: bytes) -> None:
     with pytest.raises(SerializationException) as caught:
         body.unpack(packed, b"gzip")
     assert caught.value.message is None

@@ -165,7 +165,7 @@ def test_refused(shape_of: ShapeOf, operation: str, request_: dict[str, Any], te
     }
 
 
-def test_first_wrong_token_of_the_document_is_told(shape_of: ShapeOf) -> None:
+def test_first_wrong_token_of_the_document_is_reported(shape_of: ShapeOf) -> None:
     for first, second, text in (
         ({"ConsistentRead": 1}, {"TableName": 1}, "NUMBER_VALUE cannot be converted to Boolean"),
         ({"TableName": 1}, {"ConsistentRead": 1}, "NUMBER_VALUE cannot be converted to String"),
@@ -194,7 +194,7 @@ KEY = {"TableName": "t", "Key": {"a": {"S": "x"}}}
         ("no", False),
     ],
 )
-def test_booleans_in_words(shape_of: ShapeOf, given: object, kept: bool) -> None:
+def test_boolean_texts_are_coerced(shape_of: ShapeOf, given: object, kept: bool) -> None:
     request = {**KEY, "ConsistentRead": given}
     assert shape_of("GetItem").check_request(request, 100)
     assert request["ConsistentRead"] is kept
@@ -204,7 +204,7 @@ def test_booleans_in_words(shape_of: ShapeOf, given: object, kept: bool) -> None
     ("given", "kept"),
     [(1, 1), (1.0, 1), (1.99, 1), (1e300, 2147483647), (123456789012345678901234567890.0, 2147483647)],
 )
-def test_fractions_are_floored_and_held_in_range(shape_of: ShapeOf, given: float, kept: int) -> None:
+def test_fractions_are_floored_and_limited_to_the_range(shape_of: ShapeOf, given: float, kept: int) -> None:
     request: dict[str, Any] = {"TableName": "t", "Limit": given}
     assert shape_of("Scan").check_request(request, 100)
     assert request["Limit"] == kept
@@ -247,7 +247,7 @@ def test_nulls_and_unknown_members(
     assert given == kept
 
 
-def test_null_in_a_set_is_refused(shape_of: ShapeOf) -> None:
+def test_null_in_a_set_is_rejected(shape_of: ShapeOf) -> None:
     with pytest.raises(SerializationException, match="Unexpected field type"):
         shape_of("GetItem").check_request({"TableName": "t", "Key": {"a": {"SS": ["a", None]}}}, 100)
 
@@ -285,7 +285,7 @@ def test_items_to_be_put_are_measured(shape_of: ShapeOf, operation: str, wrap: A
 
 
 @pytest.mark.parametrize("damage", [{"n": {"N": "x"}}, {"n": "x"}, {"m": {"M": {"l": None}}}])
-def test_what_is_no_item_is_not_measured(shape_of: ShapeOf, damage: dict[str, Any]) -> None:
+def test_only_items_are_measured(shape_of: ShapeOf, damage: dict[str, Any]) -> None:
     item = item_of("1") | damage
     whole = item_of("2")
     request = {"RequestItems": {"abc": [{"PutRequest": {"Item": each}} for each in (whole, item)]}}
@@ -295,14 +295,14 @@ def test_what_is_no_item_is_not_measured(shape_of: ShapeOf, damage: dict[str, An
     assert set(sizes) <= {id(whole)}
 
 
-def test_what_was_normalised_is_measured_as_it_is_then(shape_of: ShapeOf) -> None:
+def test_normalised_items_are_measured_after_normalisation(shape_of: ShapeOf) -> None:
     request = {"TableName": "abc", "Item": item_of("1") | {"x": {"S": "abc", "Unheard": 1, "N": None}}}
     sizes: dict[int, int] = {}
     assert shape_of("PutItem").check_request(request, 10_000, None, sizes)
     assert sizes == {id(request["Item"]): item_size(request["Item"])}
 
 
-def test_only_what_may_be_a_table_is_kept(shape_of: ShapeOf) -> None:
+def test_only_possible_table_names_are_cached(shape_of: ShapeOf) -> None:
     """Or a client could fill the memory with names."""
 
     def request(name: str) -> dict[str, Any]:

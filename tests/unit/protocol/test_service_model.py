@@ -36,7 +36,7 @@ def test_counts_and_targets() -> None:
         b"\xff",
     ],
 )
-def test_unknown_targets_are_refused_without_text(target: bytes | None) -> None:
+def test_unknown_targets_are_rejected_without_text(target: bytes | None) -> None:
     with pytest.raises(UnknownOperationException) as caught:
         operation_of(target)
     assert caught.value.body() == {"__type": "com.amazon.coral.service#UnknownOperationException"}
@@ -61,7 +61,7 @@ def test_reading_it_does_not_import_botocore() -> None:
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
 
 
-def test_missing_model_is_said_plainly(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_model_raises_a_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service_model, "find_spec", lambda name: None)
     with pytest.raises(service_model.ServiceModelMissing, match=r"install botocore 1\.44\.5"):
         service_model.read_model("dynamodb")

@@ -24,7 +24,7 @@ from faradisc.server.addresses import AddressError, bind, is_loopback, resolve, 
         ((socket.AF_INET6, "fe80::1"), False),
     ],
 )
-def test_what_only_this_machine_can_reach(address: tuple[int, str], expected: bool) -> None:
+def test_loopback_addresses_are_recognised(address: tuple[int, str], expected: bool) -> None:
     assert is_loopback(address) is expected
 
 
@@ -38,7 +38,7 @@ def test_what_only_this_machine_can_reach(address: tuple[int, str], expected: bo
         ("localhost", "http://localhost:80"),
     ],
 )
-def test_the_url_a_client_on_this_machine_uses(host: str, url: str) -> None:
+def test_url_for_clients_on_this_machine(host: str, url: str) -> None:
     assert url_of(host, 80) == url
 
 
@@ -58,7 +58,7 @@ def test_an_unknown_host_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
         resolve("nowhere.invalid")
 
 
-def test_a_host_that_is_no_name_is_explained() -> None:
+def test_invalid_host_name_is_explained() -> None:
     with pytest.raises(AddressError, match=r"cannot be found \(not a host name\)"):
         resolve("a" * 300)
 

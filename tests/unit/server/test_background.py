@@ -51,12 +51,12 @@ def work(*outcomes: bool | Exception) -> list[bool | Exception]:
     return asyncio.run(scenario())
 
 
-def test_it_goes_on_while_there_is_work_and_pauses_when_there_is_none(pauses: list[float]) -> None:
+def test_work_continues_without_pause_until_there_is_none(pauses: list[float]) -> None:
     assert work(True, True, False, True, False) == []
     assert pauses == [background.IDLE_PAUSE_S] * 2
 
 
-def test_a_mistake_does_not_slow_down_the_other_jobs(
+def test_failed_step_is_followed_by_the_usual_pause(
     pauses: list[float], caplog: pytest.LogCaptureFixture
 ) -> None:
     """They had their step, and have it again as soon as ever; the log tells of fewer and fewer failures."""
@@ -69,14 +69,16 @@ def test_a_mistake_does_not_slow_down_the_other_jobs(
     assert all(record.exc_info is not None for record in caplog.records)
 
 
-def test_it_ends_when_the_store_refuses(pauses: list[float], caplog: pytest.LogCaptureFixture) -> None:
+def test_work_ends_when_the_store_rejects_writes(
+    pauses: list[float], caplog: pytest.LogCaptureFixture
+) -> None:
     assert work(Closed(), True) == [True]
     assert [record.getMessage() for record in caplog.records] == [
         "background work has ended: the store is closed"
     ]
 
 
-def test_it_ends_when_the_disk_has_failed_and_goes_on_after_a_bad_read(
+def test_work_ends_after_a_failed_disk_and_continues_after_a_bad_read(
     pauses: list[float], caplog: pytest.LogCaptureFixture
 ) -> None:
     async def scenario(refuses: bool) -> list[bool | Exception]:

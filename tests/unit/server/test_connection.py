@@ -52,7 +52,7 @@ def test_a_request_reaches_the_handler_whole(serve: Any, run: Run, echo: Any) ->
     run(scenario())
 
 
-def test_delivered_byte_by_byte(serve: Any, run: Run, echo: Any) -> None:
+def test_request_in_single_bytes_is_answered(serve: Any, run: Run, echo: Any) -> None:
     async def scenario() -> None:
         async with serve(echo) as server, server.client() as client:
             for byte in post(b"slow", b"x-long: a-longer-value", target=b"/a/longer/target"):
@@ -103,7 +103,9 @@ def test_pipelined_requests_wait_for_each_other(serve: Any, run: Run, gate: Any)
     run(scenario())
 
 
-def test_others_are_served_while_one_request_waits(serve: Any, run: Run, gate: Any, echo: Any) -> None:
+def test_other_connections_are_served_while_a_request_waits(
+    serve: Any, run: Run, gate: Any, echo: Any
+) -> None:
     def handle(request: HttpRequest) -> Coroutine[Any, Any, HttpResponse]:
         return gate(request) if request.target == b"/wait" else echo(request)  # type: ignore[no-any-return]
 
@@ -132,7 +134,7 @@ def test_chunked_bodies(serve: Any, run: Run, echo: Any) -> None:
     run(scenario())
 
 
-def test_http_1_0_closes_unless_asked_to_stay(serve: Any, run: Run, echo: Any) -> None:
+def test_http_1_0_closes_without_keep_alive(serve: Any, run: Run, echo: Any) -> None:
     async def scenario() -> None:
         async with serve(echo) as server:
             async with server.client() as client:
@@ -219,9 +221,7 @@ def test_100_continue_comes_after_earlier_answers(serve: Any, run: Run, gate: An
 
 
 @pytest.mark.parametrize("keep", [True, False])
-def test_the_wish_to_upgrade_is_ignored_and_the_body_is_read(
-    serve: Any, run: Run, echo: Any, keep: bool
-) -> None:
+def test_upgrade_is_ignored_and_the_body_is_read(serve: Any, run: Run, echo: Any, keep: bool) -> None:
     """Java's HttpClient sends this with every first request on a plain connection."""
 
     async def scenario() -> None:
@@ -239,7 +239,7 @@ def test_the_wish_to_upgrade_is_ignored_and_the_body_is_read(
     run(scenario())
 
 
-def test_a_client_that_shuts_its_side_still_gets_its_answers(serve: Any, run: Run, gate: Any) -> None:
+def test_half_closed_connection_still_gets_its_answers(serve: Any, run: Run, gate: Any) -> None:
     async def scenario() -> None:
         async with serve(gate) as server, server.client() as client:
             await client.send(post(b"1") + post(b"2"))
@@ -294,7 +294,7 @@ MALFORMED = {
 
 
 @pytest.mark.parametrize("data", MALFORMED.values(), ids=MALFORMED.keys())
-def test_malformed_http_is_refused_with_400(
+def test_malformed_http_is_rejected_with_400(
     serve: Any, run: Run, echo: Any, data: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def scenario() -> None:
@@ -323,7 +323,7 @@ def test_requests_before_the_malformed_one_are_answered(serve: Any, run: Run, ga
     run(scenario())
 
 
-def test_a_declared_body_over_16_mib_is_refused_before_it_is_read(serve: Any, run: Run, echo: Any) -> None:
+def test_declared_body_over_16_mib_is_rejected_before_it_is_read(serve: Any, run: Run, echo: Any) -> None:
     async def scenario() -> None:
         async with serve(echo) as server, server.client() as client:
             await client.send(b"POST / HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % (REQUEST_BODY_BYTES_MAX + 1))
@@ -333,7 +333,7 @@ def test_a_declared_body_over_16_mib_is_refused_before_it_is_read(serve: Any, ru
     run(scenario())
 
 
-def test_a_client_that_sends_17_mb_regardless_reads_the_refusal(serve: Any, run: Run, echo: Any) -> None:
+def test_client_that_sends_17_mb_anyway_reads_the_rejection(serve: Any, run: Run, echo: Any) -> None:
     """What it sends is read and thrown away; closing at once would reset the connection under it."""
 
     async def scenario() -> None:
@@ -344,7 +344,7 @@ def test_a_client_that_sends_17_mb_regardless_reads_the_refusal(serve: Any, run:
     run(scenario())
 
 
-def test_a_chunked_body_over_16_mib_is_refused(serve: Any, run: Run, echo: Any) -> None:
+def test_chunked_body_over_16_mib_is_rejected(serve: Any, run: Run, echo: Any) -> None:
     async def scenario() -> None:
         chunk = b"100000\r\n" + bytes(1 << 20) + b"\r\n"
         async with serve(echo) as server, server.client() as client:
@@ -379,7 +379,7 @@ OVERSIZED_HEADS = {
 
 
 @pytest.mark.parametrize(("headers", "status"), OVERSIZED_HEADS.values(), ids=OVERSIZED_HEADS.keys())
-def test_oversized_heads_are_refused(serve: Any, run: Run, echo: Any, headers: bytes, status: int) -> None:
+def test_oversized_heads_are_rejected(serve: Any, run: Run, echo: Any, headers: bytes, status: int) -> None:
     async def scenario() -> None:
         async with serve(echo) as server, server.client() as client:
             await client.send(b"POST / HTTP/1.1\r\n" + headers + b"\r\n")
@@ -389,7 +389,7 @@ def test_oversized_heads_are_refused(serve: Any, run: Run, echo: Any, headers: b
     run(scenario())
 
 
-def test_a_long_target_is_refused(serve: Any, run: Run, echo: Any) -> None:
+def test_long_target_is_rejected(serve: Any, run: Run, echo: Any) -> None:
     async def scenario() -> None:
         async with serve(echo) as server:
             async with server.client() as client:
@@ -402,7 +402,7 @@ def test_a_long_target_is_refused(serve: Any, run: Run, echo: Any) -> None:
     run(scenario())
 
 
-def test_endless_trailers_are_refused(serve: Any, run: Run, echo: Any) -> None:
+def test_endless_trailers_are_rejected(serve: Any, run: Run, echo: Any) -> None:
     async def scenario() -> None:
         async with serve(echo) as server, server.client() as client:
             await client.send(b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n")
@@ -412,7 +412,7 @@ def test_endless_trailers_are_refused(serve: Any, run: Run, echo: Any) -> None:
     run(scenario())
 
 
-def test_half_a_request_and_the_end(serve: Any, run: Run, echo: Any) -> None:
+def test_unfinished_request_at_the_end_of_input_is_rejected(serve: Any, run: Run, echo: Any) -> None:
     async def scenario() -> None:
         async with serve(echo) as server:
             for part in (b"POST / HT", post(b"whole")[:-1]):
@@ -432,7 +432,7 @@ def test_half_a_request_and_the_end(serve: Any, run: Run, echo: Any) -> None:
 
 
 @pytest.mark.parametrize("late", [False, True])
-def test_a_failing_handler_costs_one_500_and_a_log_line(
+def test_failed_handler_is_answered_with_500_and_logged(
     serve: Any, run: Run, late: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def handle(request: HttpRequest) -> HttpResponse:
@@ -454,7 +454,7 @@ def test_a_failing_handler_costs_one_500_and_a_log_line(
     assert "a bug" in caplog.text
 
 
-def test_a_write_runs_to_its_end_when_its_client_goes_away(serve: Any, run: Run, gate: Any) -> None:
+def test_write_completes_after_its_client_disconnects(serve: Any, run: Run, gate: Any) -> None:
     async def scenario() -> None:
         async with serve(gate) as server:
             async with server.client() as client:
@@ -473,7 +473,7 @@ def test_a_write_runs_to_its_end_when_its_client_goes_away(serve: Any, run: Run,
     run(scenario())
 
 
-def test_a_slow_reader_stops_its_own_requests(serve: Any, run: Run) -> None:
+def test_client_that_reads_slowly_delays_only_its_own_requests(serve: Any, run: Run) -> None:
     """While the client does not read, the server neither reads nor answers more than a bounded amount."""
     size = 1 << 20
     begun = 0
@@ -516,7 +516,7 @@ def test_many_connections(serve: Any, run: Run, echo: Any) -> None:
 # --- Draining ------------------------------------------------------------------------------------
 
 
-def test_draining_answers_what_is_under_way_and_closes_the_rest(serve: Any, run: Run, gate: Any) -> None:
+def test_drain_answers_running_requests_and_closes_idle_connections(serve: Any, run: Run, gate: Any) -> None:
     async def scenario() -> None:
         async with serve(gate) as server, server.client() as idle, server.client() as busy:
             await busy.send(post(b"1") + post(b"2"))
@@ -538,7 +538,7 @@ def test_draining_answers_what_is_under_way_and_closes_the_rest(serve: Any, run:
     run(scenario())
 
 
-def test_draining_gives_up_on_a_request_that_never_ends(serve: Any, run: Run, gate: Any) -> None:
+def test_drain_aborts_a_request_that_never_ends(serve: Any, run: Run, gate: Any) -> None:
     async def scenario() -> None:
         async with serve(gate) as server, server.client() as client:
             await client.send(post(b"stuck"))

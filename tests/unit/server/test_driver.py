@@ -66,7 +66,7 @@ def test_a_done_future_is_not_waited_for(run: Run) -> None:
     run(scenario())
 
 
-def test_the_coroutine_goes_on_when_its_future_is_done(run: Run) -> None:
+def test_coroutine_continues_when_its_future_is_done(run: Run) -> None:
     async def scenario() -> None:
         loop = asyncio.get_running_loop()
         first: asyncio.Future[int] = loop.create_future()

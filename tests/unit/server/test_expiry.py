@@ -71,20 +71,20 @@ def scene() -> Scene:
     return Scene()
 
 
-def test_an_idle_connection_is_closed_without_a_word(scene: Scene) -> None:
+def test_idle_connection_is_closed_without_an_answer(scene: Scene) -> None:
     assert scene.after(limits.IDLE_TICKS_MAX).done == []
     assert scene.after(1).done == ["close"]
     assert scene.transport.written == b""
 
 
-def test_a_request_makes_a_connection_young_again(scene: Scene) -> None:
+def test_request_restarts_the_idle_timeout(scene: Scene) -> None:
     scene.after(limits.IDLE_TICKS_MAX)
     scene.connection.data_received(REQUEST)
     assert scene.after(limits.IDLE_TICKS_MAX).done == []
     assert scene.after(1).done == ["close"]
 
 
-def test_a_head_must_be_complete_in_time_however_it_trickles(scene: Scene) -> None:
+def test_slow_head_times_out(scene: Scene) -> None:
     for byte in REQUEST[:20]:
         scene.connection.data_received(bytes([byte]))
         scene.after(3)
@@ -95,7 +95,7 @@ def test_a_head_must_be_complete_in_time_however_it_trickles(scene: Scene) -> No
     assert scene.transport.done == ["write_eof"]
 
 
-def test_a_body_must_go_on(scene: Scene) -> None:
+def test_stalled_body_times_out(scene: Scene) -> None:
     scene.connection.data_received(REQUEST[:-2])
     scene.after(limits.STALL_TICKS_MAX)
     scene.connection.data_received(b"d")
@@ -103,7 +103,7 @@ def test_a_body_must_go_on(scene: Scene) -> None:
     assert scene.after(1).status == 408
 
 
-def test_a_body_must_end(scene: Scene) -> None:
+def test_slow_body_times_out(scene: Scene) -> None:
     scene.connection.data_received(REQUEST[:-4].replace(b": 4", b": 99999"))
     steps = limits.BODY_TICKS_MAX // limits.STALL_TICKS_MAX
     for _ in range(steps):
@@ -112,7 +112,7 @@ def test_a_body_must_end(scene: Scene) -> None:
     assert scene.after(1).status == 408
 
 
-def test_a_client_that_waits_for_its_answer_is_never_too_old(scene: Scene) -> None:
+def test_client_that_waits_for_its_answer_does_not_time_out(scene: Scene) -> None:
     async def scenario() -> None:
         scene.future = asyncio.get_running_loop().create_future()
         scene.connection.data_received(REQUEST + REQUEST[:10])
@@ -124,7 +124,7 @@ def test_a_client_that_waits_for_its_answer_is_never_too_old(scene: Scene) -> No
     asyncio.run(scenario())
 
 
-def test_a_client_that_reads_nothing_is_dropped(scene: Scene) -> None:
+def test_client_that_reads_nothing_is_disconnected(scene: Scene) -> None:
     scene.transport.unsent = 1000
     scene.connection.pause_writing()
     assert scene.after(limits.STALL_TICKS_MAX).done == []
@@ -134,7 +134,7 @@ def test_a_client_that_reads_nothing_is_dropped(scene: Scene) -> None:
     assert scene.after(1).done == ["abort"]
 
 
-def test_a_closing_connection_that_cannot_send_its_rest_is_dropped(scene: Scene) -> None:
+def test_closing_connection_with_unsent_data_is_aborted(scene: Scene) -> None:
     scene.transport.unsent = 1000
     scene.connection.drain()
     assert scene.transport.done == ["close"]
@@ -143,7 +143,7 @@ def test_a_closing_connection_that_cannot_send_its_rest_is_dropped(scene: Scene)
     assert scene.after(1).done == ["close", "abort"]
 
 
-def test_after_a_refusal_the_rest_is_read_for_a_while(scene: Scene) -> None:
+def test_connection_lingers_after_a_rejection(scene: Scene) -> None:
     scene.connection.data_received(b"nonsense\r\n\r\n")
     assert scene.transport.status == 400
     scene.connection.data_received(b"x" * 1000)
@@ -151,7 +151,7 @@ def test_after_a_refusal_the_rest_is_read_for_a_while(scene: Scene) -> None:
     assert scene.after(1).done == ["write_eof", "abort"]
 
 
-def test_after_a_refusal_only_so_much_is_read(scene: Scene) -> None:
+def test_lingering_connection_is_aborted_after_too_many_bytes(scene: Scene) -> None:
     scene.connection.data_received(b"nonsense\r\n\r\n")
     megabyte = bytes(1 << 20)
     for _ in range(limits.LINGER_BYTES_MAX >> 20):
@@ -161,7 +161,7 @@ def test_after_a_refusal_only_so_much_is_read(scene: Scene) -> None:
     assert scene.transport.done == ["write_eof", "abort"]
 
 
-def test_a_lost_connection_is_left_alone(scene: Scene) -> None:
+def test_lost_connection_does_not_expire(scene: Scene) -> None:
     scene.connection.connection_lost(None)
     assert scene.after(100_000).done == []
     assert not scene.shared.connections

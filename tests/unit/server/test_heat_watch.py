@@ -40,7 +40,7 @@ class Standing:
 LOOKS = 6
 
 
-def test_a_server_looks_until_it_stops() -> None:
+def test_heat_is_recorded_until_the_server_stops() -> None:
     clock = ManualClock()
     databases = [LocalDatabase(clock=clock, region="us-east-1", throughput="aws") for _ in range(2)]
     for each in databases:
@@ -62,5 +62,5 @@ def test_a_server_looks_until_it_stops() -> None:
 
 
 @pytest.mark.parametrize(("time_scale", "wanted"), [(1, 10), (20, 0.5), (0.5, 20), (100_000, EVERY_S_MIN)])
-def test_fast_clocks_are_looked_at_more_often(time_scale: float, wanted: float) -> None:
+def test_scaled_clocks_are_recorded_more_often(time_scale: float, wanted: float) -> None:
     assert every_s(time_scale) == wanted

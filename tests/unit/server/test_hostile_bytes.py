@@ -94,7 +94,7 @@ def mutated(chance: random.Random) -> bytes:
 
 
 @pytest.mark.parametrize("seed", range(0, SEEDS, 100))
-def test_nothing_breaks(seed: int, caplog: pytest.LogCaptureFixture) -> None:
+def test_hostile_bytes_cause_no_exception(seed: int, caplog: pytest.LogCaptureFixture) -> None:
     for each in range(seed, seed + 100):
         chance = random.Random(each)
         connection = Connection(Shared(handle))

@@ -12,7 +12,7 @@ from faradisc.server.lifecycle import PortFile, PortFileError, banner
 from faradisc.server.settings import ServerSettings
 
 
-def test_a_port_file_is_there_while_the_server_is_ready(tmp_path: Path) -> None:
+def test_port_file_exists_while_the_server_is_ready(tmp_path: Path) -> None:
     path = tmp_path / "port"
     path.write_text("1\n")
     port_file = PortFile(str(path), 8123)
@@ -25,7 +25,7 @@ def test_a_port_file_is_there_while_the_server_is_ready(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []
 
 
-def test_another_servers_port_file_is_left_alone(tmp_path: Path) -> None:
+def test_port_file_of_another_server_is_not_removed(tmp_path: Path) -> None:
     path = tmp_path / "port"
     port_file = PortFile(str(path), 8123)
     port_file.write()

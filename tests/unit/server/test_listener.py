@@ -21,7 +21,7 @@ from faradisc.server.listener import TICKS_PER_SWEEP, Listener, http_date
         (1_735_689_599, b"Tue, 31 Dec 2024 23:59:59 GMT"),
     ],
 )
-def test_dates_as_http_writes_them(seconds: int, text: bytes) -> None:
+def test_date_header_format(seconds: int, text: bytes) -> None:
     assert http_date(seconds * 1_000_000_000 + 999_999_999) == text
 
 
@@ -29,7 +29,7 @@ async def nobody(request: HttpRequest) -> HttpResponse:
     raise AssertionError("no request was sent")
 
 
-def test_each_tick_renews_the_date_and_some_look_at_every_connection() -> None:
+def test_tick_renews_the_date_and_expires_connections() -> None:
     class Counted:
         looked_at = 0
 

@@ -45,9 +45,7 @@ async def until(condition: Callable[[], bool]) -> None:
         await asyncio.sleep(0)
 
 
-def test_connections_beyond_the_bound_are_told_503_and_the_others_are_served(
-    serve: Serve, run: Run, echo: Any
-) -> None:
+def test_connections_beyond_the_limit_get_503(serve: Serve, run: Run, echo: Any) -> None:
     async def scenario() -> None:
         async with bounded(serve, echo, connections_max=3) as server, AsyncExitStack() as opened:
             shared = server.listener.shared
@@ -69,7 +67,7 @@ def test_connections_beyond_the_bound_are_told_503_and_the_others_are_served(
     run(scenario())
 
 
-def test_a_flood_of_connections_is_not_even_told(serve: Serve, run: Run, echo: Any) -> None:
+def test_connections_far_beyond_the_limit_are_dropped(serve: Serve, run: Run, echo: Any) -> None:
     """A refusal lingers until its client has read it; these do not pile up either."""
 
     async def scenario() -> None:
@@ -83,9 +81,7 @@ def test_a_flood_of_connections_is_not_even_told(serve: Serve, run: Run, echo: A
     run(scenario())
 
 
-def test_requests_beyond_the_bound_are_told_503_while_the_store_does_not_answer(
-    serve: Serve, run: Run, gate: Any
-) -> None:
+def test_requests_beyond_the_limit_get_503_while_the_store_waits(serve: Serve, run: Run, gate: Any) -> None:
     async def scenario() -> None:
         async with bounded(serve, gate, waiting_max=2) as server, AsyncExitStack() as opened:
             clients = [await opened.enter_async_context(server.client()) for _ in range(20)]
@@ -107,7 +103,7 @@ def test_requests_beyond_the_bound_are_told_503_while_the_store_does_not_answer(
     run(scenario())
 
 
-def test_whoever_asks_how_the_server_is_gets_an_answer_however_much_waits(serve: Serve, run: Run) -> None:
+def test_health_pages_are_answered_under_overload(serve: Serve, run: Run) -> None:
     never: list[asyncio.Future[None]] = []
 
     async def handle(request: HttpRequest) -> HttpResponse:
@@ -130,7 +126,7 @@ def test_whoever_asks_how_the_server_is_gets_an_answer_however_much_waits(serve:
     run(scenario())
 
 
-def test_bodies_half_sent_hold_no_more_than_the_bound(serve: Serve, run: Run, echo: Any) -> None:
+def test_unfinished_bodies_stay_within_the_limit(serve: Serve, run: Run, echo: Any) -> None:
     async def scenario() -> None:
         bound = 1_000_000
         async with bounded(serve, echo, held_bytes_max=bound) as server, AsyncExitStack() as opened:
@@ -158,7 +154,7 @@ def test_bodies_half_sent_hold_no_more_than_the_bound(serve: Serve, run: Run, ec
     run(scenario())
 
 
-def test_answers_nobody_reads_hold_no_more_than_the_bound(serve: Serve, run: Run) -> None:
+def test_unread_answers_stay_within_the_limit(serve: Serve, run: Run) -> None:
     """A socket's buffers take some megabytes; what lies beyond is the server's."""
     size = 12_000_000
 
@@ -186,9 +182,7 @@ def test_answers_nobody_reads_hold_no_more_than_the_bound(serve: Serve, run: Run
 @pytest.mark.parametrize(
     "sent", [b"POST / HT", begun(100_000, 10), begun(10_000_000, 2 * COUNTED_BYTES_MIN)], ids=repr
 )
-def test_the_end_does_not_wait_for_requests_that_are_half_sent(
-    serve: Serve, run: Run, gate: Any, sent: bytes
-) -> None:
+def test_drain_does_not_wait_for_unfinished_requests(serve: Serve, run: Run, gate: Any, sent: bytes) -> None:
     """They were not begun, so 503 loses nothing; what was begun is answered."""
 
     async def scenario() -> None:
@@ -206,7 +200,9 @@ def test_the_end_does_not_wait_for_requests_that_are_half_sent(
     run(scenario())
 
 
-def test_ten_times_more_clients_than_fit_all_get_their_work_done(serve: Serve, run: Run, echo: Any) -> None:
+def test_ten_times_more_clients_than_the_limit_all_finish_with_retries(
+    serve: Serve, run: Run, echo: Any
+) -> None:
     clients, requests = 40, 5
 
     async def work(server: Any, number: int) -> None:
@@ -229,7 +225,7 @@ def test_ten_times_more_clients_than_fit_all_get_their_work_done(serve: Serve, r
 
 
 @pytest.mark.parametrize("mode", ["legacy", "standard", "adaptive"])
-def test_an_sdk_sends_again_what_was_shed(
+def test_sdk_retries_rejected_requests(
     serve: Serve, run: Run, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The server is full until the SDK pauses before its next try; the program sees nothing of it."""

@@ -74,7 +74,7 @@ def run(
     return site, drained, mine
 
 
-def test_it_is_opened_until_that_works(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_database_is_opened_again_until_it_succeeds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     first, last = Opened(Full("full")), Opened()
     site, drained, mine = run(
         monkeypatch,
@@ -87,9 +87,7 @@ def test_it_is_opened_until_that_works(monkeypatch: pytest.MonkeyPatch, tmp_path
     assert site.executor is last
 
 
-def test_a_disk_that_fills_up_again_is_waited_for_again(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_disk_that_is_full_again_is_waited_for_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     databases = [Opened(Full("full")) for _ in range(3)]
     last = Opened()
     first, *more = databases
@@ -108,7 +106,7 @@ def test_a_server_can_be_stopped_while_its_database_cannot_be_opened(
 
 @pytest.mark.parametrize("failure", [None, IOFailed("odd")])
 @pytest.mark.parametrize("in_memory", [True, False])
-def test_nothing_else_is_opened_anew(
+def test_database_is_not_opened_again_after_other_failures(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, failure: StorageError | None, in_memory: bool
 ) -> None:
     first, looks = Opened(failure), iter(range(20))

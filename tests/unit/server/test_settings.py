@@ -10,7 +10,7 @@ from faradisc.database import Settings
 from faradisc.server.settings import SETTINGS, ServerSettings, SettingsError
 
 
-def test_every_setting_has_one_name_in_each_place_and_a_sentence() -> None:
+def test_every_setting_has_an_option_a_variable_and_a_help_text() -> None:
     assert [each.name for each in SETTINGS][:3] == ["host", "port", "port_file"]
     data_dir = next(each for each in SETTINGS if each.name == "data_dir")
     assert (data_dir.option, data_dir.environment) == ("--data-dir", "FARADISC_DATA_DIR")
@@ -19,7 +19,7 @@ def test_every_setting_has_one_name_in_each_place_and_a_sentence() -> None:
         assert each.help.endswith(".")
 
 
-def test_the_databases_own_defaults_agree() -> None:
+def test_defaults_equal_those_of_the_database() -> None:
     own, served = Settings(), ServerSettings()
     for name in ("region", "account", "per_region", "transition_ms"):
         assert getattr(own, name) == getattr(served, name)
@@ -50,11 +50,11 @@ def test_the_databases_own_defaults_agree() -> None:
         ({"throughput": "aws:1/1/99999999GB"}, "or 1,048,576 GB"),
     ],
 )
-def test_values_that_cannot_be_used(values: dict[str, Any], sentence: str) -> None:
+def test_invalid_values_raise_settings_error(values: dict[str, Any], sentence: str) -> None:
     with pytest.raises(SettingsError, match=sentence):
         ServerSettings(**values)
 
 
-def test_values_at_the_edges() -> None:
+def test_limits_are_inclusive() -> None:
     ServerSettings(port=0, account="123456789012", region="local", transition_ms=0)
     ServerSettings(port=65_535, memory=True, data_dir="")

@@ -54,7 +54,7 @@ def test_health_in_each_state(state: str, method: str, query: bytes) -> None:
     assert ready.body == b'{"status":"%b"}\n' % state.encode()
 
 
-def test_before_the_database_is_open_its_clients_are_told_to_come_back() -> None:
+def test_requests_before_the_database_is_open_get_503() -> None:
     site = site_in("starting")
     for target in (b"/", b"/other"):
         answer = ask(site, target, "POST")
@@ -62,7 +62,7 @@ def test_before_the_database_is_open_its_clients_are_told_to_come_back() -> None
 
 
 @pytest.mark.parametrize("state", ["ready", "draining"])
-def test_everything_else_is_the_databases(state: str) -> None:
+def test_other_requests_go_to_the_database(state: str) -> None:
     site = site_in(state)
     assert ask(site, b"/").body == b"healthy: dynamodb.us-east-1.amazonaws.com "
     for method, target in (("GET", b"/health"), ("POST", b"/health/live"), ("GET", b"/health/ready/x")):

@@ -20,7 +20,7 @@ def settings(directory: Path, **more: object) -> ServerSettings:
     return ServerSettings(data_dir=str(directory), **more)  # type: ignore[arg-type]
 
 
-def test_a_virtual_clock_goes_on_from_where_it_was(tmp_path: Path) -> None:
+def test_virtual_clock_continues_after_a_restart(tmp_path: Path) -> None:
     machine = ManualClock()
     clock, stored = data_clock(settings(tmp_path, virtual_clock=True), machine)
     assert isinstance(clock, MovableClock) and stored is None
@@ -35,7 +35,7 @@ def test_a_virtual_clock_goes_on_from_where_it_was(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("factor", [1.0, 60.0])
-def test_a_clock_that_runs_goes_on_from_there_too(tmp_path: Path, factor: float) -> None:
+def test_running_clock_continues_after_a_restart(tmp_path: Path, factor: float) -> None:
     machine = ManualClock()
     StoredTime(tmp_path).write(machine.now_ns() + HOUR_NS)
     clock, stored = data_clock(settings(tmp_path, time_scale=factor), machine)
@@ -46,14 +46,14 @@ def test_a_clock_that_runs_goes_on_from_there_too(tmp_path: Path, factor: float)
     assert stored is not None
 
 
-def test_the_machines_own_clock_is_not_kept(tmp_path: Path) -> None:
+def test_time_of_the_machines_clock_is_not_stored(tmp_path: Path) -> None:
     machine = ManualClock()
     assert data_clock(settings(tmp_path), machine) == (machine, None)
     StoredTime(tmp_path).write(machine.now_ns() - 1)
     assert data_clock(settings(tmp_path), machine) == (machine, None)
 
 
-def test_data_in_memory_has_no_time_to_keep() -> None:
+def test_data_in_memory_stores_no_time() -> None:
     clock, _ = data_clock(ServerSettings(memory=True, virtual_clock=True, data_dir=""), ManualClock())
     assert isinstance(clock, MovableClock)
     clock.advance(5)
@@ -65,7 +65,7 @@ def _wait_for(stored: StoredTime, now_ns: int) -> None:
         time.sleep(0.001)
 
 
-def test_a_clock_that_runs_is_kept_until_the_end(tmp_path: Path) -> None:
+def test_time_of_a_running_clock_is_stored_until_the_end(tmp_path: Path) -> None:
     clock, stored = ManualClock(), StoredTime(tmp_path)
 
     async def run() -> None:
@@ -81,19 +81,19 @@ def test_a_clock_that_runs_is_kept_until_the_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "soon\n", "12", "-5\n", f"{LAST_NS + 1}\n", "1" * 400 + "\n"])
-def test_what_is_no_time_is_refused(tmp_path: Path, text: str) -> None:
+def test_invalid_stored_time_raises_settings_error(tmp_path: Path, text: str) -> None:
     (tmp_path / "CLOCK").write_text(text)
     with pytest.raises(SettingsError, match="CLOCK does not hold a time"):
         data_clock(settings(tmp_path), ManualClock())
 
 
-def test_a_time_that_cannot_be_written_is_told_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_failed_write_of_the_time_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         StoredTime(tmp_path / "missing").write(5)
     assert "could not be stored" in caplog.text
 
 
-def test_a_clock_goes_no_farther_than_the_year_2200() -> None:
+def test_scaled_clock_ends_in_the_year_2200() -> None:
     clock = ManualClock()
     with pytest.raises(ValueError, match="2200"):
         clock.advance(6e9)

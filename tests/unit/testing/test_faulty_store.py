@@ -41,7 +41,7 @@ def kept(disk: FaultyDisk) -> dict[bytes, bytes]:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_a_crash_loses_an_end_of_what_was_not_acknowledged(seed: int) -> None:
+def test_crash_loses_a_suffix_of_unacknowledged_commits(seed: int) -> None:
     loop, disk = in_loop(seed)
     store = disk.open(Faults(sync_turns=5))
     written: list[int] = []
@@ -80,7 +80,7 @@ def test_crashes_lose_all_or_nothing_or_something_in_between() -> None:
     assert {0, 4} < left
 
 
-def test_a_read_waits_for_what_it_shows_and_one_for_update_does_not() -> None:
+def test_read_waits_for_durability_except_for_update() -> None:
     for seed in range(20):
         loop, disk = in_loop(seed)
         store = disk.open(Faults(sync_turns=200))
@@ -101,7 +101,7 @@ def test_a_read_waits_for_what_it_shows_and_one_for_update_does_not() -> None:
         assert seen == [0]
 
 
-def test_a_deletion_is_waited_for_too() -> None:
+def test_read_waits_for_the_durability_of_a_deletion() -> None:
     loop, disk = in_loop(3)
     store = disk.open(Faults(sync_turns=200))
 
@@ -118,7 +118,7 @@ def test_a_deletion_is_waited_for_too() -> None:
 
 
 @pytest.mark.parametrize("flushed", [False, True])
-def test_a_crash_leaves_a_beginning_of_commits_that_are_not_durable(flushed: bool) -> None:
+def test_crash_leaves_a_prefix_of_unlogged_commits(flushed: bool) -> None:
     left: set[int] = set()
     for seed in range(40):
         loop, disk = in_loop(seed)
@@ -147,7 +147,7 @@ def test_a_crash_leaves_a_beginning_of_commits_that_are_not_durable(flushed: boo
     assert left <= {6, 7, 8} if flushed else {1, 7} < left
 
 
-def test_a_read_of_what_is_not_durable_hardens_it() -> None:
+def test_read_of_an_unlogged_row_flushes_it() -> None:
     loop, disk = in_loop(5)
     store = disk.open()
     with loop:
@@ -162,7 +162,7 @@ def test_a_read_of_what_is_not_durable_hardens_it() -> None:
     ("faults", "visible"),
     [(Faults(fail_before_write=1), False), (Faults(fail_after_write=1), True), (Faults(fail_sync=1), True)],
 )
-def test_after_a_fault_the_store_refuses_writes_and_tells_no_lies(faults: Faults, visible: bool) -> None:
+def test_store_rejects_writes_after_an_error_and_reads_stay_right(faults: Faults, visible: bool) -> None:
     found = set()
     for seed in range(10):
         loop, disk = in_loop(seed)
@@ -188,7 +188,7 @@ def test_after_a_fault_the_store_refuses_writes_and_tells_no_lies(faults: Faults
     assert found == ({0, 1} if visible else {0})
 
 
-def test_what_waits_when_the_power_goes_learns_nothing() -> None:
+def test_waiters_of_a_crashed_store_get_no_result() -> None:
     loop, disk = in_loop(1)
     store = disk.open(Faults(sync_turns=200))
     answered: list[str] = []
@@ -208,7 +208,7 @@ def test_what_waits_when_the_power_goes_learns_nothing() -> None:
         asyncio.run(put(store, b"a", b"1"))
 
 
-def test_the_disk_has_one_store_at_a_time() -> None:
+def test_disk_has_one_open_store_at_a_time() -> None:
     disk = FaultyDisk(random.Random(1))
     store = disk.open()
     with pytest.raises(RuntimeError, match="in use"):

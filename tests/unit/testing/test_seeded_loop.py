@@ -27,7 +27,7 @@ def order_of(seed: int) -> list[str]:
     return seen
 
 
-def test_one_seed_one_order() -> None:
+def test_same_seed_gives_the_same_order() -> None:
     assert order_of(1) == order_of(1)
     assert len({"".join(order_of(seed)) for seed in range(20)}) > 10
 
@@ -55,7 +55,7 @@ def test_locks_futures_tasks_and_threads_work() -> None:
         assert len(inside) == 8
 
 
-def test_a_failure_reaches_whoever_steps() -> None:
+def test_exception_of_a_strand_is_raised_by_step() -> None:
     async def fail() -> None:
         await asyncio.sleep(0)
         raise ValueError("mine")
@@ -67,7 +67,7 @@ def test_a_failure_reaches_whoever_steps() -> None:
                 pass
 
 
-def test_a_wait_for_nothing_is_told() -> None:
+def test_wait_for_ever_raises_runtime_error() -> None:
     async def wait() -> None:
         await asyncio.get_running_loop().create_future()
 
@@ -75,7 +75,7 @@ def test_a_wait_for_nothing_is_told() -> None:
         loop.run("wait", wait())
 
 
-def test_a_crash_lets_nothing_go_on() -> None:
+def test_abandon_ends_all_strands() -> None:
     went_on: list[str] = []
 
     async def work() -> None:

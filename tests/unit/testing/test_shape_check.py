@@ -70,7 +70,7 @@ def test_enumerations() -> None:
     assert found.startswith("DescribeTable.Table.TableStatus: 'GONE' is none of [")
 
 
-def test_unknown_operation_is_the_tests_mistake() -> None:
+def test_unknown_operation_raises_lookup_error() -> None:
     with pytest.raises(LookupError):
         check_output("GetItems", {})
 

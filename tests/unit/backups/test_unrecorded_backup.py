@@ -20,7 +20,9 @@ from fixtures.schemas import item, schema
 
 
 @pytest.mark.parametrize("deleted", [False, True])
-def test_a_backup_that_was_finished_before_the_end(bugs_surface: None, tmp_path: Path, deleted: bool) -> None:
+def test_backup_with_complete_files_is_adopted_after_a_crash(
+    bugs_surface: None, tmp_path: Path, deleted: bool
+) -> None:
     process = InProcess(tmp_path / "data")
     process.call("CreateTable", TableName="table", **schema("p:S"))
     process.call(
