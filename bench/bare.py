@@ -22,7 +22,7 @@ from typing import Any, cast
 from faradisc.database import Database
 from faradisc.engine.tables.charging import charge_write
 from faradisc.engine.tables.commit import commit_outcomes
-from faradisc.engine.tables.reads import read_charged
+from faradisc.engine.tables.reads import read_and_charge
 from faradisc.engine.tables.writes import apply_change
 from faradisc.engine.throughput.meter import Meter
 from faradisc.engine.throughput.table_usage import EnforcingUsage
@@ -139,7 +139,7 @@ _CODES: dict[str, dict[Callable[..., Any], CodeType]] = {
         ),
         Backend.table_for_data: edited(Backend.table_for_data, {"first_table"}),
         get_item: edited(get_item, instead={"half_units": _UNITS}),
-        read_charged: edited(read_charged, {"half_units", "throttle"}, {"half_units": "0"}),
+        read_and_charge: edited(read_and_charge, {"half_units", "throttle"}, {"half_units": "0"}),
         apply_change: edited(apply_change, {"charged", "throttle"}),
         commit_outcomes: edited(commit_outcomes, _ENFORCING),
         Meter.step: _rest.__code__,

@@ -1,1 +1,1 @@
-"""Every shape of every service model in the installed botocore, loaded, read back and compared."""
+"""Loads every shape of every service model in the installed botocore, reads them back and compares."""

@@ -1,4 +1,4 @@
-"""python -m examples.botocore_corpus: load the corpus; with --verify, read it back and compare."""
+"""python -m examples.botocore_corpus: loads the corpus; with --verify reads it back and compares."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from examples.botocore_corpus.run import Phase, run
 from examples.botocore_corpus.source import all_services
 from examples.endpoint import DEFAULT_URL, connect
 
-_FAULTS_SHOWN = 50
+_DIFFERENCES_SHOWN = 50
 
 
 def main() -> int:
@@ -23,9 +23,11 @@ def main() -> int:
     parser.add_argument("--endpoint-url", default=DEFAULT_URL, help="default: %(default)s")
     parser.add_argument("--services", type=int, metavar="N", help="only the first N services")
     parser.add_argument("--verify", action="store_true", help="read everything back and compare")
-    parser.add_argument("--verify-only", action="store_true", help="the same, of what is there already")
+    parser.add_argument("--verify-only", action="store_true", help="verify a table that is already loaded")
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes, default 1")
-    parser.add_argument("--replace", action="store_true", help=f"delete a table {table.TABLE} from before")
+    parser.add_argument(
+        "--replace", action="store_true", help=f"delete an existing table {table.TABLE} first"
+    )
     options = parser.parse_args()
     console = Console()
     make_client = partial(connect, options.endpoint_url)
@@ -46,7 +48,7 @@ def main() -> int:
 
 
 def _report(console: Console, phases: list[Phase]) -> int:
-    summary = Table("pass", "items", "MB", "requests", "sent again", "seconds", "MB/s", "faults")
+    summary = Table("pass", "items", "MB", "requests", "retried", "seconds", "MB/s", "differences")
     for phase in phases:
         megabytes = phase.tally.size_bytes / 1e6
         summary.add_row(
@@ -57,15 +59,15 @@ def _report(console: Console, phases: list[Phase]) -> int:
             f"{phase.tally.retried:,}",
             f"{phase.seconds:,.1f}",
             f"{megabytes / phase.seconds:,.1f}",
-            f"{len(phase.faults):,}",
+            f"{len(phase.differences):,}",
         )
     console.print(summary)
-    faults = [f"{phase.name}: {fault}" for phase in phases for fault in phase.faults]
-    for fault in faults[:_FAULTS_SHOWN]:
-        console.print(fault, markup=False, highlight=False, soft_wrap=True)
-    if len(faults) > _FAULTS_SHOWN:
-        console.print(f"... and {len(faults) - _FAULTS_SHOWN:,} more")
-    return 1 if faults else 0
+    differences = [f"{phase.name}: {difference}" for phase in phases for difference in phase.differences]
+    for difference in differences[:_DIFFERENCES_SHOWN]:
+        console.print(difference, markup=False, highlight=False, soft_wrap=True)
+    if len(differences) > _DIFFERENCES_SHOWN:
+        console.print(f"... and {len(differences) - _DIFFERENCES_SHOWN:,} more")
+    return 1 if differences else 0
 
 
 if __name__ == "__main__":

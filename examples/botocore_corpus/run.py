@@ -1,4 +1,4 @@
-"""The whole run: make the table, load, read back in three ways, compare, tell."""
+"""A run: creates the table, loads it, reads it back in three ways and compares."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from examples.botocore_corpus.source import shape_names
 from examples.botocore_corpus.steps import (
     Key,
     Tally,
+    list_service,
     load_service,
     query_service,
     query_type,
     scan_segment,
-    survey_service,
 )
 
 Connect = Callable[[], Any]
-"""Makes a boto3 client; picklable where there is more than one worker."""
+"""Creates a boto3 client; must be picklable for several workers."""
 
 Unit = tuple[Callable[..., Tally], tuple[Any, ...]]
 """One function of `steps` and its arguments after the client."""
@@ -34,12 +34,12 @@ SEGMENTS_PER_WORKER = 4
 
 @dataclass
 class Phase:
-    """One pass over the data, as the summary shows it."""
+    """One pass over the data: a line of the summary."""
 
     name: str
     tally: Tally
     seconds: float
-    faults: list[str]
+    differences: list[str]
 
 
 def run(
@@ -51,28 +51,28 @@ def run(
     load: bool = True,
     verify: bool = True,
 ) -> list[Phase]:
-    """Load the services into a new table and, with `verify`, read everything back and compare.
+    """Loads the services into a new table and, with `verify`, reads everything back and compares.
 
-    Without `load` the table must be there from a run before. Returns one Phase per pass; all was well if
-    none has faults. The table stays.
+    Without `load` the table must exist. Returns one Phase per pass; without differences everything is equal.
+    The table is not deleted.
     """
     if load:
         table.create(connect())
     documents = sum(1 for service in services for _ in shape_names(service))
-    name, function = ("load", load_service) if load else ("survey", survey_service)
-    with _Crew(connect, workers) as crew:
-        first = crew.phase(name, progress, documents, [(function, (service,)) for service in services])
+    name, function = ("load", load_service) if load else ("list", list_service)
+    with _Workers(connect, workers) as pool:
+        first = pool.phase(name, progress, documents, [(function, (service,)) for service in services])
         reads = _reads(services, first.tally, SEGMENTS_PER_WORKER * workers) if verify else {}
         written = first.tally.keys
-        later = [crew.phase(name, progress, len(written), units) for name, units in reads.items()]
+        later = [pool.phase(name, progress, len(written), units) for name, units in reads.items()]
     for phase in later:
-        phase.faults += _unequal_keys(written, phase.tally.keys)
+        phase.differences += _unequal_keys(written, phase.tally.keys)
     return [first, *later]
 
 
 def _reads(services: Sequence[str], written: Tally, segments: int) -> dict[str, list[Unit]]:
-    """The three ways to read everything. The index is asked per type and initial letter, because the
-    largest type alone holds more than half of everything."""
+    """Returns three ways to read everything. The index is queried per type and initial letter, because the
+    largest type has more than half of the items."""
     groups = {(kind, sort_key[0]) for (_, sort_key), kind in written.types.items()}
     return {
         "scan": [(scan_segment, (segment, segments)) for segment in range(segments)],
@@ -88,8 +88,8 @@ def _unequal_keys(written: set[Key], read: set[Key]) -> Iterator[str]:
         yield f"{'/'.join(key)}: found, but not loaded by this run"
 
 
-class _Crew:
-    """Runs units in this process, or in several."""
+class _Workers:
+    """Runs units in this process or in several processes."""
 
     def __init__(self, connect: Connect, workers: int) -> None:
         self._client = connect() if workers == 1 else None
@@ -99,7 +99,7 @@ class _Crew:
             else ProcessPoolExecutor(max_workers=workers, initializer=_connect_worker, initargs=(connect,))
         )
 
-    def __enter__(self) -> _Crew:
+    def __enter__(self) -> _Workers:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -114,7 +114,7 @@ class _Crew:
                 tally.add(part)
                 advance(len(part.keys))
             seconds = time.perf_counter() - started
-        return Phase(name, tally, seconds, list(tally.faults))
+        return Phase(name, tally, seconds, list(tally.differences))
 
     def _tallies(self, units: Sequence[Unit]) -> Iterable[Tally]:
         if self._pool is None:
@@ -134,7 +134,7 @@ def _bar(progress: Progress, name: str, total: int) -> Iterator[Callable[[int], 
 
 
 _worker_client: list[Any] = []
-"""The client of a worker process; empty in any other."""
+"""The client of a worker process; empty in other processes."""
 
 
 def _connect_worker(connect: Connect) -> None:

@@ -1,9 +1,8 @@
 """The service models of the installed botocore as items.
 
 A service's items are its shapes, each under its own name, and one document of everything else (metadata,
-operations, documentation) under `#service`. An item over the limit is split: each part takes entries of its
-largest map, in order, and says which part it is; the first part keeps the other attributes.
-"""
+operations, documentation) under `#service`. An item over the size limit is split: each part has some entries
+of its largest map, in order, and its number; the first part has the other attributes."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ _DATA = Path(botocore.__file__).parent / "data"
 
 
 def all_services() -> list[str]:
-    """Every service as "name/version", in order."""
+    """Returns all services as "name/version", sorted."""
     return sorted(
         f"{path.parent.parent.name}/{path.parent.name}" for path in _DATA.glob("*/*/service-2.json.gz")
     )
@@ -44,16 +43,16 @@ def _model(service: str) -> dict[str, Any]:
 
 
 def shape_names(service: str) -> Iterator[tuple[str, str]]:
-    """Name and type of each document of the service, unsplit."""
+    """Yields name and type of each document of the service, before splitting."""
     yield SERVICE_DOCUMENT, "service"
     for name, shape in _model(service)["shapes"].items():
         yield name, shape[TYPE]
 
 
 def items_of(service: str, shape: str) -> list[Item]:
-    """One document as one item, or as several when it is large.
+    """Returns one document as one item, or as several if it is too large.
 
-    Raises: NotStorable when it fits in no number of items.
+    Raises NotStorable when it cannot be split.
     """
     model = _model(service)
     if shape == SERVICE_DOCUMENT:
@@ -68,7 +67,7 @@ def items_of(service: str, shape: str) -> list[Item]:
 
 
 def document_of(sort_key: str) -> str:
-    """The document that an item with this sort key holds a part of."""
+    """Returns the name of the document of an item's sort key."""
     name, _, part = sort_key.rpartition("#")
     return name if name and part.isdigit() else sort_key
 

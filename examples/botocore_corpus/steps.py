@@ -1,6 +1,7 @@
-"""The units of work: load a service, read a segment, a service or an initial of a type, and compare.
+"""The units of work: each loads a service, or reads and compares a segment, a service, or an initial of a
+type.
 
-Each unit takes a client and plain values and returns a `Tally`, so units run in this process or in others.
+A unit takes a client and plain values and returns a `Tally`, so it can run in another process.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from examples.botocore_corpus.typed import NotStorable, differences, item_size_b
 
 BATCH_ITEMS_MAX = 25
 BATCH_BYTES_MAX = 12 * 1024 * 1024
-"""Of JSON in one request; the service takes 16 MB."""
+"""JSON in one request; the limit of the service is 16 MB."""
 
 Key = tuple[str, str]
 """Service and sort key of one item."""
@@ -32,32 +33,32 @@ Key = tuple[str, str]
 
 @dataclass
 class Tally:
-    """What a unit has written or read."""
+    """The items that a unit has written or read."""
 
     size_bytes: int = 0
     requests: int = 0
     retried: int = 0
     keys: set[Key] = field(default_factory=set)
     types: dict[Key, str] = field(default_factory=dict)
-    """Of the items written: under which hash key of the index they must be found."""
-    faults: list[str] = field(default_factory=list)
+    """The hash keys of the written items in the index."""
+    differences: list[str] = field(default_factory=list)
 
     def add(self, other: Tally) -> None:
         self.size_bytes += other.size_bytes
         self.requests += other.requests
         self.retried += other.retried
         repeated = self.keys & other.keys
-        self.faults += [f"{'/'.join(key)}: met twice" for key in sorted(repeated)]
+        self.differences += [f"{'/'.join(key)}: read twice" for key in sorted(repeated)]
         self.keys |= other.keys
         self.types |= other.types
-        self.faults += other.faults
+        self.differences += other.differences
 
 
 # --- Loading -------------------------------------------------------------------------------------
 
 
-def survey_service(client: Any, service: str) -> Tally:
-    """What `load_service` would put, without a request."""
+def list_service(client: Any, service: str) -> Tally:
+    """Returns the items that `load_service` would put, without a request."""
     tally = Tally()
     for _ in _storable_items(service, tally):
         pass
@@ -65,7 +66,7 @@ def survey_service(client: Any, service: str) -> Tally:
 
 
 def load_service(client: Any, service: str) -> Tally:
-    """Put all of a service's items; what cannot be stored is told in `faults`."""
+    """Puts all items of a service; documents that cannot be stored are listed in `differences`."""
     tally = Tally()
     for batch in _batches(_storable_items(service, tally)):
         tally.requests += 1
@@ -82,7 +83,7 @@ def _storable_items(service: str, tally: Tally) -> Iterator[Item]:
         try:
             items = items_of(service, shape)
         except NotStorable as reason:
-            tally.faults.append(f"{service}/{shape}: not stored, {reason}")
+            tally.differences.append(f"{service}/{shape}: not stored, {reason}")
             continue
         for item in items:
             tally.size_bytes += item_size_bytes(item)
@@ -92,7 +93,7 @@ def _storable_items(service: str, tally: Tally) -> Iterator[Item]:
 
 
 def _batches(items: Iterator[Item]) -> Iterator[list[Item]]:
-    """Items in requests of at most 25 and 12 MB."""
+    """Yields lists of at most 25 items and 12 MB."""
     batch: list[Item] = []
     size = 0
     for item in items:
@@ -114,7 +115,7 @@ def _puts(batch: list[Item]) -> list[dict[str, Any]]:
 
 
 def scan_segment(client: Any, segment: int, segments: int) -> Tally:
-    """Read one segment of a parallel Scan and compare every item with its source."""
+    """Reads one segment of a parallel Scan and compares every item with its source."""
     pages = client.get_paginator("scan").paginate(
         TableName=TABLE, Segment=segment, TotalSegments=segments, ConsistentRead=True
     )
@@ -122,7 +123,7 @@ def scan_segment(client: Any, segment: int, segments: int) -> Tally:
 
 
 def query_service(client: Any, service: str) -> Tally:
-    """Read one service by Query; the sort keys must come in order."""
+    """Reads one service by Query; the sort keys must be in order."""
     pages = client.get_paginator("query").paginate(
         TableName=TABLE,
         KeyConditionExpression="#service = :service",
@@ -134,7 +135,7 @@ def query_service(client: Any, service: str) -> Tally:
 
 
 def query_type(client: Any, kind: str, initial: str) -> Tally:
-    """Read the shapes of one type whose names begin alike, from the index, in order."""
+    """Reads the shapes of one type with one initial from the index; the sort keys must be in order."""
     pages = client.get_paginator("query").paginate(
         TableName=TABLE,
         IndexName=INDEX,
@@ -153,13 +154,13 @@ def _compare(pages: Iterator[dict[str, Any]], *, ordered: bool = False) -> Tally
         for item in page["Items"]:
             key = _key_of(item)
             if key in tally.keys:
-                tally.faults.append(f"{'/'.join(key)}: met twice")
+                tally.differences.append(f"{'/'.join(key)}: read twice")
             tally.keys.add(key)
             tally.size_bytes += item_size_bytes(item)
-            tally.faults += _differences(key, item)
+            tally.differences += _differences(key, item)
             sort_key = key[1].encode()
             if ordered and sort_key < last:
-                tally.faults.append(f"{'/'.join(key)}: out of order")
+                tally.differences.append(f"{'/'.join(key)}: out of order")
             last = sort_key
     return tally
 

@@ -1,4 +1,4 @@
-"""The table: by service and shape, and by type of shape through an index."""
+"""The table with the key service and shape, and an index by type."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ INDEX = "ByType"
 
 
 def create(client: Any) -> None:
-    """Make the table and wait for it. An older one of the same name is the caller's to delete."""
+    """Creates the table and waits for it. It must not exist."""
     client.create_table(
         TableName=TABLE,
         BillingMode="PAY_PER_REQUEST",

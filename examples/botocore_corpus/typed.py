@@ -1,4 +1,4 @@
-"""Plain JSON values as DynamoDB attribute values, their sizes, and how two of them differ."""
+"""Converts JSON values to DynamoDB attribute values, measures and compares them."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ Typed = dict[str, Any]
 """One attribute value with its type: {"S": "text"}."""
 
 _EXACT = Context(prec=38, Emax=125, Emin=-130, traps=[Inexact, Overflow])
-"""What DynamoDB stores: 38 digits, magnitudes from 1E-130 to 9.99E+125."""
+"""The numbers of DynamoDB: 38 digits, magnitudes from 1E-130 to 9.99E+125."""
 
 
 class NotStorable(Exception):
-    """A value that no attribute can hold as it is."""
+    """A value that no attribute can store exactly."""
 
 
 def to_typed(value: Any) -> Typed:
-    """A value as `json.loads(..., parse_float=Decimal)` makes it, typed. Raises: NotStorable."""
+    """Converts a value of `json.loads(..., parse_float=Decimal)`. Raises NotStorable."""
     match value:
         case str():
             return {"S": value}
@@ -36,7 +36,7 @@ def to_typed(value: Any) -> Typed:
 
 
 def number_text(value: int | Decimal) -> str:
-    """Plain decimal text without an exponent or trailing zeros. Raises: NotStorable."""
+    """Returns a decimal text without an exponent or trailing zeros. Raises NotStorable."""
     try:
         exact = Decimal(value).normalize(_EXACT)
     except (Inexact, Overflow):
@@ -45,7 +45,7 @@ def number_text(value: int | Decimal) -> str:
 
 
 def size_bytes(value: Typed) -> int:
-    """What DynamoDB counts for one value (developer guide, "Item sizes and formats")."""
+    """Returns the size of a value as DynamoDB counts it (developer guide, "Item sizes and formats")."""
     ((kind, content),) = value.items()
     if kind == "S":
         return len(content.encode())
@@ -59,7 +59,7 @@ def size_bytes(value: Typed) -> int:
 
 
 def _number_size_bytes(number: Decimal) -> int:
-    """One byte, one per two digits counted from the decimal point, and one for a minus sign."""
+    """Returns one byte, one per two digits counted from the decimal point, and one for a minus sign."""
     if not number:
         return 1
     negative, digits, _ = number.normalize(_EXACT).as_tuple()
@@ -72,9 +72,9 @@ def item_size_bytes(item: dict[str, Typed]) -> int:
 
 
 def differences(source: Any, read: Any, path: str) -> Iterator[str]:
-    """Where a value read deviates from its source, one line per place; nothing when they are equal.
+    """Yields one line per difference between a value and its source.
 
-    Numbers are compared as numbers, so another spelling of the same one is no difference.
+    Numbers are compared by value, so another spelling of the same number is not a difference.
     """
     if source == read:
         return

@@ -1,1 +1,1 @@
-"""The four tables that the DynamoDB developer guide teaches with."""
+"""The four example tables of the DynamoDB developer guide."""

@@ -1,4 +1,4 @@
-"""python -m examples.guide_tables: make the four tables, load them, ask six questions."""
+"""python -m examples.guide_tables: creates the four tables, loads them and runs six queries."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import json
 from typing import Any
 
 from examples.endpoint import DEFAULT_URL, connect
-from examples.guide_tables.loading import create_tables, delete_tables, load_items
+from examples.guide_tables.load import create_tables, delete_tables, load_items
 from examples.guide_tables.queries import QUERIES
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m examples.guide_tables", description=__doc__)
     parser.add_argument("--endpoint-url", default=DEFAULT_URL, help="default: %(default)s")
-    parser.add_argument("--keep", action="store_true", help="leave the tables there")
+    parser.add_argument("--keep", action="store_true", help="do not delete the tables")
     options = parser.parse_args()
     client = connect(options.endpoint_url)
     create_tables(client)

@@ -1,8 +1,7 @@
-"""The items, as plain Python: sets are sets, numbers are Decimals or ints.
+"""The items as Python values: sets are sets, numbers are Decimals or ints.
 
-Like those of the guide's tables in kind and attributes: books have authors and pages, bicycles have
-brands and colours, threads have views and tags. The contents are invented.
-"""
+They have the attributes of the guide's items: books have authors and pages, bicycles brands and colours,
+threads views and tags. The contents are invented."""
 
 from __future__ import annotations
 

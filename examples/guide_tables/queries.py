@@ -1,4 +1,4 @@
-"""Six questions to the four tables. Each is the request of one call, with the sentence it answers."""
+"""Six queries of the four tables: a description, the operation and its request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Definitions of the four tables, as CreateTable takes them."""
+"""The CreateTable requests of the four tables."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Six patterns that are built on streams, each a module to read and to run. See README.md."""
+"""Six patterns with streams, one module each. See README.md."""

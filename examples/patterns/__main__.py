@@ -1,4 +1,4 @@
-"""python -m examples.patterns [NAME ...]: run patterns, in this process or against an endpoint."""
+"""python -m examples.patterns [NAME ...]: runs patterns, in this process or against an endpoint."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Feed fan-out: a post is copied into the feed of everyone who follows its author.
+"""Feed fan-out: a post is copied into the feeds of all followers of its author.
 
-Who follows whom is one table. Its key answers "whom does ada follow?"; a global index with the keys turned
-around answers "who follows ada?", which is what a new post needs. Feeds are read with one Query.
-"""
+One table has the pairs of follower and author. Its key finds the authors of a follower; a global index with
+the reversed key finds the followers of an author, which a new post needs. A feed is read with one Query."""
 
 from __future__ import annotations
 
@@ -41,7 +40,7 @@ def followers(clients: Clients, author: str) -> list[str]:
 
 
 def feed(clients: Clients, reader: str) -> list[tuple[str, str]]:
-    """(author, text) of the newest posts, newest first."""
+    """Returns (author, text) of the newest posts, newest first."""
     found = clients.dynamodb.query(
         TableName=FEEDS,
         KeyConditionExpression="reader = :reader",
@@ -53,8 +52,8 @@ def feed(clients: Clients, reader: str) -> list[tuple[str, str]]:
 
 
 def fan_out(clients: Clients) -> Consumer:
-    """Copies, changes and removes posts in the followers' feeds. The key of a copy is made of the post's, so
-    that a repetition writes the same items again."""
+    """Copies, changes and deletes posts in the feeds of the followers. The key of a copy consists of that of
+    the post, so a repetition writes the same items again."""
 
     def handle(event: dict[str, Any]) -> None:
         for record in event["Records"]:

@@ -1,9 +1,8 @@
-"""An idempotent consumer: each record counts once, although it may be delivered twice.
+"""An idempotent consumer: each record is counted once, although it may be delivered twice.
 
-The effect and a mark with the record's id are one transaction, under the condition that there is no such
-mark. A repetition fails on the condition, and is done with. Marks expire by time to live, a day after the
-record could last have been delivered.
-"""
+The effect and a mark with the record's id are written in one transaction, with the condition that the mark
+does not exist. For a repetition the condition fails and nothing changes. Marks expire by time to live, a day
+after the last possible delivery of the record."""
 
 from __future__ import annotations
 
@@ -35,7 +34,7 @@ def pay(clients: Clients, payment: str, account: str, amount: int) -> None:
 
 
 def add_once(clients: Clients, record: dict[str, Any]) -> bool:
-    """Add a payment to its account's balance; False when that was done before."""
+    """Adds a payment to the balance of its account. Returns False for a repetition."""
     change = record["dynamodb"]
     payment = change["NewImage"]
     expires = int(change["ApproximateCreationDateTime"]) + KEEP_MARKS_S
@@ -87,7 +86,7 @@ def main(clients: Clients) -> None:
     with bookkeeper(clients) as consumer:
         consumer.drain()
     print(f"the balance is {balance(clients, 'ada')}")
-    # Another group of the same handler gets every record again, and changes nothing.
+    # Another group with the same handler receives every record again, and changes nothing.
     again = clients.consumer(
         PAYMENTS,
         lambda event: print([add_once(clients, record) for record in event["Records"]]),

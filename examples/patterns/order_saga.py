@@ -1,14 +1,13 @@
-"""A saga: an order goes through steps in different tables, and back when one of them fails.
+"""A saga: the steps of an order in different tables, and their compensation when one fails.
 
     PLACED -> RESERVED -> PAID -> done
                  |
-                 +-> REFUSED -> (the stock is given back) -> CANCELLED
+                 +-> DECLINED -> (the stock is restored) -> CANCELLED
 
-The order's own state drives it: each change of the order is a record of the stream, and the handler makes
-the next step. A step is one transaction of its effect and the order's new state, under the condition that
-the order still has the old one; so a repetition does nothing, and a crash between two steps loses nothing.
-An order that cannot be understood fails every time, and goes to the dead letters.
-"""
+Each change of an order is a record of the stream, and the handler does the next step. A step is one
+transaction of its effect and the order's new state, with the condition that the order has the old state: a
+repetition changes nothing, and a crash between two steps loses nothing. An order with an unknown state fails
+and becomes a dead letter."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ from faradisc.streams import Consumer
 ORDERS, STOCK, LETTERS = "pattern-saga-orders", "pattern-stock", "pattern-saga-letters"
 
 Charge = Callable[[str, int], bool]
-"""(order, amount) -> whether the payment went through. Called again with the same order after a crash."""
+"""(order, amount) -> whether the payment succeeded. Called again with the same order after a crash."""
 
 
 def create_tables(clients: Clients) -> None:
@@ -57,8 +56,8 @@ def state(clients: Clients, order: str) -> str:
     return str(found["Item"]["state"]["S"])
 
 
-def _turn(order: dict[str, Any], old: str, new: str) -> dict[str, Any]:
-    """The order's part of a step."""
+def _change_state(order: dict[str, Any], old: str, new: str) -> dict[str, Any]:
+    """Returns the change of the order in a step."""
     return {
         "Update": {
             "TableName": ORDERS,
@@ -71,8 +70,8 @@ def _turn(order: dict[str, Any], old: str, new: str) -> dict[str, Any]:
     }
 
 
-def _take(order: dict[str, Any], count: int) -> dict[str, Any]:
-    """Take from the stock, or give back what is negative."""
+def _change_stock(order: dict[str, Any], count: int) -> dict[str, Any]:
+    """Returns the change of the stock: takes `count`, or restores a negative count."""
     return {
         "Update": {
             "TableName": STOCK,
@@ -85,8 +84,8 @@ def _take(order: dict[str, Any], count: int) -> dict[str, Any]:
     }
 
 
-def _do(clients: Clients, *parts: dict[str, Any]) -> bool:
-    """A step; False when a condition was false."""
+def _step(clients: Clients, *parts: dict[str, Any]) -> bool:
+    """Does a step. Returns False when a condition was false."""
     try:
         clients.dynamodb.transact_write_items(TransactItems=list(parts))
     except ClientError as error:
@@ -105,14 +104,14 @@ def saga(clients: Clients, charge: Charge) -> Consumer:
     def step(order: dict[str, Any]) -> None:
         match order["state"]["S"]:
             case "PLACED":
-                if not _do(clients, _turn(order, "PLACED", "RESERVED"), _take(order, 1)):
-                    # Sold out, unless the order has gone on already: then this does nothing.
-                    _do(clients, _turn(order, "PLACED", "CANCELLED"))
+                if not _step(clients, _change_state(order, "PLACED", "RESERVED"), _change_stock(order, 1)):
+                    # Sold out; if the step was done before, this changes nothing.
+                    _step(clients, _change_state(order, "PLACED", "CANCELLED"))
             case "RESERVED":
-                went_through = charge(order["order"]["S"], int(order["amount"]["N"]))
-                _do(clients, _turn(order, "RESERVED", "PAID" if went_through else "REFUSED"))
-            case "REFUSED":
-                _do(clients, _turn(order, "REFUSED", "CANCELLED"), _take(order, -1))
+                succeeded = charge(order["order"]["S"], int(order["amount"]["N"]))
+                _step(clients, _change_state(order, "RESERVED", "PAID" if succeeded else "DECLINED"))
+            case "DECLINED":
+                _step(clients, _change_state(order, "DECLINED", "CANCELLED"), _change_stock(order, -1))
             case "PAID" | "CANCELLED":
                 pass
             case unknown:

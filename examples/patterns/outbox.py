@@ -1,9 +1,8 @@
-"""Transactional outbox: an order and the message about it, or neither.
+"""Transactional outbox: an order and its message are written both or not at all.
 
-A program that writes to a database and then sends a message can die in between. Here it writes the message
-as an item, in the transaction of the order; the stream of those items is what sends. A message is sent at
-least once, under an id that its receivers can tell repetitions by.
-"""
+A program that writes to a database and then sends a message may stop in between. Here it writes the message
+as an item in the transaction of the order, and a consumer of the stream of these items sends it. A message is
+sent at least once, with an id by which receivers recognise repetitions."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ def create_tables(clients: Clients) -> None:
 
 
 def place_order(clients: Clients, order: str, customer: str) -> None:
-    """Raises TransactionCanceledException when the order is there already; then no message is written."""
+    """Raises TransactionCanceledException when the order exists; then no message is written."""
     body = json.dumps({"type": "order-placed", "order": order, "customer": customer})
     clients.dynamodb.transact_write_items(
         TransactItems=[
@@ -48,7 +47,7 @@ def place_order(clients: Clients, order: str, customer: str) -> None:
 
 
 def relay(clients: Clients, send: Send) -> Consumer:
-    """Sends every message, and takes it out of the outbox once it was sent."""
+    """Sends every message and then deletes it from the outbox."""
 
     def handle(event: dict[str, Any]) -> None:
         for record in event["Records"]:

@@ -1,9 +1,8 @@
-"""Search-index sync: words in a table of their own, which follows every change of the documents.
+"""Search index: a table of words that follows every change of the documents.
 
-A record has both images, so the words that a change adds and takes away are known without a look at the
-index. Writing a word that is there, or deleting one that is not, changes nothing: repetitions do no harm.
-The index could as well be another program's; the stream is what keeps it in step.
-"""
+A record has both images, so the added and removed words are known without reading the index. Writing an
+existing word, or deleting a missing one, changes nothing, so repetitions are harmless. The index could also
+be in another program."""
 
 from __future__ import annotations
 
@@ -34,7 +33,7 @@ def words_of(text: str) -> set[str]:
 
 
 def search(clients: Clients, text: str) -> set[str]:
-    """The documents that hold all words of `text`."""
+    """Returns the documents with all words of `text`."""
     found: set[str] | None = None
     for word in words_of(text):
         pages = clients.dynamodb.get_paginator("query").paginate(

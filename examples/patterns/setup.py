@@ -20,7 +20,7 @@ class Clients:
     options: dict[str, Any] = field(default_factory=dict)
 
     def create(self, name: str, *keys: str, index: tuple[str, ...] = (), stream: bool = False) -> None:
-        """A table of string keys, and a global index `by-<key>` of the keys in `index`."""
+        """Creates a table with string keys, and a global index `by-<key>` with the keys in `index`."""
         definition: dict[str, Any] = {
             "TableName": name,
             "KeySchema": _schema(keys),
@@ -63,7 +63,7 @@ def _schema(keys: tuple[str, ...]) -> list[dict[str, str]]:
 
 
 def condition_failed(error: ClientError) -> bool:
-    """Whether a write, or a transaction, was refused only because a condition was false."""
+    """Returns whether a write or a transaction failed only because a condition was false."""
     if error.response["Error"]["Code"] == "ConditionalCheckFailedException":
         return True
     reasons = error.response.get("CancellationReasons", [])

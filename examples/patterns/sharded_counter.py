@@ -1,9 +1,8 @@
-"""A sharded counter: many writers add at the same time, and none waits for another.
+"""A sharded counter: many writers add concurrently without waiting for each other.
 
-One item takes one write at a time, and about a thousand a second on the service. So the count is spread
-over several items, of which each writer picks one by chance; a reader adds them up. A consumer of the
-stream keeps the sum in one item, for readers that can do with one that is a moment old.
-"""
+One item accepts one write at a time, about a thousand per second on the service. So the count is spread over
+several items. A writer chooses one at random, a reader adds them up. A consumer of the stream copies the
+values for readers that do not need the newest ones."""
 
 from __future__ import annotations
 
@@ -32,7 +31,7 @@ def add(clients: Clients, counter: str, amount: int, chance: random.Random) -> N
 
 
 def total(clients: Clients, counter: str, table: str = COUNTS) -> int:
-    """The sum over all shards. In COUNTS it is exact."""
+    """Returns the sum over all shards, which is exact in COUNTS."""
     pages = clients.dynamodb.get_paginator("query").paginate(
         TableName=table,
         KeyConditionExpression="#counter = :counter",
@@ -44,8 +43,8 @@ def total(clients: Clients, counter: str, table: str = COUNTS) -> int:
 
 
 def summing(clients: Clients) -> Consumer:
-    """Copies each shard's newest value, and only the newest of a batch. Copying twice does no harm, while
-    adding the differences twice would."""
+    """Copies the newest value of each shard in a batch. Copying twice is harmless; adding differences twice
+    is not."""
 
     def handle(event: dict[str, Any]) -> None:
         newest: dict[tuple[str, str], dict[str, Any]] = {}
@@ -63,7 +62,7 @@ def main(clients: Clients) -> None:
     create_tables(clients)
     chance = random.Random(1)
     for _ in range(500):
-        add(clients, "visits", 1, chance)
+        add(clients, "views", 1, chance)
     with summing(clients) as consumer:
         consumer.drain()
-    print(f"{total(clients, 'visits')} visits, {total(clients, 'visits', SUMS)} in the copy")
+    print(f"{total(clients, 'views')} views, {total(clients, 'views', SUMS)} in the copy")

@@ -231,10 +231,10 @@ def test_a_file_of_keys_lies_beside_the_plan(tmp_path: Path) -> None:
         ('"a\\0b"', "embedded null byte"),
     ):
         plan.write_text(PLAN.format(rate=1).replace("{uniform: 5000}", f"{{file: {name}}}"))
-        refused = faradisc_plan(plan)
-        assert refused.exit_code == 2
-        assert "plan.yaml:4: traffic[0].keys.file: " in refused.stderr
-        assert said in refused.stderr
+        rejected = faradisc_plan(plan)
+        assert rejected.exit_code == 2
+        assert "plan.yaml:4: traffic[0].keys.file: " in rejected.stderr
+        assert said in rejected.stderr
 
 
 def test_rates_take_the_place_of_the_traffic(tmp_path: Path) -> None:
@@ -286,6 +286,49 @@ def test_peaks_are_for_cloudwatch(good: Path, tmp_path: Path) -> None:
     rates = tmp_path / "rates.csv"
     rates.write_text("second,table,class,op,units_per_op,ops\n0,T,a,PutItem,1,3\n")
     for arguments in ((good,), (good, "--trace", rates)):
-        refused = faradisc_plan(*arguments, "--peak-factor", 2)
-        assert refused.exit_code == 2
-        assert "--peak-factor and --period are for traces from CloudWatch. Leave them out" in refused.stderr
+        rejected = faradisc_plan(*arguments, "--peak-factor", 2)
+        assert rejected.exit_code == 2
+        assert "--peak-factor and --period are for traces from CloudWatch. Leave them out" in rejected.stderr
+
+
+@pytest.mark.parametrize("module", ["pydantic", "ruamel.yaml"])
+def test_missing_library_is_named_with_what_to_install(module: str, good: Path) -> None:
+    imports = f"import sys; sys.modules[{module!r}] = None; from faradisc.cli.main import cli"
+    code = f"{imports}; cli(['plan', '{good}'])"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    said = f"faradisc: plans need {module}, which is not installed. Run: pip install 'faradisc[plan]'\n"
+    assert (shown.returncode, shown.stdout, shown.stderr) == (2, "", said)
+
+
+VARIANTS = """\
+variants:
+  small:
+  large: {tables: {T: {write: 90, partition_caps: 300/100}}}
+"""
+
+
+def test_variants_are_shown_side_by_side(bad: Path, tmp_path: Path) -> None:
+    bad.write_text(bad.read_text() + VARIANTS)
+    tables = tmp_path / "tables"
+    shown = faradisc_plan(bad, "--no-what-if", "--csv", tables)
+    assert shown.exit_code == 1
+    assert shown.stdout.startswith("A small plan: small: Fails. 44 % of the attempts were throttled")
+    assert "A small plan: large: Fails. A month costs" in shown.stdout
+    plans = list(csv.DictReader((tables / "plans.csv").read_text().splitlines()))
+    assert [(row["variant"], row["holds"]) for row in plans] == [("small", "False"), ("large", "False")]
+    assert sorted(each.name for each in tables.iterdir()) == ["1-bad-small", "2-bad-large", "plans.csv"]
+
+
+def test_one_variant_can_be_chosen(bad: Path) -> None:
+    bad.write_text(bad.read_text() + VARIANTS)
+    lines = faradisc_plan(bad, "--variant", "large", "--quiet").stdout.splitlines()
+    assert len(lines) == 6 and all(line.startswith("A small plan: large: ") for line in lines)
+    unknown = faradisc_plan(bad, "--variant", "larger")
+    assert unknown.exit_code == 2
+    assert "has no variant 'larger'. Did you mean 'large'?" in unknown.stderr
+
+
+def test_plan_that_fails_is_rerun_with_changes_except_without_what_if(bad: Path) -> None:
+    bad.write_text(bad.read_text().replace(", partitions: 1}", "}"))
+    assert "What if: the same plan with one change" in faradisc_plan(bad).stdout
+    assert "What if" not in faradisc_plan(bad, "--no-what-if").stdout

@@ -44,7 +44,7 @@ def _some_services() -> list[str]:
 def _check(phases: list[Phase], services: list[str]) -> None:
     assert [phase.name for phase in phases] == ["load", "scan", "query", "index"]
     for phase in phases:
-        assert phase.faults == [], phase.name
+        assert phase.differences == [], phase.name
         assert phase.tally.keys == phases[0].tally.keys
         assert phase.tally.size_bytes == phases[0].tally.size_bytes
     documents = sum(1 for service in services for _ in shape_names(service))
@@ -72,8 +72,8 @@ def test_every_service(data_dir: Path) -> None:
         found = run(
             partial(connect, server.url), services, progress=Progress(disable=True), workers=2, load=False
         )
-        assert [phase.name for phase in found] == ["survey", "scan", "query", "index"]
-        assert all(phase.faults == [] and phase.tally.keys == phases[0].tally.keys for phase in found)
+        assert [phase.name for phase in found] == ["list", "scan", "query", "index"]
+        assert all(phase.differences == [] and phase.tally.keys == phases[0].tally.keys for phase in found)
     for phase in phases:
         tally = phase.tally
         print(

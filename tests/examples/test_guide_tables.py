@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from boto3.dynamodb.types import TypeSerializer
 from examples.guide_tables.items import ITEMS
-from examples.guide_tables.loading import create_tables, delete_tables, load_items
+from examples.guide_tables.load import create_tables, delete_tables, load_items
 from examples.guide_tables.queries import QUERIES
 from examples.guide_tables.tables import TABLES
 

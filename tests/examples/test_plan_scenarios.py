@@ -57,9 +57,9 @@ def test_date_as_key_throttles_and_date_with_suffix_does_not() -> None:
     assert suffixed.totals.lost_percent == 0
     assert finds(day, "Orders, key '2026-11-02': 4,000 WCU/s / 1,000 per partition = 4.00")
     assert finds(day, "shard it 4 ways")
-    refusals = [event for event in day.events if event.kind == "split-refused"]
-    assert "ever-increasing sort key" in refusals[0].words
-    assert not any(event.kind == "split-refused" for event in suffixed.events)
+    rejected = [event for event in day.events if event.kind == "split-rejected"]
+    assert "ever-increasing sort key" in rejected[0].words
+    assert not any(event.kind == "split-rejected" for event in suffixed.events)
 
 
 def test_upload_in_turn_uses_all_partitions() -> None:

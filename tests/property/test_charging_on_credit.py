@@ -131,7 +131,7 @@ class World:
         """Partitions split, after a while."""
         if self.resource.on_demand or len(self.resource.partitions) > 40:
             return None
-        read_units, write_units = self.resource.highest
+        read_units, write_units = self.resource.state.highest
         return repr(self.resource.set_provisioned(read_units * 2, write_units, self.now))
 
     def demand(self) -> object:
@@ -181,7 +181,8 @@ def _levels(bucket: Any) -> object:
 
 def _bucket(bucket: PartitionBucket) -> object:
     watch = bucket.watch
-    heavy = None if watch is None else [(each.key, each.weight, each.sure) for each in watch.keys.top()]
+    top = [] if watch is None else watch.keys.top()
+    heavy = None if watch is None else [(each.key, each.weight, each.least_weight) for each in top]
     return _levels(bucket), bucket.spent, bucket.charged, bucket.heat, bucket.throttled, heavy
 
 

@@ -68,7 +68,7 @@ def test_an_acknowledgement_before_the_sync(monkeypatch: pytest.MonkeyPatch) -> 
     async def hasty(store: FaultyStore, write: int) -> None:
         pass
 
-    monkeypatch.setattr(FaultyStore, "_reach", hasty)
+    monkeypatch.setattr(FaultyStore, "_wait_synced", hasty)
     assert "before it was on disk" in found() or "was never so" in found()
 
 

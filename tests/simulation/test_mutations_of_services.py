@@ -12,12 +12,11 @@ import pytest
 from faradisc.capacity import resource_registry
 from faradisc.capacity.admission import Limiter
 from faradisc.capacity.partitions import PartitionMap
-from faradisc.capacity.resource import MinuteUsage, Resource
+from faradisc.capacity.resource import Resource
 from faradisc.capacity.throttle import Throttled
+from faradisc.capacity.usage import MinuteUsage
 from faradisc.engine.exchange import bulk_putting, exporting, importing
 from faradisc.engine.tables import writes
-from faradisc.engine.throughput.survey import Walk
-from faradisc.engine.throughput.surveyor import Surveyor
 from faradisc.engine.vectors.memory import IndexVectors
 from faradisc.services.autoscaling.target import Target
 from faradisc.services.autoscaling.worker import Scaler
@@ -182,16 +181,6 @@ def test_metrics_that_count_equal_costs_once(monkeypatch: pytest.MonkeyPatch) ->
 def test_partitions_that_do_not_hear_of_growth(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writes, "grow_partitions", lambda *_: None)
     assert "partitions hold" in found(**BUSY)
-
-
-def test_a_walk_that_does_not_hear_of_writes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Walk, "written", lambda *_: None)
-    assert "partitions are said to hold" in found(**BUSY, throughput="hasty:2/1/3KB")
-
-
-def test_estimates_that_nobody_measures(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Surveyor, "is_doubtful", lambda *_: None)
-    assert "partitions are said to hold" in found(**BUSY, throughput="hasty:2/1/3KB")
 
 
 # --- Auto scaling --------------------------------------------------------------------------------

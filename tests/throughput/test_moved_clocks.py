@@ -13,7 +13,7 @@ from unittest.mock import patch
 import pytest
 
 from faradisc.capacity.resource_registry import ResourceRegistry
-from faradisc.engine.throughput.survey import Walk
+from faradisc.engine.throughput.size_measurement import RowReader
 from faradisc.storage.immediate import run
 from throughput.conftest import World
 
@@ -150,9 +150,9 @@ def test_what_cannot_be_cut_is_looked_at_once(worlds: Callable[..., World]) -> N
     at_once(world, HOUR_S)
     (refused, *_) = world.see()["splits"]
     assert (refused["event"], refused["wanted"]) == ("SplitRefused", "size")
-    with patch.object(Walk, "step", autospec=True, side_effect=Walk.step) as walked:
+    with patch.object(RowReader, "step", autospec=True, side_effect=RowReader.step) as read:
         at_once(world, 365 * 86_400)
-    assert walked.call_count < 20
+    assert read.call_count < 20
 
 
 def test_units_that_are_not_enforced_split_nothing(worlds: Callable[..., World]) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from faradisc.capacity.config import UNIT
 from faradisc.capacity.resource import Resource
 from faradisc.clock import ManualClock
 from faradisc.local import LocalDatabase
@@ -195,8 +196,8 @@ def test_a_year_passes_at_once(world: World, monkeypatch: pytest.MonkeyPatch) ->
     world.set("Events", previous_peak=peak)
     # A peak that waits to count, on a table that is provisioned when it would.
     ((_, registry),) = world.database.accounts()
-    growth = registry.resources[("Events", None)].growth[1]
-    growth.waiting.append((world.clock.now_ns(), growth.previous * 2))
+    state = registry.resources[("Events", None)].state
+    state.peaks[1].waiting.append((world.clock.now_ns(), 40_000 * UNIT))
     world.client.update_table(TableName="Events", BillingMode="PROVISIONED", **units(10, 10))
     world.clock.advance(1)
     taken = 0

@@ -1,11 +1,11 @@
 """Adaptive capacity as it was in 2017: late, and per partition.
 
-Each partition has a share of the table's rate. Once a minute the controller looks: if partitions were
-throttled while the table as a whole stayed below its rate, then, a random 5 to 30 minutes after the first
-throttle, their shares are raised to what they were asked for, out of what the others leave unused. The
-boosts end when the table as a whole reaches its rate.
+Each partition has a share of the table's rate. Once a minute the controller checks: if partitions throttled
+requests while the table as a whole stayed below its rate, then, a random 5 to 30 minutes after the first
+throttle, their shares are raised to the demand, out of what the other partitions leave unused. The raises end
+when the table as a whole reaches its rate.
 
-Modern tables need none of this: their table bucket and physical limits make adaptive capacity instant.
+Modern tables do not need this: with a table bucket and physical limits adaptive capacity is instant.
 
 Source: capacity.md section 2.6; vectors V94, V95.
 """
@@ -14,45 +14,38 @@ from __future__ import annotations
 
 from collections import deque
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
+from faradisc.capacity.admission import Limiter
 from faradisc.capacity.config import SECOND_NS, UNIT, Chance
 from faradisc.capacity.events import Event, ShareBoosted
-
-if TYPE_CHECKING:
-    from faradisc.capacity.admission import Limiter
-    from faradisc.capacity.partitions import PartitionBucket
-    from faradisc.capacity.resource import Resource
+from faradisc.capacity.partitions import PartitionBucket
 
 
 class Adaptive:
     """The controller of one resource."""
 
-    __slots__ = ("_act_ns", "_boosted", "_chance", "_delays_ns", "_resource")
+    __slots__ = ("_act_ns", "_boosted", "_chance", "_delay_range_s", "_delays_ns")
 
-    def __init__(self, resource: Resource, chance: Chance | None) -> None:
-        self._resource = resource
+    def __init__(self, delay_range_s: tuple[int, int], chance: Chance | None) -> None:
+        self._delay_range_s = delay_range_s
         self._chance = chance
         self._act_ns: list[int | None] = [None, None]
-        """Per direction: from when on it acts; None until something is throttled."""
+        """By direction: when raises begin; None before the first throttle."""
         self._boosted: list[list[PartitionBucket]] = [[], []]
         self._delays_ns: tuple[deque[int], deque[int]] = (deque(), deque())
-        """Per direction: delays that are drawn and not used yet."""
+        """By direction: delays that are drawn and not used yet."""
 
     @property
     def quiet(self) -> bool:
-        """Whether a minute without requests would change nothing."""
+        """Whether a minute without requests changes nothing."""
         return self._act_ns == [None, None]
 
     def _delay_ns(self, position: int) -> int:
-        """A wait from the configured range; its middle without a source of chance.
+        """Returns a delay from the configured range; its middle without a source of random numbers.
 
-        Both directions draw when one does, so that which of them is throttled first, perhaps by a moment,
-        does not exchange their delays.
+        Both directions draw together, so that their delays do not depend on which throttles first.
         """
-        delays = self._resource.config.adaptive_delay_s
-        assert delays is not None
-        shortest, longest = delays
+        shortest, longest = self._delay_range_s
         if self._chance is None:
             return (shortest + longest) // 2 * SECOND_NS
         if not self._delays_ns[position]:
@@ -60,15 +53,10 @@ class Adaptive:
                 drawn.append(self._chance.randint(shortest * SECOND_NS, longest * SECOND_NS))
         return self._delays_ns[position].popleft()
 
-    def end_minute(self, at: int) -> list[Event]:
-        """A minute has ended. Requires: the cells' minutes are not cleared yet."""
-        resource = self._resource
-        if resource.on_demand:
-            return []
+    def end_minute(self, limiters: tuple[Limiter, Limiter], rates: tuple[int, int], at: int) -> list[Event]:
+        """Ends a minute of a provisioned resource. Requires: the buckets' minutes are not cleared yet."""
         events: list[Event] = []
-        for position, (limiter, rate) in enumerate(
-            ((resource.reads, resource.read_units), (resource.writes, resource.write_units))
-        ):
+        for position, (limiter, rate) in enumerate(zip(limiters, rates, strict=True)):
             events += self._control(position, limiter, rate, at)
         return events
 
@@ -98,22 +86,18 @@ class Adaptive:
             wanted = Fraction(min(bucket.rate, -((-(consumed + extra)) // 1)))
             if wanted > bucket.share.exact_rate():
                 unused -= extra
-                bucket.share.set_rate(at, wanted)
                 self._boosted[position].append(bucket)
-                events.append(
-                    ShareBoosted(at, limiter.arn, bucket.partition.id, limiter.direction, str(wanted))
-                )
+                events.append(_set_share(limiter, bucket, wanted, at))
         return events
 
     def _end_boosts(self, position: int, limiter: Limiter, rate: int, at: int) -> list[Event]:
-        events: list[Event] = []
-        for bucket in self._boosted[position]:
-            if bucket in limiter.buckets and bucket.share is not None:
-                plain = rate * bucket.partition.share
-                bucket.share.set_rate(at, plain)
-                events.append(
-                    ShareBoosted(at, limiter.arn, bucket.partition.id, limiter.direction, str(plain))
-                )
+        boosted = [bucket for bucket in self._boosted[position] if bucket in limiter.buckets]
         self._boosted[position].clear()
         self._act_ns[position] = None
-        return events
+        return [_set_share(limiter, bucket, rate * bucket.partition.share, at) for bucket in boosted]
+
+
+def _set_share(limiter: Limiter, bucket: PartitionBucket, share: Fraction, at: int) -> Event:
+    assert bucket.share is not None
+    bucket.share.set_rate(at, share)
+    return ShareBoosted(at, limiter.arn, bucket.partition.id, limiter.direction, str(share))

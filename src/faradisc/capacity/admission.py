@@ -1,23 +1,24 @@
-"""Admission: whether a request may run, and what it is charged for.
+"""Whether a request may run, and what it is charged.
 
-A *lane* is one direction (reads or writes) of one resource (a table or a global index). A request is a few
-*charges*, each naming a lane and a place in its key space. In order, the first failure being the cause:
+A *limiter* admits the reads or the writes of one resource (a table or a global index). A request is a few
+*charges*, each with a limiter and a key. The checks, in order; the first that fails is the cause of a
+throttle:
 
     account and on-demand table quota -> configured on-demand maximum -> table bucket -> partition bucket
 
-All charges are tested before any is taken. A test needs a positive balance, not enough for the cost: the
-request runs, its true cost is then known, and `settle` takes it, into debt if it must be (section 2.5.1).
+All charges are checked before any is taken. A check needs a positive balance, not enough for the cost: the
+request runs, its true cost is then known, and `settle` takes it, into debt if necessary (section 2.5.1).
 
-A single item's read or write, whose cost is known and which asks one lane, does both at once: on credit
-(`Limiter.spend`) or else by balances (`Lane.charge`). Whatever has several charges uses the functions `admit`
-and `settle` of this module.
+A single item's read or write, with a known cost and one limiter, does both at once: on credit
+(`Limiter.spend`) or else by balances (`Limiter.charge`). Requests with several charges use the functions
+`admit` and `settle`.
 
-Credit. Balances only grow until something is taken. So at the beginning of a *tick* of a lane, 100 ms at
-most, a cell is given credit out of what it and the table have: half units that can be charged without
-looking at a balance again. Such charges are counted by their cost, and *booked* together when the tick ends:
-as if they had been made when it began. Whatever looks at a lane or changes it from outside ends the tick, and
-finds everything booked. So what is admitted, and every balance and count after booking, is to the nano-unit
-what charging each at that time gives (tests/property/test_charging_on_credit.py; docs/decisions/0014).
+Credit. A balance only grows until something is taken. So at the beginning of a *tick* of a limiter, 100 ms at
+most, a partition bucket gets credit out of its own balance and the table's: half units that can be charged
+without looking at a balance again. When the tick ends, charges on credit are *booked* together, as if they
+had been made when it began. Reading or changing a limiter from outside ends the tick, so its state is always
+booked. What is admitted, and every balance and count after booking, is to the nano-unit what charging each
+request at that time gives (tests/property/test_charging_on_credit.py; docs/decisions/0014).
 
 Sources: capacity.md sections 2.5, 2.9, 2.14; vectors V90 to V114.
 """
@@ -32,33 +33,33 @@ from typing import Literal
 
 from faradisc.capacity.buckets import Bucket
 from faradisc.capacity.config import HALF_UNIT, Direction
-from faradisc.capacity.partitions import PartitionBucket
+from faradisc.capacity.partitions import PartitionBucket, divide
 from faradisc.capacity.throttle import Cause, ResourceKind, Throttle
 
 TICK_NS = 100_000_000
-"""How long charges on credit may count as having been made at the same time."""
+"""How long charges on credit may count as made at the same time."""
 CREDIT_MAX = 512
-"""Half units that a cell is given at a time, so that a table's bank lasts for all of them."""
+"""Half units of credit at a time, so that the table's balance is enough for all partitions."""
 _PLENTY = 1 << 62
-"""Half units, where no bank of the table limits them."""
+"""Half units of credit where no table bucket limits it."""
 
 
 class Limiter:
-    """One direction of one resource. Its owner (capacity/resource.py) keeps the fields in step.
+    """Admits the reads or the writes of one resource, which keeps the fields in step (resource.py).
 
-    Invariants, while a tick lasts: what is left in a bucket when all charges on credit are booked is at least
-    the credit that is left of it. A guarded lane and a watched cell have no credit.
+    Invariants while a tick lasts: the balance of a bucket, after booking all charges on credit, is at least
+    its remaining credit. A guarded limiter and a watched partition have no credit.
     """
 
     __slots__ = (
         "_buckets",
-        "_creditors",
-        "_homes",
+        "_by_first_byte",
         "_left",
         "_only",
         "_table_bucket",
         "_tick_began",
         "_tick_ends",
+        "_with_credit",
         "arn",
         "counts",
         "direction",
@@ -77,41 +78,41 @@ class Limiter:
         self.kind: ResourceKind = kind
         self.direction: Direction = direction
         self.eventual_half = eventual_half
-        """What half a unit of an eventually consistent read costs a partition, in nano-units; HALF_UNIT at
-        most."""
+        """Nano-units that half a unit of an eventually consistent read costs a partition; at most
+        HALF_UNIT."""
         self.on_demand = False
         self._table_bucket: Bucket | None = None
         self.maximum: Bucket | None = None
         """The configured maximum of an on-demand resource."""
         self.quotas: tuple[Bucket, ...] = ()
         self.guarded = False
-        """Whether the rarer gates exist: quotas, a maximum, shares of the table's rate."""
+        """Whether there are quotas, a maximum, or shares of the table's rate."""
         self.lows: list[bytes] = []
         self._buckets: list[PartitionBucket] = []
         self.counts: defaultdict[int, int] = defaultdict(int)
-        """`tally`, as far as it is booked. The same object for life: who only counts adds to it."""
+        """`tally`, as far as it is booked. Always the same object: callers that do not enforce add to it."""
         self.events: defaultdict[Cause, int] = defaultdict(int)
-        """Throttle events since the last fold."""
+        """Throttle events since the last step of the resource."""
         self._tick_began = 0
         self._tick_ends = 0
-        """0: there is no tick."""
-        self._homes: list[PartitionBucket | None] = []
-        """By the first byte of a place, the cell of all places that begin with it; None where there are
-        several. Empty: not known, and there is no tick."""
+        """0: no tick is running."""
+        self._by_first_byte: list[PartitionBucket | None] = []
+        """By first byte of a key: the bucket of all keys that begin with it; None where there are several.
+        Empty: unknown, and no tick is running."""
         self._only: PartitionBucket | None = None
-        """The only cell, as long as the tick lasts; None where there are several."""
+        """The only bucket while a tick lasts; None where there are several."""
         self._left = 0
-        """Half units of the table's balance that no cell was given yet."""
-        self._creditors: dict[PartitionBucket, None] = {}
-        """The cells that were given credit in this tick."""
+        """Half units of the table's balance that are not given as credit yet."""
+        self._with_credit: dict[PartitionBucket, None] = {}
+        """Buckets with credit in this tick, used as an ordered set."""
 
     # --- The hot path: one read or write of one item ---
 
     def spend(self, key: bytes, half_units: int, now: int, eventual: bool = False) -> bool:
-        """Charge a cost on credit; False: there is none, ask `charge`. O(log partitions)."""
+        """Charges a cost on credit. Returns False if there is none; then call `charge`. O(log partitions)."""
         if now >= self._tick_ends:
             return False
-        bucket = self._only or self._homes[key[0]] or self._buckets[bisect_right(self.lows, key) - 1]
+        bucket = self._only or self._by_first_byte[key[0]] or self._buckets[bisect_right(self.lows, key) - 1]
         left = bucket.credit - half_units
         if left < 0:
             return False
@@ -123,13 +124,13 @@ class Limiter:
         return True
 
     def charge(self, key: bytes, half_units: int, now: int, due: int, eventual: bool = False) -> bool:
-        """Admit and take a cost, by balances; False: refused, and nothing was taken. O(log partitions).
+        """Admits and takes a cost by balances. Returns False if it is throttled; then nothing was taken.
 
-        due: when the owner of the lane must be told the time; no tick goes beyond it.
+        due: when the resource must advance next; no tick is longer. O(log partitions).
         """
         if now < self._tick_ends:
             bucket = self.bucket_of(key)
-            if bucket not in self._creditors and self._give(bucket) >= half_units:
+            if bucket not in self._with_credit and self._give(bucket) >= half_units:
                 return self.spend(key, half_units, now, eventual)
         admitted = self.admit(key, now)
         if admitted is None:
@@ -138,30 +139,29 @@ class Limiter:
         if not self.guarded:
             self._tick_began = now
             self._tick_ends = min(now + TICK_NS, due)
-            self._homes = self._homes or _homes(self.lows, self._buckets)
+            self._by_first_byte = self._by_first_byte or _by_first_byte(self.lows, self._buckets)
             self._only = self._buckets[0] if len(self._buckets) == 1 else None
             self._left = _PLENTY if self._table_bucket is None else _whole(self._table_bucket, now)
             self._give(admitted)
         return True
 
     def _give(self, bucket: PartitionBucket) -> int:
-        """Give a cell credit for the rest of the tick, as far as there is any; how much."""
+        """Gives a bucket credit for the rest of the tick. Returns how much there was."""
         if bucket.watch is not None:
             return 0
         given = max(0, min(_whole(bucket, self._tick_began), self._left, CREDIT_MAX))
         bucket.credit = given
         self._left -= given
-        self._creditors[bucket] = None
+        self._with_credit[bucket] = None
         return given
 
     def book(self) -> None:
-        """End the tick, if there is one: take what was charged on credit, at the time when it began. For
-        whoever looks at balances and counts or changes them."""
+        """Ends the tick, if one is running: takes what was charged on credit, at the time when it began."""
         if not self._tick_ends:
             return
         self._tick_ends = 0
         spent = 0
-        for bucket in self._creditors:
+        for bucket in self._with_credit:
             before = bucket.spent
             nano = self._book(bucket, bucket.owed) * HALF_UNIT
             nano += self._book(bucket, bucket.owed_eventually) * self.eventual_half
@@ -169,12 +169,12 @@ class Limiter:
             if nano:
                 bucket.take(self._tick_began, nano)
                 spent += bucket.spent - before
-        self._creditors.clear()
+        self._with_credit.clear()
         if spent and self._table_bucket is not None:
             self._table_bucket.take(self._tick_began, spent * HALF_UNIT)
 
     def _book(self, bucket: PartitionBucket, owed: list[int]) -> int:
-        """Count costs and forget them; their sum."""
+        """Counts and clears costs. Returns their sum."""
         total = 0
         for half_units, times in Counter(owed).items() if owed else ():
             self.counts[half_units] += times
@@ -184,7 +184,7 @@ class Limiter:
         owed.clear()
         return total
 
-    # --- What others see, and set: everything is booked ---
+    # --- Outside view: everything is booked ---
 
     @property
     def table_bucket(self) -> Bucket | None:
@@ -199,21 +199,21 @@ class Limiter:
 
     @property
     def buckets(self) -> list[PartitionBucket]:
-        """In order of place; `lows` has the places they begin at. The list may be changed."""
+        """In order of keys; `lows` has the key at which each begins. The list may be changed."""
         self.book()
-        self._homes = []
+        self._by_first_byte = []
         return self._buckets
 
     @property
     def tally(self) -> defaultdict[int, int]:
-        """How often each cost (in half units) was charged since the last fold."""
+        """How often each cost, in half units, was charged since the last step."""
         self.book()
         return self.counts
 
-    # --- One of several charges: asked first, taken when all were admitted ---
+    # --- One of several charges: all are admitted before any is settled ---
 
     def admit(self, key: bytes, now: int) -> PartitionBucket | None:
-        """The cell to charge, or None: refused, see `refuse`. O(log partitions)."""
+        """Returns the bucket to charge, or None: throttled, see `refuse`. O(log partitions)."""
         self.book()
         bucket = self._buckets[bisect_right(self.lows, key) - 1]
         if self.guarded:
@@ -225,7 +225,7 @@ class Limiter:
     def settle(
         self, bucket: PartitionBucket, key: bytes, half_units: int, now: int, eventual: bool = False
     ) -> None:
-        """Take a cost after the request has run. `eventual`: the read was eventually consistent."""
+        """Takes a cost after the request has run. `eventual`: the read was eventually consistent."""
         self.book()
         self.counts[half_units] += 1
         bucket.spent += half_units
@@ -240,11 +240,11 @@ class Limiter:
         if self.guarded:
             self._settle_guarded(bucket, nano, now)
 
-    # For callers that count in seconds (planner), and tell the watch of a hot cell its keys themselves: the
-    # cost of many equal requests at once.
+    # The cost of many equal requests at once, for the planner, which records the keys of hot partitions
+    # itself.
 
     def settle_whole(self, half_units: int, count: int, now: int) -> None:
-        """Take what so many requests cost the resource as a whole. `settle_cells` takes the rest of it."""
+        """Takes what `count` requests cost the whole resource; `settle_partitions` takes the rest."""
         if not count:
             return
         self.book()
@@ -261,7 +261,7 @@ class Limiter:
         *,
         eventual: bool = False,
     ) -> None:
-        """Take what requests cost the partitions, so many in each."""
+        """Takes what requests cost the partitions, given how many each has."""
         self.book()
         each = half_units * (self.eventual_half if eventual else HALF_UNIT)
         for bucket, count in portions:
@@ -274,7 +274,7 @@ class Limiter:
     # --- The rest ---
 
     def bucket_of(self, key: bytes) -> PartitionBucket:
-        """The cell of a place, to be named: it is not booked for this."""
+        """Returns the bucket of the partition that holds a key, without booking."""
         return self._buckets[bisect_right(self.lows, key) - 1]
 
     def _settle_guarded(self, bucket: PartitionBucket, nano: int, now: int) -> None:
@@ -286,7 +286,7 @@ class Limiter:
             bucket.share.take(now, nano)
 
     def cause(self, bucket: PartitionBucket, now: int) -> Cause | None:
-        """The first gate that refuses, in the order of the checks."""
+        """Returns the first check that fails, or None."""
         for quota in self.quotas:
             if not quota.ok(now):
                 return Cause.ACCOUNT
@@ -299,17 +299,14 @@ class Limiter:
         return None
 
     def refuse(self, key: bytes, now: int) -> Throttle:
-        """Say why a request is refused, and count the event.
-
-        Requires: `admit` has just refused it.
-        """
+        """Describes and counts a throttled request. Requires: `admit` has just returned None."""
         bucket = self.bucket_of(key)
         cause = self.cause(bucket, now)
         assert cause is not None
         return self.blame(bucket, cause)
 
     def blame(self, bucket: PartitionBucket, cause: Cause) -> Throttle:
-        """Count one throttle event and describe it."""
+        """Counts and describes one throttle event."""
         self.events[cause] += 1
         identity = None
         if cause is Cause.KEY_RANGE:
@@ -319,21 +316,21 @@ class Limiter:
         return Throttle(self.arn, self.kind, self.direction, cause, self.on_demand, identity)
 
 
-def _homes(lows: Sequence[bytes], buckets: Sequence[PartitionBucket]) -> list[PartitionBucket | None]:
-    """By the first byte of places, the cell in which all of them are, or None."""
+def _by_first_byte(lows: Sequence[bytes], buckets: Sequence[PartitionBucket]) -> list[PartitionBucket | None]:
+    """Returns by first byte the bucket of all keys that begin with it, or None."""
     firsts = [bisect_right(lows, bytes((byte,))) - 1 for byte in range(256)]
     lasts = [bisect_left(lows, bytes((byte,))) - 1 for byte in range(1, 256)] + [len(buckets) - 1]
     return [buckets[first] if first == last else None for first, last in zip(firsts, lasts, strict=True)]
 
 
 def _whole(bucket: Bucket, now: int) -> int:
-    """The whole half units that a bucket has."""
+    """Returns the whole half units of a balance."""
     return bucket.balance(now) // HALF_UNIT
 
 
 @dataclass(slots=True)
 class Charge:
-    """A cost in one place. `half_units` is set before settling; admission does not look at it."""
+    """A cost at one key. `half_units` may be set after admission and before settling."""
 
     limiter: Limiter
     key: bytes
@@ -344,10 +341,10 @@ class Charge:
 
 
 def admit(charges: Iterable[Charge], now: int) -> Throttle | None:
-    """Whether all charges are admitted: None, or the first refusal.
+    """Returns None if all charges are admitted, else the first throttle. Takes nothing.
 
-    The rest is looked at only to count events, one per lane: a put on a table with three indexes, all out
-    of units, is four events (V130). Takes nothing.
+    Charges after the first throttle only count events, one per limiter: a put on a table with three indexes,
+    all out of units, is four events (V130).
     """
     first: Throttle | None = None
     counted: list[Limiter] = []
@@ -362,7 +359,7 @@ def admit(charges: Iterable[Charge], now: int) -> Throttle | None:
 
 
 def settle(charges: Iterable[Charge], now: int) -> None:
-    """Take the costs of charges that were admitted. One of 0 (an index merely asked) costs nothing."""
+    """Takes the costs of admitted charges. A charge of 0 (a check of an index) costs nothing."""
     for charge in charges:
         if charge.half_units:
             bucket = charge.bucket or charge.limiter.bucket_of(charge.key)
@@ -372,10 +369,11 @@ def settle(charges: Iterable[Charge], now: int) -> None:
 def asks_index(
     rule: Literal["member", "affected", "all"], *, before: bool, after: bool, changed: bool
 ) -> bool:
-    """Whether a write must be admitted by a global index, given whether the item is in it before and
-    after and whether its entry changes.
+    """Returns whether a global index must admit a write, given whether the item is in it before and after,
+    and whether its entry changes.
 
-    Measured: an index that holds the item refuses even what it does not project (section 2.9, V111).
+    Measured: an index that holds the item throttles even changes that it does not project (section 2.9,
+    V111).
     """
     if rule == "member":
         return before or after
@@ -383,18 +381,8 @@ def asks_index(
 
 
 def spread(half_units: int, sizes: Sequence[int]) -> list[int]:
-    """Divide the cost of one page over the partitions it crossed, in proportion to the bytes read there.
+    """Divides the cost of one page among its partitions, in proportion to the bytes read there.
 
     A page is rounded up once, so its cost is not the sum of its parts' costs. The parts add up exactly.
     """
-    total = sum(sizes)
-    if not total:
-        return [half_units] + [0] * (len(sizes) - 1)
-    shares: list[int] = []
-    passed = given = 0
-    for size in sizes:
-        passed += size
-        upto = half_units * passed // total
-        shares.append(upto - given)
-        given = upto
-    return shares
+    return divide(half_units, sizes) if any(sizes) else [half_units] + [0] * (len(sizes) - 1)

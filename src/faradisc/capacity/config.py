@@ -24,6 +24,8 @@ PARTITION_BYTES_CAP_MAX = 1 << 50
 UNIT = 1_000_000_000
 """One capacity unit in nano-units, the integers all balances are kept in."""
 HALF_UNIT = UNIT // 2
+HASH_BYTES = 16
+"""Length of the hash with which a row key begins (model/codec/keyspace.py)."""
 
 Direction = Literal["R", "W"]
 

@@ -105,7 +105,7 @@ def _partition(part: Partition, size_bytes: int, items: int, now: int) -> dict[s
         "bytes": size_bytes,
         "items": items,
         "hot_s": part.hot_s,
-        "refused": part.refused,
+        "refused": part.not_split_because,
         "read": _bucket(part.reads, now),
         "write": _bucket(part.writes, now),
     }

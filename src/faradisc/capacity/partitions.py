@@ -1,15 +1,20 @@
-"""The partitions of a resource: stretches of its key space, each with its own physical limits.
+"""The partitions of a resource: key ranges, each with its own physical limits.
 
-A *place* is a position in the key space: the bytes of a row key (model/codec/keyspace.py), so 16 bytes of
-hash and then the key. A partition holds the places from `low` (inclusive) to `high` (exclusive; None is the
-end). A bound of 16 bytes lies at the beginning of a hash value, a longer one inside an item collection.
+Keys are row keys (model/codec/keyspace.py): 16 bytes of hash, then the item's key. A partition holds the keys
+from `low` (inclusive) to `high` (exclusive; None is the end). A bound of 16 bytes lies at the beginning of a
+hash value, a longer one inside an item collection.
 
-A partition has two *cells*, one per direction: the bucket of its physical limit, what was consumed, heat.
+A partition has two buckets, one for reads and one for writes: its physical limits, what was consumed, heat.
+
+What a partition holds is counted write by write. A split divides the parent's count without reading rows, so
+the children's counts are estimates: `unknown_bytes` says how much more a partition may hold than `bytes`.
+Partitions whose bytes and unknown bytes together exceed the limit are measured (partition_sizes.py).
 
 Invariants:
 1. The partitions tile the key space: the first begins at b"", each begins where the one before ends.
 2. Partitions split and never merge; their number never falls.
 3. An id is never given twice.
+4. The bytes and items of all partitions add up to those of the table or index.
 
 Sources: capacity.md sections 2.3 and 2.4; initial count: vectors V70 to V85.
 """
@@ -20,30 +25,27 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from faradisc.capacity.buckets import Bucket, seconds
-from faradisc.capacity.config import CapacityConfig
-
-if TYPE_CHECKING:
-    from faradisc.capacity.heat import Watch
+from faradisc.capacity.config import HASH_BYTES, CapacityConfig
+from faradisc.capacity.key_watch import KeyWatch
 
 PARTITION_READ_UNITS_MAX = 3000
 PARTITION_WRITE_UNITS_MAX = 1000
-HASH_BYTES = 16
-
+HASH_SPACE = 1 << (8 * HASH_BYTES)
 
 PARTITIONS_BY_UNITS_MAX = 1000
-"""Units alone make no more than this. The service's quotas stay far below it (54 partitions); with small
-partition caps and large units it keeps a table of a test within bounds."""
+"""Units alone make no more partitions than this. The service's quotas stay far below (54 partitions); it
+bounds tables with small partition caps and large units."""
 AWS = CapacityConfig()
 
 
 def initial_partitions(read_units: int, write_units: int, config: CapacityConfig = AWS) -> int:
-    """Partitions of a provisioned resource at birth: the sum of both shares, rounded up once.
+    """Returns the partitions of a new provisioned resource: the sum of both shares, rounded up once.
 
-    The shares are those of the limits that the resource's partitions have: with caps of 30/10 a table of 100
-    write units is a small copy of one of 10,000.
+    The shares are those of the resource's own limits: with caps of 30/10 a table of 100 write units is a
+    small copy of one of 10,000.
     """
     reads, writes = config.partition_read_units, config.partition_write_units
     needed = -(-(read_units * writes + write_units * reads) // (reads * writes))
@@ -81,25 +83,25 @@ class PartitionBucket(Bucket):
         self.share: Bucket | None = None
         """The partition's part of the table's rate; classic profile only."""
         self.credit = 0
-        """Half units that can be charged without looking at the balance (capacity/admission.py)."""
+        """Half units that can be charged without looking at the balance (admission.py)."""
         self.owed: list[int] = []
         self.owed_eventually: list[int] = []
-        """What was charged so and is not booked: each cost in half units; apart, those of eventually
-        consistent reads."""
+        """Costs in half units that were charged on credit and are not booked; the second list has those of
+        eventually consistent reads."""
         self.spent = 0
         self.charged = 0
-        """Half units since the last fold, and in how many charges."""
+        """Half units since the last step of the resource, and the number of charges."""
         self.heat = 0
         """Nano-units per second, averaged over about a minute."""
         self.throttled = 0
-        """Requests refused here since the last fold."""
+        """Requests throttled since the last step."""
         self.throttled_total = 0
         self.minute_nano = 0
-        """Of the minute so far, as of the last fold: nano-units, charges and refusals."""
+        """Nano-units, charges and throttled requests of the running minute, as of the last step."""
         self.minute_count = 0
         self.minute_throttled = 0
-        self.watch: Watch | None = None
-        """Records the keys while the partition is hot."""
+        self.watch: KeyWatch | None = None
+        """Records keys while the partition is hot."""
 
 
 class Partition:
@@ -107,17 +109,17 @@ class Partition:
         "born_ns",
         "bytes",
         "cooldown_until_ns",
-        "estimated",
         "high",
         "hot_s",
         "id",
         "items",
         "low",
+        "not_split_because",
         "parent",
         "reads",
-        "refused",
         "share",
         "state",
+        "unknown_bytes",
         "writes",
     )
 
@@ -141,24 +143,31 @@ class Partition:
         """Part of the table's rate; only the classic profile divides it."""
         self.bytes = 0
         self.items = 0
-        """Item bytes without storage overhead, and items. Their sums over all partitions are exact."""
-        self.estimated = False
-        """Whether what it holds was divided without looking (capacity/estimates.py). That may be less than
-        nothing."""
+        """Item bytes without storage overhead, and items. An estimate may be below zero."""
+        self.unknown_bytes = 0
+        """The partition holds at most `bytes + unknown_bytes`."""
         self.state: Literal["active", "splitting", "retired"] = "active"
         self.hot_s = 0
         self.cooldown_until_ns = 0
-        self.refused: str | None = None
-        """Why this partition was not split for heat when it last was a candidate."""
+        self.not_split_because: str | None = None
+        """Why the hot partition was not split when it last was a candidate."""
         self.reads = PartitionBucket(self, config.partition_read_units, config, now)
         self.writes = PartitionBucket(self, config.partition_write_units, config, now)
 
-    def holds(self, place: bytes) -> bool:
-        return self.low <= place and (self.high is None or place < self.high)
+    @property
+    def buckets(self) -> tuple[PartitionBucket, PartitionBucket]:
+        return self.reads, self.writes
 
-    def can_cut(self, place: bytes) -> bool:
-        """Whether a cut there leaves something of the key space on both sides."""
-        return self.low < place and (self.high is None or place < self.high)
+    @property
+    def most_bytes(self) -> int:
+        return self.bytes + self.unknown_bytes
+
+    def holds(self, key: bytes) -> bool:
+        return self.low <= key and (self.high is None or key < self.high)
+
+    def can_cut(self, key: bytes) -> bool:
+        """Returns whether a cut there leaves a part of the key range on both sides."""
+        return self.low < key and (self.high is None or key < self.high)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -169,25 +178,50 @@ class Partition:
             "share": [self.share.numerator, self.share.denominator],
             "bytes": self.bytes,
             "items": self.items,
-            "estimated": self.estimated,
+            "unknown_bytes": self.unknown_bytes,
         }
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a stretch of the key space holds."""
+    """What a key range holds."""
 
     bytes: int
     items: int
 
 
+def hash_number(key: bytes) -> int:
+    """Returns the hash of a key as a number; 0 for b""."""
+    return int.from_bytes(key[:HASH_BYTES].ljust(HASH_BYTES, b"\0"), "big")
+
+
+def hash_bounds(part: Partition) -> tuple[int, int]:
+    """Returns the hash values at which a partition begins and ends; equal when it lies inside one item
+    collection."""
+    return hash_number(part.low), HASH_SPACE if part.high is None else hash_number(part.high)
+
+
+def divide(total: int, weights: Sequence[int]) -> list[int]:
+    """Divides a total by weights into integers that add up exactly; evenly where all weights are 0."""
+    if not any(weights):
+        weights = [1] * len(weights)
+    whole, passed, given = sum(weights), 0, 0
+    shares = []
+    for weight in weights:
+        passed += weight
+        upto = total * passed // whole
+        shares.append(upto - given)
+        given = upto
+    return shares
+
+
 class PartitionMap:
-    """All partitions of one resource, in order of place."""
+    """All partitions of one resource, in order of keys."""
 
     __slots__ = ("_config", "lows", "next_number", "partitions")
 
     def __init__(self, config: CapacityConfig, count: int, now: int) -> None:
-        """`count` partitions of equal hash ranges."""
+        """Makes `count` partitions of equal hash ranges."""
         self._config = config
         self.next_number = 0
         self.partitions: list[Partition] = []
@@ -207,15 +241,15 @@ class PartitionMap:
     def __len__(self) -> int:
         return len(self.partitions)
 
-    def find(self, place: bytes) -> Partition:
-        """The partition of a place. O(log n)."""
-        return self.partitions[bisect_right(self.lows, place) - 1]
+    def find(self, key: bytes) -> Partition:
+        """Returns the partition that holds a key. O(log n)."""
+        return self.partitions[bisect_right(self.lows, key) - 1]
 
     def by_id(self, identity: str) -> Partition | None:
         return next((part for part in self.partitions if part.id == identity), None)
 
     def between(self, low: bytes | None, high: bytes | None) -> list[Partition]:
-        """The partitions that hold some place of low (inclusive) to high (exclusive), in order."""
+        """Returns the partitions that hold keys from low (inclusive) to high (exclusive), in order."""
         first = 0 if low is None else bisect_right(self.lows, low) - 1
         last = len(self.lows) if high is None else bisect_left(self.lows, high)
         return self.partitions[first : max(last, first + 1)]
@@ -223,33 +257,28 @@ class PartitionMap:
     def split(
         self, part: Partition, cuts: Sequence[bytes], now: int, contents: Sequence[Contents] | None = None
     ) -> list[Partition]:
-        """Replace a partition by its children. Cuts ascend and lie strictly inside it.
+        """Replaces a partition by its children. Cuts ascend and lie strictly inside it.
 
-        The children share the parent's part of the table's rate and its balances; `contents` says what
-        each child holds, without it the parent's is divided evenly. Both are estimates, unless there is
-        nothing to divide.
+        The children share the parent's part of the table's rate and its balances. `contents` says what was
+        measured in each child's range; without it the parent's count is divided by the width of the ranges.
         """
         position = bisect_right(self.lows, part.low) - 1
         assert self.partitions[position] is part
         assert all(part.can_cut(cut) for cut in cuts) and list(cuts) == sorted(set(cuts))
         bounds = [part.low, *cuts]
         count = len(bounds)
-        held = contents or _evenly(part, count)
-        children: list[Partition] = []
+        children = []
         for index, low in enumerate(bounds):
             high = bounds[index + 1] if index + 1 < count else part.high
             child = self._new(low, high, now, part.share / count, part.id)
-            child.bytes, child.items = held[index].bytes, held[index].items
-            child.estimated = part.estimated or bool(part.bytes or part.items)
-            for mine, theirs in ((child.reads, part.reads), (child.writes, part.writes)):
+            for mine, theirs in zip(child.buckets, part.buckets, strict=True):
                 mine.set_balance(now, theirs.balance(now) // count)
                 mine.heat = theirs.heat // count
             children.append(child)
-        for theirs, name in ((part.reads, "reads"), (part.writes, "writes")):
-            if theirs.watch is not None:
-                theirs.watch.divide([getattr(child, name) for child in children], theirs)
-            # What was counted and not yet folded stays with the first child.
-            first = getattr(children[0], name)
+        _divide_contents(part, children, contents)
+        _divide_heat(part, children)
+        for first, theirs in zip(children[0].buckets, part.buckets, strict=True):
+            # The first child takes over what was counted since the last step.
             first.spent, first.charged = theirs.spent, theirs.charged
         part.state = "retired"
         self.partitions[position : position + 1] = children
@@ -261,9 +290,10 @@ class PartitionMap:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any], config: CapacityConfig, now: int) -> PartitionMap:
-        """The map as it was stored. Buckets start anew."""
+        """Returns the stored partitions. Their buckets are full."""
         restored = cls(config, 1, now)
         entries = stored["partitions"]
+        total = sum(entry["bytes"] for entry in entries)
         restored.next_number = stored["next"]
         restored.lows[:] = [bytes.fromhex(entry["low"]) for entry in entries]
         restored.partitions.clear()
@@ -278,24 +308,41 @@ class PartitionMap:
                 share=Fraction(*entry["share"]),
                 parent=entry["parent"],
             )
-            for bucket in (part.reads, part.writes):
+            for bucket in part.buckets:
                 bucket.set_balance(now, bucket.cap)
             part.bytes, part.items = entry["bytes"], entry["items"]
-            # Rows of earlier versions did not say.
-            part.estimated = entry.get("estimated", len(entries) > 1)
+            if "unknown_bytes" in entry:
+                part.unknown_bytes = entry["unknown_bytes"]
+            elif entry.get("estimated", len(entries) > 1):
+                # Rows of earlier versions have a flag, or nothing, in its place.
+                part.unknown_bytes = max(total - part.bytes, 0)
             restored.partitions.append(part)
         return restored
 
 
-def _evenly(part: Partition, count: int) -> list[Contents]:
-    """Equal parts of what a partition is said to hold; the first ones take the remainder.
+def _divide_contents(
+    parent: Partition, children: Sequence[Partition], contents: Sequence[Contents] | None
+) -> None:
+    if contents is None:
+        widths = [high - low for low, high in map(hash_bounds, children)]
+        sizes, items = divide(parent.bytes, widths), divide(parent.items, widths)
+        most = parent.most_bytes
+    else:
+        # What was written since the measurement is divided in the same proportion.
+        sizes = divide(parent.bytes, [held.bytes for held in contents])
+        items = divide(parent.items, [held.items for held in contents])
+        most = 0
+    written = parent.bytes - sum(held.bytes for held in contents) if contents is not None else 0
+    for child, size, count in zip(children, sizes, items, strict=True):
+        child.bytes, child.items = size, count
+        child.unknown_bytes = max(most - size, written, 0)
 
-    That may be less than nothing: where a parent was divided like this, its children's sums are estimates,
-    and what one of them lacks the others hold too much of. The parts add up to the whole all the same.
-    """
 
-    def shares(total: int) -> list[int]:
-        each, rest = divmod(total, count)
-        return [each + (index < rest) for index in range(count)]
-
-    return [Contents(*held) for held in zip(shares(part.bytes), shares(part.items), strict=True)]
+def _divide_heat(parent: Partition, children: Sequence[Partition]) -> None:
+    """Gives each child the heat of the keys that it holds, where the parent's keys were watched."""
+    for position, bucket in enumerate(parent.buckets):
+        heavies = bucket.watch.keys.top() if bucket.watch is not None else []
+        total = sum(heavy.weight for heavy in heavies)
+        for child in children if total else ():
+            weight = sum(heavy.weight for heavy in heavies if child.holds(heavy.key))
+            child.buckets[position].heat = bucket.heat * weight // total

@@ -15,8 +15,9 @@ from typing import Any
 from faradisc.capacity.buckets import Bucket
 from faradisc.capacity.config import HOUR_NS, MINUTE_NS, SECOND_NS, CapacityConfig, Chance
 from faradisc.capacity.events import Event
-from faradisc.capacity.resource import STEP_NS, MinuteUsage, Resource
+from faradisc.capacity.resource import STEP_NS, Resource
 from faradisc.capacity.throttle import METRIC_OF_CAUSE
+from faradisc.capacity.usage import MinuteUsage
 from faradisc.engine.metrics.contributor_insights import Insights
 from faradisc.engine.metrics.metric_store import RETENTION_MINUTES, MetricStore, dimensions
 from faradisc.engine.metrics.request_metrics import RequestMetrics
@@ -132,10 +133,10 @@ class ResourceRegistry:
         for (table, index), resource in self.resources.items():
             which = dimensions(TableName=table, GlobalSecondaryIndexName=index)
             if resource.on_demand:
-                if resource.max_read is not None:
-                    add("OnDemandMaxReadRequestUnits", which, at, resource.max_read)
-                if resource.max_write is not None:
-                    add("OnDemandMaxWriteRequestUnits", which, at, resource.max_write)
+                if resource.state.max_read is not None:
+                    add("OnDemandMaxReadRequestUnits", which, at, resource.state.max_read)
+                if resource.state.max_write is not None:
+                    add("OnDemandMaxWriteRequestUnits", which, at, resource.state.max_write)
             else:
                 add("ProvisionedReadCapacityUnits", which, at, resource.read_units)
                 add("ProvisionedWriteCapacityUnits", which, at, resource.write_units)

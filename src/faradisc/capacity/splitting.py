@@ -1,4 +1,4 @@
-"""Splits under way: a parent serves until its children are ready, then they replace it at once.
+"""Splits under way: a parent serves requests until its children are ready, then they replace it at once.
 
 Source: capacity.md section 2.4, "Split procedure"; vectors V78, V86, V87.
 """
@@ -6,13 +6,15 @@ Source: capacity.md section 2.4, "Split procedure"; vectors V78, V86, V87.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from faradisc.capacity import topology
 from faradisc.capacity.config import SECOND_NS, CapacityConfig
-from faradisc.capacity.events import Event, Split, SplitReason, SplitRefused, SplitStarted, to_json
+from faradisc.capacity.events import Event, Split, SplitReason, SplitStarted, to_json
 from faradisc.capacity.partitions import Contents, Partition, PartitionMap
+from faradisc.capacity.provisioning import Units
 
 LOG_LENGTH_MAX = 1000
 
@@ -29,18 +31,20 @@ class Pending:
 class Splitting:
     """The splits of one resource, and the log of them."""
 
-    __slots__ = ("arn", "config", "log", "partitions", "pending")
+    __slots__ = ("arn", "config", "log", "partitions", "pending", "waiting")
 
     def __init__(self, arn: str, config: CapacityConfig, partitions: PartitionMap) -> None:
         self.arn = arn
         self.config = config
         self.partitions = partitions
         self.pending: list[Pending] = []
-        """In the order in which they will be ready."""
+        """In the order in which they become ready."""
+        self.waiting: dict[SplitReason, Units] = {}
+        """Throughput for which partitions are split when the splits under way have ended, in this order."""
         self.log: deque[dict[str, Any]] = deque(maxlen=LOG_LENGTH_MAX)
         """The latest events as plain data."""
 
-    def note(self, event: Event) -> Event:
+    def record(self, event: Event) -> Event:
         self.log.append(to_json(event))
         return event
 
@@ -72,27 +76,66 @@ class Splitting:
         )
         self.pending.sort(key=lambda pending: pending.ready_ns)
         shown = tuple(cut.hex() for cut in cuts)
-        return self.note(
+        return self.record(
             SplitStarted(now, self.arn, part.id, reason, shown, ready_ns, key.hex() if key else None)
         )
 
-    def refuse(self, event: SplitRefused) -> Event:
-        return self.note(event)
+    # --- Splits for throughput ---
+
+    def grow(self, reason: SplitReason, units: Units, now: int) -> list[Event]:
+        """Splits as far as these units need it; after the splits under way if there are any."""
+        self.waiting[reason] = units
+        return self.begin_waiting(now)
+
+    def begin_waiting(self, now: int) -> list[Event]:
+        events: list[Event] = []
+        while self.waiting and not self.pending:
+            reason = next(iter(self.waiting))
+            plan = topology.plan_for(reason, self.partitions, self.waiting.pop(reason), self.config)
+            events += [self.start(part, cuts, reason, now) for part, cuts in plan]
+        return events
+
+    def ready_ns(self, reason: SplitReason, units: Units, now: int, *, requested: bool = True) -> int:
+        """Returns when there will be enough partitions for these units, if `grow` is called for them now
+        (`requested`) or without that."""
+        waiting = {**self.waiting, **({reason: units} if requested else {})}
+        ready_ns = now
+        for at_ns, count in self._future_counts(now, waiting):
+            ready_ns = at_ns
+            if topology.count_for(reason, count, units, self.config) == count:
+                break
+        return ready_ns
+
+    def _future_counts(self, now: int, waiting: Mapping[SplitReason, Units]) -> Iterator[tuple[int, int]]:
+        """Yields (time, number of partitions): now, and as splits under way and waiting ones end."""
+        count = len(self.partitions)
+        yield now, count
+        for pending in self.pending:
+            now, count = max(now, pending.ready_ns), count + len(pending.cuts)
+            yield now, count
+        for reason, units in waiting.items():
+            needed = topology.count_for(reason, count, units, self.config)
+            if needed > count:
+                now, count = now + self.duration_ns(reason), needed
+                yield now, count
+
+    @property
+    def promised(self) -> bool:
+        """Whether waiting splits have a time by which they end, so that no other split may begin."""
+        return "raise" in self.waiting or "warm" in self.waiting
 
     def hurry(self, now: int) -> None:
-        """All that are under way are ready now."""
+        """Makes all splits under way ready now."""
         self.pending = [replace(pending, ready_ns=min(pending.ready_ns, now)) for pending in self.pending]
 
     def finish(self, now: int) -> list[tuple[Split, Partition, list[Partition]]]:
-        """Replace the parents whose children are ready: (event, parent, children) of each."""
+        """Replaces the parents whose children are ready. Returns (event, parent, children) of each."""
         done = []
         while self.pending and self.pending[0].ready_ns <= now:
             pending = self.pending.pop(0)
             parent = self.partitions.by_id(pending.parent)
             assert parent is not None
-            children = self.partitions.split(
-                parent, pending.cuts, pending.ready_ns, self._held(pending, parent)
-            )
+            children = self.partitions.split(parent, pending.cuts, pending.ready_ns, pending.contents)
             for child in children:
                 child.cooldown_until_ns = pending.ready_ns + self.config.heat_cooldown_s * SECOND_NS
             event = Split(
@@ -104,24 +147,9 @@ class Splitting:
                 tuple(cut.hex() for cut in pending.cuts),
                 len(self.partitions),
             )
-            self.note(event)
+            self.record(event)
             done.append((event, parent, children))
         return done
-
-    @staticmethod
-    def _held(pending: Pending, parent: Partition) -> list[Contents] | None:
-        """What each child holds, scaled to what the parent holds now: it was written meanwhile."""
-        if pending.contents is None:
-            return None
-        total_bytes = sum(held.bytes for held in pending.contents) or 1
-        total_items = sum(held.items for held in pending.contents) or 1
-        held = [
-            Contents(part.bytes * parent.bytes // total_bytes, part.items * parent.items // total_items)
-            for part in pending.contents[:-1]
-        ]
-        rest_bytes = parent.bytes - sum(part.bytes for part in held)
-        rest_items = parent.items - sum(part.items for part in held)
-        return [*held, Contents(rest_bytes, rest_items)]
 
     def to_json(self) -> dict[str, Any]:
         return {

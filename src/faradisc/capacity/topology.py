@@ -1,9 +1,9 @@
-"""How many partitions there are, and where they are cut.
+"""How many partitions a resource needs, and where they are cut.
 
-Counts: the sum of both directions' shares for provisioned resources, of what their partitions may carry each,
-caps of single tables included; for on-demand ones the larger of both, by the service's own limits, so that a
-new table has four whatever its caps are. A raise that no longer fits doubles. Cuts: by hash midpoint for
-throughput, at the byte median for size. Cuts for heat are in capacity/heat.py.
+A provisioned resource needs the sum of its read and write shares of what one partition serves (with the caps
+of its own profile); an on-demand one the larger of both, by the service's own limits, so that a new table has
+four whatever its caps are. A raise that does not fit doubles the count. Cuts for throughput lie at hash
+midpoints, cuts for size at the byte median; cuts for heat are in heat.py.
 
 Counts never round their inputs: with exact rationals 11,000 write and 1 read unit need 12 partitions
 (vector V84). Sources: capacity.md section 2.4; vectors V70 to V87.
@@ -16,26 +16,26 @@ from fractions import Fraction
 from heapq import heapify, heappush, heapreplace
 from typing import Protocol
 
-from faradisc.capacity.config import CapacityConfig
+from faradisc.capacity.config import HASH_BYTES, CapacityConfig
 from faradisc.capacity.events import SplitReason
 from faradisc.capacity.partitions import (
     AWS,
-    HASH_BYTES,
+    HASH_SPACE,
     PARTITION_READ_UNITS_MAX,
     PARTITION_WRITE_UNITS_MAX,
     Contents,
     Partition,
     PartitionMap,
+    hash_bounds,
+    hash_number,
     initial_partitions,
 )
-
-HASH_SPACE = 1 << (8 * HASH_BYTES)
 
 
 def needed_partitions(
     read_units: int, write_units: int, size_bytes: int, config: CapacityConfig = AWS
 ) -> int:
-    """Partitions of a restored or imported resource: the larger of throughput and size (V70a)."""
+    """Returns the partitions of a restored or imported resource: the larger of throughput and size (V70a)."""
     by_size = -(-size_bytes // config.partition_bytes_max)
     return max(initial_partitions(read_units, write_units, config), by_size)
 
@@ -43,46 +43,36 @@ def needed_partitions(
 def partitions_after_raise(
     count: int, read_units: int, write_units: int, config: CapacityConfig = AWS
 ) -> int:
-    """The count after a raise: doubled until it fits (V73, V80, V81)."""
+    """Returns the count after a raise: doubled until it fits (V73, V80, V81)."""
     while count < initial_partitions(read_units, write_units, config):
         count *= 2
     return count
 
 
 def on_demand_partitions(read_units: int, write_units: int) -> int:
-    """Partitions that serve an on-demand capacity: the larger of both directions (V82, V83)."""
+    """Returns the partitions for an on-demand capacity: the larger of reads and writes (V82, V83)."""
     return max(1, -(-read_units // PARTITION_READ_UNITS_MAX), -(-write_units // PARTITION_WRITE_UNITS_MAX))
 
 
 # --- Cuts by hash ---------------------------------------------------------------------------------
 
 
-def hash_number(place: bytes) -> int:
-    """The hash of a place as a number; b"" is 0."""
-    return int.from_bytes(place[:HASH_BYTES].ljust(HASH_BYTES, b"\0"), "big")
-
-
-def hash_bounds(part: Partition) -> tuple[int, int]:
-    """The hash values a partition begins and ends at; equal when it lies inside one collection."""
-    return hash_number(part.low), HASH_SPACE if part.high is None else hash_number(part.high)
-
-
 def equal_cuts(part: Partition, pieces: int) -> list[bytes]:
-    """Cuts into equal hash ranges; fewer where the range is too narrow."""
+    """Returns cuts into equal hash ranges; fewer where the range is too narrow."""
     low, high = hash_bounds(part)
     numbers = {low + (high - low) * piece // pieces for piece in range(1, pieces)}
-    places = (number.to_bytes(HASH_BYTES, "big") for number in sorted(numbers))
-    return [place for place in places if part.can_cut(place)]
+    cuts = (number.to_bytes(HASH_BYTES, "big") for number in sorted(numbers))
+    return [cut for cut in cuts if part.can_cut(cut)]
 
 
 Plan = list[tuple[Partition, list[bytes]]]
-"""Which partitions are to be cut, and where."""
+"""Partitions to be split, each with its cuts."""
 
 
 def plan_doubling(
     partitions: PartitionMap, read_units: int, write_units: int, config: CapacityConfig = AWS
 ) -> Plan:
-    """Every partition is halved at its hash midpoint, repeatedly, until the throughput fits."""
+    """Halves every partition at its hash midpoint, repeatedly, until the throughput fits."""
     count = len(partitions)
     pieces = partitions_after_raise(count, read_units, write_units, config) // count
     plan = [(part, equal_cuts(part, pieces)) for part in partitions.partitions]
@@ -90,7 +80,7 @@ def plan_doubling(
 
 
 def plan_widest_first(partitions: PartitionMap, count: int) -> Plan:
-    """The widest stretches are halved one at a time until there are `count` (on demand)."""
+    """Halves the widest hash ranges one at a time until there are `count` partitions (on demand)."""
     cuts: list[list[bytes]] = [[] for _ in partitions.partitions]
     widest = []
     for index, part in enumerate(partitions.partitions):
@@ -100,27 +90,26 @@ def plan_widest_first(partitions: PartitionMap, count: int) -> Plan:
     for _ in range(count - len(partitions)):
         minus_width, low, index = widest[0]
         if minus_width > -2:
-            break  # nothing is left that a hash can divide
+            break  # no range is left that contains two hash values
         middle = low - minus_width // 2
         cuts[index].append(middle.to_bytes(HASH_BYTES, "big"))
         heapreplace(widest, (low - middle, low, index))
         heappush(widest, (middle - (low - minus_width), middle, index))
     plan = [(part, sorted(filter(part.can_cut, cuts[i]))) for i, part in enumerate(partitions.partitions)]
-    return [(part, places) for part, places in plan if places]
+    return [(part, ordered) for part, ordered in plan if ordered]
 
 
 def plan_for(
     reason: SplitReason, partitions: PartitionMap, units: tuple[int, int], config: CapacityConfig = AWS
 ) -> Plan:
-    """The cuts that make room for read and write units: provisioned ones ("raise"), or else what is served
-    on demand or kept warm."""
+    """Returns the splits for read and write units: provisioned ones ("raise"), on-demand or warm ones."""
     if reason == "raise":
         return plan_doubling(partitions, *units, config)
     return plan_widest_first(partitions, on_demand_partitions(*units))
 
 
 def count_for(reason: SplitReason, count: int, units: tuple[int, int], config: CapacityConfig = AWS) -> int:
-    """How many of `count` partitions `plan_for` makes, where none is too narrow to be cut."""
+    """Returns the number of partitions after `plan_for`, unless some are too narrow to be cut."""
     if reason == "raise":
         return partitions_after_raise(count, *units, config)
     return max(count, on_demand_partitions(*units))
@@ -130,13 +119,13 @@ def count_for(reason: SplitReason, count: int, units: tuple[int, int], config: C
 
 
 class SizeMeasurement(Protocol):
-    """What the caller knows of the stored rows. Capacity reads none itself."""
+    """What the stored rows of a partition add up to. Capacity reads no rows itself."""
 
     def median(self, low: bytes, high: bytes | None) -> bytes | None:
-        """The place of the row at which half of the stretch's bytes are reached; None when it is empty."""
+        """Returns the key of the row at which half of the range's bytes are reached; None for no rows."""
 
     def measure(self, low: bytes, high: bytes | None) -> Contents:
-        """What a stretch holds."""
+        """Returns what a key range holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,28 +161,23 @@ _GOOD_EDGE_PERCENT = 40
 """A cut between two collections is preferred while the smaller side has this much. Assumed."""
 
 
-def plan_size_split(
-    part: Partition, sizes: SizeMeasurement, *, full_bytes: int, inside_collections: bool
-) -> SizeCut | str | None:
-    """Where a full partition is cut, or why it cannot be (V86); None when the sizes finds no more than
-    `full_bytes` in it.
+def plan_size_split(part: Partition, sizes: SizeMeasurement, *, inside_collections: bool) -> SizeCut | str:
+    """Returns where a full partition is cut, or why it cannot be (V86).
 
-    `inside_collections` is false for tables with a local secondary index: those are cut at the nearest
-    edge of the collection that holds the median.
+    `inside_collections` is false for tables with a local secondary index: they are cut at the nearest edge of
+    the collection that holds the median.
     """
     median = sizes.median(part.low, part.high)
     if median is None:
         return NO_SIZE_CUT_ITEM
     total = sizes.measure(part.low, part.high)
-    if total.bytes <= full_bytes:
-        return None
 
-    def at(place: bytes | None) -> SizeCut | None:
-        if place is None or not part.can_cut(place):
+    def at(key: bytes | None) -> SizeCut | None:
+        if key is None or not part.can_cut(key):
             return None
-        left = sizes.measure(part.low, place)
+        left = sizes.measure(part.low, key)
         right = Contents(total.bytes - left.bytes, total.items - left.items)
-        return SizeCut(place, (left, right)) if left.items and right.items else None
+        return SizeCut(key, (left, right)) if left.items and right.items else None
 
     def smaller_side(cut: SizeCut) -> int:
         return min(held.bytes for held in cut.contents)
@@ -209,13 +193,13 @@ def plan_size_split(
     return at(median) or at(after_key(median)) or NO_SIZE_CUT_ITEM
 
 
-def collection_edges(place: bytes) -> tuple[bytes, bytes | None]:
-    """Where the hash value of a place begins, and where the next one does (None: the space ends)."""
-    number = hash_number(place) + 1
+def collection_edges(key: bytes) -> tuple[bytes, bytes | None]:
+    """Returns where the hash value of a key begins, and where the next one does (None: there is none)."""
+    number = hash_number(key) + 1
     end = number.to_bytes(HASH_BYTES, "big") if number < HASH_SPACE else None
-    return place[:HASH_BYTES], end
+    return key[:HASH_BYTES], end
 
 
-def after_key(place: bytes) -> bytes:
-    """The first place behind a key."""
-    return place + b"\0"
+def after_key(key: bytes) -> bytes:
+    """Returns the first key behind a key."""
+    return key + b"\0"

@@ -102,7 +102,7 @@ def _runs(values: Sequence[Value]) -> list[tuple[int, list[float]]]:
 
 
 def _steps(frame: Frame, run: Sequence[float], first: int, count: int) -> str:
-    """Returns the strokes through a run of values; equal neighbours share one."""
+    """Returns the strokes through a run of values; equal values in a row share one."""
     written = []
     for offset, value in enumerate(run):
         last = offset + 1 == len(run)

@@ -1,4 +1,4 @@
-"""`faradisc plan`: what a design would do, before anyone pays for it."""
+"""`faradisc plan`: what a design would do and cost."""
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
-"""The live page of a server: what the admin API says of a table's throughput, drawn.
+"""The live web pages of a server: the admin API's data on the throughput of tables, as HTML.
 
-JSON in, bytes of a page out; nothing is asked from here, so whoever serves the pages also decides who may
-see them. The drawing is that of the planner's report (faradisc.charts), the past of the heat map that of
-engine/metrics/heat_history.py.
+Turns JSON into the bytes of a page; does no I/O, so the server decides who may see the pages. Charts come
+from faradisc.charts, the history of the heat map from engine/metrics/heat_history.py.
 
-    pages      the list of tables, one table, a mistake
+    pages      the list of tables, one table, an error
     parts      the sections of a table's page
     refresh    the script that keeps a page current
 """

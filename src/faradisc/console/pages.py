@@ -1,6 +1,6 @@
-"""Whole pages: the list of tables, one table, a mistake.
+"""Whole pages: the list of tables, one table, an error.
 
-Links are relative, so the pages may be mounted anywhere: the list at a path that ends with "/", a table at
+Links are relative, so the pages may have any base path: the list at a path that ends with "/", a table at
 "tables/<name>" below it.
 """
 
@@ -24,7 +24,7 @@ _TABLES = "tables/"
 
 
 def index_page(tables: Sequence[Mapping[str, Any]], query: str = "") -> bytes:
-    """All tables, as the admin API lists them. `query` ("region=eu-west-1") is handed on by the links."""
+    """Returns the page of all tables. query: added to the links, for example "region=eu-west-1"."""
     rows = [_listed(each, query) for each in tables]
     columns = (
         Column("table", words=True),
@@ -34,7 +34,7 @@ def index_page(tables: Sequence[Mapping[str, Any]], query: str = "") -> bytes:
         Column("partitions"),
         Column("indexes", words=True),
     )
-    listed = table("Tables", columns, rows) if rows else paragraphs("There is no table yet.")
+    listed = table("Tables", columns, rows) if rows else paragraphs("There are no tables yet.")
     return _page("Throughput, live", listed)
 
 
@@ -60,12 +60,12 @@ def _mode(mode: str) -> str:
 
 
 def table_page(described: Mapping[str, Any], history: HeatHistory, query: str = "") -> bytes:
-    """One table, as the admin API describes its capacity. Adds what it says to the history."""
+    """Returns the page of one table, from the admin API's description; also adds it to the history."""
     history.observe(described["now_ns"], described["resources"].values())
     enforced = (
         "enforced"
         if described["enforced"]
-        else "metered only: nothing is refused, and partitions' heat is not measured"
+        else "metered only: nothing is throttled, and the heat of partitions is not measured"
     )
     return _page(
         f"Throughput, live: {described['table']}",
@@ -88,7 +88,7 @@ def _resource(described: Mapping[str, Any], index: str, history: HeatHistory) ->
         "section",
         element("h2", title),
         pairs(_facts(resource)),
-        parts.lanes(resource),
+        parts.capacity(resource),
         element("div", parts.heat(resource, history), class_="together"),
         parts.hot_keys(resource),
         parts.partitions(resource, described["now_ns"]),
@@ -109,11 +109,11 @@ def _facts(resource: Mapping[str, Any]) -> list[tuple[str, Child]]:
 
 
 def error_page(text: str) -> bytes:
-    """One sentence that says what cannot be shown."""
+    """Returns a page with one sentence."""
     return _page("Throughput, live", paragraphs(text), element("p", element("a", "All tables", href="../")))
 
 
 def _page(title: str, *body: Child) -> bytes:
-    note = "This page renews itself every two seconds while you look at it."
+    note = "This page updates every two seconds while it is visible."
     live = element("footer", element("span", note, class_="live"))
     return page(title, element("h1", title), *body, live, script=CURSOR + REFRESH, connect="'self'").encode()

@@ -1,4 +1,4 @@
-"""The sections of a table's page: lanes and banks, the heat map, partitions, keys, the log of splits."""
+"""The sections of a table's page: capacity, the heat map, partitions, keys, the log of splits."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ SECOND_NS = 1_000_000_000
 Described = Mapping[str, Any]
 
 
-def lanes(resource: Described) -> Markup:
+def capacity(resource: Described) -> Markup:
     """Returns rates and burst balances of reads and writes."""
     rows = []
     for name, title in (("read", "reads"), ("write", "writes")):
-        lane = resource[name]
+        direction = resource[name]
         rate = sum(part[name]["heat"] for part in resource["partitions"])
-        burst, full = lane["burst"], lane["burst_max"]
-        capacity = resource["capacity"]
-        limit = capacity[0 if name == "read" else 1] if capacity else lane["rate"]
+        burst, full = direction["burst"], direction["burst_max"]
+        provisioned = resource["capacity"]
+        limit = provisioned[0 if name == "read" else 1] if provisioned else direction["rate"]
         rows.append(
             (
                 title,
@@ -35,7 +35,7 @@ def lanes(resource: Described) -> Markup:
                 units(limit) if limit else "",
                 "" if burst is None else [units(burst), bar(burst / full if full else 0, width=80)],
                 "" if full is None else units(full),
-                "" if lane["maximum"] is None else units(lane["maximum"]),
+                "" if direction["maximum"] is None else units(direction["maximum"]),
                 count(sum(part[name]["throttled"] for part in resource["partitions"])),
             )
         )
@@ -48,14 +48,14 @@ def lanes(resource: Described) -> Markup:
             Column("burst balance", "units"),
             Column("of at most", "units"),
             Column("configured maximum", "units/s"),
-            Column("refused", "by partitions"),
+            Column("throttled", "by partitions"),
         ),
         rows,
     )
 
 
 def heat(resource: Described, history: HeatHistory) -> Markup | None:
-    """The last hour of all partitions; None before there is anything to see."""
+    """Returns the heat map of the last hour; None without data."""
     pasts, slots = history.of(resource["arn"])
     if not pasts:
         return None
@@ -68,13 +68,13 @@ def heat(resource: Described, history: HeatHistory) -> Markup | None:
         span_s,
         f"The busiest of {plural(len(lives), 'partition')} now uses {percent(highest)} of its limit.",
         f"The last {duration(span_s)}; blank is idle. Each row is a partition, in order of keys; a row "
-        "that divides is a split. Colour: the larger of reads and writes, over a minute.",
+        "that divides is a split. Colour: the larger of reads and writes, averaged over a minute.",
         ago=True,
     )
 
 
 def partitions(resource: Described, now_ns: int) -> Markup:
-    """All partitions in order of keys; of very many the busiest."""
+    """Returns the table of all partitions in order of keys; of more than ROWS_MAX, the busiest."""
     shown: Sequence[Described] = resource["partitions"]
     if len(shown) > ROWS_MAX:
         shown = sorted(shown, key=lambda part: (-busiest(part), part["id"]))[:ROWS_MAX]
@@ -88,7 +88,7 @@ def partitions(resource: Described, now_ns: int) -> Markup:
             Column("of the limit"),
             Column("writes", "units/s"),
             Column("of the limit"),
-            Column("refused"),
+            Column("throttled"),
             Column("items"),
             Column("size"),
             Column("age"),
@@ -100,7 +100,7 @@ def partitions(resource: Described, now_ns: int) -> Markup:
 
 
 def _partition(part: Described, now_ns: int) -> Row:
-    refused = part["read"]["throttled"] + part["write"]["throttled"]
+    throttled = part["read"]["throttled"] + part["write"]["throttled"]
     state = part["state"]
     if part["hot_s"]:
         state += f", hot for {duration(part['hot_s'])}"
@@ -112,7 +112,7 @@ def _partition(part: Described, now_ns: int) -> Row:
             _used(part["read"]),
             units(part["write"]["heat"]),
             _used(part["write"]),
-            count(refused),
+            count(throttled),
             count(part["items"]),
             size(part["bytes"]),
             duration(max(0, now_ns - part["born_ns"]) // SECOND_NS),
@@ -122,20 +122,20 @@ def _partition(part: Described, now_ns: int) -> Row:
     )
 
 
-def _used(cell: Described) -> Child:
-    share = cell["heat_percent"]
+def _used(direction: Described) -> Child:
+    share = direction["heat_percent"]
     return [percent(share), bar(share / 100, style="no" if share >= 100 else "bar", width=60)]
 
 
-def _share(place: str | None, end: float) -> float:
-    """Where a place lies in the hash space, in percent. The hash is its first 16 bytes."""
-    if not place:
+def _share(key: str | None, end: float) -> float:
+    """Returns a key's position in the hash space, in percent. The hash is its first 16 bytes."""
+    if not key:
         return end
-    return 100 * int(place[:32].ljust(32, "0"), 16) / (1 << 128)
+    return 100 * int(key[:32].ljust(32, "0"), 16) / (1 << 128)
 
 
 def hot_keys(resource: Described) -> Markup | None:
-    """The keys that make partitions hot, the heaviest of their partition first."""
+    """Returns the table of the keys that make partitions hot, those with the largest share first."""
     found = [(part, key) for part in resource["partitions"] for key in part.get("hot_keys", ())]
     if not found:
         return None
@@ -171,13 +171,13 @@ def _key(text: Any) -> Child:
 _RULES = {
     "PKC": "partition keys, by units",
     "SKC": "items, by units",
-    "PKT": "partition keys, by refusals",
-    "SKT": "items, by refusals",
+    "PKT": "partition keys, by throttles",
+    "SKT": "items, by throttles",
 }
 
 
 def insights(rules: Described) -> list[Markup]:
-    """Contributor Insights, where they are on."""
+    """Returns tables of Contributor Insights, where it is enabled."""
     return [
         table(
             f"Contributor Insights: {_RULES.get(rule, rule)}",
@@ -190,19 +190,19 @@ def insights(rules: Described) -> list[Markup]:
 
 
 def splits(resource: Described) -> Markup | None:
-    """The log of splits, the latest first."""
+    """Returns the log of splits, newest first."""
     log = resource["splits"]
     if not log:
         return None
     rows = [_event(event) for event in reversed(log[-ROWS_MAX:])]
     return table(
-        "Splits, and why others were not made",
+        "Splits, and why others were rejected",
         (
             Column("at"),
-            Column("what", words=True),
+            Column("event", words=True),
             Column("partition", words=True),
-            Column("because of", words=True),
-            Column("what came of it", words=True),
+            Column("reason", words=True),
+            Column("result", words=True),
         ),
         rows,
         left_out=len(log) - len(rows),
@@ -217,8 +217,8 @@ def _event(event: Described) -> list[Child]:
             return [at, "split begins", brief(event["parent"]), event["reason"], f"ready at {ready}"]
         case "Split":
             children = ", ".join(brief(child) for child in event["children"])
-            told = f"{children}; {plural(event['partitions'], 'partition')} in all"
-            return [at, "split", brief(event["parent"]), event["reason"], told]
+            result = f"{children}; {plural(event['partitions'], 'partition')} in all"
+            return [at, "split", brief(event["parent"]), event["reason"], result]
         case "SplitRefused":
             return [at, "not split", brief(event["partition"]), event["wanted"], event["cause"]]
         case kind:

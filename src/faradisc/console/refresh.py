@@ -1,7 +1,7 @@
-"""The script that keeps a page current: it fetches its own address and puts the new `main` in place.
+"""The script that updates a page: it fetches the page again and replaces its `main`.
 
-Elements arrive as a parsed document, in which scripts do not run. Nothing is fetched while the page is not
-looked at, or while the reader has marked text or holds the pointer over a plot.
+The new elements come from a parsed document, in which scripts do not run. Nothing is fetched while the page
+is hidden, text is selected, or the pointer is over a plot.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if(!answer.ok)throw new Error(String(answer.status));
 const fresh=new DOMParser().parseFromString(await answer.text(),'text/html').querySelector('main');
 const were=opened();document.querySelector('main').replaceWith(fresh);
 document.querySelectorAll('details').forEach((one,i)=>{one.open=Boolean(were[i])})}
-catch(error){stale('The server does not answer; what is shown is old.')}}
+catch(error){stale('The server does not answer; the data is old.')}}
 setTimeout(turn,"""
     + str(EVERY_MS)
     + r""")};

@@ -1,9 +1,9 @@
-"""BatchExecuteStatement: up to 25 PartiQL statements, each for itself.
+"""BatchExecuteStatement: up to 25 independent PartiQL statements.
 
-All reads or all writes, each of one item, none twice. What concerns one member is an Error in its
-place, and the others are done; what concerns the batch refuses it whole.
+All are reads or all are writes, each of one item, and no item twice. An error of one statement is the Error
+in its response, and the others are executed; an error of the batch fails all of it.
 
-Checks: per member those of statements.py, key, key values -> reads and writes mixed -> an item twice.
+Checks: per statement those of statements.py, key, key values -> reads and writes mixed -> an item twice.
 Source: expressions.md section 7, errors.md section 8; charges, capacity-consumption.md section 3.
 """
 
@@ -17,7 +17,7 @@ from faradisc.capacity.throttle import Throttle, Throttled
 from faradisc.engine.tables.change import ConditionFailed
 from faradisc.engine.tables.charging import failed_half_units
 from faradisc.engine.tables.keys import check_key
-from faradisc.engine.tables.reads import read_charged, shape_items
+from faradisc.engine.tables.reads import read_and_charge, shape_items
 from faradisc.errors import (
     AccessDeniedException,
     ApiError,
@@ -38,7 +38,7 @@ from faradisc.language.partiql.parser import parse_statement
 from faradisc.model.values.attribute import Item
 from faradisc.operations.batch_get_item import DUPLICATE_KEYS
 from faradisc.operations.call import Backend, Call
-from faradisc.operations.statements import Prepared, Write, apply_write, prepare, refuse_exists, write_of
+from faradisc.operations.statements import Prepared, Write, apply_write, prepare, reject_exists, write_of
 
 _CODES: Final[dict[type[ApiError], str]] = {
     ConditionalCheckFailedException: "ConditionalCheckFailed",
@@ -53,7 +53,7 @@ _CODES: Final[dict[type[ApiError], str]] = {
     AccessDeniedException: "AccessDenied",
     DuplicateItemException: "DuplicateItem",
 }
-"""Codes of members, by exception; subclasses count as their base."""
+"""Error codes of statements by exception; a subclass has the code of its base class."""
 
 
 @dataclass(slots=True)
@@ -65,7 +65,7 @@ class _Read:
 
 @dataclass(slots=True)
 class _Member:
-    """One statement of the batch on its way to its response."""
+    """One statement of the batch, and its response."""
 
     prepared: Prepared | None = None
     action: _Read | Write | None = None
@@ -77,12 +77,12 @@ class _Member:
         if self.prepared is not None and code in ("ConditionalCheckFailed", "DuplicateItem"):
             self.response["TableName"] = self.prepared.table.name
 
-    def refuse(self, throttle: Throttle) -> None:
+    def mark_throttled(self, throttle: Throttle) -> None:
         self.response = {"Error": {"Code": throttle.member_code, "Message": throttle.text}}
 
 
 class _Charges:
-    """What the batch has consumed, by table as named; of failed members too."""
+    """The consumed capacity by table as named in the request, that of failed statements included."""
 
     def __init__(self) -> None:
         self.by_table: dict[str, units.Consumed] = {}
@@ -107,8 +107,8 @@ async def batch_execute_statement(backend: Backend, call: Call) -> dict[str, Any
                 await _write(backend, member, member.action, charges)
         except ApiError as error:
             member.fail(error)
-        except Throttled as refusal:
-            member.refuse(refusal.throttle)
+        except Throttled as rejection:
+            member.mark_throttled(rejection.throttle)
             throttled += 1
     if throttled == len(members):
         call.mark_throttled()
@@ -120,13 +120,13 @@ async def batch_execute_statement(backend: Backend, call: Call) -> dict[str, Any
 
 
 def _check_not_mixed(requests: list[dict[str, Any]]) -> None:
-    """Raises StatementError when some of the statements that can be parsed read and others write."""
+    """Raises StatementError when both reads and writes are among the statements that can be parsed."""
     reads = set()
     for request in requests:
         try:
             reads.add(parse_statement(request["Statement"]).reads)
         except ValidationException:
-            continue  # the member's own error, told in its place
+            continue  # reported in the response of the statement
     if len(reads) > 1:
         raise errors.StatementError(errors.BATCH_MIXED)
 
@@ -135,7 +135,7 @@ def _member(backend: Backend, call: Call, request: dict[str, Any]) -> _Member:
     member = _Member()
     try:
         prepared = member.prepared = prepare(backend, call, request)
-        refuse_exists(prepared)
+        reject_exists(prepared)
         if not prepared.statement.reads:
             member.action = write_of(prepared)
         else:
@@ -150,26 +150,26 @@ def _member(backend: Backend, call: Call, request: dict[str, Any]) -> _Member:
 
 
 def _check_distinct(members: list[_Member]) -> None:
-    """Raises ValidationException when two members are about one item."""
+    """Raises ValidationException when two statements concern one item."""
     seen: set[tuple[bytes, bytes]] = set()
     for member in members:
         if member.action is None or member.prepared is None:
             continue
         if isinstance(member.action, Write):
-            place = (member.action.change.part, member.action.change.row_key)
+            location = (member.action.change.part, member.action.change.row_key)
         else:
             placement = member.prepared.table.placement
             row_key = placement.row_key(member.action.key)
-            place = (placement.part_of(row_key), row_key)
-        if place in seen:
+            location = (placement.part_of(row_key), row_key)
+        if location in seen:
             raise ValidationException(DUPLICATE_KEYS)
-        seen.add(place)
+        seen.add(location)
 
 
 async def _read(backend: Backend, member: _Member, read: _Read, charges: _Charges) -> None:
     prepared = member.prepared
     assert prepared is not None
-    found, half_units = await read_charged(
+    found, half_units = await read_and_charge(
         backend.store, prepared.table, read.key, consistent=read.consistent, in_insights=False
     )
     charges.of(prepared).table += half_units
@@ -184,7 +184,7 @@ async def _write(backend: Backend, member: _Member, write: Write, charges: _Char
         outcome = await apply_write(backend, write)
     except ConditionFailed as failed:
         charges.of(prepared).table += failed_half_units(failed.change, failed.image)
-        # ReturnValuesOnConditionCheckFailure is accepted and without effect (new-features.md section 1).
+        # ReturnValuesOnConditionCheckFailure is accepted and has no effect (new-features.md section 1).
         raise write.failure(failed, with_item=False) from None
     outcome.add_cost_to(charges.of(prepared))
     returned = write.returned(outcome)

@@ -1,7 +1,7 @@
-"""BatchGetItem: up to 100 items of any tables by their keys.
+"""BatchGetItem: up to 100 items of several tables by their keys.
 
-Checks: sizes of the batch -> per table parameters, key values, duplicates -> tables -> keys.
-Keys that no longer fit into 16 MB of answer come back as UnprocessedKeys.
+Checks: sizes of the batch -> per table parameters, key values, duplicates -> tables -> keys. Keys of items
+that exceed 16 MB of answer are returned as UnprocessedKeys.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ async def batch_get_item(backend: Backend, call: Call) -> dict[str, Any]:
         consistent = part.get("ConsistentRead", False)
         charge = units.Consumed(name)
         shown = responses[name] = []
-        table, refused = tables[name], []
+        table, left_out = tables[name], []
         found = await read_records(backend.store, table, keys, consistent=consistent)
         for position, record in enumerate(found):
             size = item_record.size_of(record) if record is not None else 0
             if size > room:
-                refused += keys[position:]
+                left_out += keys[position:]
                 room = 0
                 break
             half_units = units.read_half_units(size, consistent=consistent)
@@ -65,7 +65,7 @@ async def batch_get_item(backend: Backend, call: Call) -> dict[str, Any]:
             throttle = charge_read(table, row_key, key, half_units, consistent=consistent)
             if throttle is not None:
                 throttles.append(throttle)
-                refused.append(keys[position])
+                left_out.append(keys[position])
                 continue
             room -= size
             charge.table += half_units
@@ -75,8 +75,8 @@ async def batch_get_item(backend: Backend, call: Call) -> dict[str, Any]:
                     if projection is None
                     else projection.apply(item_record.decode(record))
                 )
-        if refused:
-            unprocessed[name] = {**part, "Keys": refused}
+        if left_out:
+            unprocessed[name] = {**part, "Keys": left_out}
         consumed.append(charge)
     if len(throttles) == sum(len(part["Keys"]) for part in wanted.values()):
         raise batch_error(throttles, writes=False)
@@ -88,7 +88,7 @@ async def batch_get_item(backend: Backend, call: Call) -> dict[str, Any]:
 
 
 def check_distinct(keys: list[Item]) -> None:
-    """No key twice; found without a schema. Raises ValidationException."""
+    """Raises ValidationException when a key is requested twice; needs no schema."""
     seen = {orjson.dumps(key, option=orjson.OPT_SORT_KEYS) for key in keys}
     if len(seen) != len(keys):
         raise ValidationException(DUPLICATE_KEYS)

@@ -1,10 +1,10 @@
-"""BatchWriteItem: up to 25 puts and deletes in any tables.
+"""BatchWriteItem: up to 25 puts and deletes in several tables.
 
-Checks: shape of each request and its values -> size of the batch -> no key deleted twice -> tables
--> keys and index keys -> no item twice -> sizes. Source: errors.md sections 4 and 6.7.
+Checks: shape of each request and its values -> size of the batch -> no key deleted twice -> tables -> keys
+and index keys -> no item twice -> sizes. Source: errors.md sections 4 and 6.7.
 
-All of a batch that has units left is written in one commit: more than the service promises, never less.
-What has none comes back as UnprocessedItems (capacity.md section 2.11).
+All writes that are not throttled are made in one commit, which is more than the service promises. Throttled
+ones are returned as UnprocessedItems (capacity.md section 2.11).
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ async def batch_write_item(backend: Backend, call: Call) -> dict[str, Any]:
 
 
 def _check_values(call: Call, request: dict[str, Any]) -> None:
-    """Exactly one of the two; what else a request holds is unknown to the model and says nothing."""
+    """Exactly one of PutRequest and DeleteRequest; other members are ignored."""
     put, delete = request.get("PutRequest"), request.get("DeleteRequest")
     if (put is None) == (delete is None):
         raise ValidationException(SEVERAL_TYPES)
@@ -96,7 +96,7 @@ def _deleted(old: Image) -> None:
 
 
 def _add_report(result: dict[str, Any], call: Call, outcomes: list[tuple[str, Outcome]]) -> None:
-    """ConsumedCapacity and ItemCollectionMetrics, one entry per table and per collection."""
+    """Returns ConsumedCapacity per table and ItemCollectionMetrics per collection."""
     detail = call.request.get("ReturnConsumedCapacity", "NONE")
     if detail != "NONE":
         consumed: dict[str, units.Consumed] = {}

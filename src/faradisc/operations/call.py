@@ -1,4 +1,4 @@
-"""One request on its way to an operation, and what operations work with."""
+"""A request for an operation, and the open database that operations use."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from faradisc.storage.api import Store
 
 @dataclass(frozen=True, slots=True)
 class StreamRead:
-    """What a GetRecords gives; for the metrics."""
+    """The page that a GetRecords returns; for the metrics."""
 
     stream: StreamState
     records: int
@@ -50,8 +50,8 @@ class RequestStats:
 class Call:
     """A request whose JSON types and declared constraints have been checked.
 
-    `values_ok` says that every AttributeValue in it was found valid and has been made canonical in
-    place; otherwise the operation runs the slow checks at their place in its order.
+    values_ok: every AttributeValue was found valid and made canonical in place; otherwise the operation
+    checks values itself, at their place in its order of checks.
     """
 
     operation: str
@@ -62,16 +62,16 @@ class Call:
     host: str | None = None
     """Host header of the request, where one was sent."""
     wording: Wording = Wording.NEW
-    """How the service words refusals of values in this operation; set from the registry."""
+    """How the service words errors of values in this operation; set from the registry."""
     first_table: Table | None = None
-    """The first whose data it asked for; for the metrics."""
+    """The first table it reads or writes; for the metrics."""
     stats: RequestStats | None = None
     """None for most requests, so that counting one costs a single test."""
     body_bytes: int | None = None
-    """Length of the JSON text it came as, where it did."""
+    """Length of the JSON text of the request, if there is one."""
     item_sizes: dict[int, int] = field(default_factory=dict)
-    """Bytes of items to be put, by the identity of their dicts, as far as they were measured when they were
-    checked (protocol/shapes.py)."""
+    """Bytes of items to be put, by the `id` of their dicts, where the checks have measured them
+    (protocol/shapes.py)."""
 
     @property
     def tables(self) -> tuple[Table, ...]:
@@ -96,15 +96,15 @@ class Call:
         stats.all_throttled = True
 
     def may_exceed(self, size_bytes: int) -> bool:
-        """Whether its values may have more bytes than these: they never have more than the text."""
+        """Whether its values may have more than `size_bytes`; they never have more bytes than the text."""
         return self.body_bytes is None or self.body_bytes > size_bytes
 
     def size_of(self, item: Item) -> int:
-        """Bytes of an item of the request."""
+        """Returns the size in bytes of an item of the request."""
         return self.item_sizes.get(id(item)) or item_size(item)
 
     def check_values(self, values: dict[str, AttributeValue]) -> None:
-        """The slow checks of attribute values, where the fast walk has found something.
+        """Checks attribute values, unless all of the request were found valid before.
 
         Raises ValidationException.
         """
@@ -119,7 +119,7 @@ async def no_yield() -> None:
 
 @dataclass(slots=True)
 class Backend:
-    """The open database as operations see it."""
+    """The open database that operations use."""
 
     store: Store
     catalog: Catalog
@@ -132,13 +132,13 @@ class Backend:
     restores: Restores
     periods: Periods
     conflicts: ConflictInjector | None = None
-    """Makes conflicts for programs under test; None: there are none but real ones."""
+    """Injects transaction conflicts, to test programs with; None: only real conflicts occur."""
     ttl_change_interval_s: float = TTL_CHANGE_INTERVAL_S
     yield_control: Callable[[], Awaitable[None]] = no_yield
-    """Awaited in the middle of long work, so that other requests run in between."""
+    """Awaited during long work, so that other requests run."""
 
     def table_for_data(self, call: Call, name_or_arn: str) -> Table:
-        """A table to read or write. Raises ResourceNotFoundException unless it serves data."""
+        """Returns a table to read or write. Raises ResourceNotFoundException."""
         table = self.catalog.for_data(name_or_arn, call.region, call.account)
         if call.first_table is None:
             call.first_table = table
@@ -148,11 +148,11 @@ class Backend:
         return table
 
     def table_for_control(self, call: Call) -> Table:
-        """The table of a control-plane request. Raises ResourceNotFoundException."""
+        """Returns the table of a control-plane request. Raises ResourceNotFoundException."""
         return self.catalog.for_control(call.request["TableName"], call.region, call.account)
 
     def table_for_backup(self, call: Call, name_or_arn: str) -> Table:
-        """The table of a request for backups. Raises TableNotFoundException."""
+        """Returns the table of a backup request. Raises TableNotFoundException."""
         table = self.catalog.find(name_or_arn, call.region, call.account)
         if table is None:
             raise TableNotFoundException(f"Table not found: {name_or_arn}")

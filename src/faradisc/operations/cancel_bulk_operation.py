@@ -1,6 +1,6 @@
-"""CancelBulkOperation: no further records; what was written stays.
+"""CancelBulkOperation: stop a bulk operation; what it has written stays.
 
-Assumed: an operation that has ended already is refused.
+Assumed: an operation that has ended is rejected.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The expressions of a request, or the legacy parameters in their place, bound and checked.
+"""The expressions of a request, or the legacy parameters in their place, parsed and bound to its values.
 
-Both end in the same trees. The order inside one request, wherever a table is not needed yet:
-mixing of both kinds -> placeholders -> legacy conditions -> expressions -> unused placeholders.
+Both give the same trees. The order of checks that need no table: mixing of both kinds -> placeholders ->
+legacy conditions -> expressions -> unused placeholders.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ _WRITE_LEGACY = ("Expected", "ConditionalOperator")
 
 
 def placeholders_of(call: Call, request: Mapping[str, Any], expressions: tuple[str, ...]) -> Placeholders:
-    """ExpressionAttributeNames and -Values of a request whose expression parameters are named.
+    """Returns ExpressionAttributeNames and -Values of a request that may have these expression parameters.
 
-    Raises ValidationException, for example when there is no expression to use them in.
+    Raises ValidationException, for example when the request has placeholders and no expression.
     """
     names = request.get("ExpressionAttributeNames")
     values = request.get("ExpressionAttributeValues")
@@ -59,16 +59,16 @@ def _check_placeholder_values(call: Call, values: Mapping[str, Any]) -> None:
     for name, value in values.items():
         try:
             check_value(value, call.wording)
-        except ValidationException as fault:
+        except ValidationException as error:
             if call.wording is Wording.NEW:
                 raise
             raise RequestRuleError(
-                f"ExpressionAttributeValues contains invalid value: {fault.message} for key {name}"
+                f"ExpressionAttributeValues contains invalid value: {error.message} for key {name}"
             ) from None
 
 
 def _check_legacy_values(call: Call, conditions: Mapping[str, Any]) -> None:
-    """Values inside Expected, AttributeUpdates, KeyConditions and filters."""
+    """Checks values in Expected, AttributeUpdates, KeyConditions and filters. Raises ValidationException."""
     if call.values_ok:
         return
     for condition in conditions.values():
@@ -79,13 +79,13 @@ def _check_legacy_values(call: Call, conditions: Mapping[str, Any]) -> None:
 
 
 def check_return_values(call: Call) -> None:
-    """PutItem and DeleteItem know two modes only."""
+    """Checks ReturnValues of PutItem or DeleteItem, which have two modes. Raises RequestRuleError."""
     if call.request.get("ReturnValues", "NONE") not in ("NONE", "ALL_OLD"):
         raise RequestRuleError("ReturnValues can only be ALL_OLD or NONE")
 
 
 def bind_write_condition(call: Call) -> Condition | None:
-    """The condition of PutItem or DeleteItem. Raises ValidationException."""
+    """Returns the condition of a PutItem or DeleteItem. Raises ValidationException."""
     request = call.request
     check_mixed(request, ("ConditionExpression",), _WRITE_LEGACY)
     placeholders = placeholders_of(call, request, ("ConditionExpression",))
@@ -97,7 +97,7 @@ def bind_write_condition(call: Call) -> Condition | None:
 def bind_action(
     call: Call, action: Mapping[str, Any], *, updates: bool
 ) -> tuple[Update | None, Condition | None]:
-    """Update and condition of one action of a transaction. Raises ValidationException."""
+    """Returns update and condition of one action of a transaction. Raises ValidationException."""
     if _ACTION_CLAUSES.isdisjoint(action):
         return None, None
     condition_text = action.get("ConditionExpression")
@@ -124,7 +124,7 @@ def _condition(call: Call, placeholders: Placeholders) -> Condition | None:
 
 
 def bind_update_clauses(call: Call) -> tuple[Update | None, Condition | None]:
-    """Update and condition of UpdateItem. Raises ValidationException."""
+    """Returns update and condition of an UpdateItem. Raises ValidationException."""
     request = call.request
     expressions = ("UpdateExpression", "ConditionExpression")
     check_mixed(request, expressions, ("AttributeUpdates", *_WRITE_LEGACY))
@@ -141,7 +141,7 @@ def bind_update_clauses(call: Call) -> tuple[Update | None, Condition | None]:
 
 
 def bind_read_projection(call: Call, part: Mapping[str, Any] | None = None) -> Projection | None:
-    """The projection of GetItem, or of one table of BatchGetItem. Raises ValidationException."""
+    """Returns the projection of GetItem, or of one table of BatchGetItem. Raises ValidationException."""
     request = call.request if part is None else part
     if "ProjectionExpression" in request:
         check_mixed(request, ("ProjectionExpression",), ("AttributesToGet",))
@@ -157,7 +157,7 @@ def bind_read_projection(call: Call, part: Mapping[str, Any] | None = None) -> P
 
 
 def bind_filter(call: Call, placeholders: Placeholders, legacy_parameter: str) -> Condition | None:
-    """The filter of Query or Scan: FilterExpression, or QueryFilter / ScanFilter."""
+    """Returns the filter of a Query or Scan: FilterExpression, or QueryFilter / ScanFilter."""
     request = call.request
     if "FilterExpression" in request:
         return bind_condition(request["FilterExpression"], "FilterExpression", placeholders)
@@ -169,7 +169,7 @@ def bind_filter(call: Call, placeholders: Placeholders, legacy_parameter: str) -
 
 
 def bind_search_projection(call: Call, placeholders: Placeholders) -> Projection | None:
-    """The projection of Query or Scan."""
+    """Returns the projection of a Query or Scan."""
     request = call.request
     if "ProjectionExpression" in request:
         return bind_projection(request["ProjectionExpression"], placeholders)
@@ -179,7 +179,7 @@ def bind_search_projection(call: Call, placeholders: Placeholders) -> Projection
 
 
 def bind_key_clauses_of(call: Call, placeholders: Placeholders) -> KeyClauses:
-    """The key condition of Query, not yet held against a schema. Raises ValidationException."""
+    """Returns the key condition of a Query, not yet compared with a schema. Raises ValidationException."""
     request = call.request
     clauses_max = INDEX_CLAUSES_MAX if "IndexName" in request else TABLE_CLAUSES_MAX
     if "KeyConditionExpression" in request:

@@ -1,9 +1,9 @@
 """Contributor Insights: the keys of a table or index that are read, written and throttled most.
 
-UpdateContributorInsights switches it on or off, DescribeContributorInsights and ListContributorInsights tell.
-What it finds, the service shows in CloudWatch's console; here `/_faradisc/capacity/TABLE` does.
+UpdateContributorInsights enables or disables them; DescribeContributorInsights and ListContributorInsights
+show their state. The service shows the keys in the CloudWatch console; here `/_faradisc/capacity/TABLE` does.
 
-Source: new-features.md section 8; capacity.md section 2.14. Assumed: the texts of refusals.
+Source: new-features.md section 8; capacity.md section 2.14. Assumed: the texts of errors.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ async def update_contributor_insights(backend: Backend, call: Call) -> dict[str,
     if enable:
         schema = table.key if index is None else _index_key(table, index)
         name = table.name if index is None else f"{table.name}-{index}"
-        # A change of mode keeps the rules that both modes have, and so their names.
+        # A change of mode keeps the rules that both modes have, with their names.
         present = table.meter.insights.get(index)
         created_ms = present.created_ms if present is not None else now_ns // 1_000_000
         insights = Insights(name, created_ms, sort_key=bool(schema.range), mode=mode)
@@ -76,7 +76,7 @@ async def list_contributor_insights(backend: Backend, call: Call) -> dict[str, A
 
 
 def _target(backend: Backend, call: Call) -> tuple[Table, str | None]:
-    """The table, and the global index if one is named. Raises ResourceNotFoundException."""
+    """Returns the table, and the global index if one is named. Raises ResourceNotFoundException."""
     table = backend.table_for_control(call)
     index = call.request.get("IndexName")
     if index is not None and index not in table.meter.indexes:
@@ -105,7 +105,7 @@ def _described(backend: Backend, table: Table, index: str | None) -> dict[str, A
 
 
 def _position(token: str, count: int) -> int:
-    """Raises ValidationException for a token that no page gave out."""
+    """Raises ValidationException for a token that no page has returned."""
     try:
         position = int(urlsafe_b64decode(token.encode()))
     except ValueError:

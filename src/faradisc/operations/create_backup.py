@@ -1,6 +1,6 @@
-"""CreateBackup: begin a backup of a table as it is at this moment.
+"""CreateBackup: start a backup of a table as it is at this moment.
 
-Checks: table exists -> it is not being created or deleted -> no other backup of it is being made -> room.
+Checks: table exists -> it is not CREATING or DELETING -> no other backup of it is running -> free space.
 Assumed: the texts.
 """
 

@@ -1,14 +1,14 @@
-"""CreateTable: a new table, asynchronously.
+"""CreateTable: start to create a table.
 
-Checks: definition (engine/tables/definition.py) -> settings without behaviour here -> tags -> name taken.
-The answer shows the table CREATING; it is ACTIVE once the transition time has passed.
+Checks: definition (engine/tables/definition.py) -> settings that are not supported -> tags -> name taken. The
+answer shows the table CREATING; it is ACTIVE after the transition time.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from faradisc.engine.tables.definition import checked_tags, refuse_unsupported, table_definition
+from faradisc.engine.tables.definition import checked_tags, reject_unsupported, table_definition
 from faradisc.engine.tables.description import describe_table
 from faradisc.engine.tables.state import StreamSetting
 from faradisc.engine.tables.vector_definition import add_vector_indexes
@@ -22,7 +22,7 @@ async def create_table(backend: Backend, call: Call) -> dict[str, Any]:
         _, name = backend.catalog.resolve(name, call.region, call.account)
     definition = table_definition(request)
     add_vector_indexes(definition, request)
-    refuse_unsupported(request)
+    reject_unsupported(request)
     settings: dict[str, Any] = {
         "deletion_protection": request.get("DeletionProtectionEnabled", False),
         "table_class": request.get("TableClass"),

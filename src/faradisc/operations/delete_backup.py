@@ -1,7 +1,6 @@
-"""DeleteBackup: a backup with its files.
+"""DeleteBackup: delete a backup and its files.
 
-Checks: ARN -> backup exists -> it is neither being made nor restored. Assumed: a system backup can be deleted
-too.
+Checks: ARN -> backup exists -> it is not being made or restored. Assumed: a system backup can be deleted too.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""DeleteItem: remove one item; a missing item is no error.
+"""DeleteItem: delete one item. A missing item is no error.
 
 Checks: parameters -> key values -> ReturnValues -> condition -> table -> key -> (in the write) condition.
 """
@@ -12,7 +12,7 @@ from faradisc.engine.tables.keys import check_key, check_paths_into_keys
 from faradisc.model.codec import item_record
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.clauses import bind_write_condition, check_return_values
-from faradisc.operations.item_writes import add_report, write_item
+from faradisc.operations.item_writes import add_consumption, write_item
 
 
 async def delete_item(backend: Backend, call: Call) -> dict[str, Any]:
@@ -28,5 +28,5 @@ async def delete_item(backend: Backend, call: Call) -> dict[str, Any]:
     result: dict[str, Any] = {}
     if request.get("ReturnValues") == "ALL_OLD" and outcome.old.record is not None:
         result["Attributes"] = item_record.json_of(outcome.old.record)
-    add_report(result, call, outcome)
+    add_consumption(result, call, outcome)
     return result

@@ -1,7 +1,7 @@
-"""DeleteTable: a table with everything in it.
+"""DeleteTable: start to delete a table and its items.
 
-Checks: table exists -> not in use -> not protected -> no restore reads its past. With point-in-time recovery
-it leaves a system backup, for 35 days. Source: limits.md section 10.
+Checks: table exists -> not in use -> not protected -> no restore reads its history. A table with
+point-in-time recovery leaves a system backup for 35 days. Source: limits.md section 10.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ async def _delete(backend: Backend, table: Table) -> Table:
     if table.history is None:
         return await backend.catalog.delete(table)
     backup = await backend.backups.of_deleted(table)
-    # Asked once more: a restore may be begun while this waits for its turn.
+    # Checked again: a restore may start while this waits for another change of the catalog.
     check = partial(_check_not_restored_from, backend, table)
     deleting = await backend.catalog.delete(table, check=check, row_owner=backend.backups.batch_of(backup))
     backend.backups.put(backup)
@@ -61,4 +61,4 @@ _SHOWN = (
     "TableClassSummary",
     "DeletionProtectionEnabled",
 )
-"""A table on its way out is described without its schema."""
+"""Describes a table that is DELETING: without its schema."""

@@ -1,4 +1,4 @@
-"""DescribeBackup: one backup, and the table it is of."""
+"""DescribeBackup: a backup and its source table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DescribeBulkOperation: how far a bulk operation has come, or how it ended."""
+"""DescribeBulkOperation: progress or result of a bulk operation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DescribeContinuousBackups: whether a table can be restored to a point in time, and to which."""
+"""DescribeContinuousBackups: whether a table can be restored to a point in time, and its range of times."""
 
 from __future__ import annotations
 

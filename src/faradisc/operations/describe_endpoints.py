@@ -1,4 +1,4 @@
-"""DescribeEndpoints: where to send requests. Clients that discover endpoints are sent back here."""
+"""DescribeEndpoints: where to send requests. The answer is this server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DescribeExport: how far an export has come, or how it ended."""
+"""DescribeExport: progress or result of an export."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DescribeImport: how far an import has come, or how it ended."""
+"""DescribeImport: progress or result of an import."""
 
 from __future__ import annotations
 

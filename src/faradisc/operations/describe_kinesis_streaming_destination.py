@@ -1,4 +1,4 @@
-"""DescribeKinesisStreamingDestination: the destination a table has, those it had, and what is wrong."""
+"""DescribeKinesisStreamingDestination: the present and earlier destinations of a table, and their errors."""
 
 from __future__ import annotations
 

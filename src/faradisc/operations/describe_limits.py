@@ -1,4 +1,4 @@
-"""DescribeLimits: the account's and a table's quotas."""
+"""DescribeLimits: the quotas of the account and of a table."""
 
 from __future__ import annotations
 

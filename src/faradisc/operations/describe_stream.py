@@ -1,6 +1,6 @@
-"""DescribeStream: a stream's state and its shards, at most 100 a page, or the children of one shard.
+"""DescribeStream: the state of a stream and its shards, at most 100 a page, or the children of one shard.
 
-Checks: ARN -> stream exists -> the filter.
+Checks: ARN -> stream exists -> filter.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ async def describe_stream(backend: Backend, call: Call) -> dict[str, Any]:
 
 
 def _filtered(shards: Sequence[Shard], wanted: Mapping[str, str] | None) -> list[Shard]:
-    """All shards, or the children of one. Raises ValidationException; the text is ours."""
+    """Returns all shards, or the children of one. Raises ValidationException; its text is ours."""
     if wanted is None:
         return list(shards)
     if "ShardId" not in wanted or "Type" not in wanted:

@@ -1,4 +1,4 @@
-"""DescribeTable: everything there is to know of one table."""
+"""DescribeTable: a table, its settings and its state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DescribeTimeToLive: by which attribute items expire, and whether that is in force yet."""
+"""DescribeTimeToLive: the attribute by which items expire, and the state of that setting."""
 
 from __future__ import annotations
 

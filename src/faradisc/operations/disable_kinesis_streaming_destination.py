@@ -1,7 +1,7 @@
-"""DisableKinesisStreamingDestination: capture no more changes; those captured are still delivered.
+"""DisableKinesisStreamingDestination: stop to capture changes. Captured ones are still delivered.
 
-Checks: ARN -> table exists -> not in use -> this destination is ACTIVE.
-Source: streams.md section 7. Assumed: the texts.
+Checks: ARN -> table exists -> not in use -> this destination is ACTIVE. Source: streams.md section 7.
+Assumed: the texts.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ async def disable_kinesis_streaming_destination(backend: Backend, call: Call) ->
 def active_destination(
     state: TableState, arn: str, operation: str, *, now_ns: int, transition_ns: int
 ) -> KinesisDestination:
-    """The destination of that ARN. Raises: ResourceNotFoundException; ValidationException unless ACTIVE."""
+    """Returns the destination with an ARN. Raises ResourceNotFoundException; ValidationException unless it is
+    ACTIVE."""
     for destination in state.kinesis:
         if destination.arn == arn:
             if status(destination, now_ns, transition_ns) != "ACTIVE":

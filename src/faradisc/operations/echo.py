@@ -1,6 +1,6 @@
-"""Structures of a request as its description repeats them: with the members of the model, and no others.
+"""Structures of a request that its description repeats, with the members of the service model only.
 
-A request may carry members that the model does not know; they say nothing, and an answer must not hold them.
+A request may carry members that the model does not have; they are ignored, and an answer must not hold them.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 Members = Mapping[str, "Members | None"]
-"""By name: None for a value repeated as it is, otherwise the members of a structure or of a list's ones."""
+"""By name: None for a value that is repeated as it is, otherwise the members of a structure or of list
+elements."""
 
 
 def _plain(*names: str) -> dict[str, None]:
@@ -59,7 +60,7 @@ BULK_OUTPUT: Members = {**_BUCKET, **_plain("S3SseAlgorithm", "S3SseKmsKeyId", "
 
 
 def echoed(given: Any, members: Members) -> Any:
-    """A structure, or a list of them, with the members named and no others."""
+    """Returns a structure, or a list of them, with the named members only."""
     if isinstance(given, list):
         return [echoed(each, members) for each in given]
     return {

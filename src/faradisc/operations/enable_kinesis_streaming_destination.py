@@ -1,7 +1,7 @@
 """EnableKinesisStreamingDestination: deliver every change of a table to a Kinesis stream.
 
-Checks: ARN -> an endpoint is configured -> table exists -> not in use -> none is on.
-Source: streams.md section 7. Assumed: the texts.
+Checks: ARN -> an endpoint is configured -> table exists -> not in use -> no destination is enabled. Source:
+streams.md section 7. Assumed: the texts.
 """
 
 from __future__ import annotations

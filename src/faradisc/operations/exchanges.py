@@ -1,6 +1,6 @@
-"""What exports, imports and bulk operations have in common as requests: tokens, limits, pages.
+"""What the requests of exports, imports and bulk operations share: tokens, limits, pages.
 
-Sources: limits.md sections 4, 8 and 10; the model. Assumed, for want of captures: the texts.
+Sources: limits.md sections 4, 8 and 10; the service model. Assumed, without captures: the texts.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from faradisc.operations.call import Backend, Call
 
 PAGE_MAX = 25
 _TOKEN_DIGITS = 112
-"""Shortest NextToken that ListImports takes, and a multiple of 16."""
+"""Length of the shortest NextToken that ListImports accepts; a multiple of 16."""
 
 
 def locations_of(backend: Backend) -> Locations:
-    """Raises UnsupportedOperation where the database keeps no buckets."""
+    """Raises UnsupportedOperation when the database has no object storage."""
     if backend.exchange.locations is None:
         raise UnsupportedOperation(
             "This database has no place for buckets; start the server with --s3-root or --s3-endpoint, "
@@ -29,10 +29,10 @@ def locations_of(backend: Backend) -> Locations:
 
 
 def check_encryption(locations: Locations, asked: dict[str, Any]) -> None:
-    """The members of a request that say how objects are to be encrypted.
+    """Returns the members of a request that describe the encryption of objects.
 
-    Raises: UnsupportedOperation where objects are files, which only the disk can encrypt;
-    ValidationException for a key without its algorithm.
+    Raises UnsupportedOperation when objects are files, which only the disk can encrypt; ValidationException
+    for a key without its algorithm.
     """
     algorithm, key = asked.get("S3SseAlgorithm"), asked.get("S3SseKmsKeyId")
     if key is not None and algorithm != "KMS":
@@ -56,13 +56,14 @@ def check_libraries(format_: str, compression: str) -> None:
 
 
 def home_of(backend: Backend, call: Call) -> str:
-    """The namespace of the caller: tasks are listed in it."""
+    """Returns the namespace of the request, in which tasks are listed."""
     namespace, _ = backend.catalog.resolve("-", call.region, call.account)
     return namespace
 
 
 def begun_before(backend: Backend, call: Call, kind: str, mismatch: Callable[[], ApiError]) -> Task | None:
-    """The task that this request's token began, if it did. Raises `mismatch` for other parameters."""
+    """Returns the task that the request's token has started, if any. Raises `mismatch` for other
+    parameters."""
     token = call.request.get("ClientToken")
     if token is None:
         return None
@@ -75,7 +76,7 @@ def begun_before(backend: Backend, call: Call, kind: str, mismatch: Callable[[],
 
 
 def check_running(backend: Backend, kind: str, most: int) -> None:
-    """Raises LimitExceededException when so many are under way already."""
+    """Raises LimitExceededException when that many tasks are running."""
     if sum(1 for _ in backend.exchange.tasks.running(kind)) >= most:
         raise LimitExceededException(
             f"Subscriber limit exceeded: Number of {kind} operations in progress exceeds the limit of {most}"
@@ -83,7 +84,8 @@ def check_running(backend: Backend, kind: str, most: int) -> None:
 
 
 _PATHS = {EXPORT: "export", IMPORT: "import", BULK: "bulk-operation"}
-"""What stands between the table's ARN and the id. Assumed for bulk operations: the model shows no ARN."""
+"""The part of a task's ARN between the table's ARN and the id. Assumed for bulk operations: the model
+shows none."""
 
 
 async def begin(
@@ -95,7 +97,7 @@ async def begin(
     *,
     progress: dict[str, Any] | None = None,
 ) -> Task:
-    """A task that has begun: in the ledger, and stored."""
+    """Returns a new task, stored in the task store."""
     task_id = backend.exchange.tasks.new_id()
     task = Task(
         kind,
@@ -115,15 +117,15 @@ async def begin(
 
 
 def page_of(backend: Backend, call: Call, kind: str, size: int) -> tuple[list[Task], str | None]:
-    """The tasks of one page of a listing, newest first, and the NextToken."""
+    """Returns the tasks of one page of a listing, newest first, and the NextToken."""
     request = call.request
     table = request.get("TableArn")
-    place = backend.catalog.resolve(table, call.region, call.account) if table is not None else None
+    name = backend.catalog.resolve(table, call.region, call.account) if table is not None else None
 
     def wanted(found: Iterator[Task]) -> Iterator[Task]:
         for task in found:
             at = backend.catalog.resolve(task.table_arn, call.region, call.account)
-            if place is None or at == place:
+            if name is None or at == name:
                 yield task
 
     tasks = list(wanted(backend.exchange.tasks.listed(kind, home_of(backend, call))))
@@ -135,7 +137,7 @@ def page_of(backend: Backend, call: Call, kind: str, size: int) -> tuple[list[Ta
 
 
 def _token_id(token: str) -> str:
-    """Raises ValidationException for a token that no page has given."""
+    """Raises ValidationException for a token that no page has returned."""
     try:
         task_id = bytes.fromhex(token).rstrip(b"\x00").decode("ascii")
     except ValueError:

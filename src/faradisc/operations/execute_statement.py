@@ -1,13 +1,13 @@
 """ExecuteStatement: one PartiQL statement.
 
-A SELECT of one key is read as GetItem reads, of partitions as Query, of all else as Scan; the planner
-(language/partiql/planner.py) says which. A write is one change through the write path.
+A SELECT of one key is read like GetItem, of partitions like Query, of everything else like Scan
+(language/partiql/planner.py decides). A write is one change through the write path.
 
-Checks: those of statements.py -> NextToken -> index -> consistency -> ORDER BY -> key values -> what the
-index holds.
+Checks: those of statements.py -> NextToken -> index -> consistency -> ORDER BY -> key values -> attributes of
+the index.
 
-Facts (expressions.md section 7, limits.md section 4): Limit bounds evaluated items; a page may be empty
-and still name where to go on; partition keys given by IN are read in pages of up to 10 items.
+Facts (expressions.md section 7, limits.md section 4): Limit bounds evaluated items; a page may be empty and
+still have a NextToken; partition keys given by IN are read in pages of up to 10 items.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from faradisc.capacity import units
 from faradisc.engine.tables.change import ConditionFailed
 from faradisc.engine.tables.keys import check_key, check_searched_key
 from faradisc.engine.tables.paging import KeyRange, PageUsage
-from faradisc.engine.tables.reads import Page, read_charged, read_page, shape_items
+from faradisc.engine.tables.reads import Page, read_and_charge, read_page, shape_items
 from faradisc.engine.tables.table import Index, Table
 from faradisc.errors import ValidationException
 from faradisc.language.expressions import Condition
@@ -37,15 +37,15 @@ from faradisc.model.values.schema import KeySchema
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.query import key_range_of
 from faradisc.operations.search import Search, answer_page, needs_items
-from faradisc.operations.statements import Prepared, apply_write, prepare, refuse_exists, write_of
+from faradisc.operations.statements import Prepared, apply_write, prepare, reject_exists, write_of
 
 LIST_PAGE_ITEMS_MAX: Final = 10
-"""Evaluated items of one page when the partition key was given by IN (limits.md section 4)."""
+"""Evaluated items of one page of partition keys given by IN (limits.md section 4)."""
 
 
 async def execute_statement(backend: Backend, call: Call) -> dict[str, Any]:
     prepared = prepare(backend, call, call.request)
-    refuse_exists(prepared)
+    reject_exists(prepared)
     position: bytes | None = None
     if "NextToken" in call.request:
         position = decode_token(call.request["NextToken"], call.request["Statement"], prepared.parameters)
@@ -122,14 +122,14 @@ def _check_order(select: Select, key: KeySchema) -> None:
 async def _get(
     backend: Backend, call: Call, prepared: Prepared, key: Item, rest: Condition | None
 ) -> dict[str, Any]:
-    """One item, as GetItem reads it. There is never a next page."""
+    """Returns one item, read like GetItem. There is never a next page."""
     if "NextToken" in call.request:
         raise errors.StatementError(errors.TOKEN_INVALID)
     table = prepared.table
     check_key_types(key, table.key)
     check_key(key, table.key)
     consistent = call.request.get("ConsistentRead", False)
-    found, half_units = await read_charged(
+    found, half_units = await read_and_charge(
         backend.store, table, key, consistent=consistent, in_insights=False
     )
     records = [found] if found is not None else []
@@ -142,10 +142,10 @@ async def _get(
 
 
 class _Reading:
-    """Which rows a SELECT walks, and in which order.
+    """The rows that a SELECT reads, and their order.
 
-    Partitions are read in the order of the WHERE clause, or sorted if ORDER BY names the partition key
-    first. ORDER BY the sort key first over several partitions merges them, in pages as small as those of IN
+    Partitions are read in the order of the WHERE clause, or sorted if ORDER BY names the partition key first.
+    An ORDER BY that names the sort key first merges several partitions, in pages as small as those of IN
     (assumed: the reference does not say whether the service orders across partitions).
     """
 
@@ -165,7 +165,7 @@ class _Reading:
         self.key_ranges = self._key_ranges(None if self.merged else by_hash)
 
     def _key_ranges(self, by_hash: Order | None) -> list[KeyRange]:
-        """In the order they are read."""
+        """In reading order."""
         placement = self.placement
         if self.plan.conditions is None:
             return [KeyRange(*bounds) for bounds in placement.hash_ranges(0, 1)]
@@ -175,7 +175,7 @@ class _Reading:
         return [key_range_of(placement, condition) for condition in conditions]
 
     def behind(self, position: bytes) -> list[KeyRange]:
-        """What is left behind a row. Raises StatementError for a row that is not among those read."""
+        """Returns the key ranges after a row. Raises StatementError for a row that none of them holds."""
         at = self._key_range_at(position)
         if self.merged:
             return self._merged_behind(at, position)
@@ -189,7 +189,7 @@ class _Reading:
         return at
 
     def _find(self, key_ranges: Sequence[KeyRange], row_key: bytes) -> int | None:
-        """Which of the key ranges holds a row."""
+        """Returns the position of the key range that holds a row."""
         part = self.placement.part_of(row_key) if row_key else None
         for at, key_range in enumerate(key_ranges):
             above = key_range.low is None or row_key >= key_range.low
@@ -198,12 +198,13 @@ class _Reading:
         return None
 
     def _merged_behind(self, at: int, position: bytes) -> list[KeyRange]:
-        """Behind a row in the order of sort keys, and of partitions where those are equal."""
+        """Returns the key ranges after a row in the order of sort keys, and of partitions among equal
+        ones."""
         tail = position[len(self._prefix(at)) :]
         rest = []
         for i, key_range in enumerate(self.key_ranges):
             row_key = self._prefix(i) + tail
-            # Of a partition that comes later the row with an equal sort key is still to be read.
+            # A later partition may still have a row with an equal sort key.
             if i <= at:
                 bound = row_key if self.reverse else row_key + b"\x00"
             else:
@@ -216,7 +217,7 @@ class _Reading:
         return self.placement.collection(self.plan.conditions[at].hash_values)
 
     def half_units(self, key_ranges: Sequence[KeyRange], page: Page, *, consistent: bool) -> int:
-        """What a page of several partitions costs: each is a Query of its own, rounded by itself."""
+        """Returns the cost of a page of several partitions: each is rounded like a Query of its own."""
         sizes = [0] * len(key_ranges)
         visited = len(key_ranges)
         for payload in page.records:
@@ -242,10 +243,10 @@ class _Reading:
     async def _read_merged(
         self, backend: Backend, key_ranges: list[KeyRange], limit: int | None, usage: PageUsage | None
     ) -> Page:
-        """Rows of all partitions in the order of their sort keys.
+        """Returns rows of all partitions in the order of their sort keys.
 
-        A partition is known as far as its own page reaches, so the first row that ends one ends this page.
-        Cost: `limit` rows of every partition.
+        A page of one partition shows its rows up to the last one read, so the first partition that ends there
+        ends this page. Cost: `limit` rows of every partition.
         """
         found: list[tuple[bytes, int, bytes, bool]] = []
         for at, key_range in enumerate(key_ranges):
@@ -268,7 +269,7 @@ class _Reading:
 
 
 def _narrowed(key_range: KeyRange, bound: bytes, *, reverse: bool) -> KeyRange:
-    """The part of a key range from a bound on, in reading direction."""
+    """Returns the part of a key range after a bound, in reading direction."""
     if reverse:
         high = bound if key_range.high is None else min(bound, key_range.high)
         return replace(key_range, high=max(high, key_range.low or b""))
@@ -277,7 +278,7 @@ def _narrowed(key_range: KeyRange, bound: bytes, *, reverse: bool) -> KeyRange:
 
 
 def _sorted_by_hash(conditions: list[KeyCondition], *, descending: bool) -> list[KeyCondition]:
-    """Partition keys in order; all are of one type and distinct."""
+    """Returns partition keys in order. Requires distinct keys of one type."""
 
     class Ordered:
         def __init__(self, condition: KeyCondition) -> None:
@@ -292,11 +293,11 @@ def _sorted_by_hash(conditions: list[KeyCondition], *, descending: bool) -> list
 async def _search(
     backend: Backend, call: Call, prepared: Prepared, reading: _Reading, position: bytes | None
 ) -> dict[str, Any]:
-    """A page of a Query, of several, or of a Scan."""
+    """Returns a page of a Query, of several, or of a Scan."""
     request, plan = call.request, reading.plan
     condition = prepared.conditions.of(plan.rest)
     keyed = plan.conditions is not None
-    # A filter on what an index does not hold is refused only if the read is keyed (expressions.md section 7).
+    # Only keyed reads reject a filter on attributes outside the index (expressions.md section 7).
     fetches_items = needs_items({}, reading.index, prepared.columns, condition if keyed else None)
     consistent = request.get("ConsistentRead", False)
     limit: int | None = request.get("Limit")
@@ -321,7 +322,7 @@ async def _search(
     if page.ended_by_bound:
         last = reading.placement.row_key(item_record.decode(page.records[-1]))
         if own_limit and not (await reading.read(backend, reading.behind(last), 1)).records:
-            # Nobody asked for this bound, so it shows only where something is left.
+            # The request has no such limit, so NextToken is returned only if rows are left.
             page.ended_by_bound, last = False, None
     answer = await answer_page(backend, call, search, page, prepared.table_name)
     del answer["Count"], answer["ScannedCount"]

@@ -1,11 +1,11 @@
 """ExecuteTransaction: up to 100 PartiQL statements, all or none.
 
-All reads, answered as of one moment; or all writes, with EXISTS checks among them, which end in the
-same transaction as TransactWriteItems: conditions, reasons, idempotency token.
+All are reads, answered as of one moment; or all are writes, EXISTS checks among them, which become one
+transaction like that of TransactWriteItems: conditions, reasons, idempotency token.
 
-Checks: per statement those of statements.py, RETURNING, index, keys, EXISTS -> reads and writes mixed
--> tables -> key values -> no item twice -> token -> (in the transaction) conditions, updates, sizes.
-Source: expressions.md section 7, errors.md sections 6.8 and 8.
+Checks: per statement those of statements.py, RETURNING, index, keys, EXISTS -> reads and writes mixed ->
+tables -> key values -> no item twice -> token -> (in the transaction) conditions, updates, sizes. Source:
+expressions.md section 7, errors.md sections 6.8 and 8.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ async def execute_transaction(backend: Backend, call: Call) -> dict[str, Any]:
 
 
 def _check_statement(at: int, prepared: Prepared) -> None:
-    """What no statement of a transaction may be. Raises StatementError."""
+    """Raises StatementError for a statement that a transaction cannot contain."""
     statement = prepared.statement
     body = statement.body
     if isinstance(body, Update | Delete) and body.returning is not None:
@@ -100,12 +100,12 @@ async def _write(backend: Backend, call: Call, statements: list[Prepared]) -> di
 
 
 def _payload(prepared: Prepared) -> int:
-    """Bytes of what a statement sends: the item of an INSERT, the values of any other."""
+    """Returns the bytes that a statement sends: the item of an INSERT, the values of any other."""
     return item_size(prepared.item) if prepared.item else sum(map(value_size, prepared.values))
 
 
 def _action(at: int, prepared: Prepared, request: dict[str, Any]) -> Action:
-    """The change a statement stands for. Raises ValidationException for what refuses all of the request."""
+    """Returns the action of a statement. Raises ValidationException for errors of the whole request."""
     returns_item = request.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD"
     name, body = prepared.table_name, prepared.statement.body
     if isinstance(body, Exists):
@@ -116,22 +116,22 @@ def _action(at: int, prepared: Prepared, request: dict[str, Any]) -> Action:
             raise ValidationException(PUT_TOO_LARGE)
     try:
         write = write_of(prepared)
-    except ValidationException as refusal:
+    except ValidationException as rejection:
         if has_empty_key(_subject(prepared), prepared.table.schema):
             raise
-        return Action(name, None, returns_item, invalid=refusal)
+        return Action(name, None, returns_item, invalid=rejection)
     return Action(name, write.change, returns_item, inserts=write.inserts)
 
 
 def _check_exists(at: int, prepared: Prepared) -> None:
-    """EXISTS reads one item and says something of it. Raises StatementError."""
+    """Returns the check of an EXISTS, which reads one item. Raises StatementError."""
     one = prepared.one_item()
     if one is None or one[1] is None:
         raise errors.in_transaction(at, errors.TRANSACTION_EXISTS)
 
 
 def _subject(prepared: Prepared) -> Item:
-    """The item or key a write is about; {} when WHERE does not say."""
+    """Returns the item or key of a write; {} when WHERE does not name it."""
     if prepared.item is not None:
         return prepared.item
     one = prepared.one_item()

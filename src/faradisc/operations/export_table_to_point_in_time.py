@@ -1,8 +1,8 @@
-"""ExportTableToPointInTime: a table as it was, or what changed between two moments, into a bucket.
+"""ExportTableToPointInTime: export a table at a point in time, or its changes between two, to a bucket.
 
-Checks: the database has buckets -> client token -> table -> point-in-time recovery -> members that exclude
-each other -> moments -> filter -> encryption -> exports under way. What is wrong with the bucket is found by
-the job (engine/exchange/exporting.py), and told by DescribeExport.
+Checks: object storage exists -> client token -> table -> point-in-time recovery -> members that exclude each
+other -> times -> filter -> encryption -> running exports. The job finds errors of the bucket
+(engine/exchange/exporting.py), and DescribeExport shows them.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ async def export_table_to_point_in_time(backend: Backend, call: Call) -> dict[st
         shown["FilterSpecification"] = _checked_filter(call, table.key)
     check_encryption(locations, request)
     check_running(backend, EXPORT, EXPORTS_RUNNING_MAX)
-    # No later change may fall into the moment that is exported.
+    # A later change must not get the exported time.
     backend.catalog.moments.seal(progress["to_ns"])
     task = await begin(backend, call, EXPORT, table.arn, shown, progress=progress)
     return {"ExportDescription": describe(task)}
@@ -78,9 +78,9 @@ def _table_of(backend: Backend, call: Call) -> Table:
 
 
 def _window(backend: Backend, table: Table, request: dict[str, Any], shown: dict[str, Any]) -> dict[str, Any]:
-    """The moments to export, in nanoseconds; what is to be shown of them is added to `shown`.
+    """Returns the times to export, in nanoseconds; adds to `shown` what the description shows of them.
 
-    Raises: ValidationException, InvalidExportTimeException.
+    Raises ValidationException, InvalidExportTimeException.
     """
     now_ns = backend.catalog.moments.now_ns()
     specification = request.get("IncrementalExportSpecification")
@@ -117,7 +117,7 @@ def _window(backend: Backend, table: Table, request: dict[str, Any], shown: dict
 
 
 def _moment(seconds: float | None, now_ns: int) -> int:
-    """Epoch seconds in nanoseconds, to the millisecond; now where nothing was said."""
+    """Returns epoch seconds in nanoseconds, to the millisecond; the present for None."""
     if seconds is None:
         return now_ns
     if not math.isfinite(seconds) or abs(seconds) > _SECONDS_MAX:
@@ -126,9 +126,9 @@ def _moment(seconds: float | None, now_ns: int) -> int:
 
 
 def _inside(table: Table, at_ns: int, now_ns: int) -> int:
-    """A moment that can be read. Raises InvalidExportTimeException.
+    """Returns a time that can be exported. Raises InvalidExportTimeException.
 
-    Clients are told the earliest moment to the millisecond, so what they name may lie a little before it.
+    Descriptions show the earliest time to the millisecond, so a request may name a time slightly before it.
     """
     assert table.history is not None
     earliest_ns = table.history.earliest_ns(now_ns)
@@ -138,7 +138,7 @@ def _inside(table: Table, at_ns: int, now_ns: int) -> int:
 
 
 def _checked_filter(call: Call, key: KeySchema) -> dict[str, Any]:
-    """The filter as it is stored and shown. Raises ValidationException."""
+    """Returns the filter as it is stored and shown. Raises ValidationException."""
     from faradisc.engine.exchange.filtering import bind_filter  # noqa: PLC0415 - few exports have one
 
     specification: dict[str, Any] = echoed(call.request["FilterSpecification"], FILTER)
@@ -148,7 +148,7 @@ def _checked_filter(call: Call, key: KeySchema) -> dict[str, Any]:
 
 
 def describe(task: Task) -> dict[str, Any]:
-    """ExportDescription."""
+    """Returns an ExportDescription."""
     token = {"ClientToken": task.token} if task.token is not None else {}
     return {
         "ExportArn": task.arn,

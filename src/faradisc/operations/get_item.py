@@ -9,7 +9,7 @@ from typing import Any
 
 from faradisc.capacity import units
 from faradisc.engine.tables.keys import check_key, check_paths_into_keys
-from faradisc.engine.tables.reads import read_charged
+from faradisc.engine.tables.reads import read_and_charge
 from faradisc.model.codec import item_record
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.clauses import bind_read_projection
@@ -24,7 +24,7 @@ async def get_item(backend: Backend, call: Call) -> dict[str, Any]:
     check_key(key, table.key)
     check_paths_into_keys(table.schema, projection)
     consistent = request.get("ConsistentRead", False)
-    found, half_units = await read_charged(backend.store, table, key, consistent=consistent)
+    found, half_units = await read_and_charge(backend.store, table, key, consistent=consistent)
     result: dict[str, Any] = {}
     if found is not None:
         shown = (

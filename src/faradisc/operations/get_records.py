@@ -1,8 +1,7 @@
-"""GetRecords: the next records of a shard, up to 1,000 and 1 MB, and where to go on.
+"""GetRecords: the next records of a shard, up to 1,000 and 1 MB, and the next iterator.
 
-A closed shard that was read to its end has no next iterator; an open one always has.
-Checks: form of the iterator -> stream exists -> the iterator is ours and fresh -> shard exists -> the
-records are still there.
+An open shard always has a next iterator; a closed one has none after its end. Checks: form of the iterator ->
+stream exists -> signature and age of the iterator -> shard exists -> the records are not trimmed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""GetShardIterator: a place in a shard from which GetRecords reads on.
+"""GetShardIterator: a position in a shard, where GetRecords starts.
 
-Checks: ARN -> stream exists -> shard exists -> members of the iterator's type -> the place itself.
+Checks: ARN -> stream exists -> shard exists -> members of the iterator type -> position.
 """
 
 from __future__ import annotations

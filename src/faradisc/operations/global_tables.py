@@ -1,7 +1,7 @@
 """ListGlobalTables, DescribeGlobalTable and DescribeGlobalTableSettings.
 
-There are no global tables here. Who looks for one gets the service's answer for an account that has none;
-what would make or change one is not offered.
+Global tables are not supported. These requests are answered as by the service for an account without any;
+operations that create or change global tables do not exist.
 """
 
 from __future__ import annotations

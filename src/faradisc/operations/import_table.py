@@ -1,8 +1,8 @@
-"""ImportTable: a new table, filled from the objects of a bucket.
+"""ImportTable: create a table from the objects of a bucket.
 
-Checks: the database has buckets -> client token -> CSV options -> definition of the table -> imports under
-way -> table name taken. What is wrong with bucket or objects is found by the job, and told by
-DescribeImport. The table is CREATING until the import has ended (engine/exchange/importing.py).
+Checks: object storage exists -> client token -> CSV options -> definition of the table -> running imports ->
+table name taken. The job finds errors of bucket and objects, and DescribeImport shows them. The table is
+CREATING until the import has ended (engine/exchange/importing.py).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from faradisc.engine.exchange.task_store import IMPORT, Task
-from faradisc.engine.tables.definition import refuse_unsupported, table_definition
+from faradisc.engine.tables.definition import reject_unsupported, table_definition
 from faradisc.engine.tables.vector_definition import add_vector_indexes
 from faradisc.errors import ImportConflictException, ValidationException
 from faradisc.limits import IMPORTS_RUNNING_MAX
@@ -31,7 +31,7 @@ async def import_table(backend: Backend, call: Call) -> dict[str, Any]:
     parameters = request["TableCreationParameters"]
     definition = table_definition(parameters)
     add_vector_indexes(definition, parameters)
-    refuse_unsupported(parameters)
+    reject_unsupported(parameters)
     check_running(backend, IMPORT, IMPORTS_RUNNING_MAX)
     settings = {"deletion_protection": False, "table_class": None, "owner_job": "import"}
     name = parameters["TableName"]
@@ -66,7 +66,7 @@ def _check_options(request: dict[str, Any]) -> None:
 
 
 def describe(task: Task) -> dict[str, Any]:
-    """ImportTableDescription."""
+    """Returns an ImportTableDescription."""
     token = {"ClientToken": task.token} if task.token is not None else {}
     return {
         "ImportArn": task.arn,

@@ -1,4 +1,4 @@
-"""What the answers of single-item writes share: charges, collection sizes, failed conditions."""
+"""What single-item writes share: conflicts, failed conditions, and the members of their answers."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _GB = 1024**3
 
 
 async def write_item(backend: Backend, call: Call, change: Change) -> Outcome:
-    """Make the change of a single-item write durable.
+    """Makes the change of a single-item write durable.
 
-    Raises ConditionalCheckFailedException, with the item where the request asks for it;
-    TransactionConflictException, where the dial says so; and what `apply_change` raises.
+    Raises ConditionalCheckFailedException, with the item if the request asks for it;
+    TransactionConflictException for an injected conflict; and what `apply_change` raises.
     """
     if backend.conflicts is not None:
         backend.conflicts.check_write()
@@ -29,8 +29,8 @@ async def write_item(backend: Backend, call: Call, change: Change) -> Outcome:
         raise failed.as_api_error(with_item=with_item) from None
 
 
-def add_report(result: dict[str, Any], call: Call, outcome: Outcome) -> None:
-    """Add ConsumedCapacity and ItemCollectionMetrics as far as the request asks for them."""
+def add_consumption(result: dict[str, Any], call: Call, outcome: Outcome) -> None:
+    """Adds ConsumedCapacity and ItemCollectionMetrics, as far as the request asks for them."""
     request = call.request
     detail = request.get("ReturnConsumedCapacity", "NONE")
     if detail != "NONE":
@@ -44,7 +44,8 @@ def add_report(result: dict[str, Any], call: Call, outcome: Outcome) -> None:
 
 
 def add_collection_metrics(result: dict[str, Any], outcomes: Sequence[tuple[str, Outcome]]) -> None:
-    """Add ItemCollectionMetrics of several writes: one entry per collection, by table as named."""
+    """Adds ItemCollectionMetrics of several writes: one entry per collection, by table as named in the
+    request."""
     metrics: dict[str, list[dict[str, Any]]] = {}
     for name, outcome in outcomes:
         described = collection_metrics(outcome)
@@ -55,7 +56,7 @@ def add_collection_metrics(result: dict[str, Any], outcomes: Sequence[tuple[str,
 
 
 def collection_metrics(outcome: Outcome) -> dict[str, Any] | None:
-    """ItemCollectionMetrics of a write; None for tables without local indexes."""
+    """Returns ItemCollectionMetrics of a write; None for tables without local indexes."""
     if outcome.collection_bytes is None:
         return None
     table = outcome.change.table

@@ -1,7 +1,7 @@
-"""ListBackups: backups by the time they were asked for, at most 100 a page.
+"""ListBackups: backups by creation time, at most 100 a page.
 
-The time range takes its lower bound in and leaves its upper bound out. Without a type, those are listed that
-clients made. Source: the documentation in the service model. Assumed: the order.
+The time range includes its lower bound and excludes its upper bound. Without a type only the backups of users
+are listed. Source: the documentation in the service model. Assumed: the order.
 """
 
 from __future__ import annotations

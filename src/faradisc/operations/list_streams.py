@@ -1,6 +1,6 @@
-"""ListStreams: the streams that can be read, also of tables that are gone; at most 100 a page.
+"""ListStreams: the streams that can be read, those of deleted tables included; at most 100 a page.
 
-Pages go on behind an ARN whether its stream still exists or not (streams.md section 1).
+A page continues after an ARN, whether its stream still exists or not (streams.md section 1).
 """
 
 from __future__ import annotations

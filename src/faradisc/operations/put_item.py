@@ -1,7 +1,7 @@
-"""PutItem: store one whole item, replacing any item with the same key.
+"""PutItem: store one item, replacing any item with the same key.
 
-Checks, each visible to clients: parameters -> item values -> ReturnValues -> condition -> table
--> key attributes -> index key attributes -> size -> (in the write) condition.
+Checks, in the order that clients see: parameters -> item values -> ReturnValues -> condition -> table -> key
+attributes -> index key attributes -> size -> (in the write) condition.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from faradisc.model.codec import item_record
 from faradisc.model.values.attribute import Item
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.clauses import bind_write_condition, check_return_values
-from faradisc.operations.item_writes import add_report, write_item
+from faradisc.operations.item_writes import add_consumption, write_item
 
 
 async def put_item(backend: Backend, call: Call) -> dict[str, Any]:
@@ -26,7 +26,7 @@ async def put_item(backend: Backend, call: Call) -> dict[str, Any]:
     check_return_values(call)
     condition = bind_write_condition(call)
     table = backend.table_for_data(call, request["TableName"])
-    check_item(item, table)
+    check_put_keys(item, table)
     check_paths_into_keys(table.schema, condition)
     size = call.size_of(item)
     if is_too_large(table, item, size):
@@ -36,12 +36,12 @@ async def put_item(backend: Backend, call: Call) -> dict[str, Any]:
     result: dict[str, Any] = {}
     if request.get("ReturnValues") == "ALL_OLD" and outcome.old.record is not None:
         result["Attributes"] = item_record.json_of(outcome.old.record)
-    add_report(result, call, outcome)
+    add_consumption(result, call, outcome)
     return result
 
 
-def check_item(item: Item, table: Table) -> None:
-    """The key attributes of table and indexes in an item to be put. Raises ValidationException."""
+def check_put_keys(item: Item, table: Table) -> None:
+    """Checks the key attributes of the table and its indexes in a new item. Raises ValidationException."""
     check_item_keys(item, table.key)
     for index in table.indexes:
         check_index_keys(item, index.schema)

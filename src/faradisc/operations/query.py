@@ -1,7 +1,7 @@
-"""Query: items of one partition key value, in sort-key order, from a table or an index.
+"""Query: items with one partition key value, in sort-key order, from a table or an index.
 
-Checks: mixing -> placeholders -> start key values -> Select -> filter, projection, key condition
--> table -> index -> key condition against the schema -> filter without key attributes -> start key.
+Checks: mixing -> placeholders -> start key values -> Select -> filter, projection, key condition -> table ->
+index -> key condition against the schema -> filter without key attributes -> start key.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ async def query(backend: Backend, call: Call) -> dict[str, Any]:
         condition=condition,
         projection=projection,
         consistent=consistent,
-        # What cannot be restarted must not offer a LastEvaluatedKey.
+        # Without a start key to continue from, no LastEvaluatedKey may be returned.
         limit=None if one_row else request.get("Limit"),
         reverse=reverse,
         count_only=request.get("Select") == "COUNT",
@@ -97,7 +97,7 @@ async def query(backend: Backend, call: Call) -> dict[str, Any]:
 
 
 async def _run_noted(backend: Backend, call: Call, search: Search, hash_key: Item) -> dict[str, Any]:
-    """Read one page, and count its partition key for Contributor Insights."""
+    """Reads one page, and counts its partition key in Contributor Insights."""
     try:
         answer = await run(backend, call, search)
     except Throttled:
@@ -108,7 +108,7 @@ async def _run_noted(backend: Backend, call: Call, search: Search, hash_key: Ite
 
 
 def key_range_of(placement: Placement, condition: KeyCondition) -> KeyRange:
-    """The rows a key condition selects."""
+    """Returns the key range that a key condition selects."""
     prefix = placement.collection(condition.hash_values)
     part = placement.part_of(prefix)
     for value in condition.range_equal:
@@ -138,7 +138,7 @@ def key_range_of(placement: Placement, condition: KeyCondition) -> KeyRange:
 def _check_start(
     placement: Placement, condition: KeyCondition, key_range: KeyRange, start: Item, row_key: bytes
 ) -> None:
-    """An ExclusiveStartKey must lie where the query reads. Raises ValidationException."""
+    """Raises ValidationException for an ExclusiveStartKey outside the key range of the query."""
     values = tuple(start[name] for name in placement.key.hash)
     if values != condition.hash_values:
         raise ValidationException(

@@ -1,4 +1,4 @@
-"""The only list of operations. Dispatch, documentation and tests read it."""
+"""The list of all operations, which dispatch, documentation and tests read."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ Handler = Callable[[Backend, Call], Awaitable[dict[str, Any]]]
 
 
 class Operation:
-    """One API action: CreateTable is done by `create_table` in create_table.py.
+    """One API action, for example CreateTable: the function `create_table` in create_table.py.
 
-    The file is imported when the action is first asked for. A start would otherwise read all sixty of them
-    and what they stand on, expressions, searches and PartiQL, which is a quarter of it; most servers are
-    asked for ten.
+    The file is imported at the first request for the action: most servers use ten of the sixty operations,
+    and importing all of them, with expressions, searches and PartiQL, takes a quarter of the start.
 
-    `wording` and `enveloped` say in which of the service's two validation layers the operation lives
+    `wording` and `enveloped` say in which of the two validation layers of the service the operation is
     (errors.md section 3, "Two layers in 2026").
     """
 
@@ -29,7 +28,7 @@ class Operation:
     def __init__(
         self, name: str, *, file: str = "", wording: Wording = Wording.OLD, enveloped: bool = False
     ) -> None:
-        """file: the module in this package, where it is not named as the operation is."""
+        """file: the module in this package, if it has another name than the function."""
         self.name = name
         self.wording = wording
         self.enveloped = enveloped
@@ -37,7 +36,7 @@ class Operation:
         self.handler: Handler = self._first
 
     def load(self) -> Handler:
-        """Import the operation's file; from now on `handler` is the function in it."""
+        """Imports the operation's file, and sets `handler` to the function in it."""
         module = import_module(f"{__package__}.{self._file}")
         self.handler = getattr(module, _function_name(self.name))
         return self.handler

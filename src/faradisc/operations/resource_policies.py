@@ -1,4 +1,5 @@
-"""GetResourcePolicy and DeleteResourcePolicy: no table and no stream has a policy, as none can be put.
+"""GetResourcePolicy and DeleteResourcePolicy. No resource has a policy, since PutResourcePolicy does not
+exist.
 
 Checks: the resource exists. Source: new-features.md section 4 and the service model.
 """
@@ -17,7 +18,7 @@ async def get_resource_policy(backend: Backend, call: Call) -> dict[str, Any]:
 
 
 async def delete_resource_policy(backend: Backend, call: Call) -> dict[str, Any]:
-    """Without a policy it does nothing, unless it was to be a certain one."""
+    """Does nothing, unless the request expects a revision of the policy."""
     _check_resource(backend, call)
     if "ExpectedRevisionId" in call.request:
         raise PolicyNotFoundException
@@ -25,7 +26,7 @@ async def delete_resource_policy(backend: Backend, call: Call) -> dict[str, Any]
 
 
 def _check_resource(backend: Backend, call: Call) -> None:
-    """A table or a stream. Raises ResourceNotFoundException, ValidationException."""
+    """Checks that a table or stream exists. Raises ResourceNotFoundException, ValidationException."""
     arn = call.request["ResourceArn"]
     if not arn.startswith("arn:"):
         raise ValidationException(f"Invalid TableArn: Invalid ResourceArn provided as input {arn}")

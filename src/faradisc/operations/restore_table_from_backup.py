@@ -1,8 +1,8 @@
-"""RestoreTableFromBackup: a new table with the items and indexes of a backup.
+"""RestoreTableFromBackup: create a table with the items and indexes of a backup.
 
-Checks: ARN -> backup exists -> it is complete -> the target's name is free -> overrides -> room -> the
-backup's manifest matches its checksum, and its data has the right length; a small backup's data matches its
-checksum too. That of a larger one is read while the table is CREATING (engine/backups/restoring.py).
+Checks: ARN -> backup exists -> it is complete -> the name of the target is free -> overrides -> free space ->
+the manifest of the backup matches its checksum, and its data has the right length; the data of a small backup
+matches its checksum too. Larger data is read while the table is CREATING (engine/backups/restoring.py).
 Assumed: the texts.
 """
 

@@ -1,8 +1,9 @@
-"""RestoreTableToPointInTime: a new table with the items that another one had at a moment.
+"""RestoreTableToPointInTime: create a table with the items that another table had at a point in time.
 
-The indexes and the throughput are those of the source as it is now. Checks: which source -> it exists -> it
-has point-in-time recovery -> which moment -> the target's name is free -> overrides -> room. Source: the
-service's documentation. Assumed: the texts, but that of InvalidRestoreTimeException, which is the model's.
+Indexes and throughput are those of the source at present. Checks: source named -> it exists -> it has
+point-in-time recovery -> time -> the name of the target is free -> overrides -> free space. Source: the
+documentation of the service. Assumed: the texts, except that of InvalidRestoreTimeException, which is in the
+model.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Scan: all items of a table or an index, in hash order; one of several segments if asked.
+"""Scan: all items of a table or an index in hash order, or those of one of several segments.
 
-Checks: mixing -> placeholders -> start key values -> segments -> Select -> filter and projection
--> table -> index -> start key.
+Checks: mixing -> placeholders -> start key values -> segments -> Select -> filter and projection -> table ->
+index -> start key.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ async def scan(backend: Backend, call: Call) -> dict[str, Any]:
 
 
 def _segment(request: dict[str, Any]) -> tuple[int, int]:
-    """Segment and TotalSegments, (0, 1) when absent. Raises ValidationException."""
+    """Returns Segment and TotalSegments, (0, 1) when absent. Raises ValidationException."""
     segment, total = request.get("Segment"), request.get("TotalSegments")
     if segment is None and total is None:
         return 0, 1
@@ -94,7 +94,7 @@ def _segment(request: dict[str, Any]) -> tuple[int, int]:
 def _behind(
     key_ranges: list[KeyRange], part: bytes, row_key: bytes, segment: int, total: int
 ) -> list[KeyRange]:
-    """What is left of a segment behind a start key. Raises ValidationException."""
+    """Returns the part of a segment after a start key. Raises ValidationException."""
     for position, key_range in enumerate(key_ranges):
         inside = (key_range.low is None or row_key >= key_range.low) and (
             key_range.high is None or row_key < key_range.high

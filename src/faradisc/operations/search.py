@@ -1,7 +1,7 @@
-"""What Query and Scan share: the source they read, what they show, and one page of answer.
+"""What Query and Scan share: the source that they read, the attributes that they return, and one page.
 
-A *source* is a table or one of its indexes. Reading an index gives its entries; a local index can also
-give attributes it does not project, at the price of reading the item itself.
+The source is a table or one of its indexes. Reading an index returns its entries; a local index can also
+return attributes that it does not project, at the cost of reading the items.
 
 Source of the texts: errors.md section 6.5.
 """
@@ -30,7 +30,7 @@ INVALID_START = "The provided starting key is invalid"
 
 
 class Shows(Protocol):
-    """What a read shows of an item: a projection, or the columns of a SELECT."""
+    """The returned attributes: a projection, or the columns of a SELECT."""
 
     @property
     def top_level(self) -> frozenset[str]: ...
@@ -40,7 +40,7 @@ class Shows(Protocol):
 
 @dataclass(slots=True)
 class Search:
-    """A Query or Scan after all its checks that need the table."""
+    """A Query or Scan after all checks that need the table."""
 
     table: Table
     index: Index | None
@@ -52,11 +52,11 @@ class Search:
     reverse: bool
     count_only: bool
     fetches_items: bool
-    """A local index is read, and attributes it does not project are wanted."""
+    """Whether attributes that a local index does not project are read from the table."""
     scans: bool = False
-    """Not keyed: every partition it reaches costs at least a minimal read."""
+    """Whether the read is not keyed; then every partition that it reaches costs at least a minimal read."""
     minimum_half_units: int = 0
-    """Charged even when nothing was read."""
+    """Charged even if nothing is read."""
     usage: PageUsage | None = field(init=False)
     charged: int = field(init=False, default=0)
     """Half units of the page, once it is answered."""
@@ -74,7 +74,7 @@ class Search:
 
 
 def check_select(call: Call) -> None:
-    """Select against the projection parameters. Raises ValidationException."""
+    """Checks Select against the projection parameters. Raises ValidationException."""
     request = call.request
     select = request.get("Select")
     for parameter in ("AttributesToGet", "ProjectionExpression"):
@@ -95,7 +95,7 @@ def check_select(call: Call) -> None:
 
 
 def find_index(table: Table, request: Mapping[str, Any], operation: str) -> Index | None:
-    """The index a request names. Raises ValidationException."""
+    """Returns the index that a request names. Raises ValidationException."""
     name = request.get("IndexName")
     if name is None:
         return None
@@ -118,9 +118,9 @@ def needs_items(
     projection: Shows | None,
     condition: Condition | None,
 ) -> bool:
-    """Whether a local index must be completed from its table.
+    """Whether attributes of a local index must be read from its table.
 
-    Raises ValidationException where a global index is asked for what it does not hold.
+    Raises ValidationException when a global index does not project the requested attributes.
     """
     if index is None or index.schema.entry_names is None:
         return False
@@ -146,7 +146,7 @@ def needs_items(
 
 
 def start_position(call: Call, source: Placement, names: tuple[str, ...], types: Mapping[str, str]) -> bytes:
-    """The row key an ExclusiveStartKey stands for. Raises ValidationException."""
+    """Returns the row key of an ExclusiveStartKey. Raises ValidationException."""
     start: Item = call.request["ExclusiveStartKey"]
     if len(start) != len(names) or any(name not in start for name in names):
         raise ValidationException(INVALID_START)
@@ -164,7 +164,7 @@ def start_position(call: Call, source: Placement, names: tuple[str, ...], types:
 
 
 def start_key_names(table: Table, index: Index | None) -> tuple[str, ...]:
-    """Members of ExclusiveStartKey and LastEvaluatedKey."""
+    """Returns the members of ExclusiveStartKey and LastEvaluatedKey."""
     return index.schema.all_key_names if index is not None else table.key.names
 
 
@@ -173,7 +173,7 @@ def start_key_types(table: Table, index: Index | None) -> dict[str, Any]:
 
 
 async def run(backend: Backend, call: Call, search: Search) -> dict[str, Any]:
-    """Read one page and answer it."""
+    """Reads one page and returns the answer."""
     page = await read_page(
         backend.store, search.key_ranges, limit=search.limit, reverse=search.reverse, usage=search.usage
     )
@@ -183,7 +183,7 @@ async def run(backend: Backend, call: Call, search: Search) -> dict[str, Any]:
 async def answer_page(
     backend: Backend, call: Call, search: Search, page: Page, table_name: str
 ) -> dict[str, Any]:
-    """The answer for a page that was read, and its charge; `table_name` as the request names the table."""
+    """Charges a page and returns the answer. table_name: the table as named in the request."""
     shown_records: Sequence[bytes] = page.records
     fetched: list[int] = []
     if search.fetches_items:
@@ -213,7 +213,7 @@ async def answer_page(
 
 
 async def _complete(backend: Backend, search: Search, page: Page) -> tuple[list[bytes], list[int]]:
-    """The table's records behind the entries of a local index, and their sizes."""
+    """Returns the table's records of the entries of a local index, and their sizes."""
     keys = [search.table.key.key_of(item_record.decode(entry)) for entry in page.records]
     found = await read_records(backend.store, search.table, keys, consistent=search.consistent)
     records = [item for item in found if item is not None]

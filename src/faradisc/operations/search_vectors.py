@@ -3,8 +3,8 @@
 Checks: SearchVector -> TopK -> placeholders -> expressions -> table -> index -> dimensions -> the search
 condition against the search schema.
 
-Source: new-features.md section 13; texts of errors.md section 7. Assumed: the order of checks, the text for
-a value of the wrong type, and that results beyond the answer's 16 MB are left out.
+Source: new-features.md section 13; texts of errors.md section 7. Assumed: the order of checks, the text for a
+value of the wrong type, and that results beyond the 16 MB of an answer are left out.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ from faradisc.operations.clauses import placeholders_of
 TOP_K_MAX = 100
 RESPONSE_BYTES_MAX = 16 * 1024 * 1024
 SEARCH_BYTES_PER_DIMENSION = 17.6
-"""Of VectorSearchRequestBytes; measured, and said to vary (new-features.md section 13, "Capacity")."""
+"""Bytes a VectorSearchRequestBytes unit; measured, and documented to vary (new-features.md section 13,
+"Capacity")."""
 
 _PARAMETER = "SearchConditionExpression"
 _EXPRESSIONS = (_PARAMETER, "ProjectionExpression")
@@ -87,7 +88,7 @@ async def search_vectors(backend: Backend, call: Call) -> dict[str, Any]:
 
 
 def _query(call: Call) -> tuple[float, ...]:
-    """The query as 32-bit floats. Raises ValidationException."""
+    """Returns the query as 32-bit floats. Raises ValidationException."""
     elements: list[AttributeValue] = call.request["SearchVector"]
     packed = numbers.packed(elements) if call.values_ok or all(map(_is_number, elements)) else None
     if packed is None:
@@ -117,15 +118,15 @@ def _index(table: Table, name: str) -> tuple[Index, VectorSchema]:
 
 
 def _equalities(text: str | None, placeholders: Placeholders) -> Equalities:
-    """The conjunction `a = :v AND ...` of a search condition. Raises ValidationException."""
+    """Returns the conjunction `a = :v AND ...` of a search condition. Raises ValidationException."""
     if text is None:
         return []
     try:
         parsed = parse_condition(text)
         placeholders.mark_used(parsed.refs)
         return [_equality(node, placeholders) for node in _predicates(parsed.root)]
-    except ExpressionError as fault:
-        raise fault.within(_PARAMETER) from None
+    except ExpressionError as error:
+        raise error.within(_PARAMETER) from None
 
 
 class InvalidComparator(ExpressionError):
@@ -180,7 +181,7 @@ def _check_equalities(equalities: Equalities, schema: VectorSchema, types: dict[
 async def _search(
     backend: Backend, index: Index, query: tuple[float, ...], top_k: int, equalities: Equalities
 ) -> list[tuple[Item, float, int]]:
-    """Entries, scores and sizes, the best first. Raises UnsupportedOperation without NumPy."""
+    """Returns entries, scores and sizes, the nearest first. Raises UnsupportedOperation without NumPy."""
     if find_spec("numpy") is None:
         raise UnsupportedOperation(
             "SearchVectors needs NumPy, which is not installed: pip install 'faradisc[vectors]'"
@@ -202,7 +203,7 @@ async def _search(
 
 
 def _shown(entry: Item, schema: VectorSchema, projection: Projection | None) -> Item:
-    """What a search shows of an entry: the vector only where the projection names it."""
+    """Returns the attributes of an entry; the vector only if the projection names it."""
     item = dict(entry)
     packed = numbers.packed_of(item.pop(schema.vector))
     if projection is None:

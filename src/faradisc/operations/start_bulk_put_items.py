@@ -1,9 +1,9 @@
-"""StartBulkPutItems: the objects of a bucket, each record a put into an existing table.
+"""StartBulkPutItems: put every record of the objects of a bucket into an existing table.
 
-Checks: the database has buckets -> client token -> output bucket, libraries, encryption -> table -> no other
-bulk operation of the table. The rest is the job's (engine/exchange/bulk_putting.py).
+Checks: object storage exists -> client token -> output bucket, libraries, encryption -> table -> no other
+bulk operation of the table. The job does the rest (engine/exchange/bulk_putting.py).
 
-Source: new-features.md section 14. Assumed: what a table may be doing, and the texts.
+Source: new-features.md section 14. Assumed: the allowed states of the table, and the texts.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ async def start_bulk_put_items(backend: Backend, call: Call) -> dict[str, Any]:
 
 
 def describe(task: Task) -> dict[str, Any]:
-    """BulkOperationDescription."""
+    """Returns a BulkOperationDescription."""
     token = {"ClientToken": task.token} if task.token is not None else {}
     return {
         "BulkOperationArn": task.arn,

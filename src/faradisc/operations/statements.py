@@ -1,14 +1,13 @@
-"""What the three PartiQL operations share: a statement of a request, made ready, and the writes.
+"""What the three PartiQL operations share: preparing a statement, and its writes.
 
-Order of refusals: text that is not well formed, numbers -> an index with keys of several attributes
--> what is not supported -> parameters -> conditions and updates -> table -> index -> keys. The second
-looks at the table before the table may be missing (new-features.md section 10), so the table is looked
-up first and missed later.
+Order of checks: well-formed text, numbers -> an index with keys of several attributes -> unsupported features
+-> parameters -> conditions and updates -> table -> index -> keys. The second check uses the table before it
+may be missing (new-features.md section 10), so a missing table is reported later than it is looked up.
 
-A write is a `Change` like any other. What its WHERE clause says beside the key becomes its condition:
+A write is a `Change`. The WHERE clause without the key becomes its condition:
 
     INSERT    the item is absent, else DuplicateItemException
-    UPDATE    the item is there and the rest holds: no upsert
+    UPDATE    the item exists and the rest holds: no upsert
     DELETE    the item is absent, or the rest holds
 
 Source: expressions.md section 7, errors.md section 8.
@@ -48,13 +47,13 @@ from faradisc.model.codec import item_record
 from faradisc.model.values.attribute import AttributeValue, Item
 from faradisc.model.values.checks import check_value
 from faradisc.operations.call import Backend, Call
-from faradisc.operations.put_item import check_item
+from faradisc.operations.put_item import check_put_keys
 from faradisc.operations.update_item import UpdateStep
 
 
 @dataclass(slots=True)
 class Prepared:
-    """A statement with its parameters, checked as far as no table is needed."""
+    """A statement with its parameters, after the checks that need no table."""
 
     statement: Statement
     parameters: list[AttributeValue]
@@ -79,9 +78,10 @@ class Prepared:
         return self._table
 
     def one_item(self) -> tuple[Item, Condition | None] | None:
-        """The key that the WHERE clause fixes by equality and what else it says; None without such a key.
+        """Returns the key that the WHERE clause fixes by equality, and the rest of it; None without such a
+        key.
 
-        The values may still be of the wrong type.
+        The values may still have the wrong type.
         """
         found = complete_key(self.statement.where, self.values, self.table.key)
         if found is None:
@@ -91,7 +91,7 @@ class Prepared:
 
 
 def prepare(backend: Backend, call: Call, request: Mapping[str, Any]) -> Prepared:
-    """Make ready one statement of a request. Raises ValidationException."""
+    """Prepares one statement of a request. Raises ValidationException."""
     statement = parse_statement(request["Statement"])
     table = _find_table(backend, call, statement)
     if statement.unsupported is not None:
@@ -118,7 +118,7 @@ def prepare(backend: Backend, call: Call, request: Mapping[str, Any]) -> Prepare
 
 
 def _find_table(backend: Backend, call: Call, statement: Statement) -> Table | None:
-    """The table if there is one. Raises StatementError for an index that statements cannot use."""
+    """Returns the table, if it exists. Raises StatementError for an index that statements cannot use."""
     source = statement.source
     try:
         table = backend.table_for_data(call, source.table)
@@ -161,7 +161,7 @@ def _absent_or(condition: Condition | None) -> _Guard | None:
 
 @dataclass(slots=True)
 class Write:
-    """A write statement as a change of its table."""
+    """A write statement with the change that it makes."""
 
     change: Change
     inserts: bool = False
@@ -169,13 +169,13 @@ class Write:
     step: UpdateStep | None = None
 
     def failure(self, failed: ConditionFailed, *, with_item: bool) -> ModelledError:
-        """What the client is told of a false condition."""
+        """Returns the error for a false condition."""
         if self.inserts:
             return DuplicateItemException()
         return failed.as_api_error(with_item=with_item)
 
     def returned(self, outcome: Outcome) -> Any:
-        """The item that RETURNING asks for; None when there is nothing to show."""
+        """Returns the item that RETURNING asks for; None if there is none."""
         returning, old = self.returning, outcome.old
         if returning is None:
             return None
@@ -190,7 +190,8 @@ class Write:
 
 
 def key_of_write(prepared: Prepared) -> tuple[Item, Condition | None]:
-    """The key of an UPDATE, DELETE or EXISTS, not yet held against the schema, and the rest of WHERE.
+    """Returns the key of an UPDATE, DELETE or EXISTS, not yet compared with the schema, and the rest of
+    WHERE.
 
     Raises StatementError.
     """
@@ -201,12 +202,12 @@ def key_of_write(prepared: Prepared) -> tuple[Item, Condition | None]:
 
 
 def write_of(prepared: Prepared) -> Write:
-    """The change a write statement stands for. Raises ApiError."""
+    """Returns the change that a write statement makes. Raises ApiError."""
     body, table = prepared.statement.body, prepared.table
     if isinstance(body, Insert):
         item = prepared.item
         assert item is not None
-        check_item(item, table)
+        check_put_keys(item, table)
         return Write(
             Change(table, item, lambda _: item, _ABSENT, too_large=PUT_TOO_LARGE, in_insights=False),
             inserts=True,
@@ -237,13 +238,13 @@ def _deleted(_: object) -> None:
 
 
 async def apply_write(backend: Backend, write: Write) -> Outcome:
-    """Make a write of its own durable. Raises ConditionFailed, and what `apply_change` raises."""
+    """Makes a single write durable. Raises ConditionFailed, and what `apply_change` raises."""
     if backend.conflicts is not None:
         backend.conflicts.check_write()
     return await apply_change(backend.store, write.change)
 
 
-def refuse_exists(prepared: Prepared) -> None:
-    """EXISTS is a statement in transactions only. Assumed: how it is refused elsewhere."""
+def reject_exists(prepared: Prepared) -> None:
+    """Raises StatementError for EXISTS, which only transactions allow. Assumed: the text."""
     if isinstance(prepared.statement.body, Exists):
         raise errors.malformed(errors.NO_STATEMENT)

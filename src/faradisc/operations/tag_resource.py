@@ -1,7 +1,7 @@
-"""TagResource, UntagResource and ListTagsOfResource: labels on a table.
+"""TagResource, UntagResource and ListTagsOfResource: the tags of a table.
 
-Only tables carry tags here: index ARNs are refused in the service's words, and stream ARNs like any
-other that is not a table's. Source: errors.md section 6.1.
+Only tables have tags: ARNs of indexes are rejected in the words of the service, ARNs of streams like any
+other that is not of a table. Source: errors.md section 6.1.
 """
 
 from __future__ import annotations

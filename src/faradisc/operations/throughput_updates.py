@@ -1,8 +1,8 @@
-"""What UpdateTable changes of throughput: mode, provisioned units, on-demand maximum, warm throughput.
+"""The throughput part of UpdateTable: mode, provisioned units, on-demand maximum, warm throughput.
 
-All of a request or nothing of it: one part that is refused refuses the rest. A direction that is not named,
-by auto scaling, is what it is when the change is made, not when it was asked for. Provisioned units, mode and
-maximum take effect when UPDATING ends; warm throughput is raised while the table stays ACTIVE.
+All of a request takes effect or nothing. Auto scaling may name one direction only; the other one keeps the
+value that it has at the time of the change. Provisioned units, mode and maximum take effect when UPDATING
+ends; warm throughput is raised while the table stays ACTIVE.
 
 Source of rules and texts: capacity.md section 2.12 and errors.md section 6.1.
 """
@@ -30,12 +30,12 @@ from faradisc.errors import LimitExceededException, ValidationException
 _MEMBERS = ("ProvisionedThroughput", "OnDemandThroughput", "WarmThroughput")
 
 AskedUnits = tuple[int | None, int | None]
-"""Read and write units that are asked for; None: as they are."""
+"""Requested read and write units; None leaves them as they are."""
 
 
 @dataclass(slots=True)
 class IndexUpdate:
-    """What is asked of one global index."""
+    """The requested changes of one global index."""
 
     units: AskedUnits | None = None
     maximum: Mapping[str, int] | None = None
@@ -69,7 +69,7 @@ class ThroughputUpdate:
         return {name: each.units for name, each in self.indexes.items() if each.units is not None}
 
     def change(self, state: TableState) -> bool:
-        """Enter the changes among what is pending; whether there are any.
+        """Adds the changes to the pending ones; returns whether there are any.
 
         Raises ValidationException, LimitExceededException.
         """
@@ -118,7 +118,7 @@ class ThroughputUpdate:
         switches.accept(self.now_ns)
         state.on_demand_switches_ns = switches.accepted_ns
         state.pending["ever_on_demand_ns"] = self.now_ns
-        # The counts of decreases outlive the mode. For an index the switch is one more, even when none is
+        # The counts of decreases stay. For an index the switch is one more, even when none is
         # left (M1).
         state.pending["throughput"] = asdict(replace(state.throughput, read_units=0, write_units=0))
         indexes = {index.name: index.throughput for index in state.global_indexes}
@@ -155,9 +155,9 @@ class ThroughputUpdate:
             if "billing_mode" not in state.pending:
                 _check_differs(f"index {name}", present, wanted)
             changes.append(_change_of(f"index {name}", present, wanted))
-        refused = check_changes(changes, self.now_ns)
-        if refused is not None:
-            raise LimitExceededException(refused)
+        error = check_changes(changes, self.now_ns)
+        if error is not None:
+            raise LimitExceededException(error)
         for (index, present), change in zip(by_name.items(), changes, strict=True):
             self._enter(state, index, present, change)
         return bool(changes)
@@ -165,7 +165,7 @@ class ThroughputUpdate:
     def _enter(
         self, state: TableState, name: str | None, present: Throughput, change: ThroughputChange
     ) -> None:
-        """The new units wait for the end of UPDATING; when they were asked for shows at once (measured)."""
+        """The new units take effect when UPDATING ends; the time of the request shows at once (measured)."""
         higher = change.wanted[0] > change.present[0] or change.wanted[1] > change.present[1]
         if higher:
             present.last_increase_ns = self.now_ns
@@ -203,7 +203,8 @@ class ThroughputUpdate:
     # --- Warm throughput ---
 
     def warm_raises(self, table: Table) -> dict[str | None, tuple[int, int]]:
-        """The warm throughput asked for, of the table (None) and of indexes. Raises ValidationException."""
+        """Returns the requested warm throughput of the table (None) and of indexes. Raises
+        ValidationException."""
         asked: dict[str | None, Mapping[str, int]] = {
             name: update.warm for name, update in self.indexes.items() if update.warm is not None
         }
@@ -213,7 +214,7 @@ class ThroughputUpdate:
         for name, given in asked.items():
             if name is not None and name not in table.meter.indexes:
                 raise ValidationException(f"The table does not have the specified index: {name}")
-            # Against a raise that is under way too: a second request adds to it and takes nothing back.
+            # Compared with a running raise too: a second request adds to it.
             wanted[name] = checked_warm(given, table.meter.resource_of(name).warm.promised, name)
         return wanted
 
@@ -229,7 +230,7 @@ def _change_of(what: str, present: Throughput, wanted: tuple[int, int]) -> Throu
 
 
 def _check_differs(what: str, present: Throughput, wanted: tuple[int, int]) -> None:
-    """The sentence is captured for a table; Assumed: that an index's differs in its name only."""
+    """The text is captured for a table; Assumed: that an index's differs in its name only."""
     if wanted != (present.read_units, present.write_units):
         return
     kind = what.partition(" ")[0]

@@ -39,7 +39,8 @@ async def transact_get_items(backend: Backend, call: Call) -> dict[str, Any]:
 
 
 def report_reads(call: Call, names: Sequence[str], half_units: Sequence[int]) -> dict[str, Any]:
-    """The ConsumedCapacity of the reads of a transaction, by table as named; {} when nobody asks."""
+    """Returns the ConsumedCapacity of a read transaction, by table as named; {} unless the request asks
+    for it."""
     detail = call.request.get("ReturnConsumedCapacity", "NONE")
     if detail == "NONE":
         return {}

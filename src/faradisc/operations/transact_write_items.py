@@ -1,9 +1,9 @@
 """TransactWriteItems: up to 100 puts, updates, deletes and condition checks, all or none.
 
-Checks: one action kind per element -> per action, in request order: values, expressions, placeholders
--> tables -> keys -> no item twice -> token -> (in the transaction) conditions, updates, sizes.
-Whatever concerns one item once its table is known becomes a cancellation reason; empty key values and
-oversized puts refuse the whole request. Source: errors.md sections 4 and 6.8.
+Checks: one action kind per element -> per action, in request order: values, expressions, placeholders ->
+tables -> keys -> no item twice -> token -> (in the transaction) conditions, updates, sizes. An error of one
+item becomes a cancellation reason once its table is known; empty key values and oversized puts reject the
+whole request. Source: errors.md sections 4 and 6.8.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from faradisc.engine.transactions.writing import (
     TOO_LARGE,
     Action,
     apply_transaction,
-    refuse_transaction,
+    reject_transaction,
 )
 from faradisc.errors import ValidationException
 from faradisc.language.expressions import Condition, Update
@@ -33,7 +33,7 @@ from faradisc.model.values.size import item_size
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.clauses import bind_action
 from faradisc.operations.item_writes import add_collection_metrics
-from faradisc.operations.put_item import check_item
+from faradisc.operations.put_item import check_put_keys
 from faradisc.operations.transact_get_items import report_reads
 from faradisc.operations.update_item import UpdateStep
 
@@ -58,7 +58,7 @@ async def transact_write_items(backend: Backend, call: Call) -> dict[str, Any]:
 async def write_transaction(
     backend: Backend, call: Call, actions: list[Action], fingerprint: dict[str, Any]
 ) -> dict[str, Any]:
-    """Run the actions, once per ClientRequestToken, and report what was consumed."""
+    """Executes the actions, once per ClientRequestToken, and returns the answer."""
     client_token = call.request.get("ClientRequestToken")
     if client_token is None:
         outcomes = await apply_transaction(backend.store, actions, None, backend.conflicts)
@@ -89,17 +89,17 @@ class _Bound:
     kind: str
     table_name: str
     subject: Item
-    """The item to be put, or the key of the item."""
+    """The item to put, or the key of the item."""
     members: dict[str, Any]
     update: Update | None
     condition: Condition | None
 
 
 def _sent_bytes(bound: _Bound) -> int:
-    """Bytes of what the element sends: its item or key, and the values of its expressions.
+    """Returns the bytes that the element sends: its item or key, and the values of its expressions.
 
-    Requires: all values known to be valid. The limit is on the payload of the request, not on what is
-    stored (limits.md section 4); how it is counted is assumed.
+    Requires valid values. The limit is on the payload of the request, not on stored sizes (limits.md section
+    4); how it is counted is assumed.
     """
     return item_size(bound.subject) + item_size(bound.members.get("ExpressionAttributeValues", {}))
 
@@ -117,19 +117,19 @@ def _bind(call: Call, element: Mapping[str, Any]) -> _Bound:
 
 
 def _action(call: Call, bound: _Bound, table: Table) -> Action:
-    """The change an element stands for. Raises ValidationException for what refuses all of the request."""
+    """Returns the action of an element. Raises ValidationException for errors of the whole request."""
     kind, name, subject, condition = bound.kind, bound.table_name, bound.subject, bound.condition
     returns_item = bound.members.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD"
     try:
         if kind == "Put":
-            check_item(subject, table)
+            check_put_keys(subject, table)
         else:
             check_key(subject, table.key)
         check_paths_into_keys(table.schema, condition)
         if kind == "Put":
             size = call.size_of(subject)
             if is_too_large(table, subject, size):
-                raise _Refused(PUT_TOO_LARGE)
+                raise _RequestRejected(PUT_TOO_LARGE)
             change = Change(table, subject, lambda _: subject, condition, size=size)
             return Action(name, change, returns_item)
         if kind == "Update":
@@ -138,16 +138,16 @@ def _action(call: Call, bound: _Bound, table: Table) -> Action:
             return Action(name, change, returns_item)
         transform = keep if kind == "ConditionCheck" else _deleted
         return Action(name, Change(table, subject, transform, condition), returns_item)
-    except _Refused:
+    except _RequestRejected:
         raise
-    except ValidationException as refusal:
+    except ValidationException as rejection:
         if has_empty_key(subject, table.schema):
             raise
-        return Action(name, None, returns_item, invalid=refusal)
+        return Action(name, None, returns_item, invalid=rejection)
 
 
-class _Refused(ValidationException):
-    """Refuses the request, not one action."""
+class _RequestRejected(ValidationException):
+    """Rejects the request, not one action."""
 
     code = "ValidationException"
 
@@ -181,15 +181,17 @@ def _report(call: Call, actions: list[Action], outcomes: list[Outcome]) -> dict[
 
 
 def _replayed(call: Call, actions: list[Action], sizes: list[tuple[str, int]]) -> dict[str, Any]:
-    """A replay changes nothing and is charged as reads. Raises what a read transaction raises that finds no
-    units left."""
+    """Returns the answer of a replay, which changes nothing and is charged as reads.
+
+    Raises what a throttled read transaction raises.
+    """
     costs = [2 * units.read_half_units(size, consistent=True) for _, size in sizes]
     reads = [
         ItemRead(action.change.table, action.change.row_key, None, cost)
         for action, cost in zip(actions, costs, strict=True)
         if action.change is not None
     ]
-    refusals = charge_reads(reads)
-    if any(refusals):
-        refuse_transaction(refusals, reads[0].table)
+    throttles = charge_reads(reads)
+    if any(throttles):
+        reject_transaction(throttles, reads[0].table)
     return report_reads(call, [name for name, _ in sizes], costs)

@@ -1,8 +1,8 @@
-"""UpdateContinuousBackups: point-in-time recovery on or off, and how many days it reaches back.
+"""UpdateContinuousBackups: enable or disable point-in-time recovery, or set its period in days.
 
-Checks: table exists -> it is not being created -> a period goes with switching on -> no restore reads the
-history that would go. Switched off, the history is forgotten; on again, it begins anew. Assumed: the texts,
-and that a period is refused when recovery is switched off.
+Checks: table exists -> it is not CREATING -> a period only when enabling -> no restore reads the history that
+is dropped. Disabling drops the history; enabling starts a new one. Assumed: the texts, and that a period is
+rejected when recovery is disabled.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""UpdateItem: change some attributes of one item, creating it if it is not there.
+"""UpdateItem: change attributes of one item; create the item if it does not exist.
 
-Checks: parameters -> key values -> update and condition -> table -> key -> key attributes untouched
--> (in the write) condition, the update against the item, index key attributes, size.
+Checks: parameters -> key values -> update and condition -> table -> key -> key attributes unchanged -> (in
+the write) condition, the update against the item, index key attributes, size.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from faradisc.model.values.attribute import Item
 from faradisc.model.values.size import item_size
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.clauses import bind_update_clauses
-from faradisc.operations.item_writes import add_report, write_item
+from faradisc.operations.item_writes import add_consumption, write_item
 
 
 async def update_item(backend: Backend, call: Call) -> dict[str, Any]:
@@ -39,16 +39,17 @@ async def update_item(backend: Backend, call: Call) -> dict[str, Any]:
     attributes = _returned(request.get("ReturnValues", "NONE"), step, outcome)
     if attributes is not None:
         result["Attributes"] = attributes
-    add_report(result, call, outcome)
+    add_consumption(result, call, outcome)
     return result
 
 
 _GATE_BYTES_MAX = 3 + EXPRESSION_OPERATORS_MAX * 70 + EXPRESSION_BYTES_MAX * 19
-"""More than any update can add: far below the limit nothing has to be counted."""
+"""More bytes than any update can add; items that are smaller than the limit by this much need no exact
+count."""
 
 
 class UpdateStep:
-    """What an update makes of an image; remembers its last result for ReturnValues."""
+    """The transformation that an update makes; keeps its last result for ReturnValues."""
 
     def __init__(self, table: Table, key: Item, update: Update | None) -> None:
         self._table = table
@@ -56,7 +57,7 @@ class UpdateStep:
         self._update = update
         self.result: UpdateOutcome | None = None
         self.written = update.top_level_written if update is not None else frozenset[str]()
-        """The attributes that may change."""
+        """The attributes that the update may change."""
         if update is not None:
             check_paths_into_keys(table.schema, update)
             for name in table.key.names:
@@ -64,8 +65,9 @@ class UpdateStep:
                     raise invalid(f"Cannot update attribute {name}. This attribute is part of the key")
 
     def measured(self, size: int) -> int:
-        """What a stand-alone update holds against the 400 KB limit: the item, or the item without its key
-        but with the cost of the update, whichever is larger (capacity-consumption.md section 3)."""
+        """Returns the size that a single update compares with 400 KB: that of the item, or that of the
+        item without its key but with the cost of the update, whichever is larger (capacity-consumption.md
+        section 3)."""
         if self._update is None or size < ITEM_SIZE_BYTES_MAX - _GATE_BYTES_MAX:
             return size
         return max(size, size - item_size(self._key) + self._update.limit_overhead_bytes)
@@ -83,7 +85,7 @@ class UpdateStep:
 
 
 def _returned(mode: str, step: UpdateStep, outcome: Outcome) -> Any:
-    """The Attributes member for a ReturnValues mode; None when there is nothing to show."""
+    """Returns the Attributes member for a ReturnValues mode; None if it is left out."""
     old, new_record = outcome.old, outcome.new_record
     if mode == "ALL_OLD":
         return item_record.json_of(old.record) if old.record is not None else None

@@ -1,7 +1,7 @@
-"""UpdateKinesisStreamingDestination: another precision of the time in each record.
+"""UpdateKinesisStreamingDestination: change the precision of the time in each record.
 
-Checks: something to do -> ARN -> table exists -> not in use -> this destination is ACTIVE -> a new precision
--> not too often in 24 hours. Source: streams.md section 7. Assumed: the texts.
+Checks: a precision is given -> ARN -> table exists -> not in use -> this destination is ACTIVE -> another
+precision -> number of changes in 24 hours. Source: streams.md section 7. Assumed: the texts.
 """
 
 from __future__ import annotations

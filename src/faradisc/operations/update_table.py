@@ -1,11 +1,11 @@
 """UpdateTable: billing mode, throughput, global and vector indexes, stream, deletion protection, table class.
 
-Deletion protection and the table class change at once. Billing mode and throughput make the table
-UPDATING; it serves meanwhile, and the new values hold when it is ACTIVE again. A new index is CREATING
-until it is filled (engine/tables/backfill.py), a removed one DELETING.
+Deletion protection and the table class change at once. Billing mode and throughput make the table UPDATING;
+it serves requests meanwhile, and the new values take effect when it is ACTIVE again. A new index is CREATING
+until it is filled (engine/tables/backfill.py), a removed one is DELETING.
 
-Checks: something to do -> settings without behaviour here -> table exists -> not in use -> each change
-against what the table is now. Source of the texts: errors.md section 6.1.
+Checks: a change is given -> settings that are not supported -> table exists -> not in use -> each change
+against the present table. Source of the texts: errors.md section 6.1.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from faradisc.engine.tables.definition import (
     global_index,
     invalid,
-    refuse_unsupported,
+    reject_unsupported,
     required_view_type,
 )
 from faradisc.engine.tables.description import describe_table
@@ -63,7 +63,7 @@ async def update_table(backend: Backend, call: Call) -> dict[str, Any]:
     index_updates, created, deleted = _index_updates(request)
     throughput = ThroughputUpdate(request, index_updates, now_ns)
     vectors_created, vectors_deleted = vector_updates(request)
-    refuse_unsupported(request)
+    reject_unsupported(request)
     table = backend.table_for_control(call)
     check_deletable(table, vectors_deleted)
     warm = throughput.warm_raises(table)
@@ -82,7 +82,7 @@ async def update_table(backend: Backend, call: Call) -> dict[str, Any]:
         await backend.catalog.raise_warm(updated, index, units)
     described = await describe_table(backend.store, updated, now_ns)
     if "OnDemandThroughput" in request:
-        # What was asked for is echoed, a -1 too (captured).
+        # The request is echoed, a -1 too (captured).
         described["OnDemandThroughput"] = {
             **described.get("OnDemandThroughput", {}),
             **request["OnDemandThroughput"],
@@ -93,7 +93,7 @@ async def update_table(backend: Backend, call: Call) -> dict[str, Any]:
 def _index_updates(
     request: Mapping[str, Any],
 ) -> tuple[dict[str, IndexUpdate], list[Mapping[str, Any]], list[str]]:
-    """Of GlobalSecondaryIndexUpdates: throughput by index name, indexes to create, names to delete.
+    """Returns from GlobalSecondaryIndexUpdates: throughput by index name, indexes to create, names to delete.
 
     Raises ValidationException.
     """
@@ -127,7 +127,7 @@ def _index_updates(
 def _change_indexes(
     state: TableState, request: Mapping[str, Any], created: list[Mapping[str, Any]], deleted: list[str]
 ) -> bool:
-    """Add or remove a global index. Raises ValidationException, LimitExceededException,
+    """Adds or removes a global index. Raises ValidationException, LimitExceededException,
     ResourceNotFoundException."""
     if not created and not deleted:
         return False
@@ -141,7 +141,7 @@ def _change_indexes(
     check_one_operation(state, len(created), deleted)
     billing_mode = state.pending.get("billing_mode", state.billing_mode)
     given = {d["AttributeName"]: d["AttributeType"] for d in request.get("AttributeDefinitions", ())}
-    # A delta: an attribute that is defined already keeps its type (errors.md section 6.1, captured).
+    # An attribute that is defined already keeps its type (errors.md section 6.1, captured).
     types = {**given, **{name: kind for name, kind in state.definitions if name in given}}
     for action in created:
         definition = global_index(action, types, names, billing_mode)
@@ -158,9 +158,9 @@ def _change_indexes(
 
 
 def _change_stream(state: TableState, request: Mapping[str, Any]) -> bool:
-    """Switch the stream on or off. Raises ValidationException.
+    """Enables or disables the stream. Raises ValidationException.
 
-    The texts hold the words that errors.md section 6.1 knows of; the rest is not captured.
+    The texts have the words of errors.md section 6.1; the rest is not captured.
     """
     specification = request.get("StreamSpecification")
     if specification is None:

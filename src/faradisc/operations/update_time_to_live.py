@@ -1,7 +1,7 @@
-"""UpdateTimeToLive: items expire by one of their attributes, or no longer do.
+"""UpdateTimeToLive: set the attribute by which items expire, or disable expiry.
 
-Checks: table exists -> not in use -> the change makes sense -> not too soon after the last one.
-Source of the texts: errors.md section 6.1; limits.md section 7.
+Checks: table exists -> not in use -> the setting changes -> interval since the last change. Source of the
+texts: errors.md section 6.1; limits.md section 7.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ def bind(host: str, addresses: Sequence[_Address], port: int) -> list[socket.soc
             for family, numeric in addresses:
                 chosen = port or (bound[0].getsockname()[1] if bound else 0)
                 try:
-                    bound.append(_bind_one(family, numeric, chosen))
+                    bound.append(bind_one(family, numeric, chosen))
                 except OSError as error:
                     # A name such as localhost may list an address family that this machine has turned off.
                     if error.errno not in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT) or len(addresses) == 1:
@@ -72,7 +72,7 @@ def bind(host: str, addresses: Sequence[_Address], port: int) -> list[socket.soc
     raise AssertionError("unreachable: the last attempt returns or raises")
 
 
-def _bind_one(family: int, numeric: str, port: int) -> socket.socket:
+def bind_one(family: int, numeric: str, port: int) -> socket.socket:
     made = socket.socket(family, socket.SOCK_STREAM)
     try:
         if os.name == "posix":  # on Windows the option shares the port

@@ -41,7 +41,7 @@ class Listener:
         """Accepts connections on bound sockets. Must be called in the loop that serves them."""
         loop = asyncio.get_running_loop()
         self.shared.date = http_date(self._clock.now_ns())
-        self._timer = loop.call_later(TICK_S, self._tick)
+        self._timer = loop.call_later(TICK_S, self.tick)
         for each in sockets:
             server = await loop.create_server(lambda: Connection(self.shared), sock=each, backlog=BACKLOG)
             self._servers.append(server)
@@ -73,11 +73,11 @@ class Listener:
         if not self.shared.connections and not self.shared.waiting:
             self._quiet.set()
 
-    def _tick(self) -> None:
+    def tick(self) -> None:
         shared = self.shared
         shared.ticks += 1
         shared.date = http_date(self._clock.now_ns())
-        self._timer = asyncio.get_running_loop().call_later(TICK_S, self._tick)
+        self._timer = asyncio.get_running_loop().call_later(TICK_S, self.tick)
         if shared.ticks % TICKS_PER_SWEEP == 0:
             for connection in list(shared.connections):
                 connection.expire()

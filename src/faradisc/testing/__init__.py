@@ -1,1 +1,1 @@
-"""Tools for tests, of this project and of those who extend it. Nothing here runs in a server."""
+"""Tools for tests of this project and of extensions. A server uses none of them."""

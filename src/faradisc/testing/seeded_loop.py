@@ -1,18 +1,16 @@
-"""An event loop whose every choice follows a seed: for simulations that can be run again.
+"""An event loop that runs callbacks in a random order that a seed determines, for repeatable simulations.
 
-Whatever is ready waits in a bag, and each step runs one callback out of it, drawn by chance: no order of
-arrival is kept, as none is promised to code that awaits. Nothing here asks for the time or starts a thread;
-`call_later` is refused, because a timer would have to be told how late it is.
+Each step runs one random callback of those that are ready, because asyncio promises no order between
+strands. The loop asks for no time and starts no thread; `call_later` is not supported.
 
     with SeededLoop(random.Random(7)) as loop:
-        loop.start("writer", write())      # a strand: a coroutine stepped by hand, as the server does
+        loop.start("writer", write())      # a strand: a coroutine that is stepped as in server/driver.py
         loop.start("reader", read())
         while loop.step():
             ...
-        loop.abandon()                     # a crash: nothing of what waits goes on
+        loop.abandon()                     # a crash: waiting callbacks do not run
 
-Strands are known by name: `running()` says which one a piece of code works for, through any awaits and
-tasks in between.
+Strands have names: `running()` returns the name of the present one, through any awaits and tasks.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ _strand: ContextVar[str] = ContextVar("strand", default="")
 
 
 def running() -> str:
-    """The name of the strand that is being stepped; empty outside of all."""
+    """Returns the name of the strand that is being stepped; "" outside of strands."""
     return _strand.get()
 
 
@@ -47,7 +45,7 @@ class Strand:
         self._context.run(_strand.set, name)
 
     def step(self) -> None:
-        """Run until the next wait, in the strand's context. What the coroutine raises, the stepper gets."""
+        """Runs the coroutine until its next wait, in the strand's context. Raises its exceptions."""
         try:
             waited = self._coroutine.send(None)
         except BaseException as end:
@@ -67,14 +65,14 @@ class Strand:
         self._loop.strands.remove(self)
 
     def close(self) -> None:
-        """Take the coroutine down where it stands; its `finally` blocks find a world that is gone."""
+        """Closes the coroutine at its present `await`; errors of its `finally` blocks are ignored."""
         self.done = True
         with contextlib.suppress(Exception, asyncio.CancelledError):
             self._context.run(self._coroutine.close)
 
 
 class SeededLoop(asyncio.AbstractEventLoop):
-    """Requires: one thread, and no other loop running in it between `__enter__` and `__exit__`."""
+    """Runs in one thread, with no other loop between `__enter__` and `__exit__`."""
 
     def __init__(self, chance: random.Random) -> None:
         self._chance = chance
@@ -94,16 +92,16 @@ class SeededLoop(asyncio.AbstractEventLoop):
         asyncio._set_running_loop(None)
 
     def start(self, name: str, coroutine: Coroutine[Any, Any, Any]) -> Strand:
-        """Let a coroutine take part from the next step on."""
+        """Starts a strand with the next step."""
         strand = Strand(self, name, coroutine)
         self.strands.append(strand)
         self.call_soon(strand.step, context=strand._context)
         return strand
 
     def step(self) -> bool:
-        """Run one callback. False when none is ready: then all that is left waits for what will not come.
+        """Runs one callback. Returns False when none is ready: the rest waits for ever.
 
-        Raises: what a strand raises.
+        Raises the exceptions of strands.
         """
         ready = self._ready
         while ready:
@@ -118,9 +116,9 @@ class SeededLoop(asyncio.AbstractEventLoop):
         return False
 
     def run(self, name: str, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Step until a strand of this coroutine has ended; its result.
+        """Steps until a strand of this coroutine ends. Returns its result.
 
-        Raises: what it raises; RuntimeError when it waits for what will not come.
+        Raises its exceptions; RuntimeError when it would wait for ever.
         """
         results: list[T] = []
 
@@ -130,11 +128,11 @@ class SeededLoop(asyncio.AbstractEventLoop):
         strand = self.start(name, keep())
         while not strand.done:
             if not self.step():
-                raise RuntimeError(f"{name} waits for something that nobody will do")
+                raise RuntimeError(f"{name} waits for ever")
         return results[0]
 
     def abandon(self) -> None:
-        """Nothing of what is under way goes on."""
+        """Ends all strands and drops all callbacks."""
         self._dead = True
         self._ready.clear()
         strands, self.strands = self.strands, []
@@ -142,7 +140,7 @@ class SeededLoop(asyncio.AbstractEventLoop):
             strand.close()
         self._ready.clear()
 
-    # --- What asyncio asks of a loop -------------------------------------------------------------
+    # --- The interface of asyncio ----------------------------------------------------------------
 
     def call_soon(  # type: ignore[override]
         self, callback: Callable[..., Any], *args: Any, context: Context | None = None
@@ -166,7 +164,7 @@ class SeededLoop(asyncio.AbstractEventLoop):
     def run_in_executor(  # type: ignore[override]
         self, executor: object, func: Callable[..., T], *args: Any
     ) -> asyncio.Future[T]:
-        """Done in place, at a step of its own."""
+        """Runs the function in a step of its own."""
         future: asyncio.Future[T] = self.create_future()
 
         def work() -> None:
@@ -179,7 +177,7 @@ class SeededLoop(asyncio.AbstractEventLoop):
         return future
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
-        """An abandoned task says that it was pending; so it was. Anything else is a mistake."""
+        """Raises the error, except after `abandon`, when tasks report that they were pending."""
         if not self._dead:
             raise context.get("exception") or RuntimeError(context["message"])
 

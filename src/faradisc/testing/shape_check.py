@@ -1,11 +1,11 @@
-"""Every answer that a test sees, compared with the service model.
+"""Compares answers with the service model, in tests.
 
     check_output("GetItem", body)   -> []            the answer has the model's shape
-    check_output("GetItem", body)   -> ["Item.a: ..."] where it deviates
+    check_output("GetItem", body)   -> ["Item.a: ..."] for deviations
     check_error("GetItem", body)    -> []            `__type`, text member and further members are right
 
-`body` is decoded JSON. Compared are types, unknown members, missing required members and enumerations, not
-lengths and ranges: the service itself answers outside some of the model's (zero capacity units, for one).
+`body` is decoded JSON. Types, unknown members, missing required members and enumerations are compared;
+lengths and ranges are not, because the service's own answers exceed some (zero capacity units, for one).
 """
 
 from __future__ import annotations
@@ -49,24 +49,24 @@ _FRONT_END = {
     ),
     errors.AVAILABILITY: frozenset({"ThrottlingException"}),
 }
-"""Errors that no exception shape describes, by namespace (errors.md section 1)."""
+"""Errors without an exception shape, by namespace (errors.md section 1)."""
 
 _TEXTLESS = frozenset({"UnknownOperationException", "SerializationException"})
 
 
 def check_output(operation: str, body: Any, service: str | None = None) -> list[str]:
-    """Deviations of a successful answer from the operation's output shape; [] when there are none.
+    """Returns the deviations of a successful answer from the operation's output shape.
 
-    `service`: one of the other services on the port, which share names of operations with DynamoDB.
+    service: another AWS service, which may have operations of the same name.
     """
     found: list[str] = []
-    asked = _operation(operation) if service is None else load(service).operations[operation]
-    _check(asked.output, body, operation, found)
+    called = _operation(operation) if service is None else load(service).operations[operation]
+    _check(called.output, body, operation, found)
     return found
 
 
 def check_error(operation: str, body: Any) -> list[str]:
-    """Deviations of an error answer from its exception shape, or from the front end's envelope."""
+    """Returns the deviations of an error answer from its exception shape, or from the front end's errors."""
     if type(body) is not dict or type(body.get("__type")) is not str:
         return [f"{operation}: an error needs a __type"]
     prefix, _, name = body["__type"].rpartition("#")
@@ -75,7 +75,7 @@ def check_error(operation: str, body: Any) -> list[str]:
     if prefix + "#" == errors.MODELLED:
         shape = _exception(_operation(operation), name)
         if shape is None:
-            return [f"{operation}: {name} is no exception of the model"]
+            return [f"{operation}: {name} is not an exception of the model"]
         _check(shape, members, name, found)
         if _text_member(shape) not in members:
             found.append(f"{name}: no text")
@@ -89,12 +89,12 @@ def check_error(operation: str, body: Any) -> list[str]:
 def _operation(name: str) -> Operation:
     operation = operation_named(name)
     if operation is None:
-        raise LookupError(f"{name} is no operation of the model")
+        raise LookupError(f"{name} is not an operation of the model")
     return operation
 
 
 def _exception(operation: Operation, name: str) -> Shape | None:
-    """The exception of the operation's own service, or of the other: throttling is said by both."""
+    """Returns the exception of the operation's service, or of the other: both have throttling."""
     for service in (operation.service, *SERVICES):
         shape = load(service).exceptions.get(name)
         if shape is not None:
@@ -115,7 +115,7 @@ def _check_front_end(name: str, members: dict[str, Any], found: list[str]) -> No
     if name == "SerializationException" and texts not in ([], ["Message"]):
         found.append(f"{name}: the text member is Message")
     if any(type(members[text]) is not str for text in texts):
-        found.append(f"{name}: the text is no string")
+        found.append(f"{name}: the text is not a string")
 
 
 def _check(shape: Shape, value: Any, path: str, found: list[str]) -> None:
@@ -133,7 +133,7 @@ def _check(shape: Shape, value: Any, path: str, found: list[str]) -> None:
     elif shape.type == "blob":
         _check_base64(value, path, found)
     elif shape.enum and value not in shape.enum:
-        found.append(f"{path}: {value!r} is none of {list(shape.enum)}")
+        found.append(f"{path}: {value!r} is not one of {list(shape.enum)}")
 
 
 def _check_structure(shape: Shape, value: dict[str, Any], path: str, found: list[str]) -> None:
@@ -142,7 +142,7 @@ def _check_structure(shape: Shape, value: dict[str, Any], path: str, found: list
             found.append(f"{path}: {name} is missing")
     for name, member in value.items():
         if name not in shape.members:
-            found.append(f"{path}: {name} is no member of {shape.name}")
+            found.append(f"{path}: {name} is not a member of {shape.name}")
         else:
             _check(shape.members[name], member, f"{path}.{name}", found)
     if shape.name == "AttributeValue" and len(value) != 1:

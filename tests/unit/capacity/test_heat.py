@@ -5,7 +5,8 @@ from __future__ import annotations
 from faradisc.capacity import heat
 from faradisc.capacity.config import SECOND_NS, profile
 from faradisc.capacity.events import Split, SplitStarted
-from faradisc.capacity.heat import Cut, NoCut, Refusal, Watch, choose_cut
+from faradisc.capacity.heat import Cut, NoCut, NoSplit, choose_cut
+from faradisc.capacity.key_watch import KeyWatch
 from faradisc.capacity.partitions import Partition, PartitionMap
 from faradisc.capacity.resource import Resource
 from faradisc.capacity.topology import after_key, collection_edges
@@ -17,7 +18,7 @@ CONFIG = profile("aws")
 def hot(*weights: tuple[bytes, int]) -> Partition:
     """A partition over the whole key space whose writes were seen with these weights."""
     part = PartitionMap(CONFIG, 1, START).partitions[0]
-    part.writes.watch = Watch(CONFIG)
+    part.writes.watch = KeyWatch(CONFIG)
     for where, weight in weights:
         part.writes.watch.add(where, weight)
     part.writes.heat = 1
@@ -46,7 +47,7 @@ def test_with_a_local_index_a_collection_is_isolated_and_never_cut() -> None:
     key = place("u1", "s5")
     found = cut(hot((key, 60), (place("u2"), 40)), local_indexes=True)
     assert isinstance(found, Cut)
-    assert all(len(edge) == 16 for edge in found.places)
+    assert all(len(edge) == 16 for edge in found.keys)
 
 
 def test_a_single_item_alone_cannot_be_split() -> None:
@@ -54,7 +55,7 @@ def test_a_single_item_alone_cannot_be_split() -> None:
     key = place("u1", "s5")
     part = hot((key, 100))
     part.low, part.high = key, after_key(key)
-    assert cut(part) == NoCut(Refusal.SINGLE_ITEM, key)
+    assert cut(part) == NoCut(NoSplit.SINGLE_ITEM, key)
 
 
 def test_one_collection_is_cut_at_its_sort_key_median() -> None:
@@ -66,13 +67,13 @@ def test_one_collection_is_cut_at_its_sort_key_median() -> None:
 def test_one_collection_of_a_table_with_a_local_index_is_not_cut() -> None:
     """Rule 3; documented exclusion."""
     rows = [(place("u1", f"s{n}"), 25) for n in range(4)]
-    assert cut(hot(*rows), local_indexes=True) == NoCut(Refusal.LOCAL_INDEX, rows[0][0][:16])
+    assert cut(hot(*rows), local_indexes=True) == NoCut(NoSplit.LOCAL_INDEX, rows[0][0][:16])
 
 
 def test_an_ever_increasing_sort_key_is_not_cut() -> None:
     """Rule 3; documented exclusion."""
     rows = [(place("log", f"{n:04d}"), 1) for n in range(100)]
-    assert cut(hot(*rows)) == NoCut(Refusal.RISING_KEY, rows[0][0][:16])
+    assert cut(hot(*rows)) == NoCut(NoSplit.RISING_KEY, rows[0][0][:16])
 
 
 def test_a_shuffled_sort_key_is_cut() -> None:
@@ -88,13 +89,13 @@ def test_spread_heat_is_cut_at_its_median() -> None:
 
 def test_nothing_seen_nothing_cut() -> None:
     part = PartitionMap(CONFIG, 1, START).partitions[0]
-    assert cut(part) == NoCut(Refusal.NOTHING_SEEN)
+    assert cut(part) == NoCut(NoSplit.NOTHING_SEEN)
 
 
 def test_two_keys_of_one_hash_value_with_a_local_index() -> None:
     """Neither has 80 % and no edge lies between them."""
     part = hot((place("u1", "a"), 45), (place("u1", "b"), 45), (place("u2"), 10))
-    assert cut(part, local_indexes=True) == NoCut(Refusal.LOCAL_INDEX, place("u1")[:16])
+    assert cut(part, local_indexes=True) == NoCut(NoSplit.LOCAL_INDEX, place("u1")[:16])
 
 
 def two_hot_keys(config_name: str = "aws") -> Resource:
@@ -130,7 +131,7 @@ def test_a_cold_partition_is_not_watched() -> None:
 
 def test_a_collection_that_comes_late_is_still_seen_to_rise() -> None:
     """The watch knows a bounded number of collections and makes room for heavy ones."""
-    watch = Watch(CONFIG)
+    watch = KeyWatch(CONFIG)
     for n in range(200):
         watch.add(place(f"early{n}"), 1)
     for n in range(2000):
@@ -138,7 +139,7 @@ def test_a_collection_that_comes_late_is_still_seen_to_rise() -> None:
     assert len(watch.collections) <= CONFIG.sketch_keys
     part = hot()
     part.writes.watch = watch
-    assert cut(part) == NoCut(Refusal.RISING_KEY, place("log")[:16])
+    assert cut(part) == NoCut(NoSplit.RISING_KEY, place("log")[:16])
 
 
 def test_equal_requests_at_once_are_equal_requests() -> None:

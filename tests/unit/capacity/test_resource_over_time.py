@@ -154,5 +154,5 @@ def test_a_maximum_is_cleared_by_provisioning() -> None:
     resource.set_maximum(17, None, START)
     assert resource.reads.maximum is not None and resource.writes.maximum is None
     resource.set_provisioned(5, 5, START)
-    assert resource.max_read is None and resource.reads.maximum is None
+    assert resource.state.max_read is None and resource.reads.maximum is None
     assert not resource.reads.guarded

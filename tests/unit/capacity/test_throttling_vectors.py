@@ -11,10 +11,10 @@ from dataclasses import replace
 import pytest
 
 from faradisc.capacity.admission import Charge, admit, settle
-from faradisc.capacity.config import MINUTE_NS, SECOND_NS, UNIT, profile
+from faradisc.capacity.config import MINUTE_NS, SECOND_NS, UNIT, CapacityConfig, profile
 from faradisc.capacity.events import CapacityGrown, ShareBoosted, SplitRefused
-from faradisc.capacity.heat import Refusal
-from faradisc.capacity.ondemand import Growth
+from faradisc.capacity.heat import NoSplit
+from faradisc.capacity.provisioning import ProvisioningState
 from faradisc.capacity.resource import Resource
 from faradisc.capacity.throttle import TABLE_ON_DEMAND, TABLE_PROVISIONED
 from faradisc.capacity.units import write_units
@@ -111,7 +111,7 @@ def test_v96_no_heat_split_helps_a_single_item() -> None:
     seen = load(resource, [(where, 24)], 1500)
     alone = resource.partitions.find(where)
     assert alone.low == where[:16]
-    assert alone.refused == Refusal.SINGLE_ITEM.value
+    assert alone.not_split_because == NoSplit.SINGLE_ITEM.value
     refusals = [event for event in seen.events if isinstance(event, SplitRefused)]
     assert [event.key for event in refusals] == [where.hex()]
     assert seen.passes == pytest.approx(1500 * 10, rel=0.01)
@@ -231,13 +231,18 @@ def test_v102a_data_growth_divides_a_classic_table(name: str, per_second: float)
     assert seen.passes == pytest.approx(10 * per_second, rel=0.12 if name == "classic-2017" else 0)
 
 
+def on_demand_state(config: CapacityConfig) -> ProvisioningState:
+    return ProvisioningState.new(config, (0, 0), on_demand=True, maximum=(None, None))
+
+
 def test_v104_an_on_demand_table_under_full_load() -> None:
     """V104, S3, D: 4,000; 8,000 at 30 minutes; 16,000; 32,000; 40,000 at 120 minutes."""
-    growth = Growth(4000, 40_000, 1800 * SECOND_NS)
+    state = on_demand_state(profile("aws"))
     served = []
     for minute in range(151):
-        units = growth.capacity(minute * MINUTE_NS)
-        growth.observe(minute * MINUTE_NS, units * UNIT)
+        now = minute * MINUTE_NS
+        _, units = state.capacity(now)
+        state.end_minute(1, now, units * UNIT, now)
         if minute % 30 == 0:
             served.append(units)
     assert served == [4000, 8000, 16_000, 32_000, 40_000, 40_000]
@@ -261,12 +266,13 @@ def test_v104_growth_adds_partitions() -> None:
 
 def test_v105_a_previous_peak_of_50_000() -> None:
     """V105, D: 100,000 at once, 200,000 once those are a peak of half an hour ago."""
-    growth = Growth(12_000, 10**9, 1800 * SECOND_NS)
-    growth.observe(START, 50_000 * UNIT)
-    assert growth.capacity(START + 29 * MINUTE_NS) == 12_000
-    assert growth.capacity(START + 30 * MINUTE_NS) == 100_000
-    growth.observe(START + 30 * MINUTE_NS, 100_000 * UNIT)
-    assert growth.capacity(START + 60 * MINUTE_NS) == 200_000
+    state = on_demand_state(replace(profile("aws"), table_read_units=10**9))
+    state.end_minute(0, START, 50_000 * UNIT, START)
+    assert state.capacity(START + 29 * MINUTE_NS)[0] == 12_000
+    half_an_hour = START + 30 * MINUTE_NS
+    assert state.capacity(half_an_hour)[0] == 100_000
+    assert state.end_minute(0, half_an_hour, 100_000 * UNIT, half_an_hour) == 100_000
+    assert state.capacity(START + 60 * MINUTE_NS)[0] == 200_000
 
 
 @pytest.mark.parametrize(

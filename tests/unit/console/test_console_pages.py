@@ -88,7 +88,7 @@ def test_splits_are_listed_newest_first() -> None:
     resource = small()
     load(resource, [(place("hot"), 30), (place("warm"), 1)], 900)
     log = rows(
-        parsed(table_page(described(resource, 900), HeatHistory())), "Splits, and why others were not made"
+        parsed(table_page(described(resource, 900), HeatHistory())), "Splits, and why others were rejected"
     )
     assert [row[1] for row in log] == [
         {"SplitStarted": "split begins", "Split": "split", "SplitRefused": "not split"}[event["event"]]
@@ -114,7 +114,7 @@ def test_an_on_demand_table_has_no_burst_balance() -> None:
     resource = table(on_demand=True)
     page = parsed(table_page(described(resource, 1, enforced=False), HeatHistory()))
     assert rows(page, "Rates and burst balances")[0] == ["reads", "0", "12,000", "", "", "", "0"]
-    assert "metered only: nothing is refused" in words(page.find(".//dl"))
+    assert "metered only: nothing is throttled" in words(page.find(".//dl"))
 
 
 def test_indexes_have_sections_of_their_own() -> None:
@@ -159,7 +159,7 @@ def test_links_keep_the_query() -> None:
 
 
 def test_a_database_without_tables() -> None:
-    assert "There is no table yet." in words(parsed(index_page([])).find(".//main"))
+    assert "There are no tables yet." in words(parsed(index_page([])).find(".//main"))
 
 
 def test_error_page_has_one_sentence() -> None:

@@ -136,6 +136,6 @@ def test_a_key_that_was_refused_a_split_is_examined_again_with_the_keys_of_that_
     """
     for engine in ENGINES:
         events = outcome_of(text, engine).events
-        refused = [(event.at_s, event.key) for event in events if event.kind == "split-refused"]
-        assert [at_s for at_s, key in refused if key == "one"] == [1200, 1800]
+        rejected = [(event.at_s, event.key) for event in events if event.kind == "split-rejected"]
+        assert [at_s for at_s, key in rejected if key == "one"] == [1200, 1800]
         assert {"one", "two"} <= {event.key for event in events if event.kind == "split-started"}

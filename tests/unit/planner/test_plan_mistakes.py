@@ -88,7 +88,7 @@ CASES = [
     ("mode: provisioned", "mode: on-demand", 6, "'read' belongs to mode provisioned", "mode: provisioned"),
     ("mode: provisioned", "mode: serverless", 5, "'serverless' is not known here", "Known: provisioned, on-demand"),
     ("read: 10", "read: 10\n    profile: asw", 7, "'asw' is not known here", "Did you mean 'aws'?"),
-    ("read: 10", "read: 10\n    profile: off", 7, "profile 'off' refuses nothing", "for example aws"),
+    ("read: 10", "read: 10\n    profile: off", 7, "profile 'off' throttles nothing", "for example aws"),
     ("read: 10", "read: 10\n    partition_caps: 30", 7, "partition caps are written READ/WRITE", "30/10"),
     ("read: 10", "read: 10\n    sort_key: maybe", 7, "'maybe' is neither true nor false", "true or false"),
     ("read: 10", "read: 10\n    indexes: {g: {projection: include}}", 7, "needs the size of an entry", "entry_size"),
@@ -210,7 +210,7 @@ def test_variant_changes_named_members_and_keeps_the_others() -> None:
     flows = {flow.name: (flow.operation, flow.keys.words) for flow in changed.traffic}
     assert list(flows) == ["writes", "reads", "more"]
     assert flows["writes"] == ("PutItem", "9 keys, all equally often")
-    assert [budget.name for budget in changed.budgets] == ["lost_percent", "partitions"]
+    assert list(changed.budgets) == ["lost_percent", "partitions"]
 
 
 @pytest.mark.parametrize(

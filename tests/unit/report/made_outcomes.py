@@ -35,7 +35,7 @@ PROVISIONED, KEY_RANGE = "ProvisionedThroughputExceeded", "KeyRangeThroughputExc
 WAITS = Waits(2, 0, 0, 150, 900, (99_000, 900, 100))
 
 
-def lane(
+def series(
     samples: int, *, busy: float = 0, throttled: dict[str, tuple[float, ...]] | None = None
 ) -> DirectionSeries:
     """A day's wave of `busy` units per second on average; `throttled`: attempts by cause."""
@@ -109,8 +109,8 @@ def resource(name: str = "Orders", samples: int = 240, **changes: Any) -> Resour
         table=table,
         index=index or None,
         mode="PROVISIONED",
-        read=lane(samples, busy=400),
-        write=lane(samples, busy=1600, throttled={KEY_RANGE: hot, PROVISIONED: short}),
+        read=series(samples, busy=400),
+        write=series(samples, busy=1600, throttled={KEY_RANGE: hot, PROVISIONED: short}),
         partition_count=tuple(4 if i < samples // 2 else 6 for i in range(samples)),
         partitions=parts,
         partitions_left_out=0,
@@ -125,8 +125,8 @@ def quiet_resource(name: str, samples: int) -> ResourceOutcome:
     return resource(
         name,
         samples,
-        read=lane(samples),
-        write=lane(samples, busy=10),
+        read=series(samples),
+        write=series(samples, busy=10),
         partitions=(partition("p0", samples, heat=0.01),),
         partition_count=(1,) * samples,
         throttle_summary=ThrottleSummary({}, None, None, 0, 0),
@@ -276,7 +276,7 @@ def outcome(name: str = "date-key", samples: int = 240, **changes: Any) -> Outco
             EventRow(
                 middle + 900,
                 "Orders",
-                "split-refused",
+                "split-rejected",
                 "p5",
                 "heat",
                 "2014-07-09",
@@ -323,7 +323,7 @@ def outcome(name: str = "date-key", samples: int = 240, **changes: Any) -> Outco
 
 
 def empty() -> Outcome:
-    """A run in which nothing was asked for and nothing exists."""
+    """A run without requests and tables."""
     nothing = Totals("all", 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, Waits(0, 0, 0, 0, 0, ()))
     return outcome(
         samples=0,

@@ -23,12 +23,12 @@ from unit.report.made_outcomes import (
     KEY_RANGE,
     empty,
     hot_key,
-    lane,
     outcome,
     partition,
     quiet_resource,
     resource,
     scaling,
+    series,
     split_map,
     totals,
 )
@@ -153,9 +153,9 @@ def test_table_names_the_index_that_throttled_its_writes() -> None:
     index = resource("Orders/index/by-status", 10)
     calm = quiet_resource("Orders", 10)
     page = parsed(outcome(samples=10, resources=(calm, index), scaling=(), hot_keys=(), events=()))
-    told = [words(each) for each in page.iter("p") if "throttled" in words(each)][-1]
-    refused = sum(index.throttle_summary.events.values())
-    assert told == f"The index by-status throttled {refused:,} writes of this table; see there for why."
+    found = [words(each) for each in page.iter("p") if "throttled" in words(each)][-1]
+    throttled = sum(index.throttle_summary.events.values())
+    assert found == f"The index by-status throttled {throttled:,} writes of this table; see there for why."
 
 
 def test_report_without_budgets_has_no_budget_table() -> None:
@@ -188,7 +188,7 @@ def test_numbers_stand_on_the_right() -> None:
 
 def test_repeated_rejection_of_a_split_is_one_row() -> None:
     again = [
-        EventRow(600 * i, "Orders", "split-refused", "p-1", "heat", "k", None, "one key") for i in range(5)
+        EventRow(600 * i, "Orders", "split-rejected", "p-1", "heat", "k", None, "one key") for i in range(5)
     ]
     other = EventRow(900, "Orders", "split", "p-1", "heat", None, 3, "p1 became p2, p3")
     rows = table(
@@ -259,8 +259,8 @@ def test_the_heat_map_has_a_row_for_each_partition_and_a_column_for_each_minute(
     # Three rows come of the hot partition: the same until the split at 120, each its own afterwards.
     assert found[2][:120] == found[3][:120] == found[4][:120]
     assert found[2][120:] != found[3][120:]
-    refusing = [sum(1 for cell in row if cell is not None and cell > 647) for row in found]
-    assert refusing == [0, 0, 79, 79, 79, 0]
+    throttling = [sum(1 for cell in row if cell is not None and cell > 647) for row in found]
+    assert throttling == [0, 0, 79, 79, 79, 0]
 
 
 def test_a_partition_is_coloured_by_the_direction_nearer_to_its_limit() -> None:
@@ -336,7 +336,7 @@ def test_table_without_traffic_has_no_charts_of_it() -> None:
     made = outcome(
         samples=5,
         resources=(
-            resource(samples=5, read=lane(5), write=lane(5), partitions=(), partition_count=(0,) * 5),
+            resource(samples=5, read=series(5), write=series(5), partitions=(), partition_count=(0,) * 5),
         ),
         scaling=(),
         hot_keys=(),
@@ -357,11 +357,11 @@ def test_one_sample() -> None:
 
 
 def test_run_in_which_everything_was_throttled() -> None:
-    refused = replace(lane(4, throttled={KEY_RANGE: (7, 9, 9, 9)}), offered=(10, 10, 10, 10))
+    throttled = replace(series(4, throttled={KEY_RANGE: (7, 9, 9, 9)}), offered=(10, 10, 10, 10))
     one = resource(
         samples=4,
-        write=refused,
-        read=lane(4),
+        write=throttled,
+        read=series(4),
         partitions=(partition("p0", 4, heat=0, throttled=(7, 9, 9, 9)),),
         throttle_summary=ThrottleSummary({f"W {KEY_RANGE}": 34}, 0, 60, 1, 240),
     )
@@ -372,7 +372,7 @@ def test_run_in_which_everything_was_throttled() -> None:
 
 def test_column_of_throttling_is_the_worst_minute_of_its_bucket() -> None:
     ours = tuple(5 if i == 7 else 0 for i in range(960))
-    one = resource(samples=960, write=lane(960, busy=5, throttled={KEY_RANGE: ours}))
+    one = resource(samples=960, write=series(960, busy=5, throttled={KEY_RANGE: ours}))
     page = parsed(outcome(samples=960, resources=(one,)))
     values = (plot(page, "Throttled requests by cause").get("data-read") or "").split("=")[1].split(",")
     assert len(values) == COLUMNS_MAX

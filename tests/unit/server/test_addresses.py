@@ -77,14 +77,14 @@ def test_a_free_port_is_the_same_for_every_address() -> None:
 def test_an_address_family_turned_off_is_skipped_when_there_is_another(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    one_of = addresses._bind_one
+    one_of = addresses.bind_one
 
     def refuse_v6(family: int, numeric: str, port: int) -> socket.socket:
         if family == socket.AF_INET6:
             raise OSError(errno.EADDRNOTAVAIL, "off")
         return one_of(family, numeric, port)
 
-    monkeypatch.setattr(addresses, "_bind_one", refuse_v6)
+    monkeypatch.setattr(addresses, "bind_one", refuse_v6)
     six, four = (int(socket.AF_INET6), "::1"), (int(socket.AF_INET), "127.0.0.1")
     (bound,) = bind("localhost", [six, four], 0)
     bound.close()
@@ -107,7 +107,7 @@ def test_failures_are_sentences(monkeypatch: pytest.MonkeyPatch, number: int, se
     def refuse(family: int, numeric: str, port: int) -> socket.socket:
         raise OSError(number, "told so")
 
-    monkeypatch.setattr(addresses, "_bind_one", refuse)
+    monkeypatch.setattr(addresses, "bind_one", refuse)
     with pytest.raises(AddressError, match=sentence):
         bind("127.0.0.1", [(int(socket.AF_INET), "127.0.0.1")], 80)
 

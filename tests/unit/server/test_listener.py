@@ -45,7 +45,7 @@ def test_tick_renews_the_date_and_expires_connections() -> None:
         before = listener.shared.date
         clock.advance(1)
         for _ in range(TICKS_PER_SWEEP):
-            listener._tick()
+            listener.tick()
         assert listener.shared.ticks == TICKS_PER_SWEEP
         assert counted.looked_at == 1
         assert (before, listener.shared.date) == (http_date(0), http_date(1_000_000_000))

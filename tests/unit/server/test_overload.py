@@ -166,7 +166,7 @@ def test_unread_answers_stay_within_the_limit(serve: Serve, run: Run) -> None:
             load = server.listener.shared.load
             for number in range(12):
                 client = await opened.enter_async_context(server.client())
-                client.reader._transport.pause_reading()
+                client.writer.transport.pause_reading()
                 held, shed = load.held_bytes, load.shed
                 await client.send(post(b"much"))
                 await until(lambda held=held, shed=shed: load.held_bytes > held or load.shed > shed)  # type: ignore[misc]

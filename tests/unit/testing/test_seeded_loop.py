@@ -71,7 +71,7 @@ def test_wait_for_ever_raises_runtime_error() -> None:
     async def wait() -> None:
         await asyncio.get_running_loop().create_future()
 
-    with SeededLoop(random.Random(1)) as loop, pytest.raises(RuntimeError, match="nobody will do"):
+    with SeededLoop(random.Random(1)) as loop, pytest.raises(RuntimeError, match="waits for ever"):
         loop.run("wait", wait())
 
 

@@ -41,7 +41,7 @@ def test_answers_of_the_right_shape(operation: str, body: dict[str, Any]) -> Non
     ("operation", "body", "found"),
     [
         ("GetItem", [], "GetItem: list where the model has structure GetItemOutput"),
-        ("GetItem", {"Itm": {}}, "GetItem: Itm is no member of GetItemOutput"),
+        ("GetItem", {"Itm": {}}, "GetItem: Itm is not a member of GetItemOutput"),
         ("GetItem", {"Item": []}, "GetItem.Item: list where the model has map AttributeMap"),
         ("GetItem", {"Item": None}, "GetItem.Item: NoneType where the model has map AttributeMap"),
         ("GetItem", {"Item": {"a": {}}}, "GetItem.Item.a: an AttributeValue has exactly one member, not 0"),
@@ -67,7 +67,7 @@ def test_deviations(operation: str, body: Any, found: str) -> None:
 
 def test_enumerations() -> None:
     (found,) = check_output("DescribeTable", {"Table": {"TableStatus": "GONE"}})
-    assert found.startswith("DescribeTable.Table.TableStatus: 'GONE' is none of [")
+    assert found.startswith("DescribeTable.Table.TableStatus: 'GONE' is not one of [")
 
 
 def test_unknown_operation_raises_lookup_error() -> None:
@@ -113,7 +113,7 @@ def test_errors_of_the_right_shape(operation: str, body: dict[str, Any]) -> None
     [
         ([], "GetItem: an error needs a __type"),
         ({"message": "x"}, "GetItem: an error needs a __type"),
-        ({"__type": MODELLED + "Nothing", "message": "x"}, "GetItem: Nothing is no exception of the model"),
+        ({"__type": MODELLED + "No", "message": "x"}, "GetItem: No is not an exception of the model"),
         (
             {"__type": SERVICE + "ValidationException", "message": "x"},
             f"GetItem: unknown error {SERVICE}ValidationException",
@@ -129,7 +129,7 @@ def test_errors_of_the_right_shape(operation: str, body: dict[str, Any]) -> None
         ),
         (
             {"__type": "com.amazon.coral.validate#ValidationException", "message": 1},
-            "ValidationException: the text is no string",
+            "ValidationException: the text is not a string",
         ),
         (
             {"__type": "com.amazon.coral.validate#ValidationException"},

@@ -17,7 +17,7 @@ from faradisc.engine.tables.definition import (
     checked_projection,
     checked_units,
     invalid,
-    refuse_unsupported,
+    reject_unsupported,
 )
 from faradisc.engine.tables.state import Elements, IndexState, TableState, VectorIndexState
 from faradisc.engine.tables.throughput import Maximum, checked_maximum
@@ -28,7 +28,7 @@ AnyIndex = TypeVar("AnyIndex", IndexState, VectorIndexState)
 
 def restored_definition(source: TableState, request: Mapping[str, Any]) -> TableDefinition:
     """Returns the definition. Raises ValidationException, LimitExceededException."""
-    refuse_unsupported({"SSESpecification": request.get("SSESpecificationOverride", {})})
+    reject_unsupported({"SSESpecification": request.get("SSESpecificationOverride", {})})
     billing_mode = request.get("BillingModeOverride", source.billing_mode)
     units = _units(source, request.get("ProvisionedThroughputOverride"), billing_mode)
     vector_indexes = _vector_indexes(source, request.get("VectorIndexOverride"))

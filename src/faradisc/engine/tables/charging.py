@@ -35,11 +35,13 @@ def charge_write(outcome: Outcome) -> Throttle | None:
     """Admits and charges a single write, or a write of a batch; returns why it is throttled, or None."""
     change = outcome.change
     meter = change.table.meter
-    if outcome.entries or meter.recorded or (meter.enforced and change.table.global_indexes):
+    if meter.recorded or (meter.enforced and (outcome.entries or change.table.global_indexes)):
         return _charge_together([_Bill(change, charges_of(outcome), outcome)])[0]
-    # Most writes: one charge, of one unit.
+    if outcome.entries:
+        meter.usage.settle(charges_of(outcome), 0)
+        return None
     if outcome.new_size <= WRITE_UNIT_BYTES >= outcome.old.size_bytes:
-        half_units = 2
+        half_units = 2  # one unit, as most writes
     else:
         half_units = outcome.write_units * 2
     return meter.usage.write(change.row_key, half_units)
@@ -69,6 +71,14 @@ def failed_half_units(change: Change, old: Image) -> int:
 def charge_transaction(outcomes: Sequence[Outcome]) -> list[Throttle | None]:
     """Admits and charges a write transaction; returns a throttle per action. It is charged only if none is
     throttled."""
+    meters = [outcome.change.table.meter for outcome in outcomes]
+    if not any(meter.enforced or meter.recorded for meter in meters):
+        for outcome, meter in zip(outcomes, meters, strict=True):
+            if outcome.entries:
+                meter.usage.settle(charges_of(outcome, transaction=True), 0)
+            else:
+                meter.usage.write(outcome.change.row_key, outcome.write_units * 4)
+        return [None] * len(outcomes)
     return _charge_together(
         [_Bill(outcome.change, charges_of(outcome, transaction=True), outcome) for outcome in outcomes]
     )

@@ -101,7 +101,7 @@ _NOT_YET = {
 }
 
 
-def refuse_unsupported(request: Mapping[str, Any]) -> None:
+def reject_unsupported(request: Mapping[str, Any]) -> None:
     """Raises UnsupportedOperation for settings that this version does not support."""
     _reject_members(request, _NOT_YET)
     if request.get("SSESpecification", {}).get("Enabled"):

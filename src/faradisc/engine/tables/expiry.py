@@ -66,7 +66,7 @@ class Expiry:
         """Per slot: no row of the index is below this key. Deleted rows stay below it until the store
         compacts them, and reading over them again would cost more than everything else."""
 
-    def place_of(self, item: Item, row_key: bytes) -> tuple[Part, bytes] | None:
+    def location_of(self, item: Item, row_key: bytes) -> tuple[Part, bytes] | None:
         """Returns part and key of an item's row in the index; None if it has none."""
         seconds = expires_s(item, self.attribute)
         if seconds is None or self._is_long_ago(seconds):

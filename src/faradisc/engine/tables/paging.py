@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from faradisc.capacity import units
 from faradisc.capacity.admission import Charge, spread
-from faradisc.capacity.partitions import HASH_BYTES, PartitionBucket
+from faradisc.capacity.config import HASH_BYTES
+from faradisc.capacity.partitions import PartitionBucket
 from faradisc.capacity.resource import Resource
 from faradisc.capacity.throttle import Throttled
 from faradisc.engine.tables.table import Index, Table

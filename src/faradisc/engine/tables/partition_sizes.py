@@ -1,7 +1,6 @@
 """Tells partitions how much their items grow. Only partitions of enforced throughput split by size.
 
-Every function here is called without an await before the commit that it belongs to, so that a size
-measurement (engine/throughput/survey.py) sees both or none.
+Every function here is called without an await before the commit that it belongs to.
 """
 
 from __future__ import annotations
@@ -13,9 +12,6 @@ from faradisc.engine.tables.table import Index, Table
 from faradisc.engine.throughput.table import TableMeter
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
 
-Location = tuple[bytes, bytes]
-"""Part and row key."""
-
 
 def grow_partitions(outcome: Outcome, *, undone: bool = False) -> None:
     """Adds the growth of a change. undone: its commit was not made; subtracts it again."""
@@ -24,7 +20,7 @@ def grow_partitions(outcome: Outcome, *, undone: bool = False) -> None:
     if outcome.new_size != old.size_bytes:
         before = old.size_bytes if old.exists else None
         after = outcome.new_size if outcome.new_record is not None else None
-        _grow(meter, None, (change.part, change.row_key), before, after, undone=undone)
+        _grow(meter, None, change.row_key, before, after, undone=undone)
     for entry in outcome.entries:
         if entry.index.vectors is not None:
             continue
@@ -32,10 +28,10 @@ def grow_partitions(outcome: Outcome, *, undone: bool = False) -> None:
         after = None if entry.put is None else entry.new_bytes - STORAGE_OVERHEAD_BYTES
         old_location, new_location = entry.old_location, None if entry.put is None else entry.put[:2]
         if before is not None and old_location is not None and old_location != new_location:
-            _grow(meter, entry.index, old_location, before, None, undone=undone)
+            _grow(meter, entry.index, old_location[1], before, None, undone=undone)
             before = None
         if new_location is not None:
-            _grow(meter, entry.index, new_location, before, after, undone=undone)
+            _grow(meter, entry.index, new_location[1], before, after, undone=undone)
 
 
 def grow_index(
@@ -43,14 +39,14 @@ def grow_index(
 ) -> None:
     """Adds new entries of a global index: part, row key, size without storage overhead."""
     if index.name in table.meter.indexes:
-        for part, row_key, size in entries:
-            _grow(table.meter, index, (part, row_key), None, size, undone=undone)
+        for _, row_key, size in entries:
+            _grow(table.meter, index, row_key, None, size, undone=undone)
 
 
 def _grow(
     meter: TableMeter,
     index: Index | None,
-    location: Location,
+    row_key: bytes,
     before: int | None,
     after: int | None,
     *,
@@ -62,6 +58,4 @@ def _grow(
     own_items = index is None or index.schema.is_global
     resource = meter.indexes[index.name] if index is not None and own_items else meter.resource
     items = (after is not None) - (before is not None) if own_items else 0
-    resource.grow(location[1], (after or 0) - (before or 0), items)
-    if meter.walk is not None:
-        meter.walk.written(*location, before, after)
+    resource.grow(row_key, (after or 0) - (before or 0), items)

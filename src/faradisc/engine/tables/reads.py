@@ -112,7 +112,7 @@ def shape_items(records: Sequence[bytes], condition: Filter | None, projection: 
     return shown
 
 
-async def read_charged(
+async def read_and_charge(
     store: ReadOnlyStore, table: Table, key: Item, *, consistent: bool, in_insights: bool = True
 ) -> tuple[item_record.Record | None, int]:
     """Returns the record of one item, or None, and the half units its read has cost. Raises Throttled.

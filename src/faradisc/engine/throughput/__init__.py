@@ -1,11 +1,12 @@
-"""Throughput of the running database: the pure core of `capacity` fastened to tables, a clock and a disk.
+"""Throughput of the running database: connects the capacity model to tables, a clock and a store.
 
-    settings    which profile holds for which table
-    table       one table's lanes: what reads and writes ask and charge
-    meter       all tables: their resources over time, and what of them survives a restart
-    survey      what a partition holds, by its rows
-    surveyor    which partitions are measured, and when: full ones, for their splits, and estimates
+    settings          which profile applies to which table
+    table             one table's limiters and counters, as requests use them
+    meter             all tables: their resources over time, and what is stored of them
+    size_measurement  how much a partition holds, by its rows
+    request_counter   latencies, errors and returned items of requests
+    trace_recorder    who receives every charge while traffic is recorded
 
-What an operation costs is worked out in `engine/tables/charging.py`; what a refused one is told, in
+What an operation costs is computed in `engine/tables/charging.py`; how a throttled request is answered, in
 `capacity/throttle.py`.
 """

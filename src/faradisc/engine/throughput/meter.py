@@ -1,13 +1,13 @@
-"""All tables' throughput: their resources over time, and what of them survives a restart.
+"""All tables' throughput: their resources over time, and what is stored of them.
 
-The capacity core is passive: it is told the time. Whoever reads the time here lets it catch up first, so a
-request sees the partitions and banks of its own moment; a job does the same where no request comes by, and
-writes down what has changed (partition maps, peaks, warm values, Contributor Insights that are on).
+The capacity model is passive: it advances when it is told the time. Reading the time here lets it catch up
+first, so a request sees the partitions and balances of its own moment. A background job does the same when no
+requests come, and stores what has changed (partition maps, peaks, warm throughput, Contributor Insights).
 
-Stored: one row per table in METER_PART, key the table's id, value JSON. Buckets are not in it: they begin
-anew (capacity.md section 2.16). Bytes of partitions that nobody counted, because nothing was enforced or
-rows came in by import, are taken from the table's usage and spread evenly. Such estimates, and those of
-partitions that were split, are made exact in the background: their rows are measured (surveyor.py).
+Stored: one row per table in METER_PART, key the table's id, value JSON. Buckets start anew (capacity.md
+section 2.16). Sizes of partitions that were not counted, because nothing was enforced or rows were imported,
+are taken from the table's usage and spread evenly. A partition that may be full is measured
+(size_measurement.py).
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from typing import Any
 
 import orjson
 
-from faradisc.capacity.events import Event, Split, SplitDue, to_json
+from faradisc.capacity.events import Event, SplitDue, to_json
 from faradisc.capacity.resource import Resource
 from faradisc.capacity.resource_registry import ResourceRegistry
 from faradisc.capacity.topology import needed_partitions, on_demand_partitions
 from faradisc.clock import Clock, Entropy, MovableClock
 from faradisc.engine.metrics.contributor_insights import Insights
 from faradisc.engine.throughput.settings import ThroughputSettings, parse_config
-from faradisc.engine.throughput.surveyor import Surveyor
+from faradisc.engine.throughput.size_measurement import Measurements
 from faradisc.engine.throughput.table import InsightsSetting, Provision, TableMeter
 from faradisc.engine.throughput.table_usage import RequestTime
 from faradisc.engine.throughput.trace_recorder import TraceRecorder
@@ -98,7 +98,7 @@ class Meter:
         self._recorder: TraceRecorder | None = None
         self._to_save: deque[str] = deque()
         self._to_measure: deque[str] = deque()
-        self._surveyor = Surveyor(store)
+        self._measurements = Measurements(store)
         self._is_moved = isinstance(clock, MovableClock)
         """Whether much time may pass at once, in which measuring takes none."""
         self._stepping = asyncio.Lock()
@@ -200,7 +200,7 @@ class Meter:
                 clock.events.extend(events)
         for index in [index for index in meter.indexes if index not in provisions]:
             clock.registry.remove(meter.name, index)
-            self._surveyor.forget(meter, index)
+            self._measurements.forget(meter, index)
             del meter.indexes[index]
             meter.insights.pop(index, None)
             meter.insights_settings.pop(index, None)
@@ -240,15 +240,13 @@ class Meter:
         if stored is None and provision.warm is not None:
             resource.reach_warm(*provision.warm, now)
         meter.adopt(index, resource)
-        if stored is not None:
-            self._surveyor.is_doubtful(meter, index)
 
     def detach(self, table_id: str) -> None:
         """A table is deleted. Its metrics stay."""
         meter = self._tables.pop(table_id, None)
         self._stored.pop(table_id, None)
         if meter is not None:
-            self._surveyor.forget(meter, *meter.provisions)
+            self._measurements.forget(meter, *meter.provisions)
             if meter.registry.resources.get((meter.name, None)) is meter.resource:
                 meter.registry.remove(meter.name)
             self._gone.append(table_id)
@@ -257,7 +255,7 @@ class Meter:
         """Forget every table, and all that was counted and has happened: as if it had just been opened."""
         self._gone += self._tables
         for meter in self.tables():
-            self._surveyor.forget(meter, *meter.provisions)
+            self._measurements.forget(meter, *meter.provisions)
         self._tables.clear()
         self._clocks.clear()
         self.recent.clear()
@@ -294,9 +292,8 @@ class Meter:
         await self.save(meter)
 
     def changed(self, meter: TableMeter, index: str | None) -> None:
-        """The resource of a table (None) or global index was changed by hand; perhaps it has split."""
+        """The resource of a table (None) or global index was changed by hand."""
         meter.registry.changed(meter.resource_of(index))
-        self._surveyor.is_doubtful(meter, index)
 
     def _happened(self, meter: TableMeter, resource: Resource, events: list[Event]) -> None:
         """A resource was changed from outside."""
@@ -309,7 +306,7 @@ class Meter:
         Its partitions, peaks and warm values stay; its banks begin anew. Raises: ValueError.
         """
         self._adopt_override(meter, profile)
-        self._surveyor.forget(meter, *meter.provisions)
+        self._measurements.forget(meter, *meter.provisions)
         now = meter.now()
         for index, provision in meter.provisions.items():
             before = meter.resource_of(index)
@@ -414,9 +411,9 @@ class Meter:
             if meter is not None:
                 await self.save(meter)
         await self._forget_deleted()
-        if self._surveyor.busy and not self._to_measure:
-            await self._survey()
-        return bool(self._to_save or self._to_measure or self._surveyor.busy)
+        if self._measurements.busy and not self._to_measure:
+            await self._measure_partition()
+        return bool(self._to_save or self._to_measure or self._measurements.busy)
 
     async def _catch_up(self) -> None:
         """A clock was moved: let time pass from one full partition to the next, and from one end of a split
@@ -440,11 +437,11 @@ class Meter:
 
     async def _handle_all(self, clock: RegistryClock) -> None:
         """Measure what is estimated, cut what is full, and handle what follows from that."""
-        while clock.events or self._surveyor.busy:
+        while clock.events or self._measurements.busy:
             while clock.events:
                 self._handle(clock, clock.events.popleft())
-            if self._surveyor.busy:
-                await self._survey()
+            if self._measurements.busy:
+                await self._measure_partition()
 
     def _handle(self, clock: RegistryClock, event: Event) -> None:
         described = to_json(event)
@@ -455,26 +452,21 @@ class Meter:
                 if provision.arn != event.arn or meter.ticking is not clock:
                     continue
                 if isinstance(event, SplitDue):
-                    self._surveyor.is_full(meter, index, event.partition, event.at_ns)
+                    self._measurements.request(meter, index, event.partition, event.at_ns)
                     return
-                if isinstance(event, Split):
-                    self._surveyor.is_doubtful(meter, index)
                 self._to_save.append(meter.table_id)
                 return
 
-    async def _survey(self) -> None:
-        """Go on measuring a partition. One that was measured holds what was found. If it was said to be full,
-        and that is too much, it is cut at its middle."""
-        looked = await self._surveyor.step()
-        if looked is None:
+    async def _measure_partition(self) -> None:
+        """Goes on measuring a partition; when that ends, splits it if it is full."""
+        measured = await self._measurements.step()
+        if measured is None:
             return
-        meter, found = looked.meter, looked.found
-        resource = meter.resource_of(looked.index)
-        resource.measured(looked.partition, found.whole)
-        self._surveyor.is_doubtful(meter, looked.index)
-        if looked.full_ns is not None:
-            now = looked.full_ns if self._is_moved else meter.now()
-            self._happened(meter, resource, resource.split_by_size(looked.partition, found, now))
+        measurement, rows = measured
+        meter, resource = measurement.meter, measurement.meter.resource_of(measurement.index)
+        now = measurement.due_ns if self._is_moved else meter.now()
+        events = resource.split_by_size(measurement.part.id, rows, now, written=measurement.written)
+        self._happened(meter, resource, events)
 
     def _clock_of_registry(self, registry: ResourceRegistry) -> RegistryClock:
         return next(clock for clock in self._clocks.values() if clock.registry is registry)
@@ -485,16 +477,15 @@ class Meter:
             await self._measure(meter)
 
     async def _measure(self, meter: TableMeter) -> None:
-        """Bring what the partitions are said to hold to what the table holds."""
+        """Makes the counts of the partitions add up to what the table holds."""
+        self._measurements.restart(meter)
         for index, provision in meter.provisions.items():
             items = size_bytes = 0
             for part in (*provision.parts, *provision.local_parts):
                 part_items, part_bytes = await self._store.usage(part)
                 size_bytes += part_bytes - STORAGE_OVERHEAD_BYTES * part_items
                 items += part_items if part in provision.parts else 0
-            if meter.resource_of(index).reconcile(size_bytes, items):
-                self._surveyor.start_again(meter)
-            self._surveyor.is_doubtful(meter, index)
+            meter.resource_of(index).reconcile(size_bytes, items)
 
     async def save(self, meter: TableMeter) -> None:
         """Make what must survive a restart durable."""

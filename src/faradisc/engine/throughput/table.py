@@ -11,7 +11,6 @@ from faradisc.capacity.config import CapacityConfig
 from faradisc.capacity.resource import Resource
 from faradisc.capacity.resource_registry import ResourceRegistry
 from faradisc.engine.metrics.contributor_insights import Insights, Mode
-from faradisc.engine.throughput.survey import Walk
 from faradisc.engine.throughput.table_usage import CountingUsage, EnforcingUsage, RequestTime, TableUsage
 from faradisc.engine.throughput.trace_recorder import TraceRecorder
 
@@ -82,7 +81,6 @@ class TableMeter:
         "table_id",
         "ticking",
         "usage",
-        "walk",
         "writes",
     )
 
@@ -112,9 +110,6 @@ class TableMeter:
         self.measure_again: Callable[[], None]
         """Must be called when the stored size of the table is not known; its partitions are measured
         again."""
-        self.walk: Walk | None = None
-        """The running size measurement of a partition of the table or of a global index, if there is one;
-        it must see every write."""
         self.registry: ResourceRegistry
         self.resource: Resource
         self.reads: Limiter

@@ -1,1 +1,2 @@
-"""Transactions: many items, one commit. Ends in the same reads and the same write path."""
+"""Transactions: many items, one commit. They use the same reads and the same write path as single
+requests."""

@@ -1,7 +1,7 @@
-"""A read transaction: up to 100 items as of one moment, whichever operation asks for them.
+"""A read transaction: up to 100 items as of one moment, for TransactGetItems and ExecuteTransaction.
 
-Checks: empty keys -> no item twice -> other keys -> conflicts -> sum of sizes -> throughput.
-Source: errors.md sections 4 and 6.8; capacity.md sections 2.2 and 2.11.
+Checks: empty keys -> no item twice -> other keys -> conflicts -> sum of sizes -> throughput. Source:
+errors.md sections 4 and 6.8; capacity.md sections 2.2 and 2.11.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from faradisc.engine.transactions.writing import (
     NO_REASON,
     TOO_LARGE,
     cancelled_by,
-    refuse_transaction,
+    reject_transaction,
     validation_reason,
 )
 from faradisc.errors import ValidationException
@@ -36,62 +36,64 @@ async def read_items(
     *,
     in_insights: bool,
 ) -> list[tuple[item_record.Record | None, int]]:
-    """The record of each item, or None, and the half units its read has cost, in order.
+    """Returns the record of each item, or None, and the half units its read has cost, in order.
 
-    projections: of each item, checked for paths into keys. in_insights: counted by Contributor Insights.
-    Raises: ValidationException, TransactionCanceledException, and what the shortage of a whole table is told.
+    projections: of each item, checked for paths into keys. in_insights: whether Contributor Insights count
+    the reads.
+    Raises ValidationException, TransactionCanceledException, and the error of a whole table without units.
     """
     row_keys = _checked_row_keys(targets, projections)
-    places = [
+    locations = [
         (table.placement.part_of(row_key), row_key)
         for (table, _), row_key in zip(targets, row_keys, strict=True)
     ]
     if conflicts is not None:
         conflicts.check_transaction(len(targets))
-    rows = await store.read_many(places)
+    rows = await store.read_many(locations)
     records = [row[1] if row is not None else None for row in rows]
     sizes = [item_record.size_of(found) if found is not None else 0 for found in records]
     if sum(sizes) > TRANSACTION_BYTES_MAX:
         raise ValidationException(TOO_LARGE)
     costs = [2 * units.read_half_units(size, consistent=True) for size in sizes]
-    refusals = charge_reads(
+    throttles = charge_reads(
         [
             ItemRead(table, row_key, key if in_insights else None, cost)
             for (table, key), row_key, cost in zip(targets, row_keys, costs, strict=True)
         ]
     )
-    if any(refused is not None for refused in refusals):
-        refuse_transaction(refusals, targets[0][0])
+    if any(throttle is not None for throttle in throttles):
+        reject_transaction(throttles, targets[0][0])
     return list(zip(records, costs, strict=True))
 
 
 def _checked_row_keys(
     targets: Sequence[tuple[Table, Item]], projections: Sequence[Reaching | None]
 ) -> list[bytes]:
-    """Where the items lie. Of keys that do not fit only the first is told, and an item named twice before it.
+    """Returns the row keys of the items. An item named twice is reported before an invalid key, and only the
+    first invalid key is reported.
 
-    Raises: ValidationException, TransactionCanceledException.
+    Raises ValidationException, TransactionCanceledException.
     """
     row_keys: list[bytes] = []
-    misfit: tuple[int, ValidationException] | None = None
+    invalid: tuple[int, ValidationException] | None = None
     seen: set[tuple[int, bytes]] = set()
     for position, ((table, key), projection) in enumerate(zip(targets, projections, strict=True)):
         try:
             check_key(key, table.key)
             check_paths_into_keys(table.schema, projection)
-        except ValidationException as refusal:
+        except ValidationException as rejection:
             if has_empty_key(key, table.schema):
                 raise
-            misfit = misfit or (position, refusal)
+            invalid = invalid or (position, rejection)
             continue
         row_key = table.placement.row_key(key)
         row_keys.append(row_key)
         seen.add((id(table), row_key))
     if len(seen) != len(row_keys):
         raise ValidationException(DUPLICATE_TARGET)
-    if misfit is not None:
-        at, told = misfit
+    if invalid is not None:
+        at, error = invalid
         reasons = [NO_REASON] * len(targets)
-        reasons[at] = validation_reason(told)
+        reasons[at] = validation_reason(error)
         raise cancelled_by(reasons)
     return row_keys

@@ -1,13 +1,13 @@
-"""Idempotency tokens: a transaction sent again with its ClientRequestToken is done once.
+"""Idempotency tokens: a transaction that is sent again with its ClientRequestToken is executed once.
 
-A token's row is written in the transaction's own commit, so it exists exactly when the transaction
-took effect. Two kinds of rows in the tokens part:
+The row of a token is written in the commit of the transaction, so it exists exactly when the transaction has
+taken effect. The tokens part has two kinds of rows:
 
     `t` owner token              -> JSON: fingerprint of the request, expiry, sizes to charge a replay with
     `x` expiry (8 bytes) token   -> nothing; finds expired tokens in order
 
-The two are written and removed together. A background job removes those that have expired; nothing
-here waits for the disk between a transaction's first read and its commit.
+Both are written and removed together. A background job removes expired ones; nothing here waits for the disk
+between the first read of a transaction and its commit.
 
 Source: limits.md section 8; capacity-consumption.md section 3 (what a replay reports).
 """
@@ -32,7 +32,7 @@ _NEVER_NS = 1 << 63
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """What is remembered of a finished transaction."""
+    """What is stored of a completed transaction."""
 
     sizes: list[tuple[str, int]]
     """(table as named in the request, larger image in bytes) per action."""
@@ -45,12 +45,12 @@ class Tokens:
         self._store = store
         self._running: set[bytes] = set()
         self._next_expiry_ns = 0
-        """No token expires before this moment; 0 until it was looked up."""
+        """No token expires before this time; 0: not known."""
 
     def begin(self, token: Token) -> None:
-        """Claim a token, before anything is looked up or done under it; `end` gives it back.
+        """Reserves a token until `end`, before anything is looked up or executed under it.
 
-        Raises: TransactionInProgressException.
+        Raises TransactionInProgressException.
         """
         if token.key in self._running:
             raise TransactionInProgressException
@@ -60,9 +60,9 @@ class Tokens:
         self._running.discard(token.key)
 
     async def find(self, token: Token, now_ns: int) -> Replay | None:
-        """What was done under this token within the window; None if nothing.
+        """Returns the transaction that was completed under this token within the window, if any.
 
-        Raises: IdempotentParameterMismatchException.
+        Raises IdempotentParameterMismatchException.
         """
         (row,) = await self._store.get(TOKENS_PART, (token.key,), for_update=True)
         if row is None:
@@ -76,7 +76,7 @@ class Tokens:
         return Replay([(name, size) for name, size in stored["sizes"]])
 
     async def batch(self, token: Token, sizes: Sequence[tuple[str, int]], now_ns: int) -> Batch:
-        """What to commit together with the transaction."""
+        """Returns a batch that stores the token, to be committed with the transaction."""
         expires_ns = now_ns + IDEMPOTENCY_WINDOW_S * 1_000_000_000
         stored = {"fingerprint": token.fingerprint, "expires_ns": expires_ns, "sizes": list(sizes)}
         (present,) = await self._store.get(TOKENS_PART, (token.key,), for_update=True)
@@ -89,10 +89,10 @@ class Tokens:
         return batch
 
     async def forget_expired(self, now_ns: int) -> bool:
-        """Remove some tokens whose window has ended. False when there is none."""
+        """Removes some expired tokens; returns False if there is none."""
         if now_ns < self._next_expiry_ns:
             return False
-        self._next_expiry_ns = _NEVER_NS  # lowered by whoever adds a token while this reads
+        self._next_expiry_ns = _NEVER_NS  # a token that is added during the read lowers it again
         rows = await self._store.range(TOKENS_PART, b"x", b"y", limit=FORGOTTEN_PER_STEP)
         batch = Batch(TOKENS_PART)
         for expiry_key, _ in rows:
@@ -120,14 +120,15 @@ def _expiry_key(expires_ns: int, key: bytes) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A ClientRequestToken with the fingerprint of the request it came with."""
+    """A ClientRequestToken with the fingerprint of its request."""
 
     key: bytes
     fingerprint: str
 
     @classmethod
     def of(cls, owner: str, token: str, request: dict[str, Any]) -> Token:
-        """`owner`: whose tables the transaction is about; the same token of another one is another token.
-        `request`: the parameters that must be the same when the token is used again."""
+        """owner: account and region of the transaction; the same token of another owner is another token.
+        request: the parameters that must be equal when the token is used again.
+        """
         fingerprint = sha256(orjson.dumps(request, option=orjson.OPT_SORT_KEYS)).hexdigest()
         return cls(b"t" + owner.encode() + b"\x00" + token.encode(), fingerprint)

@@ -1,11 +1,11 @@
-"""A write transaction: all actions or none, and a reason per action when it is none.
+"""A write transaction: all actions or none, with a reason per action when it is cancelled.
 
-The actions are changes like any other (engine/tables/writes.py), evaluated against images that are read
-together and committed together; a ConditionCheck is a change that leaves its item as it is, and puts
-the version it looked at among the commit's checks.
+The actions are changes (engine/tables/change.py) whose images are read together and whose outcomes are
+committed together. A ConditionCheck is a change that leaves its item as it is; the commit checks the version
+of the item.
 
-Facts (errors.md section 6.8): all failing conditions are told, but only the first validation error;
-reasons stand in request order.
+Facts (errors.md section 6.8): all failed conditions are reported, but only the first validation error;
+reasons are in request order.
 """
 
 from __future__ import annotations
@@ -42,22 +42,22 @@ NO_REASON: dict[str, Any] = {"Code": "None"}
 
 @dataclass(slots=True)
 class Action:
-    """One action of a transaction. `invalid` is set when it was refused before any item was read."""
+    """One action of a transaction. invalid: the error it had before any item was read."""
 
     table_name: str
     change: Change | None
     returns_item: bool
     invalid: ValidationException | None = None
     inserts: bool = False
-    """A PartiQL INSERT: its condition fails when the item is there already, and is told so."""
+    """Whether it is a PartiQL INSERT; then a failed condition is reported as a duplicate item."""
 
 
 def cancelled_by(reasons: Sequence[dict[str, Any]]) -> TransactionCanceledException:
     return TransactionCanceledException(reasons)
 
 
-def validation_reason(refusal: ValidationException) -> dict[str, Any]:
-    return {"Code": "ValidationError", "Message": refusal.message}
+def validation_reason(rejection: ValidationException) -> dict[str, Any]:
+    return {"Code": "ValidationError", "Message": rejection.message}
 
 
 def _condition_reason(failed: ConditionFailed, action: Action) -> dict[str, Any]:
@@ -79,9 +79,9 @@ async def apply_transaction(
     token_batch: Callable[[list[Outcome]], Awaitable[Batch]] | None,
     conflicts: ConflictInjector | None = None,
 ) -> list[Outcome]:
-    """Make all actions durable in one commit, with the batch that remembers the token if there is one.
+    """Makes all actions durable in one commit, together with the batch of the token if there is one.
 
-    Raises: TransactionCanceledException; nothing was written then.
+    Raises TransactionCanceledException; then nothing has been written.
     """
     for position, action in enumerate(actions):
         if action.invalid is not None:
@@ -92,15 +92,15 @@ async def apply_transaction(
     images = await read_images(store, changes)
     outcomes: list[Outcome] = []
     reasons: dict[int, dict[str, Any]] = {}
-    """Of the actions whose condition failed, by position."""
+    """Reasons of the actions whose condition is false, by position."""
     for position, (change, image) in enumerate(zip(changes, images, strict=True)):
         try:
             outcomes.append(evaluate(change, image))
         except ConditionFailed as condition:
             reasons[position] = _condition_reason(condition, actions[position])
-        except ValidationException as refusal:
+        except ValidationException as rejection:
             await store.wait_durable(0)
-            raise cancelled_by(_only(position, len(actions), validation_reason(refusal))) from None
+            raise cancelled_by(_only(position, len(actions), validation_reason(rejection))) from None
     if reasons:
         _admit(charge_cancelled(changes, images), changes)
         await store.wait_durable(0)
@@ -111,29 +111,31 @@ async def apply_transaction(
         committed = await commit_outcomes(store, outcomes, also=also, check_all=True)
     except CollectionsFull as full:
         reason = {"Code": "ItemCollectionSizeLimitExceeded", "Message": full.message}
-        told = [reason if any(each is grown for grown in full.outcomes) else NO_REASON for each in outcomes]
-        raise cancelled_by(told) from None
+        reasons_of_all = [
+            reason if any(each is grown for grown in full.outcomes) else NO_REASON for each in outcomes
+        ]
+        raise cancelled_by(reasons_of_all) from None
     if not committed:
         raise cancelled_by([conflict_reason() for _ in actions])
     return outcomes
 
 
-def _admit(refusals: Sequence[Throttle | None], changes: Sequence[Change]) -> None:
-    """Raises TransactionCanceledException, or what the shortage of a whole table is told, where an action
-    was refused; then nothing was charged."""
-    if any(refusals):
-        refuse_transaction(refusals, changes[0].table)
+def _admit(throttles: Sequence[Throttle | None], changes: Sequence[Change]) -> None:
+    """Raises TransactionCanceledException, or the error of a whole table without units, if an action is
+    throttled."""
+    if any(throttles):
+        reject_transaction(throttles, changes[0].table)
 
 
-def refuse_transaction(refusals: Sequence[Throttle | None], table: Table) -> NoReturn:
-    """Say that a transaction is refused for want of units (capacity.md section 2.11)."""
-    refusal = transaction_refusal(refusals, table.meter.config.transaction_style)
-    if isinstance(refusal, ApiError):
-        raise refusal
+def reject_transaction(throttles: Sequence[Throttle | None], table: Table) -> NoReturn:
+    """Raises the error of a throttled transaction (capacity.md section 2.11)."""
+    rejection = transaction_refusal(throttles, table.meter.config.transaction_style)
+    if isinstance(rejection, ApiError):
+        raise rejection
     raise cancelled_by(
         [
-            NO_REASON if refused is None else {"Code": code, "Message": refused.text}
-            for code, refused in zip(refusal, refusals, strict=True)
+            NO_REASON if throttle is None else {"Code": code, "Message": throttle.text}
+            for code, throttle in zip(rejection, throttles, strict=True)
         ]
     )
 

@@ -1,1 +1,1 @@
-"""Time to live: items that say when they expire are deleted then, through the one write path."""
+"""Time to live: items are deleted at the time that one of their attributes names."""

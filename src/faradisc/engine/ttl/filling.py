@@ -1,10 +1,10 @@
-"""Filling a new expiry index, step by step, while its table is read and written.
+"""The backfill of a new expiry index, in steps, while its table is read and written.
 
-The same scheme as engine/tables/backfill.py: from the moment time to live is switched on, every write keeps
-the index up; what is left is to add the rows of items that nobody writes meanwhile. A step checks the
-versions of the items it read. Finding them may wait for the disk, so they are read once more after it:
-nothing runs between that reading and the commit on an embedded store, and a table under constant writes
-is filled as fast as an idle one. Rows already there are written again as they are.
+It works like engine/tables/backfill.py: from the moment time to live is enabled, every write maintains the
+index, and a step adds the rows of items that are not written meanwhile. A step checks the versions of the
+items it has read. Finding them may wait for the disk, so they are read again after it: on an embedded store
+nothing runs between that read and the commit, so that a table under constant writes is filled as fast as an
+idle one. Rows that exist are written again unchanged.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ROWS_PER_STEP = 200
 
 
 async def fill_step(store: Store, catalog: Catalog) -> bool:
-    """Do one step for some table whose expiry index is not complete. False when there is none."""
+    """Does one step for a table with an incomplete expiry index; returns False if there is none."""
     for table, expiry in catalog.background_index.expiring():
         if table.state.ttl is not None and not table.state.ttl.filled:
             await _fill(store, catalog, table, expiry)
@@ -43,7 +43,7 @@ async def _fill(store: Store, catalog: Catalog, table: Table, expiry: Expiry) ->
     part = table.placement.parts[cursor.slot]
     rows = await store.range(part, cursor.after, None, limit=ROWS_PER_STEP)
     if all(each is not expiry for _, each in catalog.background_index.expiring()):
-        return  # switched off meanwhile, or deleted
+        return  # disabled or deleted meanwhile
     keys = [key for key, _ in rows]
     items, batch = Batch(part), Batch(expiry.parts[cursor.slot])
     for row_key, present in zip(keys, await store.get(part, keys, for_update=True), strict=True):
@@ -51,9 +51,9 @@ async def _fill(store: Store, catalog: Catalog, table: Table, expiry: Expiry) ->
             continue
         version, payload = present
         items.checks.append((row_key, version))
-        place = expiry.place_of(item_record.decode(payload), row_key)
-        if place is not None:
-            batch.puts.append((place[1], b""))
+        location = expiry.location_of(item_record.decode(payload), row_key)
+        if location is not None:
+            batch.puts.append((location[1], b""))
     moved = cursor.moved(rows[-1][0] if len(rows) == ROWS_PER_STEP else None, len(rows))
     await store.commit(
         [

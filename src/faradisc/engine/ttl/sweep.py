@@ -1,8 +1,8 @@
-"""Deleting what has expired, a few items per step, in the order of when they expired.
+"""Deletes expired items, a few per step, in the order of their expiry.
 
-An item goes through the one write path like any other deletion, with its index entries and its stream
-record, and under a condition of its own: that it still expires when the index said it would. So an item
-that was written again is never removed. No capacity is charged. Source: limits.md section 7.
+An item is deleted through the one write path, with its index entries and its stream record, if it still
+expires at the time that the index has. So an item that has been written again is never deleted. It uses no
+capacity. Source: limits.md section 7.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from faradisc.model.values.attribute import Item
 from faradisc.storage.api import Batch, Part, Store
 
 ITEMS_PER_STEP = 25
-"""One commit's worth: a step takes about as long as a round of the server's loop under load, so that
+"""Items of one commit. A step takes about as long as a round of the server's loop under load, so that
 requests do not wait for it (docs/performance.md, "A million items expire")."""
 
 _ABOVE_ALL = b"\xff" * 9
@@ -33,7 +33,7 @@ class Sweeper:
     """Deletes the expired items of all tables."""
 
     def __init__(self, store: Store, catalog: Catalog, clock: Clock, *, delay_s: float) -> None:
-        """delay_s: how long an item outlives its time."""
+        """delay_s: how long an item stays after its expiry."""
         self._store = store
         self._catalog = catalog
         self._clock = clock
@@ -41,11 +41,11 @@ class Sweeper:
         self._working = asyncio.Lock()
 
     async def step(self) -> bool:
-        """Delete some items that have expired. False when there are none."""
+        """Deletes some expired items; returns False if there are none."""
         return await self._step(self._clock.now_ns() - self._delay_ns) > 0
 
     async def expire_now(self) -> int:
-        """Delete every item that has expired, without delay; their number."""
+        """Deletes every expired item, without delay; returns their number."""
         now_ns = self._clock.now_ns()
         count = 0
         while found := await self._step(now_ns):
@@ -65,10 +65,10 @@ class Sweeper:
         return 0
 
     async def _sweep(self, table: Table, expiry: Expiry, until_s: int) -> int:
-        """Delete up to ITEMS_PER_STEP items of one part of one table; how many rows were dealt with.
+        """Deletes up to ITEMS_PER_STEP items of one part of one table; returns the number of rows handled.
 
-        While this runs, writes may add rows: they lower `soonest_s` and `empty_below`, which therefore
-        are set high first, and lowered to what was found last.
+        Writes may add rows meanwhile. They lower `soonest_s` and `empty_below`, which are therefore set high
+        first, and lowered to the result at the end.
         """
         soonest_s, expiry.soonest_s = expiry.soonest_s, NEVER_S
         next_s = soonest_s
@@ -85,7 +85,7 @@ class Sweeper:
             expiry.soonest_s = min(expiry.soonest_s, next_s)
 
     async def _sweep_slot(self, table: Table, expiry: Expiry, slot: int, until_s: int) -> tuple[int, int]:
-        """The same for one part: how many rows were dealt with, and when the next item expires if none."""
+        """Handles one part; returns the number of rows handled, and the next expiry if there is none."""
         part = expiry.parts[slot]
         floor, expiry.empty_below[slot] = expiry.empty_below[slot], _ABOVE_ALL
         try:
@@ -103,10 +103,10 @@ class Sweeper:
             expiry.empty_below[slot] = min(expiry.empty_below[slot], floor)
 
     async def _forget_strays(self, part: Part, keys: Sequence[bytes], outcomes: Sequence[Outcome]) -> None:
-        """Delete the rows whose items did not expire after all.
+        """Deletes index rows whose items do not expire.
 
-        Item and row change together, so there are none unless the item was written since the row was
-        read; then the row is gone by now, and this does nothing.
+        Item and row change together, so there are none unless the item was written since the row was read;
+        then that write has deleted the row, and this does nothing.
         """
         strays = [
             (key, outcome)
@@ -120,7 +120,7 @@ class Sweeper:
 
 
 def _expire(table: Table, expiry: Expiry, key: bytes) -> Change:
-    """The deletion of the item that a row of the index stands for, unless expiry was switched off since."""
+    """Returns the deletion of the item of an index row, unless time to live has been disabled since."""
     seconds, row_key = split_index_key(key)
 
     def transform(image: Image) -> Item | None:

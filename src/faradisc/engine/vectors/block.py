@@ -1,13 +1,13 @@
-"""The vectors of one index and HASH value as one matrix of 32-bit floats, and the nearest of its rows.
+"""The vectors of one index and HASH value as one matrix of 32-bit floats, and its nearest rows.
 
     matrix      one row per entry; with COSINE each row is divided by its length
     keys        row key of each matrix row, and back
     columns     per INLINE_FILTER attribute, a number for each row's value; -1 where it has none
 
-Scores found here rank candidates; the search computes those it answers from the entries themselves.
+The ranks computed here select candidates; the search computes the scores of its answer from the entries.
 
-Memory per entry: 4 bytes per dimension, 4 per filter, and about 300 for its key, plus a quarter of
-the first two while the matrix grows.
+Memory per entry: 4 bytes per dimension, 4 per filter, and about 300 for its key, plus a quarter of the first
+two while the matrix grows.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from faradisc.model.values.attribute import AttributeValue
 Floats: TypeAlias = NDArray[np.float32] | NDArray[np.float64]
 
 KEY_BYTES = 300
-"""Estimated memory of one row key: the bytes object, its places in a list and in a dict."""
+"""Estimated memory of one row key: the bytes object, its positions in a list and in a dict."""
 VALUE_BYTES = 200
 """Estimated memory of one distinct value of a filter, beside its text."""
 STEP_BYTES = 512 * 1024
-"""Rows whose differences are computed at once: what stays in a core's cache."""
+"""Rows whose differences are computed at once: as many as fit into a core's cache."""
 EPSILON = 2.0**-24
-"""What a number of 32 bits may be off by, of itself."""
+"""Largest relative error of a 32-bit float."""
 CANDIDATES_MAX = 4096
-"""No more entries are scored for a search, however many are alike."""
+"""Largest number of entries that are scored for a search, however many are equal."""
 Ranked = list[tuple[float, bytes]]
 ABSENT = -1
 UNKNOWN = -2
-"""The number of a value that no row has."""
+"""Number of a value that no row has."""
 
 
 class FilterColumn:
@@ -57,7 +57,7 @@ class FilterColumn:
         """Of the distinct values."""
 
     def number(self, value: AttributeValue | None) -> int:
-        """The number of a row's value, a new one if it is new."""
+        """Returns the number of a row's value, a new number for a new value."""
         if value is None:
             return ABSENT
         text = _text(value)
@@ -76,18 +76,18 @@ def _text(value: AttributeValue) -> bytes:
 
 
 class Block:
-    """The vectors in memory. Not safe to be changed and read at once (memory.py: Slot.lock)."""
+    """The vectors in memory. Changes and reads must not overlap (memory.py: Slot.lock)."""
 
-    __slots__ = ("_columns", "_keys", "_largest", "_matrix", "_places", "_schema")
+    __slots__ = ("_columns", "_keys", "_largest", "_matrix", "_positions", "_schema")
 
     def __init__(self, schema: VectorSchema) -> None:
         self._schema = schema
         self._keys: list[bytes] = []
-        self._places: dict[bytes, int] = {}
+        self._positions: dict[bytes, int] = {}
         self._matrix: NDArray[np.float32] = np.empty((0, schema.dimensions), np.float32)
         self._columns = {name: FilterColumn() for name in schema.filters}
         self._largest = 0.0
-        """At least the largest absolute value in the matrix."""
+        """An upper bound of the absolute values in the matrix."""
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -100,7 +100,7 @@ class Block:
     # --- Change ---
 
     def put(self, rows: Sequence[tuple[bytes, item_record.Record]]) -> None:
-        """Take in entries, new ones or present ones that have changed."""
+        """Adds new entries, and replaces those that have changed."""
         if not rows:
             return
         entries = [item_record.decode(payload) for _, payload in rows]
@@ -109,18 +109,18 @@ class Block:
         if self._schema.distance == "COSINE":
             vectors = _normalised(vectors)
         self._largest = max(self._largest, float(np.abs(vectors).max()))
-        places = [self._place(key) for key, _ in rows]
+        positions = [self._position(key) for key, _ in rows]
         self._make_room()
-        self._matrix[places] = vectors
+        self._matrix[positions] = vectors
         for name, column in self._columns.items():
-            column.values[places] = [column.number(entry.get(name)) for entry in entries]
+            column.values[positions] = [column.number(entry.get(name)) for entry in entries]
 
-    def _place(self, key: bytes) -> int:
-        place = self._places.get(key)
-        if place is None:
-            place = self._places[key] = len(self._keys)
+    def _position(self, key: bytes) -> int:
+        position = self._positions.get(key)
+        if position is None:
+            position = self._positions[key] = len(self._keys)
             self._keys.append(key)
-        return place
+        return position
 
     def _make_room(self) -> None:
         held, wanted = len(self._matrix), len(self._keys)
@@ -136,27 +136,27 @@ class Block:
             column.values = values
 
     def remove(self, key: bytes) -> None:
-        """Forget an entry, if it is there; the last row takes its place."""
-        place = self._places.pop(key, None)
-        if place is None:
+        """Removes an entry, if it exists; the last row takes its position."""
+        position = self._positions.pop(key, None)
+        if position is None:
             return
         last = len(self._keys) - 1
         moved = self._keys.pop()
-        if place != last:
-            self._keys[place] = moved
-            self._places[moved] = place
-            self._matrix[place] = self._matrix[last]
+        if position != last:
+            self._keys[position] = moved
+            self._positions[moved] = position
+            self._matrix[position] = self._matrix[last]
             for column in self._columns.values():
-                column.values[place] = column.values[last]
+                column.values[position] = column.values[last]
 
     # --- Search ---
 
     def nearest(
         self, query: Sequence[float], filters: Sequence[tuple[str, AttributeValue]], count: int
     ) -> Ranked:
-        """The `count` best entries that pass the filters, and others that rounding cannot tell from these,
-        the best first: (rank, row key), the smaller rank the better. Cost: one pass over the rows that
-        pass."""
+        """Returns the `count` best entries that pass the filters, and others that rounding cannot
+        distinguish from these, the best first: (rank, row key); a smaller rank is better. Cost: one pass
+        over the rows that pass."""
         chosen = self._passing(filters)
         rows = len(self._keys) if chosen is None else len(chosen)
         if not rows:
@@ -169,22 +169,24 @@ class Block:
             ranks = self._ranks(exact, chosen)
             limit = float(np.partition(ranks, count - 1)[count - 1])
             candidates = np.flatnonzero(ranks <= self._reach(limit, exact))
-        places = candidates if chosen is None else chosen[candidates]
+        positions = candidates if chosen is None else chosen[candidates]
         matrix, keys = self._matrix, self._keys
-        fine = np.concatenate([self._fine(matrix[some], exact) for some in self._in_steps(places)])
-        ranked = [(rank, keys[place]) for rank, place in zip(fine.tolist(), places.tolist(), strict=True)]
+        fine = np.concatenate([self._fine(matrix[some], exact) for some in self._in_steps(positions)])
+        ranked = [
+            (rank, keys[position]) for rank, position in zip(fine.tolist(), positions.tolist(), strict=True)
+        ]
         return self.best(ranked, query, count)
 
     def best(self, ranked: Ranked, query: Sequence[float], count: int) -> Ranked:
-        """The `count` best, and what rounding cannot tell from these, of candidates that were ranked here or
-        in blocks like this one; no more than `CANDIDATES_MAX`."""
+        """Returns the `count` best, and those that rounding cannot distinguish from these, of candidates
+        from this block or similar ones; at most `CANDIDATES_MAX`."""
         ranked = sorted(ranked)
         if count >= len(ranked):
             return ranked
         limit = ranked[count - 1][0]
         rounding = len(query) * 2.0**-50
         if self._schema.distance == "COSINE":
-            slack = 2.1 * EPSILON  # rows of length 1 are kept in 32 bits
+            slack = 2.1 * EPSILON  # rows of length 1 have 32 bits
         elif self._schema.distance == "EUCLIDEAN":
             slack = rounding * limit
         else:
@@ -193,7 +195,7 @@ class Block:
         return ranked[: max(min(end, CANDIDATES_MAX), count)]
 
     def _passing(self, filters: Sequence[tuple[str, AttributeValue]]) -> NDArray[np.intp] | None:
-        """The rows that pass; None for all."""
+        """Returns the rows that pass the filters; None for all."""
         if not filters:
             return None
         rows = len(self._keys)
@@ -204,7 +206,7 @@ class Block:
         return np.flatnonzero(passing)
 
     def _ranks(self, query: NDArray[np.float64], chosen: NDArray[np.intp] | None) -> Floats:
-        """Squared distances, or negative products, most of them in 32 bits."""
+        """Returns squared distances, or negative products, most of them in 32 bits."""
         distance = self._schema.distance
         matrix = self._matrix[: len(self._keys)] if chosen is None else self._matrix[chosen]
         if self._fits_32_bits(query):
@@ -214,12 +216,12 @@ class Block:
         return np.concatenate([exact(step.astype(np.float64), query) for step in _steps(matrix)])
 
     def _fits_32_bits(self, query: NDArray[np.float64]) -> bool:
-        """Whether neither squares nor their sums leave what 32 bits can hold."""
+        """Whether squares and their sums fit into 32-bit floats."""
         return 1e-12 < max(self._largest, float(np.abs(query).max())) < 1e15
 
     def _reach(self, limit: float, query: NDArray[np.float64]) -> float:
-        """Up to which of these ranks a row may be as good as one of rank `limit`: both may be off by what
-        sums of so many products and the query itself are rounded by."""
+        """Returns the highest of these ranks at which a row may be as good as one of rank `limit`: both
+        have the rounding errors of sums of that many products and of the query."""
         terms = (len(query) + 4) * EPSILON
         if self._schema.distance != "EUCLIDEAN":
             length = 1.0 if self._schema.distance == "COSINE" else self._largest * math.sqrt(len(query))
@@ -229,13 +231,13 @@ class Block:
         )
         return (math.sqrt(max(limit, 0.0)) * (1 + 2 * terms) + 2 * rounded) ** 2
 
-    def _in_steps(self, places: NDArray[np.intp]) -> list[NDArray[np.intp]]:
+    def _in_steps(self, positions: NDArray[np.intp]) -> list[NDArray[np.intp]]:
         rows = max(1, STEP_BYTES // (8 * self._schema.dimensions))
-        return [places[start : start + rows] for start in range(0, len(places), rows)]
+        return [positions[start : start + rows] for start in range(0, len(positions), rows)]
 
     def _fine(self, rows: NDArray[np.float32], query: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Ranks in 64 bits: distances, or negative products. Angles are told by the distances of points on
-        the sphere, for products of nearly the same directions are all nearly 1."""
+        """Returns ranks in 64 bits: distances, or negative products. Angles are compared by the distances
+        of points on the sphere, since products of almost equal directions are all almost 1."""
         exact = rows.astype(np.float64)
         if self._schema.distance == "DOT_PRODUCT":
             return -(exact @ query)
@@ -244,12 +246,12 @@ class Block:
         difference = exact - query
         found: NDArray[np.float64] = np.sqrt(np.einsum("ij,ij->i", difference, difference))
         if self._schema.distance == "COSINE":
-            found[~rows.any(axis=1)] = math.sqrt(2.0)  # without length: as at a right angle
+            found[~rows.any(axis=1)] = math.sqrt(2.0)  # a vector of length 0 counts as one at a right angle
         return found
 
 
 def _unit(vector: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The same with length 1; of zeros, zeros."""
+    """Returns a vector with length 1; zeros stay zeros."""
     largest = float(np.abs(vector).max())
     if not largest:
         return vector
@@ -259,7 +261,7 @@ def _unit(vector: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _normalised(vectors: Floats) -> NDArray[np.float32]:
-    """Rows of length 1; a row of zeros stays."""
+    """Returns rows with length 1; a row of zeros stays."""
     exact = vectors.astype(np.float64)
     lengths = np.sqrt(np.einsum("ij,ij->i", exact, exact))
     lengths[lengths == 0] = 1
@@ -277,7 +279,8 @@ def _products(rows: NDArray[np.float64], query: NDArray[np.float64]) -> Floats:
 
 
 def _distances(rows: Floats, query: Floats) -> Floats:
-    """Squared distances. By differences: squares of lengths would cancel each other out."""
+    """Returns squared distances, computed from differences: squares of lengths would cancel each other
+    out."""
     found = np.empty(len(rows), rows.dtype)
     step = max(1, STEP_BYTES // (rows.itemsize * rows.shape[1]))
     buffer = np.empty((min(step, len(rows)), rows.shape[1]), rows.dtype)

@@ -1,16 +1,17 @@
-"""Which vectors are in memory, and which of them are out of date.
+"""Which vectors are in memory, and which of them are outdated.
 
-A *block* holds the vectors of one index and one HASH value (of the whole index, where its search schema
-has no HASH). The write path does not touch blocks: it names the row keys it writes, right before its commit
-and after it, and the next search reads those rows again. So the order in which commits are answered does
-not matter, and a write costs one set entry, and only where its block is in memory.
+A *block* has the vectors of one index and one HASH value, or of the whole index if its search schema has no
+HASH. The write path does not change blocks: it marks the row keys it writes, right before its commit and
+after it, and the next search reads those rows again. So the order in which commits are answered does not
+matter, and a write adds one set entry, only if its block is in memory.
 
 Invariants:
-1. A row key is named after its commit is visible, so whoever reads the row then reads it or a later one.
-   It is named before too: a commit is visible before its sync has ended, to searches as to all other reads.
-2. A block is registered before its first row is read: a write during the loading is named too.
-3. Blocks together stay within `memory_bytes_max`; the one searched longest ago goes first. A block that
-   would be larger than that alone is searched in pieces and not kept (searching.py).
+1. A row key is marked after its commit is visible, so that a search which then reads the row gets it or a
+   later one. It is marked before too: a commit is visible, to searches as to all other reads, before its sync
+   has ended.
+2. A block is registered before its first row is read, so that writes during the loading are marked.
+3. Blocks together stay within `memory_bytes_max`; the one searched longest ago is dropped first. A block that
+   would be larger alone is searched in pieces and not stored (searching.py).
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ if TYPE_CHECKING:
 
 MEMORY_BYTES_MAX = 1024 * 1024 * 1024
 CHANGED_ROWS_MAX = 1000
-"""Rows that may be out of date in a block, plus a quarter of its rows; more, and it is dropped."""
+"""Rows of a block that may be outdated, plus a quarter of its rows; with more, the block is dropped."""
 
 WHOLE = b""
-"""The place of the only block of an index without HASH."""
+"""Key of the only block of an index without HASH."""
 
 
 class Slot:
-    """A block's place: what is known of it without NumPy."""
+    """A block, or the place for it while it is loaded; usable without NumPy."""
 
     __slots__ = ("block", "changed", "lock")
 
@@ -41,13 +42,13 @@ class Slot:
         self.block: Block | None = None
         """None until it is loaded."""
         self.changed: set[bytes] = set()
-        """Row keys written since the block took them in."""
+        """Row keys written since the block was updated."""
         self.lock = asyncio.Lock()
-        """Held while the block is loaded or brought up to date."""
+        """Held while the block is loaded or updated."""
 
 
 class IndexVectors:
-    """The blocks of one index, by the hash that begins their row keys."""
+    """The blocks of one index, by the hash at the start of their row keys."""
 
     __slots__ = ("slots",)
 
@@ -55,53 +56,52 @@ class IndexVectors:
         self.slots: dict[bytes, Slot] = {}
 
     def written(self, row_key: bytes) -> None:
-        """An entry is written or deleted: now, or by a commit that is over."""
+        """Marks an entry that is being written or deleted, or has been."""
         if not self.slots:
             return
-        for place in (row_key[:HASH_BYTES], WHOLE):
-            slot = self.slots.get(place)
+        for key in (row_key[:HASH_BYTES], WHOLE):
+            slot = self.slots.get(key)
             if slot is None:
                 continue
             slot.changed.add(row_key)
             rows = len(slot.block) if slot.block is not None else 0
             if len(slot.changed) > CHANGED_ROWS_MAX + rows // 4:
-                del self.slots[place]
+                del self.slots[key]
 
 
 class VectorMemory:
-    """All blocks of a database, and the memory they may take."""
+    """All blocks of a database, within a limit of memory."""
 
     def __init__(self, memory_bytes_max: int = MEMORY_BYTES_MAX) -> None:
         self.memory_bytes_max = memory_bytes_max
         self._indexes: dict[int, IndexVectors] = {}
         self._searched: OrderedDict[tuple[int, bytes], int] = OrderedDict()
-        """Bytes of each block, the one searched last at the end."""
+        """Bytes of each block; the one searched last is at the end."""
 
     def of(self, resource: int) -> IndexVectors:
-        """The blocks of an index by its resource number."""
+        """Returns the blocks of an index by its resource number."""
         found = self._indexes.get(resource)
         if found is None:
             found = self._indexes[resource] = IndexVectors()
         return found
 
     def forget(self, resource: int) -> None:
-        """The index is gone."""
+        """Removes the blocks of a deleted index."""
         self._indexes.pop(resource, None)
-        for place in [place for place in self._searched if place[0] == resource]:
-            del self._searched[place]
+        for block in [block for block in self._searched if block[0] == resource]:
+            del self._searched[block]
 
-    def searched(self, resource: int, place: bytes, memory_bytes: int) -> None:
-        """Count a block that was just searched, and drop others until all fit."""
-        key = (resource, place)
-        self._searched.pop(key, None)
-        self._searched[key] = memory_bytes
+    def searched(self, resource: int, key: bytes, memory_bytes: int) -> None:
+        """Counts a block that has just been searched, and drops others until all fit."""
+        self._searched.pop((resource, key), None)
+        self._searched[resource, key] = memory_bytes
         while self.memory_bytes > self.memory_bytes_max and len(self._searched) > 1:
-            (other, other_place), _ = self._searched.popitem(last=False)
+            (other, other_key), _ = self._searched.popitem(last=False)
             index = self._indexes.get(other)
             if index is not None:
-                index.slots.pop(other_place, None)
+                index.slots.pop(other_key, None)
 
     @property
     def memory_bytes(self) -> int:
-        """Of all blocks, as counted when each was last searched."""
+        """Bytes of all blocks, as counted when each was last searched."""
         return sum(self._searched.values())

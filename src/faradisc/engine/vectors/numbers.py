@@ -14,7 +14,7 @@ from faradisc.model.values.number import parse
 
 
 def packed(elements: list[AttributeValue]) -> bytes | None:
-    """The bytes of a list of numbers; None when an element is no number or no finite 32-bit float."""
+    """Returns a list of numbers as bytes; None if an element is not a finite 32-bit float."""
     try:
         return struct.pack(f"<{len(elements)}f", *[float(element["N"]) for element in elements])
     except (KeyError, OverflowError):
@@ -22,22 +22,22 @@ def packed(elements: list[AttributeValue]) -> bytes | None:
 
 
 def unpacked(data: bytes) -> tuple[float, ...]:
-    """The elements of a packed vector."""
+    """Returns the elements of a packed vector."""
     return struct.unpack(f"<{len(data) // 4}f", data)
 
 
 def stored(data: bytes) -> AttributeValue:
-    """A packed vector as an index entry holds it."""
+    """Returns a packed vector as the attribute of an index entry."""
     return {"B": b64encode(data).decode()}
 
 
 def packed_of(value: AttributeValue) -> bytes:
-    """The packed vector of an index entry's attribute."""
+    """Returns the packed vector of an index entry's attribute."""
     return b64decode(value["B"])
 
 
 def shown(data: bytes) -> AttributeValue:
-    """A packed vector as clients see it: each element the shortest number that rounds to it."""
+    """Returns a packed vector as clients see it: each element is the shortest number that rounds to it."""
     return {"L": [{"N": _text(element)} for element in unpacked(data)]}
 
 

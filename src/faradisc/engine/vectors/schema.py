@@ -1,7 +1,7 @@
-"""What a vector index takes of an item, and which items it refuses.
+"""The entry of an item in a vector index, and the checks of its vector.
 
-Source: new-features.md section 13, "Writes". Assumed: the texts about types beyond their beginning, and
-that an INLINE_FILTER attribute may have any type.
+Source: new-features.md section 13, "Writes". Assumed: the texts about types after their beginning, and that
+an INLINE_FILTER attribute may have any type.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _INVALID = "One or more parameter values were invalid: "
 class VectorSchema(IndexSchema):
     """One vector index.
 
-    `key` places the entries: by the HASH attribute of the search schema, or, without one, by the table's
-    own key. An entry holds the packed vector in place of the list.
+    `key` orders the entries: by the HASH attribute of the search schema, or without one by the key of the
+    table. An entry has the packed vector instead of the list.
     """
 
     vector: str
@@ -61,14 +61,14 @@ class VectorSchema(IndexSchema):
         return self.entry(item) is not None
 
     def entry_of(self, item: Item) -> Item:
-        """Requires: `has(item)`."""
+        """Requires `has(item)`."""
         entry = self.entry(item)
         assert entry is not None
         return entry
 
 
 def check_vector(item: Item, index: VectorSchema) -> None:
-    """The vector of an item, where it has one. Raises ValidationException."""
+    """Returns the vector of an item, if it has one. Raises ValidationException."""
     vector = item.get(index.vector)
     if vector is None:
         return
@@ -82,11 +82,11 @@ def check_vector(item: Item, index: VectorSchema) -> None:
         )
     if numbers.packed(elements) is not None:
         return
-    for place, element in enumerate(elements):
+    for at, element in enumerate(elements):
         if "N" not in element:
-            raise _wrong_type(index, f"{index.vector}[{place}]", "N", type_of(element))
+            raise _wrong_type(index, f"{index.vector}[{at}]", "N", type_of(element))
         if numbers.packed([element]) is None:
-            raise _wrong_type(index, f"{index.vector}[{place}]", "32-bit floating-point number", element["N"])
+            raise _wrong_type(index, f"{index.vector}[{at}]", "32-bit floating-point number", element["N"])
 
 
 def _wrong_type(index: VectorSchema, parameter: str, expected: str, actual: str) -> ValidationException:

@@ -1,11 +1,11 @@
 """The nearest entries of a vector index.
 
-    block in memory, loaded if it is not -> rows written meanwhile -> candidates by 32-bit ranks, and all
-    that rounding cannot tell from these -> by ranks in 64 bits -> their entries read from the store
+    block in memory, loaded if necessary -> rows written meanwhile -> candidates by 32-bit ranks, and all
+    that rounding cannot distinguish from these -> by ranks in 64 bits -> their entries read from the store
     -> exact scores in 64 bits -> the best of them
 
-What is answered comes from entries that are read at the end: a matrix that is a moment behind can miss an
-entry, never show one that is gone. A few candidates more than asked for make up for those that have changed.
+The answer comes from entries that are read at the end: an outdated matrix can miss an entry, but never show
+one that no longer exists. A few more candidates than requested replace those that have changed.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from faradisc.storage.api import ReadOnlyStore
 
 SPARE_CANDIDATES = 32
 ROWS_PER_READ = 256
-"""Read and taken in at once while a block is loaded: some milliseconds, between which others may run."""
+"""Rows read at once while a block is loaded: some milliseconds, after which other requests may run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a search asks for."""
+    """The parameters of a search."""
 
     query: tuple[float, ...]
     top_k: int
     hash_value: AttributeValue | None
-    """Set where the search schema has a HASH attribute."""
+    """Set if the search schema has a HASH attribute."""
     filters: Sequence[tuple[str, AttributeValue]]
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One entry that was found; it still holds its vector packed."""
+    """One entry of the result; its vector is packed."""
 
     score: float
     entry: Item
@@ -52,7 +52,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """One index, where it lies, and what is in memory of it."""
+    """One index, its key placement and its vectors in memory."""
 
     store: ReadOnlyStore
     memory: VectorMemory
@@ -63,29 +63,29 @@ class Searched:
     """Awaited between the reads of a long loading."""
 
     async def search(self, wanted: Wanted) -> list[Found]:
-        """The best entries, the best first; of equal scores in the order of their row keys."""
-        place, prefix = WHOLE, None
+        """Returns the best entries, the best first; of equal scores in the order of their row keys."""
+        key, prefix = WHOLE, None
         if wanted.hash_value is not None:
             prefix = self.placement.collection((wanted.hash_value,))
-            place = prefix[:HASH_BYTES]
-        slot = self.vectors.slots.get(place)
+            key = prefix[:HASH_BYTES]
+        slot = self.vectors.slots.get(key)
         if slot is None:
-            slot = self.vectors.slots[place] = Slot()
+            slot = self.vectors.slots[key] = Slot()
         async with slot.lock:
             if slot.block is None:
-                ranked = await self._load(wanted, slot, place, prefix)
+                ranked = await self._load(wanted, slot, key, prefix)
             else:
                 await self._renew(slot)
                 ranked = _nearest(slot.block, wanted)
             if slot.block is not None:
-                self.memory.searched(self.placement.resource, place, slot.block.memory_bytes)
+                self.memory.searched(self.placement.resource, key, slot.block.memory_bytes)
         found = await self._scored(wanted, ranked)
         descending = self.schema.distance == "DOT_PRODUCT"
         found.sort(key=lambda each: (-each.score if descending else each.score, each.row_key))
         return found[: wanted.top_k]
 
-    async def _load(self, wanted: Wanted, slot: Slot, place: bytes, prefix: bytes | None) -> Ranked:
-        """Load the block and search it; piece by piece, and keep nothing, when it is larger than memory."""
+    async def _load(self, wanted: Wanted, slot: Slot, key: bytes, prefix: bytes | None) -> Ranked:
+        """Loads the block and searches it; in pieces, without storing it, if it is larger than memory."""
         best: Ranked = []
         block, fits = Block(self.schema), True
         try:
@@ -99,12 +99,12 @@ class Searched:
                 slot.block = block
                 await self._renew(slot)
         finally:
-            if slot.block is None and self.vectors.slots.get(place) is slot:
-                del self.vectors.slots[place]
+            if slot.block is None and self.vectors.slots.get(key) is slot:
+                del self.vectors.slots[key]
         return _best(block, wanted, best + _nearest(block, wanted))
 
     async def _rows(self, prefix: bytes | None) -> AsyncIterator[list[tuple[bytes, bytes]]]:
-        """The entries of one HASH value, or of the whole index, (row key, record) in order."""
+        """Yields the entries of one HASH value, or of the whole index, as (row key, record) in order."""
         parts = self.placement.parts if prefix is None else (self.placement.part_of(prefix),)
         high = None if prefix is None else after_prefix(prefix)
         for part in parts:
@@ -117,7 +117,7 @@ class Searched:
                 low = rows[-1][0] + b"\x00"
 
     async def _renew(self, slot: Slot) -> None:
-        """Read again what was written since the block took it in. Requires: the slot's lock."""
+        """Reads again what was written since the block was updated. Requires the slot's lock."""
         block, changed = slot.block, slot.changed
         if block is None or not changed:
             return
@@ -132,7 +132,7 @@ class Searched:
         block.put(list(rows.items()))
 
     async def _read(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
-        """The entries that are there, by row key."""
+        """Returns the entries that exist, by row key."""
         by_part: dict[bytes, list[bytes]] = {}
         for key in keys:
             by_part.setdefault(self.placement.part_of(key), []).append(key)
@@ -148,7 +148,7 @@ class Searched:
         for key, payload in rows.items():
             entry = item_record.decode(payload)
             if any(entry.get(name) != value for name, value in wanted.filters):
-                continue  # written since it was ranked
+                continue  # written since the ranking
             vector = numbers.unpacked(numbers.packed_of(entry[self.schema.vector]))
             exact = score(self.schema.distance, wanted.query, vector)
             found.append(Found(exact, entry, item_record.size_of(payload), key))
@@ -164,9 +164,9 @@ def _best(block: Block, wanted: Wanted, ranked: Ranked) -> Ranked:
 
 
 def score(distance: Distance, query: Sequence[float], vector: Sequence[float]) -> float:
-    """The score of one vector (new-features.md section 13, "Scores"), in double precision.
+    """Returns the score of one vector (new-features.md section 13, "Scores"), in double precision.
 
-    Assumed: a vector without length is as far from every other as one at a right angle.
+    Assumed: a vector of length 0 is as far from every other as one at a right angle.
     """
     if distance == "EUCLIDEAN":
         return math.dist(query, vector)

@@ -168,7 +168,7 @@ def _read(table: Table, wanted: Mapping[str, Any], config: CapacityConfig) -> _L
 
 def _check_banks(resource: Resource, balance: _Pair, config: CapacityConfig) -> None:
     """Raises: AdminError where there is nothing that could have this balance."""
-    for units, maximum in zip(balance, (resource.max_read, resource.max_write), strict=True):
+    for units, maximum in zip(balance, (resource.state.max_read, resource.state.max_write), strict=True):
         if units is None:
             continue
         if resource.on_demand and maximum is None:

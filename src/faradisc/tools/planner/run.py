@@ -325,7 +325,7 @@ def _throttles(record: ResourceRecord) -> ThrottleSummary:
         first_s=min(firsts, default=None),
         worst_second_s=worst.worst_s,
         worst_second_events=worst.worst_events,
-        longest_stretch_s=max(lane.longest_s for lane in record.directions),
+        longest_throttled_s=max(lane.longest_s for lane in record.directions),
     )
 
 

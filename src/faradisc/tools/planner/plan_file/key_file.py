@@ -1,6 +1,6 @@
 """A file of partition keys with weights, which a plan names under `keys: {file: ...}`.
 
-docs/formats/rates.md describes it for users: one key per line, after a comma how often it is asked for.
+docs/formats/rates.md describes it for users: one key per line, after a comma its weight.
 The caller (cli/plan.py) opens the file.
 
 Source: capacity.md section 3.3 names the model; how the file is written is Faradisc's own.

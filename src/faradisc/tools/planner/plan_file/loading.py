@@ -35,7 +35,6 @@ from faradisc.tools.planner.plan_file.plan import (
     BUDGETS,
     DURATION_MAX_S,
     START_S,
-    BudgetPlan,
     FlowPlan,
     Plan,
     TablePlan,
@@ -134,10 +133,8 @@ class _Loader:
         config = found.config(CapacityConfig())
         client = found.retries.retries() if found.retries else NO_RETRIES
         tables = {name: table.plan(name, config, start_s) for name, table in found.tables.items()}
-        lines = {
-            name: {"": document["classes"].lines[name], **document["classes"][name].lines}
-            for name in found.classes
-        }
+        written = document.get("classes", Mapping())
+        lines = {name: {"": written.lines[name], **written[name].lines} for name in found.classes}
         return Plan(
             name=found.name or self.file.rsplit("/", 1)[-1],
             variant=variant,
@@ -147,8 +144,8 @@ class _Loader:
             duration_s=found.duration or DURATION_MAX_S,
             seed=found.seed if self.seed is None else self.seed,
             tables=tuple(tables.values()),
-            traffic=() if self.traced else _flows(found, document, tables, start_s, client),
-            budgets=tuple(BudgetPlan(name, Fraction(limit)) for name, limit in found.budgets.items()),
+            traffic=() if self.traced else _flows(found, tables, start_s, client),
+            budgets={name: Fraction(limit) for name, limit in found.budgets.items()},
             prices=US_EAST_1.with_overrides(found.prices),
             retries=client,
             profile=config.profile,
@@ -166,13 +163,12 @@ class _Loader:
 
 
 def _flows(
-    found: PlanFile, document: Mapping, tables: dict[str, TablePlan], start_s: int, client: Retries
+    found: PlanFile, tables: dict[str, TablePlan], start_s: int, client: Retries
 ) -> tuple[FlowPlan, ...]:
     flows: dict[str, FlowPlan] = {}
     for position, stream in enumerate(found.traffic):
         stream.check(tables, ["traffic", position])
-        line = document["traffic"].lines[position]
-        for flow in stream.flows(stream.table_of(tables), start_s, client, line):
+        for flow in stream.flows(stream.table_of(tables), start_s, client):
             if flow.name in flows:
                 what = f"two streams are called {flow.name!r}"
                 raise mistake(what, "Give each a name: of its own.", ["traffic", position])

@@ -28,7 +28,7 @@ from faradisc.tools.planner.workload.key_distributions import KeyModel, Sort
 from faradisc.tools.planner.workload.retries import NO_RETRIES, Retries
 
 START_S = 1_793_577_600
-"""When plans begin that do not say it: Monday, 2 November 2026, midnight UTC."""
+"""The default start: Monday, 2 November 2026, midnight UTC."""
 DURATION_MAX_S = 366 * 86_400
 Resharded = Callable[[int], KeyModel]
 """Returns a key model with so many times its suffixes."""
@@ -38,7 +38,7 @@ Mode: TypeAlias = Annotated[str, choice("provisioned", "on-demand")]
 READS = ("GetItem", "Query", "Scan")
 WRITES = ("PutItem", "UpdateItem", "DeleteItem")
 OPERATIONS = READS + WRITES
-"""What traffic consists of. A batch is its items, a transaction its actions: capacity sees no more."""
+"""Kinds of requests. A batch counts as its items, a transaction as its actions."""
 
 
 def _read_schedule(text: str) -> tuple[Schedule, str]:
@@ -137,10 +137,10 @@ class IndexPlan:
     entry_bytes: int | None
     """Size of an entry; None: the item's (projection ALL)."""
     share: Fraction
-    """Of the items that are in it (a sparse index holds few)."""
+    """Of the items that are in it: a sparse index has few."""
     rates: Rates
     keys: KeyModel | None
-    """Which of its keys the table's writes touch; None: as evenly spread as can be."""
+    """The keys that the table's writes touch; None: evenly spread."""
     sort: Sort
     partitions: int | None = None
     resharded: Resharded | None = None
@@ -155,7 +155,7 @@ class TablePlan:
     sort_key: bool
     indexes: tuple[IndexPlan, ...]
     items: int
-    """Already there when the run begins, evenly spread."""
+    """At the beginning of the run, evenly spread."""
     item_bytes: int
     partitions: int | None
     changes: tuple[Change, ...]
@@ -207,12 +207,11 @@ class FlowPlan:
     """Of the writes that change what the indexes hold."""
     cache: Cache | None
     retries: Retries
-    line: int = 0
     resharded: Resharded | None = None
     """None where `keys` take no suffixes."""
     half_units: int | None = None
-    """What a request costs its table, local indexes included, or the index that it reads; None: what follows
-    from the sizes."""
+    """Cost of a request to its table, local indexes included, or to the index that it reads; None: from the
+    sizes."""
 
     @property
     def writes(self) -> bool:
@@ -220,35 +219,27 @@ class FlowPlan:
 
     @property
     def most(self) -> float:
-        """No second has more requests than this."""
+        """Returns the most requests of any second."""
         return float(self.rate.most * self.share / MICRO)
 
 
 @dataclass(frozen=True, slots=True)
 class ClassPlan:
-    """What a file of rates does not tell of the requests of one class."""
+    """What a file of rates does not say of the requests of one class."""
 
     keys: Mapping[Sort, KeyModel]
-    """By where in a collection: whether there are any hangs on the table."""
+    """For tables without a sort key (`one`) and with one."""
     sort: Sort | None
     """None: `spread` where there is a sort key."""
     item_bytes: int | None
-    """None: as many as a write's units stand for."""
+    """None: from the units of a write."""
     consistent: bool
     effect: Literal["add", "replace"]
     changes: Fraction
     """Of the writes that change what the indexes hold."""
     retries: Retries
     lines: Mapping[str, int] = field(default_factory=dict)
-    """Of the members that the plan file has, and of the class itself (""): for mistakes."""
-
-
-@dataclass(frozen=True, slots=True)
-class BudgetPlan:
-    """A limit that must hold, or the run fails."""
-
-    name: str
-    limit: Fraction
+    """Lines of its members, and of the class itself (""), for mistakes."""
 
 
 BUDGETS = ("throttled_percent", "lost_percent", "p99_wait_ms", "monthly_cost", "keys_to_shard", "partitions")
@@ -266,21 +257,21 @@ class Plan:
     seed: int
     tables: tuple[TablePlan, ...]
     traffic: tuple[FlowPlan, ...] = ()
-    budgets: tuple[BudgetPlan, ...] = ()
+    budgets: Mapping[str, Fraction] = field(default_factory=dict)
+    """Limits by name of `BUDGETS`."""
     prices: Prices = US_EAST_1
     retries: Retries = NO_RETRIES
-    """Of recorded requests; streams of traffic have their own."""
+    """Of recorded requests. Streams of traffic have their own."""
     profile: str = "aws"
     assumptions: tuple[str, ...] = field(default=())
     classes: Mapping[str, ClassPlan] = field(default_factory=dict)
-    """What is known of the requests in a file of rates; others have no classes."""
+    """Of the requests in a file of rates."""
     variant: str = ""
-    """Which of the file's variants it is."""
+    """The name of the file's variant."""
     skipped: Skipped | None = None
-    """What could not be read of the file that the traffic is from."""
+    """Lines of the file of rates that were skipped."""
 
     def within(self, limits: Mapping[str, float | None]) -> Plan:
-        """The plan with some budgets in place of its own, by name of `BUDGETS`; None: as it has it."""
+        """Returns the plan with some budgets in place of its own; None keeps the plan's."""
         given = {name: Fraction(str(limit)) for name, limit in limits.items() if limit is not None}
-        others = [budget for budget in self.budgets if budget.name not in given]
-        return replace(self, budgets=(*others, *(BudgetPlan(*pair) for pair in given.items())))
+        return replace(self, budgets={**self.budgets, **given})

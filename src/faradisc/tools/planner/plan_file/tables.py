@@ -34,7 +34,7 @@ Partitions: TypeAlias = Annotated[int, Field(ge=1, le=PARTITIONS_MAX)]
 
 def _read_profile(text: str) -> str:
     if text.lower() == "off":
-        raise mistake("profile 'off' refuses nothing", "Choose one that does, for example aws.")
+        raise mistake("profile 'off' throttles nothing", "Choose one that does, for example aws.")
     for name in PROFILES:
         if text.lower() == name.lower():
             return name

@@ -268,7 +268,7 @@ class Stream(Members):
     def _sorted(self, table: TablePlan) -> bool:
         return table.sort_key or self.index is not None
 
-    def flows(self, table: TablePlan, start_s: int, client: Retries, line: int) -> list[FlowPlan]:
+    def flows(self, table: TablePlan, start_s: int, client: Retries) -> list[FlowPlan]:
         """Returns a flow for each operation. Requires: `check`."""
         sort: Sort = self.sort or ("spread" if self._sorted(table) else "one")
         name = self.name or f"{table.name} traffic"
@@ -296,7 +296,6 @@ class Stream(Members):
                 changes=self.changes,
                 cache=None if operation in WRITES else self.cache,
                 retries=self.retries.retries() if self.retries else client,
-                line=line,
                 resharded=self.keys.resharded(start_s, sort),
             )
             for operation, weight in self.mix.items()

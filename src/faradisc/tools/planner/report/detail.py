@@ -11,7 +11,7 @@ _HEAT_ROWS_MAX = 120
 _ROWS_MAX = 100
 _TEXT_MAX = 300
 _CELL_BYTES = 10
-"""Approximate size of a cell of a heat map whose neighbours differ."""
+"""Approximate size of a cell of a heat map that differs from those around it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,7 +98,7 @@ def partitions(outcome: Outcome, resource: ResourceOutcome, heat: Heat, detail: 
         f"Colour: {colour} of the partition's limit."
     )
     if found.joined > 1:
-        note += f" Up to {found.joined} neighbours share a row, which shows the busiest of them."
+        note += f" Up to {found.joined} adjacent partitions share a row, which shows the busiest of them."
     if resource.partitions_left_out:
         note += f" {plural(resource.partitions_left_out, 'partition')} left out."
     return heatmap(found, outcome.duration_s, _alternative(outcome, resource), note)

@@ -79,7 +79,7 @@ def _facts(resource: ResourceOutcome) -> list[tuple[str, Child]]:
     if summary.worst_second_s is not None:
         worst = f"{count(summary.worst_second_events)} at {elapsed(summary.worst_second_s)}"
         found.append(("worst second", worst))
-    found.append(("longest without a pause", duration(summary.longest_stretch_s)))
+    found.append(("longest without a pause", duration(summary.longest_throttled_s)))
     return found
 
 

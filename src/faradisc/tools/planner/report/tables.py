@@ -20,7 +20,7 @@ _GIB = 1 << 30
 _KINDS = {
     "split-started": "split begins",
     "split": "split",
-    "split-refused": "not split",
+    "split-rejected": "not split",
     "grown": "grown",
     "boosted": "boosted",
     "changed": "changed by the plan",

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from faradisc.capacity.config import SECOND_NS
+from faradisc.capacity.config import HASH_BYTES, SECOND_NS
 from faradisc.capacity.events import CapacityGrown, Event, ShareBoosted, Split, SplitRefused, SplitStarted
-from faradisc.capacity.partitions import HASH_BYTES
 from faradisc.charts.words import SPACE, brief, elapsed
 from faradisc.tools.planner.plan_file.plan import Plan
 from faradisc.tools.planner.results.outcome import EventRow, Number, number
@@ -46,7 +45,7 @@ def repeated(events: Sequence[EventRow]) -> list[tuple[EventRow, str]]:
     event that says how often."""
     found: dict[object, list[EventRow]] = {}
     for position, event in enumerate(events):
-        same = (event.resource, event.words) if event.kind == "split-refused" else position
+        same = (event.resource, event.words) if event.kind == "split-rejected" else position
         found.setdefault(same, []).append(event)
     return [
         (first, f"{first.words} ({len(rest) + 1:,} times, the last at {_clock(rest[-1].at_s)})")
@@ -87,7 +86,7 @@ def _row(resource: str, event: Event, at_s: Number, names: dict[str, str]) -> Ev
             part, key = brief(event.partition), key_at(event.key)
             named = f" (key {key!r})" if key else ""
             words = f"{part} is not split: {event.cause}{named}"
-            return EventRow(at_s, resource, "split-refused", part, event.wanted, key, None, words)
+            return EventRow(at_s, resource, "split-rejected", part, event.wanted, key, None, words)
         case CapacityGrown():
             direction = "reads" if event.direction == "R" else "writes"
             words = f"On demand, it serves {event.units:,} {direction} units a second from now on"

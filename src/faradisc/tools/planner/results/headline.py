@@ -5,10 +5,10 @@ Source: capacity.md section 3.4, part 10.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
 
 from faradisc.charts.words import SPACE, count, elapsed, money, percent, plural, units
-from faradisc.tools.planner.plan_file.plan import BudgetPlan
 from faradisc.tools.planner.results.outcome import (
     BudgetResult,
     Busiest,
@@ -52,7 +52,7 @@ _BUDGETS: dict[str, tuple[str, Callable[[float], str]]] = {
 
 
 def judge_budgets(
-    budgets: Sequence[BudgetPlan],
+    budgets: Mapping[str, Fraction],
     totals: Totals,
     costs: Costs,
     keys: Sequence[HotKey],
@@ -68,18 +68,17 @@ def judge_budgets(
         "partitions": max(counts, default=0),
     }
     results = []
-    for budget in budgets:
-        value, limit = values[budget.name], number(float(budget.limit))
-        sentence, written = _BUDGETS[budget.name]
+    for name, exact in budgets.items():
+        value, limit = values[name], number(float(exact))
+        sentence, written = _BUDGETS[name]
         words = sentence.format(written(value), written(limit)).replace(SPACE, " ")
-        results.append(BudgetResult(budget.name, limit, value, value <= limit, words))
+        results.append(BudgetResult(name, limit, value, value <= limit, words))
     return tuple(results)
 
 
-def allowed_percent(budgets: Sequence[BudgetPlan]) -> float:
-    """Returns what a plan may throttle, percent of its units, as its budgets say."""
-    limits = {budget.name: float(budget.limit) for budget in budgets}
-    return limits.get("throttled_percent", limits.get("lost_percent", LOST_PERCENT_MAX))
+def allowed_percent(budgets: Mapping[str, Fraction]) -> float:
+    """Returns what a plan may throttle, percent of its units, by its budgets."""
+    return float(budgets.get("throttled_percent", budgets.get("lost_percent", LOST_PERCENT_MAX)))
 
 
 def headline(

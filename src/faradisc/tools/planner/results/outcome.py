@@ -111,7 +111,7 @@ class ThrottleSummary:
     first_s: Number | None
     worst_second_s: Number | None
     worst_second_events: int
-    longest_stretch_s: int
+    longest_throttled_s: int
     """The longest run of seconds that all throttled something."""
 
 
@@ -147,7 +147,7 @@ class EventRow:
 
     at_s: Number
     resource: str
-    kind: Literal["split-started", "split", "split-refused", "grown", "boosted", "changed"]
+    kind: Literal["split-started", "split", "split-rejected", "grown", "boosted", "changed"]
     partition: str | None
     """The partition that splits; None for events of the whole resource."""
     reason: str | None

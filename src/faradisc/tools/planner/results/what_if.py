@@ -66,7 +66,7 @@ def candidates(plan: Plan, outcome: Outcome) -> Iterator[Change]:
         for cause, count in resource.throttle_summary.events.items():
             events[cause.partition(" ")[2]] += count
     by_cause = {
-        "KeyRangeThroughputExceeded": (_suffixes, _warm_throughput),
+        "KeyRangeThroughputExceeded": (_suffixes, _warm_throughput, _more_capacity),
         "ProvisionedThroughputExceeded": (_more_capacity, _warm_throughput),
         "MaxOnDemandThroughputExceeded": (_higher_maximum,),
     }
@@ -179,12 +179,10 @@ def _demand(outcome: Outcome, resource: ResourceOutcome, direction: Direction) -
 
 
 def _more_capacity(plan: Plan, outcome: Outcome) -> Iterator[Change]:
-    """Raises the capacity of what was out of units most, then of everything that was."""
-    short = [
-        each
-        for each in _throttled(outcome, "ProvisionedThroughputExceeded")
-        if not _rates(plan, each[0]).on_demand
-    ]
+    """Raises the capacity of what was throttled most, then of all. That also adds partitions."""
+    causes = ("ProvisionedThroughputExceeded", "KeyRangeThroughputExceeded")
+    short = next(filter(None, (_throttled(outcome, cause) for cause in causes)), [])
+    short = [each for each in short if not _rates(plan, each[0]).on_demand]
     raises = [(short[:1], 1.0)] if len(short) > 1 else []
     for those, margin in (*raises, (short, 1.0), (short, 1.25)):
         changed, words = plan, []

@@ -14,8 +14,8 @@ from fractions import Fraction
 
 from faradisc.capacity.autoscaling import Decision, Policy, Tracking
 from faradisc.capacity.config import SECOND_NS, Direction
-from faradisc.capacity.resource import MinuteUsage
 from faradisc.capacity.schedules import next_time
+from faradisc.capacity.usage import MinuteUsage
 from faradisc.tools.planner.plan_file.plan import Scaling, ScheduledLimits
 from faradisc.tools.planner.results.outcome import AlarmState, ScalingEvent, number
 from faradisc.tools.planner.simulation.virtual_tables import VirtualResource, VirtualTables

@@ -27,8 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faradisc.capacity.buckets import Bucket
-from faradisc.capacity.config import HALF_UNIT, SECOND_NS
-from faradisc.capacity.partitions import HASH_BYTES, PartitionBucket
+from faradisc.capacity.config import HALF_UNIT, HASH_BYTES, SECOND_NS
+from faradisc.capacity.partitions import PartitionBucket
 from faradisc.capacity.throttle import Cause
 from faradisc.tools.planner.simulation.recorder import DirectionRecord, RunRecorder
 from faradisc.tools.planner.simulation.virtual_tables import VirtualTables

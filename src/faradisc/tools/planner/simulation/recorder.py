@@ -18,9 +18,8 @@ from functools import lru_cache
 
 from faradisc.capacity.config import GIB, SECOND_NS
 from faradisc.capacity.events import Event, Split
-from faradisc.capacity.partitions import Partition, PartitionBucket
+from faradisc.capacity.partitions import HASH_SPACE, Partition, PartitionBucket, hash_bounds
 from faradisc.capacity.throttle import Cause
-from faradisc.capacity.topology import HASH_SPACE, hash_bounds
 from faradisc.tools.planner.results.item_collections import Growth
 from faradisc.tools.planner.results.outcome import PARTITIONS_SHOWN, Number, number
 from faradisc.tools.planner.simulation.key_totals import KeyTally

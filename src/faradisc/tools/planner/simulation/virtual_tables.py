@@ -21,7 +21,8 @@ from faradisc.capacity import topology
 from faradisc.capacity.config import SECOND_NS
 from faradisc.capacity.controlplane import DecreaseLog, Durations, ThroughputChange, check_changes
 from faradisc.capacity.events import Event, SplitDue
-from faradisc.capacity.resource import MinuteUsage, Resource
+from faradisc.capacity.resource import Resource
+from faradisc.capacity.usage import MinuteUsage
 from faradisc.tools.planner.plan_file.plan import Change, IndexPlan, Plan, Rates, TablePlan
 
 DURATIONS = Durations()

@@ -1,4 +1,4 @@
-"""Make the tables and put the items in, with a boto3 client."""
+"""Creates the tables and puts the items with a boto3 client."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def create_tables(client: Any) -> None:
 
 
 def load_items(client: Any) -> int:
-    """Put every item; returns how many."""
+    """Puts all items and returns their number."""
     serializer = TypeSerializer()
     requests = [
         (table, {"PutRequest": {"Item": {name: serializer.serialize(value) for name, value in item.items()}}})

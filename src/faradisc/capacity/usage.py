@@ -1,0 +1,82 @@
+"""What was charged and throttled since the last whole minute."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from faradisc.capacity.admission import Limiter
+from faradisc.capacity.throttle import Cause
+
+_Counted = TypeVar("_Counted")
+
+
+@dataclass(frozen=True, slots=True)
+class MinuteUsage:
+    """Reads or writes of one resource in one minute."""
+
+    minute_ns: int
+    direction: str
+    tally: Mapping[int, int]
+    """How often each cost, in half units, was charged."""
+    events: Mapping[Cause, int]
+    """Throttle events by cause."""
+
+    @property
+    def half_units(self) -> int:
+        return sum(cost * count for cost, count in self.tally.items())
+
+
+class UsageCounter:
+    """Collects the tallies of a resource's limiters until a minute ends."""
+
+    __slots__ = ("_events", "_limiters", "_tallies")
+
+    def __init__(self, limiters: tuple[Limiter, Limiter]) -> None:
+        self._limiters = limiters
+        self._tallies: tuple[dict[int, int], dict[int, int]] = ({}, {})
+        self._events: tuple[dict[Cause, int], dict[Cause, int]] = ({}, {})
+
+    @property
+    def empty(self) -> bool:
+        return not any(self._tallies) and not any(self._events)
+
+    def fold(self) -> None:
+        """Takes over and clears the counts of the limiters."""
+        for limiter, tally, events in zip(self._limiters, self._tallies, self._events, strict=True):
+            _add(limiter.tally, tally)
+            _add(limiter.events, events)
+            limiter.tally.clear()
+            limiter.events.clear()
+
+    def end_minute(self, minute_ns: int) -> list[MinuteUsage]:
+        """Returns what was counted in the minute, reads first, and starts the next one."""
+        usages = [
+            MinuteUsage(minute_ns, limiter.direction, dict(tally), dict(events))
+            for limiter, tally, events in zip(self._limiters, self._tallies, self._events, strict=True)
+        ]
+        for counts in (*self._tallies, *self._events):
+            counts.clear()
+        return usages
+
+    def unpublished(self, minute_ns: int) -> list[MinuteUsage]:
+        """Returns what was counted since the last whole minute, without clearing it."""
+        usages = []
+        for limiter, tally, events in zip(self._limiters, self._tallies, self._events, strict=True):
+            tally, events = dict(tally), dict(events)
+            _add(limiter.tally, tally)
+            _add(limiter.events, events)
+            usages.append(MinuteUsage(minute_ns, limiter.direction, tally, events))
+        return usages
+
+    def take_over(self, usages: Iterable[MinuteUsage]) -> None:
+        """Adds what a predecessor has counted and not published."""
+        for usage, tally, events in zip(usages, self._tallies, self._events, strict=True):
+            _add(usage.tally, tally)
+            _add(usage.events, events)
+
+
+def _add(counts: Mapping[_Counted, int], into: dict[_Counted, int]) -> None:
+    for counted, count in counts.items():
+        into[counted] = into.get(counted, 0) + count
