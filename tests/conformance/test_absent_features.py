@@ -35,7 +35,9 @@ def test_no_resource_has_a_policy(dynamodb: Any, described: dict[str, Any], reso
 
 
 @pytest.mark.parametrize("operation", ["get_resource_policy", "delete_resource_policy"])
-def test_a_policy_of_what_is_not_there(dynamodb: Any, described: dict[str, Any], operation: str) -> None:
+def test_policy_of_missing_resource_raises_resource_not_found(
+    dynamodb: Any, described: dict[str, Any], operation: str
+) -> None:
     ask = getattr(dynamodb, operation)
     table, stream = described["TableArn"] + "x", described["LatestStreamArn"] + "9"
     with refused("ResourceNotFoundException"):

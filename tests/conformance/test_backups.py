@@ -19,7 +19,7 @@ ARN = re.compile(
 )
 
 
-def test_the_answer_to_creating_one(dynamodb: Any, create: Create) -> None:
+def test_create_backup_returns_backup_details(dynamodb: Any, create: Create) -> None:
     name = create("p:S")
     details = dynamodb.create_backup(TableName=name, BackupName="first")["BackupDetails"]
     assert ARN.fullmatch(details["BackupArn"])
@@ -31,7 +31,7 @@ def test_the_answer_to_creating_one(dynamodb: Any, create: Create) -> None:
     assert "BackupExpiryDateTime" not in details
 
 
-def test_its_description(dynamodb: Any, create: Create) -> None:
+def test_describe_backup_returns_source_table(dynamodb: Any, create: Create) -> None:
     name = create(
         "p:S",
         "r:N",
@@ -70,7 +70,7 @@ def test_a_backup_outlives_its_table(dynamodb: Any, create: Create) -> None:
     assert dynamodb.describe_backup(BackupArn=arn)["BackupDescription"]["SourceTableDetails"]
 
 
-def test_a_deleted_one_is_gone(dynamodb: Any, create: Create) -> None:
+def test_deleted_backup_is_not_found(dynamodb: Any, create: Create) -> None:
     name = create("p:S")
     arn = backed_up(dynamodb, name)
     answer = dynamodb.delete_backup(BackupArn=arn)["BackupDescription"]
@@ -84,26 +84,26 @@ def test_a_deleted_one_is_gone(dynamodb: Any, create: Create) -> None:
 
 
 @pytest.mark.parametrize("operation", ["describe_backup", "delete_backup"])
-def test_an_arn_that_is_none(dynamodb: Any, operation: str) -> None:
+def test_malformed_backup_arn_is_rejected(dynamodb: Any, operation: str) -> None:
     with invalid():
         getattr(dynamodb, operation)(BackupArn=UNKNOWN[:-3])
     with refused("BackupNotFoundException"):
         getattr(dynamodb, operation)(BackupArn=UNKNOWN)
 
 
-def test_an_arn_with_another_table_in_it(dynamodb: Any, create: Create) -> None:
+def test_backup_arn_with_another_table_name_is_not_found(dynamodb: Any, create: Create) -> None:
     name = create("p:S")
     arn = backed_up(dynamodb, name)
     with refused("BackupNotFoundException"):
         dynamodb.describe_backup(BackupArn=arn.replace(name, "another"))
 
 
-def test_a_table_that_is_not_there(dynamodb: Any) -> None:
+def test_backup_of_missing_table_raises_table_not_found(dynamodb: Any) -> None:
     with refused("TableNotFoundException", "Table not found: nowhere"):
         dynamodb.create_backup(TableName="nowhere", BackupName="backup")
 
 
-def test_states_on_the_clock(open_process: Any, clock: ManualClock) -> None:
+def test_backup_status_follows_the_clock(open_process: Any, clock: ManualClock) -> None:
     dynamodb = open_process(transition_ms=5000).client()
     dynamodb.create_table(TableName="table", **schema("p:S"))
     with refused("TableInUseException"):
@@ -120,7 +120,7 @@ def test_states_on_the_clock(open_process: Any, clock: ManualClock) -> None:
     dynamodb.delete_backup(BackupArn=arn)
 
 
-def test_one_at_a_time_of_a_table(stepped: Any) -> None:
+def test_second_backup_of_a_table_waits_for_the_first(stepped: Any) -> None:
     dynamodb = stepped.client()
     dynamodb.create_table(TableName="table", **schema("p:S"))
     dynamodb.put_item(TableName="table", Item=item(p="a"))
@@ -158,7 +158,7 @@ def test_listing_by_table_type_and_time(open_process: Any, clock: ManualClock) -
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 6, 100])
-def test_pages(dynamodb: Any, create: Create, limit: int) -> None:
+def test_backups_are_listed_in_pages(dynamodb: Any, create: Create, limit: int) -> None:
     name = create("p:S")
     for number in range(6):
         backed_up(dynamodb, name, f"b.{number}")
@@ -175,13 +175,13 @@ def test_pages(dynamodb: Any, create: Create, limit: int) -> None:
     assert len(set(names)) == 6
 
 
-def test_names_may_stand_twice(dynamodb: Any, create: Create) -> None:
+def test_two_backups_may_have_one_name(dynamodb: Any, create: Create) -> None:
     name = create("p:S")
     assert backed_up(dynamodb, name, "same") != backed_up(dynamodb, name, "same")
     assert listed(dynamodb, TableName=name) == ["same", "same"]
 
 
-def test_namespaces_apart(open_process: Any) -> None:
+def test_backups_are_listed_per_region(open_process: Any) -> None:
     process = open_process(per_region=True)
     here, there = process.client("eu-west-1"), process.client("us-west-2")
     for client in (here, there):

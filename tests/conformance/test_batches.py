@@ -92,7 +92,7 @@ def test_25_writes_and_100_reads_fit(dynamodb: Any, tables: tuple[str, str]) -> 
     assert dynamodb.batch_write_item(RequestItems=split)["UnprocessedItems"] == {}
 
 
-def test_26_writes_do_not(dynamodb: Any, tables: tuple[str, str]) -> None:
+def test_26_writes_are_rejected(dynamodb: Any, tables: tuple[str, str]) -> None:
     """One table: the constraint; several: the operation's own text, from an emulator (errors.md 10)."""
     one, two = tables
     with refused("ValidationException") as failure:
@@ -109,7 +109,7 @@ def test_26_writes_do_not(dynamodb: Any, tables: tuple[str, str]) -> None:
         )
 
 
-def test_101_reads_do_not(dynamodb: Any, tables: tuple[str, str]) -> None:
+def test_101_reads_are_rejected(dynamodb: Any, tables: tuple[str, str]) -> None:
     one, two = tables
     with invalid(
         f"1 validation error detected: Value at 'RequestItems.{one}.member.Keys' failed to satisfy "
@@ -128,7 +128,7 @@ def test_101_reads_do_not(dynamodb: Any, tables: tuple[str, str]) -> None:
 @pytest.mark.parametrize(
     ("operation", "name"), [("batch_get_item", "BatchGetItem"), ("batch_write_item", "BatchWriteItem")]
 )
-def test_an_empty_batch_is_refused(dynamodb: Any, operation: str, name: str) -> None:
+def test_an_empty_batch_is_rejected(dynamodb: Any, operation: str, name: str) -> None:
     with invalid(f"The requestItems parameter is required for {name}"):
         getattr(dynamodb, operation)(RequestItems={})
 
@@ -176,7 +176,7 @@ def test_duplicate_deletes_are_found_before_the_table_is_looked_up(dynamodb: Any
         dynamodb.batch_write_item(RequestItems={new_name(): [delete(p="1"), delete(p="1")]})
 
 
-def test_keys_are_held_against_the_schema_after_that(dynamodb: Any, tables: tuple[str, str]) -> None:
+def test_keys_are_compared_with_the_schema_after_duplicates(dynamodb: Any, tables: tuple[str, str]) -> None:
     with invalid("The provided key element does not match the schema"):
         dynamodb.batch_get_item(RequestItems={tables[0]: {"Keys": [item(p="1"), item(q="1")]}})
 
@@ -208,7 +208,7 @@ def test_one_bad_request_fails_the_whole_batch(
 @pytest.mark.parametrize(
     "request_", [{}, {**put(p="1"), **delete(p="2")}], ids=["neither put nor delete", "both"]
 )
-def test_a_write_request_is_one_of_two_things(
+def test_a_write_request_has_exactly_one_action(
     dynamodb: Any, tables: tuple[str, str], request_: dict[str, Any]
 ) -> None:
     with invalid(
@@ -218,7 +218,7 @@ def test_a_write_request_is_one_of_two_things(
         dynamodb.batch_write_item(RequestItems={tables[0]: [request_]})
 
 
-def test_v39c_16_megabytes_of_answer(dynamodb: Any, create: Callable[..., str]) -> None:
+def test_v39c_a_batch_get_returns_up_to_16_megabytes(dynamodb: Any, create: Callable[..., str]) -> None:
     """V39c: of 100 items of 300 KB, 52 come back and 48 keys are unprocessed; asked again, the rest.
 
     Source: capacity.md sections 2.0 and 4.2, from the documentation's example."""
@@ -237,7 +237,7 @@ def test_v39c_16_megabytes_of_answer(dynamodb: Any, create: Callable[..., str]) 
     assert keys == {f"{number:02}" for number in range(100)}
 
 
-def test_unprocessed_keys_keep_what_was_asked_for(
+def test_unprocessed_keys_keep_their_parameters(
     dynamodb: Any, tables: tuple[str, str], in_process_only: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("faradisc.operations.batch_get_item.BATCH_GET_BYTES_MAX", 250)

@@ -27,20 +27,20 @@ def test_a_body_of_more_than_16_megabytes_gets_an_empty_413(raw: InProcess, tabl
     assert (answer.status, answer.body) == (413, b"")
 
 
-def test_duplicate_members_do_no_harm(raw: InProcess, table: str) -> None:
+def test_of_duplicate_members_the_last_counts(raw: InProcess, table: str) -> None:
     raw.post("PutItem", b'{"TableName":"table","Item":{"p":{"S":"1"},"p":{"S":"2"}}}')
     assert len(raw.call("Scan", TableName=table)["Items"]) <= 1
     with pytest.raises(Refused, match="ValidationException"):
         raw.call("PutItem", TableName=table, Item={"p": {"S": "1", "N": "1"}})
 
 
-def test_null_members_are_absent_ones(raw: InProcess, table: str) -> None:
+def test_null_members_count_as_absent(raw: InProcess, table: str) -> None:
     """Source: errors.md section 5."""
     raw.call("PutItem", TableName=table, Item=item(p="1"), ConditionExpression=None, Expected=None)
     assert raw.call("Scan", TableName=table, Limit=None, FilterExpression=None)["Count"] == 1
 
 
-def test_what_the_json_says_in_another_way_is_the_same_item(raw: InProcess, table: str) -> None:
+def test_other_spellings_of_json_give_the_same_item(raw: InProcess, table: str) -> None:
     """Escapes, spaces and the order of members are the client's affair; what is stored is canonical."""
     raw.post("PutItem", b' {\n"Item" : {"v":{"S":"\\u00e9\\/"}, "p":{"S":"1"}} ,"TableName":"table"}')
     body = raw.post("GetItem", b'{"TableName":"table","Key":{"p":{"S":"1"}}}').body

@@ -122,7 +122,7 @@ def used(expression: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("expression", TRUE)
-def test_true_for_writes_and_reads(dynamodb: Any, table: str, expression: str) -> None:
+def test_true_condition_lets_writes_and_reads_pass(dynamodb: Any, table: str, expression: str) -> None:
     parameters = used(expression)
     dynamodb.put_item(TableName=table, Item=STORED, ConditionExpression=expression, **parameters)
     dynamodb.update_item(TableName=table, Key=item(p="1"), ConditionExpression=expression, **parameters)
@@ -131,7 +131,7 @@ def test_true_for_writes_and_reads(dynamodb: Any, table: str, expression: str) -
 
 
 @pytest.mark.parametrize("expression", FALSE)
-def test_false_for_writes_and_reads(dynamodb: Any, table: str, expression: str) -> None:
+def test_false_condition_fails_writes_and_filters_reads(dynamodb: Any, table: str, expression: str) -> None:
     parameters = used(expression)
     writes = {
         "put_item": {"Item": STORED},
@@ -166,7 +166,7 @@ def test_a_condition_sees_the_old_item(dynamodb: Any, table: str) -> None:
         )
 
 
-def test_a_failed_condition_is_told_before_what_the_update_would_have_done(dynamodb: Any, table: str) -> None:
+def test_a_failed_condition_is_reported_before_errors_of_the_update(dynamodb: Any, table: str) -> None:
     """The condition is evaluated on the old item first (expressions.md section 5)."""
     with refused("ConditionalCheckFailedException"):
         dynamodb.update_item(
@@ -304,7 +304,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("parameters", "text"), REFUSED.values(), ids=REFUSED)
-def test_put_refuses_the_condition_in_an_envelope(
+def test_put_rejects_the_condition_in_an_envelope(
     dynamodb: Any, table: str, parameters: dict[str, Any], text: str
 ) -> None:
     """Source: errors.md sections 3 (enveloped families) and 6.4."""

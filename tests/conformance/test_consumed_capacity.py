@@ -167,7 +167,7 @@ def test_rates_of_reads(dynamodb: Any, table: str, vector: tuple[int, bool, int,
     assert reads * Fraction(get(dynamodb, table, consistent)) == rate
 
 
-def test_v27_a_missing_item_costs_what_the_smallest_does(dynamodb: Any, table: str) -> None:
+def test_v27_a_missing_item_costs_the_minimum(dynamodb: Any, table: str) -> None:
     assert get(dynamodb, table, consistent=True) == 1
     assert get(dynamodb, table, consistent=False) == 0.5
 
@@ -555,7 +555,7 @@ def test_v63_the_index_key_changes_and_the_entries_grow(dynamodb: Any, six: str,
     assert changed == (3, both(2, 4, 5))
 
 
-def test_v64_the_index_key_is_removed_and_comes_back(dynamodb: Any, six: str) -> None:
+def test_v64_the_index_key_is_removed_and_added_again(dynamodb: Any, six: str) -> None:
     put_six(dynamodb, six)
     assert update_six(dynamodb, six, "REMOVE k") == (2, both(1, 1, 2))
     assert update_six(dynamodb, six, "SET k = :k", k="1") == (2, both(1, 1, 2))
@@ -611,7 +611,7 @@ def test_total_gives_the_sum_alone(dynamodb: Any, six: str) -> None:
     assert answer["ConsumedCapacity"] == {"TableName": six, "CapacityUnits": 10.0}
 
 
-def test_indexes_lists_only_what_was_touched(dynamodb: Any, six: str) -> None:
+def test_indexes_lists_only_changed_indexes(dynamodb: Any, six: str) -> None:
     answer = dynamodb.put_item(TableName=six, Item=item(**BASE_KEY), **INDEXES)
     assert answer["ConsumedCapacity"] == {
         "TableName": six,
@@ -648,7 +648,7 @@ def test_a_batch_reports_per_table(dynamodb: Any, table: str, six: str) -> None:
     ],
     ids=["on demand", "provisioned"],
 )
-def test_an_empty_scan_pays_a_minimum_per_partition(
+def test_an_empty_scan_costs_a_minimum_per_partition(
     dynamodb: Any, create: Callable[..., str], members: dict[str, Any], eventual: float, strong: float
 ) -> None:
     """A new on-demand table has four partitions (capacity-consumption.md section 2, capacity.md 2.2)."""
@@ -657,7 +657,7 @@ def test_an_empty_scan_pays_a_minimum_per_partition(
     assert units(dynamodb.scan(TableName=table, ConsistentRead=True, **TOTAL)) == strong
 
 
-def test_the_table_is_named_as_it_was_asked_for(dynamodb: Any, table: str) -> None:
+def test_consumed_capacity_names_the_table_as_in_the_request(dynamodb: Any, table: str) -> None:
     arn = dynamodb.describe_table(TableName=table)["Table"]["TableArn"]
     for name in (table, arn):
         answer = dynamodb.put_item(TableName=name, Item=item(p="1"), **TOTAL)
@@ -665,7 +665,7 @@ def test_the_table_is_named_as_it_was_asked_for(dynamodb: Any, table: str) -> No
 
 
 @pytest.mark.parametrize("operation", ["put_item", "delete_item", "update_item"])
-def test_an_unknown_level_is_refused(dynamodb: Any, table: str, operation: str) -> None:
+def test_an_unknown_level_is_rejected(dynamodb: Any, table: str, operation: str) -> None:
     subject = {"Item": item(p="1")} if operation == "put_item" else {"Key": item(p="1")}
     with invalid(
         "1 validation error detected: Value 'SOME' at 'returnConsumedCapacity' failed to satisfy constraint: "

@@ -100,12 +100,12 @@ def test_all_attributes_need_a_projection_of_all(dynamodb: Any, table: str) -> N
 
 
 @pytest.mark.parametrize("index", ["keys", "some", "all"])
-def test_count(dynamodb: Any, table: str, index: str) -> None:
+def test_select_count_counts_entries(dynamodb: Any, table: str, index: str) -> None:
     answer = dynamodb.query(**query(table, index, Select="COUNT"))
     assert (answer["Count"], "Items" in answer) == (6, False)
 
 
-def test_attributes_that_are_not_projected_are_refused(dynamodb: Any, table: str) -> None:
+def test_attributes_that_are_not_projected_are_rejected(dynamodb: Any, table: str) -> None:
     with invalid():
         dynamodb.query(**query(table, "some", ProjectionExpression="p, y"))
     found = dynamodb.query(**query(table, "some", ProjectionExpression="p, x"))
@@ -149,7 +149,7 @@ def test_range_conditions_in_pages(
     assert names(everything(dynamodb.query, ScanIndexForward=False, **parameters)) == wanted[::-1]
 
 
-def test_a_wrong_start_key_is_refused(dynamodb: Any, table: str) -> None:
+def test_a_wrong_start_key_is_rejected(dynamodb: Any, table: str) -> None:
     for start in (item(g="a", s=1), item(p="a1", g="a"), item(p="a1", g="a", s=1, x=1)):
         with invalid("The provided starting key is invalid"):
             dynamodb.query(**query(table, "all", ExclusiveStartKey=start))
@@ -262,7 +262,7 @@ SELECTIONS: dict[str, tuple[str, dict[str, Any], Callable[[Any, str, bytes], boo
 
 
 @pytest.mark.parametrize(("clauses", "values", "test"), SELECTIONS.values(), ids=SELECTIONS)
-def test_what_a_key_condition_over_several_attributes_selects(
+def test_key_condition_over_several_attributes_selects_matching_entries(
     dynamodb: Any,
     many: str,
     clauses: str,
@@ -291,7 +291,7 @@ BROKEN: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize(("clauses", "values"), BROKEN.values(), ids=BROKEN)
-def test_a_key_condition_that_breaks_a_rule_is_refused(
+def test_a_key_condition_that_breaks_a_rule_is_rejected(
     dynamodb: Any, many: str, clauses: str, values: dict[str, Any]
 ) -> None:
     """Every HASH with =, RANGE left to right without a gap, all but the last with =. No texts are captured

@@ -279,7 +279,7 @@ def test_an_index_can_be_deleted_while_it_is_filled(
     assert states(described(stepped)) == ("ACTIVE", {})
 
 
-def test_a_new_index_of_the_same_name_starts_from_nothing(
+def test_a_new_index_of_the_same_name_starts_empty(
     process: Stepped, stepped: Any, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(backfill, "ROWS_PER_STEP", 2)
@@ -356,7 +356,7 @@ def test_writes_during_a_backfill_are_charged_for_the_index(
     assert answer["ConsumedCapacity"]["GlobalSecondaryIndexes"] == {"index": {"CapacityUnits": 1.0}}
 
 
-def test_an_item_with_an_unsuitable_index_key_is_refused_from_the_beginning(
+def test_an_item_with_an_unsuitable_index_key_is_rejected_from_the_beginning(
     process: Stepped, stepped: Any, clock: ManualClock
 ) -> None:
     stepped.put_item(TableName="table", Item=item(p="1", g=1))
@@ -365,7 +365,7 @@ def test_an_item_with_an_unsuitable_index_key_is_refused_from_the_beginning(
         stepped.put_item(TableName="table", Item=item(p="2", g=1))
 
 
-def test_a_backfill_goes_on_after_a_reopening(
+def test_a_backfill_continues_after_reopening(
     bugs_surface: None,
     in_process_only: None,
     clock: ManualClock,
@@ -488,7 +488,7 @@ def test_an_index_on_the_table_s_own_key_is_filled(dynamodb: Any, create: Callab
 # --- Attribute definitions -----------------------------------------------------------------------
 
 
-def test_definitions_are_merged_with_those_there_are(dynamodb: Any, table: str) -> None:
+def test_definitions_are_merged_with_existing_ones(dynamodb: Any, table: str) -> None:
     """A delta, captured: what is there need not be sent again."""
     change(dynamodb, index("index", "g:S", "n:N"), defined="g:S n:N", table=table)
     assert defined(described(dynamodb, table)) == {"p": "S", "g": "S", "n": "N"}
@@ -499,7 +499,7 @@ def test_definitions_no_key_needs_are_dropped(dynamodb: Any, table: str) -> None
     assert defined(described(dynamodb, table)) == {"p": "S", "g": "S"}
 
 
-def test_the_type_that_is_defined_wins(dynamodb: Any, table: str) -> None:
+def test_an_existing_definition_keeps_its_type(dynamodb: Any, table: str) -> None:
     """Silently (captured): the index has the key with the type of the table."""
     change(dynamodb, index("index", "p:S", "n:N"), defined="p:N n:N", table=table)
     assert defined(described(dynamodb, table)) == {"p": "S", "n": "N"}
@@ -516,7 +516,7 @@ def test_the_keys_of_a_new_index_are_defined_in_its_request(
     change(dynamodb, index("two", "g:S", "n:N"), defined="g:S n:N", table=table)
 
 
-def test_a_deleted_index_takes_its_definitions_along(
+def test_deleting_an_index_removes_its_definitions(
     process: Stepped, stepped: Any, clock: ManualClock
 ) -> None:
     added(process, clock, "one", "g:S", "n:N")
@@ -529,7 +529,7 @@ def test_a_deleted_index_takes_its_definitions_along(
     assert defined(described(stepped)) == {"p": "S"}
 
 
-def test_a_freed_attribute_may_come_back_with_another_type(
+def test_an_attribute_may_be_defined_again_with_another_type(
     process: Stepped, stepped: Any, clock: ManualClock
 ) -> None:
     stepped.put_item(TableName="table", Item=item(p="1", g="text"))

@@ -41,7 +41,7 @@ def test_v13_an_item_has_up_to_409600_bytes(dynamodb: Any, table: str) -> None:
         dynamodb.put_item(TableName=table, Item=sized(LIMIT + 1))
 
 
-def test_v13_also_in_a_batch(dynamodb: Any, table: str) -> None:
+def test_v13_an_item_of_a_batch_has_up_to_409600_bytes(dynamodb: Any, table: str) -> None:
     dynamodb.batch_write_item(RequestItems={table: [{"PutRequest": {"Item": sized(LIMIT)}}]})
     with invalid(PUT_TOO_LARGE):
         dynamodb.batch_write_item(RequestItems={table: [{"PutRequest": {"Item": sized(LIMIT + 1)}}]})
@@ -98,7 +98,7 @@ NAMES_COUNT: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("fitting", NAMES_COUNT.values(), ids=NAMES_COUNT)
-def test_what_counts(dynamodb: Any, table: str, fitting: dict[str, Any]) -> None:
+def test_names_and_values_count_for_the_size(dynamodb: Any, table: str, fitting: dict[str, Any]) -> None:
     """Names always; a list or map 3 and 1 per element (capacity.md section 2.1)."""
     dynamodb.put_item(TableName=table, Item=fitting)
     with invalid(PUT_TOO_LARGE):
@@ -118,7 +118,7 @@ def test_an_update_may_not_grow_an_item_beyond_the_limit(dynamodb: Any, table: s
     assert found == sized(LIMIT - 100)
 
 
-def test_the_gate_of_an_update_counts_its_actions(dynamodb: Any, table: str) -> None:
+def test_the_size_limit_of_an_update_counts_its_actions(dynamodb: Any, table: str) -> None:
     """max(item, item - key attributes + 3 + 19 per action that writes a value), captured
     (capacity-consumption.md section 3): 409,592 - 2 + 22 is too much, though the item would fit."""
     dynamodb.put_item(TableName=table, Item=sized(LIMIT - 10))
@@ -131,7 +131,7 @@ def test_the_gate_of_an_update_counts_its_actions(dynamodb: Any, table: str) -> 
         )
 
 
-def test_an_oversized_put_is_told_before_its_condition_fails(dynamodb: Any, table: str) -> None:
+def test_an_oversized_put_is_reported_before_its_condition_fails(dynamodb: Any, table: str) -> None:
     """Size is check 10, the condition 11 (errors.md section 4)."""
     with invalid(PUT_TOO_LARGE):
         dynamodb.put_item(TableName=table, Item=sized(LIMIT + 1), ConditionExpression="attribute_exists(p)")
@@ -169,7 +169,7 @@ def test_a_sort_key_has_up_to_1024_bytes(
         dynamodb.put_item(TableName=table, Item=item(p="1", r=too_long))
 
 
-def test_reads_of_keys_too_long_are_refused_too(dynamodb: Any, create: Callable[..., str]) -> None:
+def test_reads_of_too_long_keys_are_rejected(dynamodb: Any, create: Callable[..., str]) -> None:
     """Applies on reads too (limits.md section 2, captured)."""
     table = create("p:S", "r:S")
     with invalid(HASH_TOO_LONG):
@@ -185,7 +185,7 @@ def test_two_sort_keys_of_1024_bytes_fit_beside_each_other(dynamodb: Any, create
     assert dynamodb.scan(TableName=table, IndexName="local")["Count"] == 1
 
 
-def test_index_keys_too_long_are_refused(dynamodb: Any, create: Callable[..., str]) -> None:
+def test_too_long_index_keys_are_rejected(dynamodb: Any, create: Callable[..., str]) -> None:
     """A write with a secondary-index key value too long is refused (limits.md section 2)."""
     table = create("p:S", gsi={"global": ("g:S", "s:B", "ALL")})
     dynamodb.put_item(TableName=table, Item=item(p="1", g="x" * 2048, s=b"y" * 1024))

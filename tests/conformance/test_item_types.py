@@ -61,7 +61,7 @@ SAME: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("value", SAME.values(), ids=SAME)
-def test_a_value_comes_back_as_it_was_put(dynamodb: Any, table: str, value: dict[str, Any]) -> None:
+def test_get_returns_the_value_that_was_put(dynamodb: Any, table: str, value: dict[str, Any]) -> None:
     assert stored(dynamodb, table, value) == value
 
 
@@ -106,7 +106,7 @@ def test_31_nested_containers_fit_under_an_attribute(dynamodb: Any, table: str) 
     assert stored(dynamodb, table, nested(31)) == nested(31)
 
 
-def test_32_nested_containers_do_not(dynamodb: Any, table: str) -> None:
+def test_32_nested_containers_are_rejected(dynamodb: Any, table: str) -> None:
     with invalid(
         "Nesting Levels have exceeded supported limits: "
         "Attributes in the item have nested levels beyond supported limit"
@@ -158,7 +158,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("value", "text"), REFUSED.values(), ids=REFUSED)
-def test_put_refuses_a_value(dynamodb: Any, table: str, value: dict[str, Any], text: str) -> None:
+def test_put_rejects_invalid_values(dynamodb: Any, table: str, value: dict[str, Any], text: str) -> None:
     with invalid(text):
         dynamodb.put_item(TableName=table, Item={"p": {"S": "1"}, "v": value})
     assert dynamodb.scan(TableName=table)["Count"] == 0
@@ -180,7 +180,7 @@ OLD_WORDING: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("value", "text"), OLD_WORDING.values(), ids=OLD_WORDING)
-def test_batch_write_item_words_it_the_old_way(
+def test_batch_write_item_has_the_old_texts_for_values(
     dynamodb: Any, table: str, value: dict[str, Any], text: str
 ) -> None:
     """BatchWriteItem is in the old validation layer (errors.md section 3)."""
@@ -189,7 +189,7 @@ def test_batch_write_item_words_it_the_old_way(
         dynamodb.batch_write_item(RequestItems={table: [put]})
 
 
-def test_get_item_words_it_the_new_way_without_envelope(dynamodb: Any, table: str) -> None:
+def test_get_item_has_the_new_texts_without_envelope(dynamodb: Any, table: str) -> None:
     """GetItem: new wording, bare (errors.md section 3)."""
     with invalid("The parameter cannot be converted to a numeric value: "):
         dynamodb.get_item(TableName=table, Key={"p": {"N": ""}})
@@ -206,7 +206,7 @@ def test_a_bad_value_in_a_scan_s_expression_names_its_key(dynamodb: Any, table: 
         )
 
 
-def test_a_bad_value_in_a_query_s_expression_is_told_bare(dynamodb: Any, table: str) -> None:
+def test_a_bad_value_in_a_query_s_expression_has_no_envelope(dynamodb: Any, table: str) -> None:
     with invalid("The parameter cannot be converted to a numeric value: abc"):
         dynamodb.query(
             TableName=table, KeyConditionExpression="p = :v", ExpressionAttributeValues={":v": {"N": "abc"}}

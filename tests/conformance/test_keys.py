@@ -42,7 +42,7 @@ BAD_KEYS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("key", BAD_KEYS.values(), ids=BAD_KEYS)
 @pytest.mark.parametrize("operation", ["get_item", "delete_item", "update_item"])
-def test_a_key_that_is_not_the_table_s_is_refused(
+def test_a_key_that_is_not_the_table_s_is_rejected(
     dynamodb: Any, table: str, operation: str, key: dict[str, Any]
 ) -> None:
     with invalid(MISMATCH):
@@ -50,7 +50,9 @@ def test_a_key_that_is_not_the_table_s_is_refused(
 
 
 @pytest.mark.parametrize("key", BAD_KEYS.values(), ids=BAD_KEYS)
-def test_so_is_it_in_batches(dynamodb: Any, table: str, key: dict[str, Any]) -> None:
+def test_a_key_that_is_not_the_table_s_is_rejected_in_batches(
+    dynamodb: Any, table: str, key: dict[str, Any]
+) -> None:
     with invalid(MISMATCH):
         dynamodb.batch_get_item(RequestItems={table: {"Keys": [key]}})
     with invalid(MISMATCH):
@@ -74,7 +76,7 @@ BAD_ITEMS: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("bad", "text"), BAD_ITEMS.values(), ids=BAD_ITEMS)
-def test_an_item_without_a_proper_key_is_refused(
+def test_an_item_without_a_proper_key_is_rejected(
     dynamodb: Any, table: str, bad: dict[str, Any], text: str
 ) -> None:
     with invalid(text):
@@ -84,7 +86,7 @@ def test_an_item_without_a_proper_key_is_refused(
 @pytest.mark.parametrize(
     "bad", [item(r=1), item(p="1"), item(p=1, r=1), item(p="1", r="1")], ids=["no p", "no r", "p", "r"]
 )
-def test_a_batch_words_every_bad_key_alike(dynamodb: Any, table: str, bad: dict[str, Any]) -> None:
+def test_a_batch_has_one_text_for_every_bad_key(dynamodb: Any, table: str, bad: dict[str, Any]) -> None:
     """Every put key in BatchWriteItem (errors.md section 6.3)."""
     with invalid(MISMATCH):
         dynamodb.batch_write_item(RequestItems={table: [{"PutRequest": {"Item": bad}}]})
@@ -141,7 +143,7 @@ def test_index_key_attributes_are_checked_on_every_put(
 
 
 @pytest.mark.parametrize("bad", [item(a="1"), item(h=1), item(k="1"), item(x=b"1"), item(y=None)])
-def test_an_update_to_a_wrong_type_of_index_key_is_refused(
+def test_an_update_to_a_wrong_type_of_index_key_is_rejected(
     dynamodb: Any, indexed: str, bad: dict[str, Any]
 ) -> None:
     ((name, value),) = bad.items()
@@ -197,7 +199,7 @@ def test_key_attributes_cannot_be_updated(dynamodb: Any, create: Callable[..., s
 
 
 @pytest.mark.parametrize("path", ["p.x", "p[0]"])
-def test_key_attributes_have_no_inside(dynamodb: Any, table: str, path: str) -> None:
+def test_paths_into_key_attributes_are_rejected(dynamodb: Any, table: str, path: str) -> None:
     with invalid(
         "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: Key: p"
     ):
@@ -229,7 +231,7 @@ def test_keys_of_different_types_with_the_same_bytes_are_different_items(
         assert dynamodb.get_item(TableName=table, Key=key)["Item"]["n"] == {"N": str(number)}
 
 
-def test_validation_precedes_existence(dynamodb: Any) -> None:
+def test_validation_errors_precede_missing_tables(dynamodb: Any) -> None:
     """A bad expression on a missing table is a ValidationException (errors.md section 4)."""
     with invalid():
         dynamodb.put_item(TableName="no-such-table", Item=item(p="1"), ConditionExpression="nonsense(")

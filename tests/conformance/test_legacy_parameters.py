@@ -90,7 +90,7 @@ BY_P = {"p": condition("EQ", "1")}
     [(n, c, True) for n, c in TRUE] + [(n, c, False) for n, c in FALSE],
     ids=[f"{n} {c['ComparisonOperator']} {h}" for h, cs in ((True, TRUE), (False, FALSE)) for n, c in cs],
 )
-def test_an_operator_holds_alike_in_every_place(
+def test_an_operator_works_alike_in_every_parameter(
     dynamodb: Any, table: str, name: str, tested: dict[str, Any], holds: bool
 ) -> None:
     """As ScanFilter, as QueryFilter (on a non-key attribute), and as Expected of all three writes."""
@@ -137,7 +137,7 @@ def test_expected_with_value_and_exists(
     ("operator", "holds"),
     [({}, False), ({"ConditionalOperator": "AND"}, False), ({"ConditionalOperator": "OR"}, True)],
 )
-def test_conditions_are_joined_by_and_unless_told_otherwise(
+def test_conditions_are_joined_by_and_by_default(
     dynamodb: Any, table: str, operator: dict[str, str], holds: bool
 ) -> None:
     both = {"n": condition("EQ", 5), "s": condition("EQ", "other")}
@@ -185,7 +185,7 @@ def test_attribute_updates(
     assert plain(answer) == {name: value for name, value in wanted.items() if name not in removed}
 
 
-def test_attribute_updates_return_what_they_touched(dynamodb: Any, table: str) -> None:
+def test_attribute_updates_return_changed_attributes(dynamodb: Any, table: str) -> None:
     for mode, attributes in (("UPDATED_OLD", {"n": 5}), ("UPDATED_NEW", {"n": 7})):
         dynamodb.put_item(TableName=table, Item=item(**STORED))
         answer = dynamodb.update_item(
@@ -227,7 +227,7 @@ def test_key_conditions_on_an_index(dynamodb: Any, ten: str) -> None:
     assert [plain(i)["r"] for i in answer["Items"]] == [9, 8]
 
 
-def test_key_conditions_begin(dynamodb: Any, create: Callable[..., str]) -> None:
+def test_key_conditions_support_begins_with(dynamodb: Any, create: Callable[..., str]) -> None:
     table = create("p:S", "r:S")
     for text in ("a", "ab", "abc", "b"):
         dynamodb.put_item(TableName=table, Item=item(p="1", r=text))
@@ -297,13 +297,13 @@ EXPECTED_REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("expected", "text"), EXPECTED_REFUSED.values(), ids=EXPECTED_REFUSED)
-def test_expected_is_refused(dynamodb: Any, table: str, expected: dict[str, Any], text: str) -> None:
+def test_expected_is_rejected(dynamodb: Any, table: str, expected: dict[str, Any], text: str) -> None:
     """Not among the enveloped families (errors.md section 3)."""
     with invalid(INVALID + text):
         dynamodb.put_item(TableName=table, Item=item(**STORED), Expected=expected)
 
 
-def test_bounds_out_of_order_are_refused(dynamodb: Any, table: str) -> None:
+def test_bounds_out_of_order_are_rejected(dynamodb: Any, table: str) -> None:
     with invalid(
         "The BETWEEN condition was provided a range where the lower bound is greater than the upper bound"
     ):
@@ -330,12 +330,14 @@ UPDATES_REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("updates", "text"), UPDATES_REFUSED.values(), ids=UPDATES_REFUSED)
-def test_attribute_updates_are_refused(dynamodb: Any, table: str, updates: dict[str, Any], text: str) -> None:
+def test_attribute_updates_are_rejected(
+    dynamodb: Any, table: str, updates: dict[str, Any], text: str
+) -> None:
     with invalid(INVALID + text):
         dynamodb.update_item(TableName=table, Key=KEY, AttributeUpdates=updates)
 
 
-def test_an_update_of_another_type_is_refused_at_run_time(dynamodb: Any, table: str) -> None:
+def test_an_update_of_another_type_is_rejected_at_run_time(dynamodb: Any, table: str) -> None:
     for updates in ({"s": action("ADD", 1)}, {"n": action("DELETE", {"a"})}, {"ss": action("ADD", {1})}):
         with invalid("Type mismatch for attribute to update"):
             dynamodb.update_item(TableName=table, Key=KEY, AttributeUpdates=updates)
@@ -364,17 +366,19 @@ KEYS_REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("conditions", "text"), KEYS_REFUSED.values(), ids=KEYS_REFUSED)
-def test_key_conditions_are_refused(dynamodb: Any, table: str, conditions: dict[str, Any], text: str) -> None:
+def test_key_conditions_are_rejected(
+    dynamodb: Any, table: str, conditions: dict[str, Any], text: str
+) -> None:
     with invalid(text):
         dynamodb.query(TableName=table, KeyConditions=conditions)
 
 
-def test_a_query_filter_on_a_key_is_refused(dynamodb: Any, table: str) -> None:
+def test_a_query_filter_on_a_key_is_rejected(dynamodb: Any, table: str) -> None:
     with invalid("QueryFilter can only contain non-primary key attributes: Primary key attribute: r"):
         dynamodb.query(TableName=table, KeyConditions=BY_P, QueryFilter={"r": condition("EQ", 1)})
 
 
-def test_a_name_to_get_twice_is_refused(dynamodb: Any, table: str) -> None:
+def test_a_name_to_get_twice_is_rejected(dynamodb: Any, table: str) -> None:
     with invalid(INVALID + "Duplicate value in attribute name: n"):
         dynamodb.get_item(TableName=table, Key=KEY, AttributesToGet=["n", "s", "n"])
 

@@ -53,7 +53,7 @@ def test_pages_of_any_size_give_every_name_once(client: Any, limit: int) -> None
     assert all(len(page["TableNames"]) <= limit for page in found)
 
 
-def test_the_start_need_not_exist(client: Any) -> None:
+def test_the_start_table_need_not_exist(client: Any) -> None:
     make(client, "aaa", "ccc")
     assert client.list_tables(ExclusiveStartTableName="bbb")["TableNames"] == ["ccc"]
     assert client.list_tables(ExclusiveStartTableName="zzz")["TableNames"] == []
@@ -66,7 +66,7 @@ def test_the_start_need_not_exist(client: Any) -> None:
         (101, "Member must have value less than or equal to 100"),
     ],
 )
-def test_limits_out_of_range_are_refused(client: Any, limit: int, constraint: str) -> None:
+def test_limits_out_of_range_are_rejected(client: Any, limit: int, constraint: str) -> None:
     with invalid(
         f"1 validation error detected: Value '{limit}' at 'limit' failed to satisfy constraint: {constraint}"
     ):

@@ -89,7 +89,7 @@ def test_all_attributes_are_fetched_from_the_table(dynamodb: Any, table: str, in
 
 
 @pytest.mark.parametrize("index", PROJECTED)
-def test_so_are_attributes_that_are_asked_for_by_name(dynamodb: Any, table: str, index: str) -> None:
+def test_projected_attributes_are_fetched_from_the_table(dynamodb: Any, table: str, index: str) -> None:
     entries = dynamodb.query(**query(table, index, ProjectionExpression="r, y"))["Items"]
     assert [plain(i) for i in entries] == [{"r": n, "y": n} for n in (3, 4, 1, 2, 0)]
 
@@ -109,7 +109,7 @@ def test_a_scan_of_an_index_shows_entries_of_every_partition(dynamodb: Any, tabl
     assert all(set(entry) == {"p", "r", "a"} for entry in found)
 
 
-def test_a_scan_can_fetch_too(dynamodb: Any, table: str) -> None:
+def test_a_scan_fetches_attributes_from_the_table(dynamodb: Any, table: str) -> None:
     found = everything(dynamodb.scan, TableName=table, IndexName="keys", Select="ALL_ATTRIBUTES")
     assert {plain(i)["z"] for i in found if plain(i)["p"] == "1"} == {"z"}
 
@@ -127,7 +127,7 @@ def test_filters_see_projected_attributes(dynamodb: Any, table: str) -> None:
     assert found["ScannedCount"] == 5
 
 
-def test_filters_on_the_index_key_are_refused(dynamodb: Any, table: str) -> None:
+def test_filters_on_the_index_key_are_rejected(dynamodb: Any, table: str) -> None:
     with invalid("Filter Expression can only contain non-primary key attributes: Primary key attribute: a"):
         dynamodb.query(**query(table, "all", FilterExpression="attribute_exists(a)"))
 

@@ -81,7 +81,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("text", "message"), REFUSED.items(), ids=map(repr, REFUSED))
-def test_a_text_that_is_no_number_is_refused(dynamodb: Any, table: str, text: str, message: str) -> None:
+def test_an_invalid_number_is_rejected(dynamodb: Any, table: str, text: str, message: str) -> None:
     with invalid(ENVELOPE + message):
         dynamodb.put_item(TableName=table, Item={"p": {"S": "1"}, "n": {"N": text}})
 
@@ -129,7 +129,7 @@ def test_sums_are_exact(dynamodb: Any, table: str, left: str, right: str, total:
     ],
     ids=["39 digits", "too large", "126 digits", "too small"],
 )
-def test_sums_that_no_number_can_hold_are_refused(
+def test_sums_out_of_range_are_rejected(
     dynamodb: Any, table: str, left: str, right: str, message: str
 ) -> None:
     """At run time, so without envelope; the item stays as it was."""

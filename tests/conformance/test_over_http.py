@@ -73,7 +73,7 @@ def test_conditions_and_their_failures(client: Any, table: str) -> None:
     assert failure.value.response["Item"] == item(p="1", r=1, n=1)
 
 
-def test_refusals(client: Any, table: str) -> None:
+def test_errors_over_http(client: Any, table: str) -> None:
     with invalid("One or more parameter values were invalid: Missing the key r in the item"):
         client.put_item(TableName=table, Item=item(p="1"))
     with refused("ResourceNotFoundException"):
@@ -124,7 +124,7 @@ RAW: dict[str, tuple[bytes, dict[str, str], str]] = {
 
 
 @pytest.mark.parametrize(("body", "headers", "type_"), RAW.values(), ids=RAW)
-def test_bad_requests_over_the_wire(
+def test_malformed_http_requests_are_rejected(
     memory_server: Server, body: bytes, headers: dict[str, str], type_: str
 ) -> None:
     target = {"X_Amz_Target": "DynamoDB_20120810.DescribeTable"}

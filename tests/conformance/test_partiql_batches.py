@@ -76,7 +76,7 @@ def test_a_select_in_a_batch_names_one_item(shelf: Shelf, statement: str) -> Non
     assert "Item" in answer["Responses"][1]
 
 
-def test_writes_are_done_each_for_itself(shelf: Shelf) -> None:
+def test_writes_of_a_batch_are_independent(shelf: Shelf) -> None:
     answer = shelf.batch(
         shelf.member(INSERT),
         shelf.member("INSERT INTO \"people\" VALUE {'id': 'p1'}"),
@@ -144,7 +144,7 @@ def test_errors_of_members_have_short_codes(shelf: Shelf) -> None:
     assert all(set(response) == {"Error"} for response in answer["Responses"])
 
 
-def test_a_bad_parameter_is_its_member_s_fault(shelf: Shelf) -> None:
+def test_a_bad_parameter_fails_only_its_statement(shelf: Shelf) -> None:
     answer = shelf.batch(
         shelf.member('SELECT * FROM "people" WHERE id = ?', Parameters=[{"N": "x"}]), shelf.member(P2)
     )
@@ -155,7 +155,7 @@ def test_a_bad_parameter_is_its_member_s_fault(shelf: Shelf) -> None:
     assert "Item" in answer["Responses"][1]
 
 
-def test_a_member_never_shows_the_item_that_failed_it(shelf: Shelf) -> None:
+def test_a_failed_statement_never_returns_the_item(shelf: Shelf) -> None:
     """Source: new-features.md section 1, "accepted and inert"."""
     answer = shelf.batch(
         shelf.member(
@@ -174,7 +174,7 @@ def test_a_member_never_shows_the_item_that_failed_it(shelf: Shelf) -> None:
         ([INSERT, "DELETE FROM \"people\" WHERE id = 'n'"], "Provided list of item keys contains duplicates"),
     ],
 )
-def test_what_refuses_the_whole_batch(shelf: Shelf, statements: list[str], text: str) -> None:
+def test_errors_of_the_whole_batch(shelf: Shelf, statements: list[str], text: str) -> None:
     with invalid(text):
         shelf.batch(*map(shelf.member, statements))
     assert shelf.get("people", id="n") is None
@@ -273,7 +273,7 @@ def cancelled(shelf: Shelf, *members: dict[str, Any]) -> list[dict[str, Any]]:
     return reasons
 
 
-def test_all_or_nothing(shelf: Shelf) -> None:
+def test_a_failed_statement_cancels_all(shelf: Shelf) -> None:
     """Source: errors.md section 6.8: all failing conditions, in request order."""
     reasons = cancelled(
         shelf,
@@ -331,7 +331,7 @@ def test_exists_is_false_when_nothing_is_found(shelf: Shelf, statement: str) -> 
         ),
     ],
 )
-def test_what_is_wrong_with_one_action_cancels(shelf: Shelf, statement: str, text: str) -> None:
+def test_an_error_of_one_action_cancels_the_transaction(shelf: Shelf, statement: str, text: str) -> None:
     """Source: errors.md section 6.8: only the first validation error, the others None."""
     reasons = cancelled(shelf, shelf.member(INSERT), shelf.member(statement))
     assert reasons == [{"Code": "None"}, {"Code": "ValidationError", "Message": text}]
@@ -391,19 +391,19 @@ WHOLE: list[tuple[list[str], str]] = [
 
 
 @pytest.mark.parametrize(("statements", "text"), WHOLE, ids=[case[0][-1][:80] for case in WHOLE])
-def test_what_refuses_the_whole_transaction(shelf: Shelf, statements: list[str], text: str) -> None:
+def test_errors_of_the_whole_transaction(shelf: Shelf, statements: list[str], text: str) -> None:
     with invalid(text):
         shelf.transact(*map(shelf.member, statements))
     assert shelf.get("people", id="n") is None
 
 
-def test_a_missing_table_refuses_the_whole_transaction(shelf: Shelf) -> None:
+def test_a_missing_table_rejects_the_whole_transaction(shelf: Shelf) -> None:
     with refused("ResourceNotFoundException"):
         shelf.transact(shelf.member(INSERT), shelf.member("INSERT INTO \"none\" VALUE {'id': 'x'}"))
     assert shelf.get("people", id="n") is None
 
 
-def test_an_oversized_insert_refuses_the_whole_transaction(shelf: Shelf) -> None:
+def test_an_oversized_insert_rejects_the_whole_transaction(shelf: Shelf) -> None:
     with invalid("Item size has exceeded the maximum allowed size"):
         shelf.transact(
             shelf.member(INSERT),
@@ -434,7 +434,7 @@ def test_a_transaction_has_100_statements(shelf: Shelf) -> None:
 # --- Tokens --------------------------------------------------------------------------------------
 
 
-def test_a_token_makes_a_transaction_happen_once(shelf: Shelf) -> None:
+def test_a_transaction_is_executed_once_per_token(shelf: Shelf) -> None:
     """Source: limits.md section 8; the replay is charged as reads."""
     member = shelf.member("UPDATE \"people\" SET age = age + 1 WHERE id = 'p1'")
     request = {"ClientRequestToken": "once", "ReturnConsumedCapacity": "TOTAL"}

@@ -38,7 +38,7 @@ def cases() -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize(("source", "statement", "text"), cases(), ids=[case[1][:80] for case in cases()])
-def test_refused(shelf: Shelf, source: str, statement: str, text: str) -> None:
+def test_invalid_statements_are_rejected(shelf: Shelf, source: str, statement: str, text: str) -> None:
     with refused("ValidationException") as caught:
         shelf.run(statement)
     assert caught.value.response["Error"]["Message"] == text, source
@@ -64,12 +64,12 @@ LONG: list[tuple[str, str, str]] = [
 
 
 @pytest.mark.parametrize(("source", "where", "text"), LONG, ids=["operators", "options", "keys"])
-def test_too_long(shelf: Shelf, source: str, where: str, text: str) -> None:
+def test_too_long_parts_are_rejected(shelf: Shelf, source: str, where: str, text: str) -> None:
     with invalid(text):
         shelf.run(f'SELECT * FROM "songs" WHERE {where}')
 
 
-def test_a_table_that_is_not_there(shelf: Shelf) -> None:
+def test_statement_on_missing_table_raises_resource_not_found(shelf: Shelf) -> None:
     """Source: errors.md section 6.1, data plane."""
     for statement in (
         'SELECT * FROM "none"',
@@ -89,7 +89,7 @@ def test_global_indexes_are_read_eventually(shelf: Shelf) -> None:
         shelf.run('SELECT * FROM "songs"."none"', ConsistentRead=True)
 
 
-def test_insert_into_an_index(shelf: Shelf) -> None:
+def test_insert_into_an_index_is_rejected(shelf: Shelf) -> None:
     length = len(shelf.names["songs"]) + 2
     with invalid(
         f"FROM clause may only contain a single table name in data manipulation statements at 2:1:{length}"
@@ -176,7 +176,7 @@ def test_limit_is_at_least_one(shelf: Shelf) -> None:
         shelf.run('SELECT * FROM "songs"', Limit=0)
 
 
-def test_unknown_capacity_reports_are_refused(shelf: Shelf) -> None:
+def test_unknown_capacity_reports_are_rejected(shelf: Shelf) -> None:
     """Source: capacity-consumption.md section 4."""
     with invalid(
         "1 validation error detected: Value 'ALL' at 'returnConsumedCapacity' failed to satisfy constraint: "
@@ -208,7 +208,7 @@ def test_a_token_is_bound_to_statement_and_parameters(shelf: Shelf) -> None:
         shelf.run("SELECT * FROM \"songs\" WHERE artist = 'ayla' AND year = 2001", NextToken=token)
 
 
-def test_a_token_that_is_none(shelf: Shelf) -> None:
+def test_malformed_next_token_is_rejected(shelf: Shelf) -> None:
     statement = 'SELECT * FROM "songs"'
     token = shelf.answer(statement, Limit=1)["NextToken"]
     changed = token[:-4] + ("AAAA" if token[-4:] != "AAAA" else "BBBB")
@@ -234,7 +234,7 @@ MULTI = (
 )
 
 
-def test_indexes_with_several_key_attributes_are_refused(dynamodb: Any, wide: str) -> None:
+def test_indexes_with_several_key_attributes_are_rejected(dynamodb: Any, wide: str) -> None:
     """Source: new-features.md section 10: it follows the index, not the table."""
     run = dynamodb.execute_statement
     run(Statement=f"INSERT INTO \"{wide}\" VALUE {{'id': 'x', 'a': 'a', 'b': 'b', 'c': 1, 'd': 2}}")
@@ -256,7 +256,7 @@ def test_indexes_with_several_key_attributes_are_refused(dynamodb: Any, wide: st
         run(Statement=f'SELECT * FROM "{wide}"."several" WHERE')
 
 
-def test_in_a_batch_only_that_member_fails(dynamodb: Any, wide: str) -> None:
+def test_an_index_error_fails_only_its_statement_of_a_batch(dynamodb: Any, wide: str) -> None:
     answer = dynamodb.batch_execute_statement(
         Statements=[
             {"Statement": f'SELECT * FROM "{wide}"."several" WHERE a = \'a\''},

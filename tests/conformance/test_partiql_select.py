@@ -153,7 +153,7 @@ COLUMNS: list[tuple[str, str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("source", "columns", "shown"), COLUMNS, ids=[case[1] for case in COLUMNS])
-def test_columns(shelf: Shelf, source: str, columns: str, shown: dict[str, Any]) -> None:
+def test_select_list_projects_columns(shelf: Shelf, source: str, columns: str, shown: dict[str, Any]) -> None:
     where = "WHERE artist = 'ayla' AND year = 1999"
     assert shelf.run(f'SELECT {columns} FROM "songs" {where}') == [shown], source
 
@@ -208,7 +208,7 @@ ORDERED: list[tuple[str, str, str]] = [
 
 @pytest.mark.parametrize(("source", "where", "titles"), ORDERED, ids=[case[1] for case in ORDERED])
 @pytest.mark.parametrize("limit", [None, 1, 2])
-def test_order(shelf: Shelf, source: str, where: str, titles: str, limit: int | None) -> None:
+def test_order_by_orders_rows(shelf: Shelf, source: str, where: str, titles: str, limit: int | None) -> None:
     """The same in one page and in several."""
     found = everything(shelf, f'SELECT title FROM "songs" WHERE {where}', limit=limit)
     assert [one["title"] for one in found] == titles.split(), source
@@ -225,7 +225,7 @@ def test_a_global_index_by_its_key(shelf: Shelf) -> None:
     assert shelf.titles(statement + " AND title = 'One'") == ["One"]
 
 
-def test_an_index_gives_what_it_projects(shelf: Shelf) -> None:
+def test_an_index_returns_projected_attributes(shelf: Shelf) -> None:
     (found,) = shelf.run('SELECT * FROM "songs"."by_genre" WHERE genre = \'folk\' AND rank = 3')
     assert found == {"artist": "ayla", "year": 1999, "genre": "folk", "rank": 3, "title": "One"}
     (found,) = shelf.run('SELECT * FROM "songs"."by_rank" WHERE artist = \'ayla\' AND rank = 3')
@@ -333,9 +333,7 @@ def test_partition_keys_in_a_list_come_in_pages_of_ten(dynamodb: Any, create: Ca
     assert sizes == [10, 10, 5]
 
 
-def test_a_page_of_exactly_ten_is_the_last_if_nothing_follows(
-    dynamodb: Any, create: Callable[..., str]
-) -> None:
+def test_a_last_page_of_exactly_ten_has_no_next_token(dynamodb: Any, create: Callable[..., str]) -> None:
     name = create("id:N")
     for number in range(10):
         dynamodb.put_item(TableName=name, Item={"id": {"N": str(number)}})

@@ -54,7 +54,9 @@ LITERALS: list[tuple[str, str, tuple[Any, ...], Any]] = [
 
 
 @pytest.mark.parametrize(("source", "literal", "parameters", "value"), LITERALS, ids=[c[1] for c in LITERALS])
-def test_literals(shelf: Shelf, source: str, literal: str, parameters: tuple[Any, ...], value: Any) -> None:
+def test_insert_accepts_every_literal(
+    shelf: Shelf, source: str, literal: str, parameters: tuple[Any, ...], value: Any
+) -> None:
     assert shelf.run(f"INSERT INTO \"people\" VALUE {{'id': 'n', 'v': {literal}}}", *parameters) == []
     found = shelf.get("people", id="n")
     assert found is not None
@@ -67,7 +69,7 @@ def test_an_item_can_be_a_parameter(shelf: Shelf) -> None:
     assert shelf.get("people", id="n") == {"id": "n", "age": 1}
 
 
-def test_an_existing_key_is_refused(shelf: Shelf) -> None:
+def test_an_existing_key_is_rejected(shelf: Shelf) -> None:
     """Source: errors.md section 8."""
     with refused("DuplicateItemException", "Duplicate primary key exists in table"):
         shelf.run("INSERT INTO \"people\" VALUE {'id': 'p1'}")
@@ -149,7 +151,9 @@ CHANGES: list[tuple[str, str, tuple[Any, ...], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("source", "changes", "parameters", "differs"), CHANGES, ids=[c[1] for c in CHANGES])
-def test_changes(shelf: Shelf, source: str, changes: str, parameters: tuple[Any, ...], differs: Any) -> None:
+def test_updates_change_the_item(
+    shelf: Shelf, source: str, changes: str, parameters: tuple[Any, ...], differs: Any
+) -> None:
     statement = f"UPDATE \"people\" {changes} WHERE id = 'p2'"
     if differs is ...:
         with invalid("The document path provided in the update expression is invalid for update"):
@@ -212,7 +216,9 @@ RETURNING: list[tuple[str, str, str, Any]] = [
 @pytest.mark.parametrize(
     ("source", "changes", "returning", "shown"), RETURNING, ids=[f"{c[1]} {c[2]}" for c in RETURNING]
 )
-def test_returning(shelf: Shelf, source: str, changes: str, returning: str, shown: Any) -> None:
+def test_returning_modes_of_update(
+    shelf: Shelf, source: str, changes: str, returning: str, shown: Any
+) -> None:
     found = shelf.run(f"UPDATE \"people\" {changes} WHERE id = 'p2' RETURNING {returning} *")
     assert found == ([] if shown is None else [shown]), source
 
@@ -229,7 +235,7 @@ DELETES: list[tuple[str, str, bool]] = [
 
 
 @pytest.mark.parametrize(("source", "where", "succeeds"), DELETES, ids=[case[1] for case in DELETES])
-def test_deletes(shelf: Shelf, source: str, where: str, succeeds: bool) -> None:
+def test_delete_removes_the_item(shelf: Shelf, source: str, where: str, succeeds: bool) -> None:
     statement = f'DELETE FROM "people" WHERE {where}'
     if succeeds:
         assert shelf.run(statement) == []
@@ -240,7 +246,7 @@ def test_deletes(shelf: Shelf, source: str, where: str, succeeds: bool) -> None:
     assert (shelf.get("people", id="p2") is None) is gone, source
 
 
-def test_delete_returns_what_was_there(shelf: Shelf) -> None:
+def test_delete_returns_the_old_item(shelf: Shelf) -> None:
     statement = "DELETE FROM \"people\" WHERE id = 'p2' RETURNING ALL OLD *"
     assert shelf.run(statement) == [P2]
     assert shelf.run(statement) == []
@@ -266,7 +272,7 @@ def test_a_failed_condition_shows_the_item_if_asked(shelf: Shelf, statement: str
     assert "Item" not in caught.value.response
 
 
-def test_there_is_no_item_to_show_of_a_missing_one(shelf: Shelf) -> None:
+def test_a_failed_condition_on_a_missing_item_returns_no_item(shelf: Shelf) -> None:
     with refused(*FAILED) as caught:
         shelf.run(
             "UPDATE \"people\" SET a = 1 WHERE id = 'none'", ReturnValuesOnConditionCheckFailure="ALL_OLD"
@@ -301,7 +307,7 @@ def test_indexes_are_charged_beside_the_table(shelf: Shelf) -> None:
     assert consumed["LocalSecondaryIndexes"] == {"by_rank": {"CapacityUnits": 1}}
 
 
-def test_the_finished_item_is_measured(shelf: Shelf) -> None:
+def test_the_size_limit_applies_to_the_finished_item(shelf: Shelf) -> None:
     """Source: capacity-consumption.md section 3, "The 400 KB gate"; errors.md section 6.2."""
     # The names and values of {id: n, x: ...} take 4 bytes beside the text.
     fits, over = "x" * (409_600 - 4), "x" * (409_600 - 3)

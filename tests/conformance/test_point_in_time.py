@@ -47,11 +47,11 @@ def restored(dynamodb: Any, source: str, **request: Any) -> str:
 # --- On and off ----------------------------------------------------------------------------------
 
 
-def test_a_new_table_has_none(dynamodb: Any, create: Create) -> None:
+def test_a_new_table_has_no_recovery(dynamodb: Any, create: Create) -> None:
     assert described(dynamodb, create("p:S")) == {"PointInTimeRecoveryStatus": "DISABLED"}
 
 
-def test_on_and_off(dynamodb: Any, create: Create) -> None:
+def test_recovery_can_be_enabled_and_disabled(dynamodb: Any, create: Create) -> None:
     name = create("p:S")
     answer = switch(dynamodb, name)
     assert answer["PointInTimeRecoveryStatus"] == "ENABLED"
@@ -67,19 +67,19 @@ def test_on_and_off(dynamodb: Any, create: Create) -> None:
 
 
 @pytest.mark.parametrize("days", [0, 36, -1])
-def test_periods_that_are_none(dynamodb: Any, create: Create, days: int) -> None:
+def test_invalid_periods_are_rejected(dynamodb: Any, create: Create, days: int) -> None:
     name = create("p:S")
     with invalid():
         switch(dynamodb, name, RecoveryPeriodInDays=days)
     assert described(dynamodb, name) == {"PointInTimeRecoveryStatus": "DISABLED"}
 
 
-def test_a_period_goes_with_switching_on(dynamodb: Any, create: Create) -> None:
+def test_a_period_is_set_only_when_enabling(dynamodb: Any, create: Create) -> None:
     with invalid():
         switch(dynamodb, create("p:S"), enabled=False, RecoveryPeriodInDays=3)
 
 
-def test_a_table_that_is_not_there(dynamodb: Any) -> None:
+def test_missing_table_raises_table_not_found(dynamodb: Any) -> None:
     with refused("TableNotFoundException", "Table not found: nowhere"):
         described(dynamodb, "nowhere")
     with refused("TableNotFoundException"):
@@ -88,7 +88,7 @@ def test_a_table_that_is_not_there(dynamodb: Any) -> None:
         restored(dynamodb, "nowhere", UseLatestRestorableTime=True)
 
 
-def test_a_table_being_created(open_process: Any, clock: ManualClock) -> None:
+def test_a_creating_table_is_rejected(open_process: Any, clock: ManualClock) -> None:
     dynamodb = open_process(transition_ms=5000).client()
     dynamodb.create_table(TableName="table", **schema("p:S"))
     with refused("ContinuousBackupsUnavailableException"):
@@ -116,7 +116,7 @@ def test_the_window_follows_the_clock(open_process: Any, clock: ManualClock) -> 
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_any_second(open_process: Any, clock: ManualClock, seed: int) -> None:
+def test_every_second_can_be_restored(open_process: Any, clock: ManualClock, seed: int) -> None:
     rng = random.Random(seed)
     dynamodb = open_process().client()
     dynamodb.create_table(
@@ -163,7 +163,7 @@ def test_the_second_before_and_the_second_of_a_write(open_process: Any, clock: M
     assert rows(dynamodb, restored(dynamodb, "table", RestoreDateTime=before)) == []
 
 
-def test_the_answer_and_the_summary(open_process: Any, clock: ManualClock) -> None:
+def test_restore_returns_a_summary(open_process: Any, clock: ManualClock) -> None:
     dynamodb = open_process().client()
     dynamodb.create_table(TableName="source", **schema("p:S"))
     arn = dynamodb.describe_table(TableName="source")["Table"]["TableArn"]
@@ -185,7 +185,7 @@ def _utc(summary: dict[str, Any]) -> dict[str, Any]:
     return summary | {"RestoreDateTime": summary["RestoreDateTime"].astimezone(UTC)}
 
 
-def test_moments_outside_the_window(open_process: Any, clock: ManualClock) -> None:
+def test_times_outside_the_window_are_rejected(open_process: Any, clock: ManualClock) -> None:
     dynamodb = open_process(restorable_lag_s=60).client()
     dynamodb.create_table(TableName="table", **schema("p:S"))
     clock.advance(1000)
@@ -207,7 +207,7 @@ def test_moments_outside_the_window(open_process: Any, clock: ManualClock) -> No
     assert len(dynamodb.list_tables()["TableNames"]) == 3
 
 
-def test_switched_off_and_on_again_it_begins_anew(open_process: Any, clock: ManualClock) -> None:
+def test_enabling_again_starts_a_new_history(open_process: Any, clock: ManualClock) -> None:
     dynamodb = open_process().client()
     dynamodb.create_table(TableName="table", **schema("p:S"))
     switch(dynamodb, "table")
@@ -242,7 +242,7 @@ def test_switched_off_and_on_again_it_begins_anew(open_process: Any, clock: Manu
         {"SourceTableArn": UNKNOWN, "UseLatestRestorableTime": True},
     ],
 )
-def test_which_table_and_which_moment(open_process: Any, request_: dict[str, Any]) -> None:
+def test_source_table_and_time_must_be_named(open_process: Any, request_: dict[str, Any]) -> None:
     dynamodb = open_process().client()
     dynamodb.create_table(TableName="table", **schema("p:S"))
     switch(dynamodb, "table")
@@ -250,7 +250,7 @@ def test_which_table_and_which_moment(open_process: Any, request_: dict[str, Any
         dynamodb.restore_table_to_point_in_time(TargetTableName="target", **request_)
 
 
-def test_a_name_that_is_taken(dynamodb: Any, create: Create) -> None:
+def test_restore_to_an_existing_name_is_rejected(dynamodb: Any, create: Create) -> None:
     name = create("p:S")
     switch(dynamodb, name)
     with refused("TableAlreadyExistsException"):
@@ -259,7 +259,7 @@ def test_a_name_that_is_taken(dynamodb: Any, create: Create) -> None:
         )
 
 
-def test_what_is_read_cannot_go(stepped: Any, clock: ManualClock) -> None:
+def test_a_history_that_is_read_cannot_be_dropped(stepped: Any, clock: ManualClock) -> None:
     dynamodb = stepped.client()
     dynamodb.create_table(TableName="source", **schema("p:S"))
     switch(dynamodb, "source", RecoveryPeriodInDays=1)
@@ -316,13 +316,13 @@ def test_a_deleted_table_leaves_a_system_backup(open_process: Any, clock: Manual
         dynamodb.describe_backup(BackupArn=backup["BackupArn"])
 
 
-def test_without_recovery_there_is_none(dynamodb: Any, create: Create) -> None:
+def test_without_recovery_a_deleted_table_leaves_no_backup(dynamodb: Any, create: Create) -> None:
     name = create("p:S")
     dynamodb.delete_table(TableName=name)
     assert listed(dynamodb, TableName=name, BackupType="ALL") == []
 
 
-def test_expired_items_come_back(open_process: Any, clock: ManualClock) -> None:
+def test_a_restore_contains_items_that_have_expired_since(open_process: Any, clock: ManualClock) -> None:
     dynamodb = open_process().client()
     dynamodb.create_table(TableName="table", **schema("p:S"))
     switch(dynamodb, "table")

@@ -52,7 +52,9 @@ ORDERS: dict[str, tuple[str, list[Any]]] = {
 
 
 @pytest.mark.parametrize(("type_", "values"), ORDERS.values(), ids=ORDERS)
-def test_order(dynamodb: Any, create: Callable[..., str], type_: str, values: list[Any]) -> None:
+def test_query_returns_items_in_sort_key_order(
+    dynamodb: Any, create: Callable[..., str], type_: str, values: list[Any]
+) -> None:
     table = create("p:S", f"r:{type_}")
     for value in random.Random(1).sample(values, len(values)):
         dynamodb.put_item(TableName=table, Item=item(p="1", r=value))
@@ -101,7 +103,7 @@ def ordered(value: Any) -> Any:
 
 
 @pytest.mark.parametrize(("clause", "type_"), CASES)
-def test_every_operator_selects_what_it_says(
+def test_every_operator_selects_matching_items(
     dynamodb: Any, create: Callable[..., str], clause: str, type_: str
 ) -> None:
     """For every pair of present and absent operands, forwards and backwards, in pages of two."""
@@ -180,7 +182,7 @@ def test_pages_of_any_size_give_every_item_once(
     assert all(page["Count"] == limit for page in found[:-1])
 
 
-def test_a_page_ended_by_its_limit_names_the_last_item_even_at_the_end(
+def test_a_page_ended_by_its_limit_has_a_last_evaluated_key_even_at_the_end(
     dynamodb: Any, ten: dict[str, Any]
 ) -> None:
     page = dynamodb.query(Limit=10, **ten)
@@ -282,7 +284,7 @@ def test_pages_of_one_item_end_on_a_table_without_sort_key(dynamodb: Any, create
     assert "LastEvaluatedKey" not in answer
 
 
-def test_nothing_found_is_no_error(dynamodb: Any, ten: dict[str, Any]) -> None:
+def test_query_without_matches_returns_an_empty_list(dynamodb: Any, ten: dict[str, Any]) -> None:
     answer = dynamodb.query(**{**ten, "ExpressionAttributeValues": {":p": {"S": "none"}}})
     assert (answer["Count"], answer["ScannedCount"], answer["Items"]) == (0, 0, [])
     assert "LastEvaluatedKey" not in answer

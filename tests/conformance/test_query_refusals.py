@@ -69,7 +69,7 @@ KEY_CONDITIONS: dict[str, str] = {
 
 
 @pytest.mark.parametrize(("expression", "text"), KEY_CONDITIONS.items())
-def test_a_key_condition_is_refused(dynamodb: Any, table: str, expression: str, text: str) -> None:
+def test_a_key_condition_is_rejected(dynamodb: Any, table: str, expression: str, text: str) -> None:
     words = "".join(c if c.isalnum() or c == ":" else " " for c in expression).split()
     values = {name: value for name, value in VALUES.items() if name in words}
     parameters = {"ExpressionAttributeValues": values} if values else {}
@@ -170,7 +170,7 @@ QUERIES: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("parameters", "text"), QUERIES.values(), ids=QUERIES)
-def test_a_query_is_refused(dynamodb: Any, table: str, parameters: dict[str, Any], text: str) -> None:
+def test_a_query_is_rejected(dynamodb: Any, table: str, parameters: dict[str, Any], text: str) -> None:
     with invalid(text):
         dynamodb.query(TableName=table, **parameters)
 
@@ -234,7 +234,7 @@ SCANS: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("parameters", "text"), SCANS.values(), ids=SCANS)
-def test_a_scan_is_refused(dynamodb: Any, table: str, parameters: dict[str, Any], text: str) -> None:
+def test_a_scan_is_rejected(dynamodb: Any, table: str, parameters: dict[str, Any], text: str) -> None:
     with invalid(text):
         dynamodb.scan(TableName=table, **parameters)
 
@@ -247,7 +247,9 @@ def test_a_scan_may_filter_on_key_attributes(dynamodb: Any, table: str) -> None:
     assert found["Count"] == 1
 
 
-def test_conditional_operator_is_told_bare_and_ahead_of_select(dynamodb: Any, table: str) -> None:
+def test_conditional_operator_is_reported_without_envelope_and_before_select(
+    dynamodb: Any, table: str
+) -> None:
     """Source: errors.md section 4, "Captured details"."""
     with invalid(
         "Value at 'ConditionalOperator' failed to satisfy constraint: "

@@ -44,7 +44,7 @@ def filled(dynamodb: Any, create: Create, **members: Any) -> str:
     return name
 
 
-def test_items_and_indexes_come_back(dynamodb: Any, create: Create) -> None:
+def test_a_restore_contains_items_and_indexes(dynamodb: Any, create: Create) -> None:
     source = filled(dynamodb, create)
     arn = backed_up(dynamodb, source)
     dynamodb.delete_item(TableName=source, Key=item(p="p1", r=1))
@@ -63,7 +63,7 @@ def test_items_and_indexes_come_back(dynamodb: Any, create: Create) -> None:
     assert after["BillingModeSummary"]["BillingMode"] == "PAY_PER_REQUEST"
 
 
-def test_vector_indexes_come_back(dynamodb: Any, create: Create) -> None:
+def test_a_restore_contains_vector_indexes(dynamodb: Any, create: Create) -> None:
     vectors = {
         "IndexName": "near",
         "VectorAttribute": {"AttributeName": "v"},
@@ -90,7 +90,7 @@ def test_vector_indexes_come_back(dynamodb: Any, create: Create) -> None:
         restored(dynamodb, arn, BillingModeOverride="PROVISIONED", ProvisionedThroughputOverride=PROVISIONED)
 
 
-def test_what_does_not_come_back(dynamodb: Any, create: Create) -> None:
+def test_a_restore_leaves_out_stream_ttl_and_tags(dynamodb: Any, create: Create) -> None:
     source = create(
         "p:S",
         StreamSpecification={"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"},
@@ -133,7 +133,7 @@ def test_the_summary_of_a_restore(dynamodb: Any, create: Create) -> None:
     }
 
 
-def test_a_table_being_restored_is_nobodys(stepped: Any) -> None:
+def test_a_table_being_restored_cannot_be_used(stepped: Any) -> None:
     dynamodb = stepped.client()
     dynamodb.create_table(TableName="source", **schema("p:S"))
     for number in range(30):
@@ -162,7 +162,7 @@ def test_a_table_being_restored_is_nobodys(stepped: Any) -> None:
     dynamodb.delete_backup(BackupArn=arn)
 
 
-def test_names_that_are_taken(dynamodb: Any, create: Create) -> None:
+def test_restore_to_an_existing_name_is_rejected(dynamodb: Any, create: Create) -> None:
     source = create("p:S")
     arn = backed_up(dynamodb, source)
     with refused("TableAlreadyExistsException", f"Table already exists: {source}"):
@@ -170,7 +170,7 @@ def test_names_that_are_taken(dynamodb: Any, create: Create) -> None:
     assert "RestoreSummary" not in dynamodb.describe_table(TableName=source)["Table"]
 
 
-def test_a_name_that_is_being_deleted(open_process: Any, clock: ManualClock) -> None:
+def test_restore_to_a_deleting_name_is_rejected(open_process: Any, clock: ManualClock) -> None:
     dynamodb = open_process(transition_ms=5000).client()
     dynamodb.create_table(TableName="table", **schema("p:S"))
     clock.advance(5)
@@ -269,7 +269,9 @@ def test_indexes_can_be_left_out(dynamodb: Any, create: Create) -> None:
         {"ProvisionedThroughput": PROVISIONED},
     ],
 )
-def test_indexes_that_the_source_does_not_have(dynamodb: Any, create: Create, change: dict[str, Any]) -> None:
+def test_overrides_with_unknown_indexes_are_rejected(
+    dynamodb: Any, create: Create, change: dict[str, Any]
+) -> None:
     source = filled(dynamodb, create)
     arn = backed_up(dynamodb, source)
     index = dynamodb.describe_table(TableName=source)["Table"]["GlobalSecondaryIndexes"][0]
@@ -299,7 +301,7 @@ def test_indexes_that_the_source_does_not_have(dynamodb: Any, create: Create, ch
         {"OnDemandThroughputOverride": {"MaxReadRequestUnits": 0}},
     ],
 )
-def test_overrides_that_do_not_go_together(dynamodb: Any, create: Create, override: dict[str, Any]) -> None:
+def test_conflicting_overrides_are_rejected(dynamodb: Any, create: Create, override: dict[str, Any]) -> None:
     arn = backed_up(dynamodb, filled(dynamodb, create))
     target = new_name()
     with invalid():
@@ -308,7 +310,7 @@ def test_overrides_that_do_not_go_together(dynamodb: Any, create: Create, overri
         dynamodb.describe_table(TableName=target)
 
 
-def test_an_index_being_filled_comes_back_complete(stepped: Any) -> None:
+def test_an_index_in_backfill_is_restored_complete(stepped: Any) -> None:
     dynamodb = stepped.client()
     dynamodb.create_table(TableName="source", **schema("p:S"))
     for number in range(20):
@@ -334,7 +336,7 @@ def test_an_index_being_filled_comes_back_complete(stepped: Any) -> None:
     assert (index["IndexStatus"], index["ItemCount"]) == ("ACTIVE", 20)
 
 
-def test_the_state_of_the_moment_it_was_asked_for(stepped: Any) -> None:
+def test_a_backup_has_the_state_of_its_request_time(stepped: Any) -> None:
     dynamodb = stepped.client()
     dynamodb.create_table(TableName="source", **schema("p:S"))
     for number in range(100):

@@ -43,13 +43,13 @@ def test_without_an_old_item_there_are_no_attributes(dynamodb: Any, table: str) 
 
 
 @pytest.mark.parametrize("mode", ["ALL_NEW", "UPDATED_OLD", "UPDATED_NEW"])
-def test_put_knows_only_all_old(dynamodb: Any, table: str, mode: str) -> None:
+def test_put_allows_only_all_old(dynamodb: Any, table: str, mode: str) -> None:
     """Enveloped: an invalid ReturnValues is of the enveloped families (errors.md section 3)."""
     with invalid("1 validation error detected: ReturnValues can only be ALL_OLD or NONE"):
         dynamodb.put_item(TableName=table, Item=OLD, ReturnValues=mode)
 
 
-def test_delete_names_its_narrower_set(dynamodb: Any, table: str) -> None:
+def test_delete_reports_its_allowed_modes(dynamodb: Any, table: str) -> None:
     """Newer Regions: [ALL_OLD, NONE] (errors.md section 3)."""
     with invalid(
         "1 validation error detected: Value 'ALL_NEW' at 'returnValues' failed to satisfy constraint: "
@@ -58,7 +58,7 @@ def test_delete_names_its_narrower_set(dynamodb: Any, table: str) -> None:
         dynamodb.delete_item(TableName=table, Key=item(p="1"), ReturnValues="ALL_NEW")
 
 
-def test_an_unknown_mode_is_refused_with_the_set(dynamodb: Any, table: str) -> None:
+def test_an_unknown_mode_is_rejected_with_the_set(dynamodb: Any, table: str) -> None:
     with invalid(
         "1 validation error detected: Value 'EVERYTHING' at 'returnValues' failed to satisfy constraint: "
         "Member must satisfy enum value set: [ALL_NEW, UPDATED_OLD, ALL_OLD, NONE, UPDATED_NEW]"
@@ -80,7 +80,9 @@ MODES: dict[str, dict[str, Any] | None] = {
 
 
 @pytest.mark.parametrize(("mode", "attributes"), MODES.items(), ids=MODES)
-def test_update_returns(dynamodb: Any, table: str, mode: str, attributes: dict[str, Any] | None) -> None:
+def test_update_return_value_modes(
+    dynamodb: Any, table: str, mode: str, attributes: dict[str, Any] | None
+) -> None:
     answer = dynamodb.update_item(
         TableName=table,
         Key=item(p="1"),
@@ -105,7 +107,7 @@ UPSERT: dict[str, dict[str, Any] | None] = {
 
 
 @pytest.mark.parametrize(("mode", "attributes"), UPSERT.items(), ids=UPSERT)
-def test_an_update_that_creates_returns(
+def test_return_values_of_an_update_that_creates(
     dynamodb: Any, table: str, mode: str, attributes: dict[str, Any] | None
 ) -> None:
     answer = dynamodb.update_item(
@@ -154,7 +156,9 @@ def test_a_failed_condition_shows_the_item_if_asked(dynamodb: Any, table: str, o
 
 @pytest.mark.parametrize("options", [{}, {"ReturnValuesOnConditionCheckFailure": "NONE"}])
 @pytest.mark.parametrize("operation", FAILING)
-def test_and_not_if_not_asked(dynamodb: Any, table: str, operation: str, options: dict[str, str]) -> None:
+def test_a_failed_condition_hides_the_item_by_default(
+    dynamodb: Any, table: str, operation: str, options: dict[str, str]
+) -> None:
     with refused("ConditionalCheckFailedException", FAILED) as failure:
         getattr(dynamodb, operation)(
             TableName=table,
@@ -167,7 +171,9 @@ def test_and_not_if_not_asked(dynamodb: Any, table: str, operation: str, options
 
 
 @pytest.mark.parametrize("operation", FAILING)
-def test_where_no_item_is_there_is_none_to_show(dynamodb: Any, table: str, operation: str) -> None:
+def test_a_failed_condition_on_a_missing_item_returns_no_item(
+    dynamodb: Any, table: str, operation: str
+) -> None:
     parameters = {name: item(p="missing") for name in FAILING[operation]}
     with refused("ConditionalCheckFailedException", FAILED) as failure:
         getattr(dynamodb, operation)(

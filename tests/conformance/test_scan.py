@@ -42,7 +42,7 @@ def test_a_scan_gives_every_item_once(dynamodb: Any, table: str) -> None:
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 7, 13, 20, 39, 40, 41, 1000])
-def test_pages_of_any_size(dynamodb: Any, table: str, limit: int) -> None:
+def test_pages_of_any_size_give_every_item_once(dynamodb: Any, table: str, limit: int) -> None:
     found = list(pages(dynamodb.scan, TableName=table, Limit=limit))
     assert keys([i for page in found for i in page["Items"]]) == ALL_KEYS
     assert all(page["Count"] <= limit for page in found)
@@ -107,7 +107,7 @@ def test_count_gives_no_items(dynamodb: Any, table: str) -> None:
     assert answer["Count"] == ITEMS
 
 
-def test_a_start_key_of_another_segment_is_refused(dynamodb: Any, table: str) -> None:
+def test_a_start_key_of_another_segment_is_rejected(dynamodb: Any, table: str) -> None:
     segments = [
         dynamodb.scan(TableName=table, Segment=segment, TotalSegments=2, Limit=1) for segment in (0, 1)
     ]

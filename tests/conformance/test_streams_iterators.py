@@ -59,7 +59,7 @@ def test_at_and_after_a_sequence_number(streamed: Streamed) -> None:
         assert streamed.streams.get_records(ShardIterator=after)["Records"] == records[position + 1 :]
 
 
-def test_the_starting_number_of_a_shard_is_a_place(streamed: Streamed) -> None:
+def test_the_starting_number_of_a_shard_is_a_position(streamed: Streamed) -> None:
     arn = streamed.arn(streamed.table())
     shard = streamed.shards(arn)[0]
     start = shard["SequenceNumberRange"]["StartingSequenceNumber"]
@@ -67,7 +67,7 @@ def test_the_starting_number_of_a_shard_is_a_place(streamed: Streamed) -> None:
     assert streamed.streams.get_records(ShardIterator=iterator)["Records"] == []
 
 
-def test_the_ending_number_of_a_shard_is_a_place(
+def test_the_ending_number_of_a_shard_is_a_position(
     streamed: Streamed, in_process_only: None, clock: ManualClock
 ) -> None:
     arn, shard_id, _ = written(streamed)
@@ -123,7 +123,7 @@ def test_at_a_timestamp(streamed: Streamed, in_process_only: None, clock: Manual
         ("SOMEWHERE", {}),
     ],
 )
-def test_members_that_do_not_fit_the_type_are_refused(
+def test_members_that_do_not_fit_the_type_are_rejected(
     streamed: Streamed, kind: str, members: dict[str, Any]
 ) -> None:
     arn, shard, _ = written(streamed, 1)
@@ -131,7 +131,7 @@ def test_members_that_do_not_fit_the_type_are_refused(
         streamed.iterator(arn, shard, kind, **members)
 
 
-def test_a_number_beyond_the_end_or_of_another_shard_is_refused(streamed: Streamed) -> None:
+def test_a_number_beyond_the_end_or_of_another_shard_is_rejected(streamed: Streamed) -> None:
     arn, shard, records = written(streamed)
     beyond = str(int(number(records[-1])) + 2000)
     others = [each["ShardId"] for each in streamed.shards(arn) if each["ShardId"] != shard]
@@ -187,7 +187,7 @@ def test_an_iterator_lives_for_fifteen_minutes(
         streamed.streams.get_records(ShardIterator=iterator)
 
 
-def test_what_is_trimmed_is_not_silently_skipped(
+def test_reading_trimmed_records_raises_trimmed_data_access(
     streamed: Streamed, in_process_only: None, clock: ManualClock
 ) -> None:
     name = streamed.table()
@@ -213,7 +213,7 @@ def test_what_is_trimmed_is_not_silently_skipped(
 
 
 @pytest.mark.parametrize("limit", [0, 1001])
-def test_a_limit_out_of_range_is_refused(streamed: Streamed, limit: int) -> None:
+def test_a_limit_out_of_range_is_rejected(streamed: Streamed, limit: int) -> None:
     arn, shard, _ = written(streamed)
     with invalid():
         streamed.streams.get_records(ShardIterator=streamed.iterator(arn, shard), Limit=limit)

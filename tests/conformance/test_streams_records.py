@@ -64,7 +64,7 @@ def test_the_view_type_says_which_images_there_are(streamed: Streamed, view: str
         item(p="a", r=b"\0"),
     ],
 )
-def test_keys_of_any_bytes_come_back_as_they_went_in(streamed: Streamed, key: dict[str, Any]) -> None:
+def test_records_have_binary_keys_unchanged(streamed: Streamed, key: dict[str, Any]) -> None:
     name = streamed.table("p:S", "r:B", view="KEYS_ONLY")
     streamed.dynamodb.put_item(TableName=name, Item={**key, **item(n=1)})
     (record,) = streamed.records(streamed.arn(name))
@@ -75,7 +75,7 @@ def test_keys_of_any_bytes_come_back_as_they_went_in(streamed: Streamed, key: di
     "number",
     ["0", "1", "-1", "0.001", "-0.02", "12345678901234567890123456789012345678", "-9.9e125", "1e-130"],
 )
-def test_number_keys_come_back_as_they_went_in(streamed: Streamed, number: str) -> None:
+def test_records_have_number_keys_unchanged(streamed: Streamed, number: str) -> None:
     name = streamed.table("p:N", view="KEYS_ONLY")
     streamed.dynamodb.put_item(TableName=name, Item={"p": {"N": number}})
     (record,) = streamed.records(streamed.arn(name))
@@ -83,7 +83,7 @@ def test_number_keys_come_back_as_they_went_in(streamed: Streamed, number: str) 
     assert record["dynamodb"]["Keys"] == stored
 
 
-def test_the_members_around_the_change(streamed: Streamed, in_process_only: None, clock: ManualClock) -> None:
+def test_members_of_a_record(streamed: Streamed, in_process_only: None, clock: ManualClock) -> None:
     name = streamed.table()
     clock.advance(7.9)
     streamed.dynamodb.put_item(TableName=name, Item=item(p="ab", text="hello"))
@@ -139,7 +139,7 @@ def test_a_write_that_changes_nothing_makes_no_record(streamed: Streamed, write:
     assert len(streamed.records(streamed.arn(name))) == 1
 
 
-def test_a_refused_write_makes_no_record(streamed: Streamed) -> None:
+def test_a_rejected_write_makes_no_record(streamed: Streamed) -> None:
     name = streamed.table()
     with pytest.raises(streamed.dynamodb.exceptions.ConditionalCheckFailedException):
         streamed.dynamodb.put_item(

@@ -52,7 +52,7 @@ def test_shards_close_after_four_hours_and_have_one_child_each(
         assert numbers(child)[1] is None
 
 
-def test_records_before_the_roll_are_the_parents_and_later_ones_the_childs(
+def test_records_before_a_roll_are_in_the_parent_and_later_ones_in_the_child(
     streamed: Streamed, clock: ManualClock
 ) -> None:
     name = streamed.table()
@@ -117,7 +117,7 @@ def test_the_children_of_a_shard_can_be_asked_for(streamed: Streamed, clock: Man
         streamed.describe(arn, ShardFilter={"Type": "CHILD_SHARDS"})
 
 
-def test_a_day_passes(streamed: Streamed, clock: ManualClock) -> None:
+def test_closed_shards_disappear_after_a_day(streamed: Streamed, clock: ManualClock) -> None:
     """Records are gone 24 hours after they were made, shards 24 hours after they closed."""
     name = streamed.table()
     arn = streamed.arn(name)
@@ -151,9 +151,7 @@ def test_an_idle_stream_goes_on_rolling(streamed: Streamed, clock: ManualClock) 
     assert len(streamed.records(arn)) == 1
 
 
-def test_everything_is_the_same_after_a_restart(
-    open_process: Any, clock: ManualClock, tmp_path: Path
-) -> None:
+def test_shards_survive_a_restart(open_process: Any, clock: ManualClock, tmp_path: Path) -> None:
     process = open_process(tmp_path / "data")
     streamed = streamed_in(process)
     name = streamed.table()

@@ -138,7 +138,7 @@ def test_states_follow_the_clock(open_process: Any, clock: ManualClock) -> None:
 # --- Refusals ------------------------------------------------------------------------------------
 
 
-def test_switching_on_twice_is_refused(streamed: Streamed) -> None:
+def test_switching_on_twice_is_rejected(streamed: Streamed) -> None:
     name = streamed.table()
     for view in ("NEW_AND_OLD_IMAGES", "KEYS_ONLY"):
         with invalid() as caught:
@@ -148,7 +148,7 @@ def test_switching_on_twice_is_refused(streamed: Streamed) -> None:
         assert "already has an enabled stream" in str(caught.value)
 
 
-def test_switching_off_twice_is_refused(streamed: Streamed) -> None:
+def test_switching_off_twice_is_rejected(streamed: Streamed) -> None:
     name = streamed.table()
     streamed.dynamodb.update_table(TableName=name, StreamSpecification=OFF)
     with invalid() as caught:
@@ -156,7 +156,7 @@ def test_switching_off_twice_is_refused(streamed: Streamed) -> None:
     assert "stream to disable" in str(caught.value)
 
 
-def test_a_stream_without_a_view_type_is_refused(streamed: Streamed) -> None:
+def test_a_stream_without_a_view_type_is_rejected(streamed: Streamed) -> None:
     with invalid():
         streamed.dynamodb.create_table(
             TableName=new_name(), **schema("p:S"), StreamSpecification={"StreamEnabled": True}
@@ -198,7 +198,7 @@ def test_streams_are_listed_page_by_page(streamed: Streamed) -> None:
     assert [arn for arn in seen if arn in arns] == arns
 
 
-def test_a_page_goes_on_behind_a_stream_of_a_deleted_table(streamed: Streamed) -> None:
+def test_a_page_continues_after_a_stream_of_a_deleted_table(streamed: Streamed) -> None:
     names = sorted(streamed.table() for _ in range(3))
     arns = sorted(streamed.arn(name) for name in names)
     streamed.dynamodb.delete_table(TableName=names[0])
@@ -214,7 +214,7 @@ def test_a_listed_stream_names_its_table(streamed: Streamed) -> None:
     ]
 
 
-def test_namespaces_keep_their_streams_apart(open_process: Any) -> None:
+def test_streams_are_listed_per_region(open_process: Any) -> None:
     process = open_process(per_region=True)
     streamed = streamed_in(process)
     name = streamed.table()

@@ -42,7 +42,7 @@ def test_an_arn_stands_for_its_table(dynamodb: Any, named: tuple[str, str], oper
     getattr(dynamodb, operation)(TableName=named[1], **CALLS[operation])
 
 
-def test_batches_answer_under_the_name_they_were_asked_by(dynamodb: Any, named: tuple[str, str]) -> None:
+def test_batches_name_tables_as_in_the_request(dynamodb: Any, named: tuple[str, str]) -> None:
     name, arn = named
     found = dynamodb.batch_get_item(RequestItems={arn: {"Keys": [item(p="1")]}})
     assert found["Responses"] == {arn: [item(p="1")]}
@@ -59,13 +59,13 @@ BAD_ARNS = [
 
 
 @pytest.mark.parametrize("arn", BAD_ARNS)
-def test_a_malformed_arn_is_refused(dynamodb: Any, arn: str) -> None:
+def test_a_malformed_arn_is_rejected(dynamodb: Any, arn: str) -> None:
     with invalid(f"Invalid TableArn: Invalid ResourceArn provided as input {arn}"):
         dynamodb.get_item(TableName=arn, Key=item(p="1"))
 
 
 @pytest.mark.parametrize("name", ["a b", "a/b", "ü"])
-def test_a_plain_name_outside_the_pattern_is_refused(dynamodb: Any, name: str) -> None:
+def test_a_plain_name_outside_the_pattern_is_rejected(dynamodb: Any, name: str) -> None:
     with invalid():
         dynamodb.get_item(TableName=name, Key=item(p="1"))
 
@@ -79,13 +79,13 @@ def test_by_default_every_region_and_key_sees_the_same_tables(open_process: Open
     assert there.list_tables()["TableNames"] == ["table"]
 
 
-def test_the_region_of_the_signature_stands_in_arns(open_process: OpenProcess) -> None:
+def test_arns_have_the_region_of_the_signature(open_process: OpenProcess) -> None:
     client = open_process(transition_ms=0).client("eu-west-1")
     created = client.create_table(TableName="table", **schema("p:S"))
     assert created["TableDescription"]["TableArn"] == "arn:aws:dynamodb:eu-west-1:000000000000:table/table"
 
 
-def test_regions_can_be_kept_apart(open_process: OpenProcess) -> None:
+def test_per_region_tables_are_separate(open_process: OpenProcess) -> None:
     process = open_process(transition_ms=0, per_region=True)
     here, there = process.client("us-east-1"), process.client("eu-west-1")
     here.create_table(TableName="table", **schema("p:S"))
@@ -101,7 +101,7 @@ def test_regions_can_be_kept_apart(open_process: OpenProcess) -> None:
     assert there.scan(TableName="table")["Count"] == 1
 
 
-def test_regions_that_are_kept_apart_share_no_tokens(open_process: OpenProcess) -> None:
+def test_per_region_tokens_are_separate(open_process: OpenProcess) -> None:
     """A ClientRequestToken of one region says nothing about what was done in another."""
     process = open_process(transition_ms=0, per_region=True)
     for region in ("us-east-1", "eu-west-1"):

@@ -188,7 +188,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("changed", "text"), REFUSED.values(), ids=REFUSED)
-def test_create_table_refuses(dynamodb: Any, changed: dict[str, Any], text: str) -> None:
+def test_create_table_rejects_invalid_definitions(dynamodb: Any, changed: dict[str, Any], text: str) -> None:
     with invalid(text):
         dynamodb.create_table(TableName=new_name(), **{**schema("p:S"), **changed})
 
@@ -201,7 +201,7 @@ NAMES = {
 
 
 @pytest.mark.parametrize(("name", "constraint"), NAMES.values(), ids=NAMES)
-def test_create_table_refuses_the_name(dynamodb: Any, name: str, constraint: str) -> None:
+def test_create_table_rejects_invalid_names(dynamodb: Any, name: str, constraint: str) -> None:
     """Source: limits.md section 1."""
     with invalid(
         f"1 validation error detected: Value '{name}' at 'tableName' failed to satisfy constraint: "
@@ -211,7 +211,7 @@ def test_create_table_refuses_the_name(dynamodb: Any, name: str, constraint: str
 
 
 @pytest.mark.parametrize("name", ["abc", "a" * 255, "a.b-c_D9"])
-def test_names_at_the_edge_are_taken(
+def test_shortest_and_longest_names_are_accepted(
     dynamodb: Any, create: Callable[..., str], name: str, in_process_only: None
 ) -> None:
     assert dynamodb.describe_table(TableName=create("p:S", TableName=name))["Table"]["TableName"] == name
@@ -228,7 +228,7 @@ MULTI_KEYS: dict[str, list[tuple[str, str]]] = {
 
 
 @pytest.mark.parametrize("elements", MULTI_KEYS.values(), ids=MULTI_KEYS)
-def test_a_multi_attribute_key_outside_its_rules_is_refused(
+def test_a_multi_attribute_key_outside_its_rules_is_rejected(
     dynamodb: Any, elements: list[tuple[str, str]]
 ) -> None:
     """Source: new-features.md section 10; no capture of the texts (errors.md section 10)."""
@@ -257,9 +257,7 @@ def test_projected_attributes_are_limited_to_100_in_all(dynamodb: Any) -> None:
         )
 
 
-def test_settings_without_behaviour_are_refused_rather_than_ignored(
-    dynamodb: Any, in_process_only: None
-) -> None:
+def test_unsupported_settings_are_rejected(dynamodb: Any, in_process_only: None) -> None:
     """Decision of the project: no silent degradation (engine-requirements.md, class 9)."""
     for settings in (
         {"ResourcePolicy": "{}"},
@@ -277,7 +275,7 @@ def test_more_units_than_a_table_may_have_exceed_a_limit(dynamodb: Any) -> None:
         dynamodb.create_table(TableName=new_name(), **members)
 
 
-def test_an_update_without_a_change_is_refused(dynamodb: Any, create: Callable[..., str]) -> None:
+def test_an_update_without_a_change_is_rejected(dynamodb: Any, create: Callable[..., str]) -> None:
     with invalid(
         "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, "
         "GlobalSecondaryIndexUpdates or SSESpecification or ReplicaUpdates is required"

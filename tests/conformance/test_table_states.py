@@ -55,9 +55,7 @@ def test_a_table_still_creating_serves_no_data(slow: Any, clock: ManualClock) ->
 
 
 @pytest.mark.parametrize("call", ["put_item", "describe_table"])
-def test_a_creation_of_a_few_milliseconds_is_finished_by_whoever_looks(
-    open_process: OpenProcess, call: str
-) -> None:
+def test_a_short_creation_ends_with_the_first_request(open_process: OpenProcess, call: str) -> None:
     """Nobody sleeps for 5 ms (docs/decisions/0006-short-transitions.md)."""
     client = open_process(transition_ms=5).client()
     created = client.create_table(TableName="table", **schema("p:S"))
@@ -79,7 +77,7 @@ def test_a_table_still_creating_cannot_be_changed(
         getattr(slow, operation)(TableName="table", **parameters)
 
 
-def test_of_two_creators_the_second_is_refused(slow: Any) -> None:
+def test_of_two_creators_the_second_is_rejected(slow: Any) -> None:
     slow.create_table(TableName="table", **schema("p:S"))
     with refused("ResourceInUseException", "Table already exists: table"):
         slow.create_table(TableName="table", **schema("p:S"))
@@ -177,14 +175,14 @@ def test_deletion_protection_and_table_class_change_at_once(slow: Any, clock: Ma
     assert answer["TableClassSummary"]["TableClass"] == "STANDARD_INFREQUENT_ACCESS"
 
 
-def test_creation_time_is_the_clock_s(slow: Any, clock: ManualClock) -> None:
+def test_creation_time_comes_from_the_clock(slow: Any, clock: ManualClock) -> None:
     clock.advance(1.5)
     slow.create_table(TableName="table", **schema("p:S"))
     created = slow.describe_table(TableName="table")["Table"]["CreationDateTime"]
     assert created.timestamp() == 1_700_000_001.5
 
 
-def test_unfinished_states_survive_a_reopening(
+def test_unfinished_transitions_survive_reopening(
     open_process: OpenProcess, clock: ManualClock, tmp_path: Path
 ) -> None:
     """A restart continues a transition; it ends at the moment it was to end."""

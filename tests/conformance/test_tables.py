@@ -137,7 +137,7 @@ def test_deletion_answers_with_the_state_deleting(dynamodb: Any, create: Callabl
     assert (table["TableName"], table["TableStatus"]) == (name, "DELETING")
 
 
-def test_a_deleted_table_is_gone_with_its_items(
+def test_deleting_a_table_deletes_its_items(
     dynamodb: Any, create: Callable[..., str], in_process_only: None
 ) -> None:
     name = create("p:S")
@@ -149,7 +149,7 @@ def test_a_deleted_table_is_gone_with_its_items(
         dynamodb.get_item(TableName=name, Key=item(p="1"))
 
 
-def test_a_table_created_again_inherits_nothing(
+def test_a_table_created_again_is_empty(
     dynamodb: Any, create: Callable[..., str], in_process_only: None
 ) -> None:
     """engine-requirements.md, class 8: a re-created table inherits nothing."""
@@ -166,14 +166,14 @@ def test_a_table_created_again_inherits_nothing(
     assert dynamodb.list_tags_of_resource(ResourceArn=after["TableArn"])["Tags"] == []
 
 
-def test_a_second_table_of_the_same_name_is_refused(dynamodb: Any, create: Callable[..., str]) -> None:
+def test_a_second_table_of_the_same_name_is_rejected(dynamodb: Any, create: Callable[..., str]) -> None:
     name = create("p:S")
     with refused("ResourceInUseException", f"Table already exists: {name}"):
         dynamodb.create_table(TableName=name, **schema("p:S"))
 
 
 @pytest.mark.parametrize("operation", ["describe_table", "delete_table"])
-def test_control_calls_name_the_missing_table(dynamodb: Any, operation: str) -> None:
+def test_control_plane_requests_name_the_missing_table(dynamodb: Any, operation: str) -> None:
     """Source: errors.md section 6.1."""
     name = new_name()
     with refused("ResourceNotFoundException", f"Requested resource not found: Table: {name} not found"):
@@ -194,7 +194,7 @@ DATA_CALLS: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("operation", "parameters"), DATA_CALLS, ids=[name for name, _ in DATA_CALLS])
-def test_data_calls_say_only_that_the_resource_is_missing(
+def test_data_requests_report_a_missing_resource_without_its_name(
     dynamodb: Any, operation: str, parameters: dict[str, Any]
 ) -> None:
     """Source: errors.md section 6.1."""
@@ -203,13 +203,13 @@ def test_data_calls_say_only_that_the_resource_is_missing(
 
 
 @pytest.mark.parametrize("operation", ["create_table", "describe_table", "delete_table", "update_table"])
-def test_a_missing_table_name_is_told_alone(dynamodb: Any, operation: str) -> None:
+def test_a_missing_table_name_is_reported_alone(dynamodb: Any, operation: str) -> None:
     """Source: errors.md section 4, "Captured details"."""
     with invalid("The parameter 'TableName' is required but was not present in the request"):
         getattr(dynamodb, operation)()
 
 
-def test_deletion_protection_holds_until_it_is_taken_off(dynamodb: Any, create: Callable[..., str]) -> None:
+def test_deletion_protection_holds_until_disabled(dynamodb: Any, create: Callable[..., str]) -> None:
     """Source: new-features.md section 2."""
     name = create("p:S", DeletionProtectionEnabled=True)
     assert describe(dynamodb, name)["DeletionProtectionEnabled"] is True
@@ -223,7 +223,7 @@ def test_deletion_protection_holds_until_it_is_taken_off(dynamodb: Any, create: 
     dynamodb.delete_table(TableName=name)
 
 
-def test_deletion_protection_can_be_put_on_later(dynamodb: Any, create: Callable[..., str]) -> None:
+def test_deletion_protection_can_be_enabled_later(dynamodb: Any, create: Callable[..., str]) -> None:
     name = create("p:S")
     assert describe(dynamodb, name)["DeletionProtectionEnabled"] is False
     dynamodb.update_table(TableName=name, DeletionProtectionEnabled=True)
@@ -251,7 +251,7 @@ def test_limits_of_the_account_are_described(dynamodb: Any) -> None:
     }
 
 
-def test_endpoints_name_the_host_that_was_asked(dynamodb: Any) -> None:
+def test_endpoints_return_the_host_of_the_request(dynamodb: Any) -> None:
     (endpoint,) = dynamodb.describe_endpoints()["Endpoints"]
     assert endpoint["CachePeriodInMinutes"] == 1440
     assert endpoint["Address"] == dynamodb.meta.endpoint_url.partition("//")[2]

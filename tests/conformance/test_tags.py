@@ -81,7 +81,7 @@ def test_lengths_of_tags_count_characters(dynamodb: Any, arn: str) -> None:
         dynamodb.tag_resource(ResourceArn=arn, Tags=tags(key="ü" * 257))
 
 
-def test_characters_that_tags_may_hold(dynamodb: Any, arn: str) -> None:
+def test_allowed_characters_of_tags(dynamodb: Any, arn: str) -> None:
     """Source: limits.md section 1."""
     odd = {"Größe 7 +-=._:/@": "大 小 +-=._:/@"}
     dynamodb.tag_resource(ResourceArn=arn, Tags=tags(**odd))
@@ -98,13 +98,13 @@ def test_characters_that_tags_may_hold(dynamodb: Any, arn: str) -> None:
     ],
     ids=["aws:", "twice", "character of a key", "character of a value"],
 )
-def test_tag_keys_that_are_refused(dynamodb: Any, arn: str, bad: list[dict[str, str]]) -> None:
+def test_invalid_tag_keys_are_rejected(dynamodb: Any, arn: str, bad: list[dict[str, str]]) -> None:
     with invalid():
         dynamodb.tag_resource(ResourceArn=arn, Tags=bad)
     assert listed(dynamodb, arn) == {}
 
 
-def test_an_empty_list_of_tags_is_refused(dynamodb: Any, arn: str) -> None:
+def test_an_empty_list_of_tags_is_rejected(dynamodb: Any, arn: str) -> None:
     with invalid("Atleast one Tag needs to be provided as Input."):
         dynamodb.tag_resource(ResourceArn=arn, Tags=[])
     with invalid("Atleast one Tag Key needs to be provided as Input."):
@@ -119,19 +119,21 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("operation", "parameters"), CALLS, ids=[name for name, _ in CALLS])
-def test_a_resource_that_is_not_there(dynamodb: Any, operation: str, parameters: dict[str, Any]) -> None:
+def test_tagging_a_missing_table_raises_resource_not_found(
+    dynamodb: Any, operation: str, parameters: dict[str, Any]
+) -> None:
     arn = "arn:aws:dynamodb:us-east-1:000000000000:table/no-such-table"
     with refused("ResourceNotFoundException", f"Requested resource not found: ResourcArn: {arn} not found"):
         getattr(dynamodb, operation)(ResourceArn=arn, **parameters)
 
 
 @pytest.mark.parametrize(("operation", "parameters"), CALLS, ids=[name for name, _ in CALLS])
-def test_a_resource_that_is_no_arn(dynamodb: Any, operation: str, parameters: dict[str, Any]) -> None:
+def test_a_malformed_arn_is_rejected(dynamodb: Any, operation: str, parameters: dict[str, Any]) -> None:
     with invalid("Invalid TableArn: Invalid ResourceArn provided as input some-table"):
         getattr(dynamodb, operation)(ResourceArn="some-table", **parameters)
 
 
-def test_indexes_carry_no_tags(dynamodb: Any, create: Callable[..., str]) -> None:
+def test_indexes_have_no_tags(dynamodb: Any, create: Callable[..., str]) -> None:
     arn = arn_of(dynamodb, create("p:S", gsi={"index": ("g:S", "", "ALL")})) + "/index/index"
     with invalid(
         "One or more parameter values were invalid: Invalid resource arn provided, only table or stream is "
@@ -140,14 +142,14 @@ def test_indexes_carry_no_tags(dynamodb: Any, create: Callable[..., str]) -> Non
         dynamodb.tag_resource(ResourceArn=arn, Tags=tags(a="1"))
 
 
-def test_tags_do_not_touch_items(dynamodb: Any, create: Callable[..., str]) -> None:
+def test_tags_do_not_change_items(dynamodb: Any, create: Callable[..., str]) -> None:
     name = create("p:S")
     dynamodb.put_item(TableName=name, Item=item(p="1"))
     dynamodb.tag_resource(ResourceArn=arn_of(dynamodb, name), Tags=tags(a="1"))
     assert dynamodb.get_item(TableName=name, Key=item(p="1"))["Item"] == item(p="1")
 
 
-def test_streams_carry_no_tags(dynamodb: Any, create: Callable[..., str]) -> None:
+def test_streams_have_no_tags(dynamodb: Any, create: Callable[..., str]) -> None:
     """Assumed: the service's text of the refusal above says otherwise (docs/differences.md)."""
     stream = {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}
     name = create("p:S", StreamSpecification=stream)

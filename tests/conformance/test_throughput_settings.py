@@ -39,7 +39,7 @@ def throughput(client: Any, name: str = "table") -> dict[str, Any]:
     return client.describe_table(TableName=name)["Table"]["ProvisionedThroughput"]
 
 
-def test_units_rise_and_the_time_is_kept(client: Any, clock: ManualClock) -> None:
+def test_an_increase_of_units_has_its_time(client: Any, clock: ManualClock) -> None:
     client.create_table(TableName="table", **{**schema("p:S"), **provisioned(5, 5)})
     clock.advance(60)
     client.update_table(TableName="table", ProvisionedThroughput=units(10, 5))
@@ -50,7 +50,7 @@ def test_units_rise_and_the_time_is_kept(client: Any, clock: ManualClock) -> Non
     assert described["NumberOfDecreasesToday"] == 0
 
 
-def test_a_fall_counts_as_a_decrease_even_beside_a_rise(client: Any) -> None:
+def test_a_decrease_of_one_direction_counts_even_with_an_increase_of_the_other(client: Any) -> None:
     """Source: capacity.md section 2.12: lowering one and raising the other counts as a decrease."""
     client.create_table(TableName="table", **{**schema("p:S"), **provisioned(5, 5)})
     client.update_table(TableName="table", ProvisionedThroughput=units(4, 6))
@@ -60,7 +60,7 @@ def test_a_fall_counts_as_a_decrease_even_beside_a_rise(client: Any) -> None:
     assert "LastIncreaseDateTime" in described
 
 
-def test_unchanged_units_are_refused(client: Any) -> None:
+def test_unchanged_units_are_rejected(client: Any) -> None:
     client.create_table(TableName="table", **{**schema("p:S"), **provisioned(5, 6)})
     with invalid(
         "The provisioned throughput for the table will not change. The requested value equals the current "
@@ -71,7 +71,7 @@ def test_unchanged_units_are_refused(client: Any) -> None:
         client.update_table(TableName="table", ProvisionedThroughput=units(5, 6))
 
 
-def test_unchanged_units_of_an_index_are_refused(client: Any) -> None:
+def test_unchanged_units_of_an_index_are_rejected(client: Any) -> None:
     members = schema("p:S", gsi={"index": ("g:S", "", "ALL")})
     members["GlobalSecondaryIndexes"][0]["ProvisionedThroughput"] = units(5, 6)
     client.create_table(TableName="table", **{**members, **provisioned(50, 50)})
@@ -117,7 +117,7 @@ def test_a_raise_of_warm_throughput_is_not_taken_back_by_the_next(
     assert table["GlobalSecondaryIndexes"][0]["WarmThroughput"] == reached
 
 
-def test_the_fifth_decrease_in_a_row_is_refused(client: Any) -> None:
+def test_the_fifth_decrease_in_a_row_is_rejected(client: Any) -> None:
     """Four decreases are at hand at the start of a UTC day (limits.md section 6, capacity.md V118)."""
     client.create_table(TableName="table", **{**schema("p:S"), **provisioned(100, 100)})
     for read in (90, 80, 70, 60):
@@ -128,7 +128,7 @@ def test_the_fifth_decrease_in_a_row_is_refused(client: Any) -> None:
     client.update_table(TableName="table", ProvisionedThroughput=units(70, 100))
 
 
-def test_decreases_v118(client: Any, clock: ManualClock) -> None:
+def test_v118_decreases_per_day_are_limited(client: Any, clock: ManualClock) -> None:
     """V118: decreases at 0, 10, 20, 30 s pass; at 40 s and 3,629 s refused; at 3,630 s and next midnight
     allowed. Source: capacity.md section 4.6, measured: one per 3,600 s after the last accepted one."""
     client.create_table(TableName="table", **{**schema("p:S"), **provisioned(100, 100)})
@@ -170,7 +170,7 @@ def test_the_number_of_decreases_starts_again_at_midnight(client: Any, clock: Ma
     assert throughput(client)["NumberOfDecreasesToday"] == 0
 
 
-def test_table_and_index_count_their_decreases_apart(client: Any) -> None:
+def test_table_and_index_count_decreases_separately(client: Any) -> None:
     members = schema("p:S", gsi={"index": ("g:S", "", "ALL")})
     members["GlobalSecondaryIndexes"][0]["ProvisionedThroughput"] = units(50, 50)
     client.create_table(TableName="table", **{**members, **provisioned(50, 50)})
@@ -218,14 +218,14 @@ def test_provisioned_becomes_on_demand_and_back(client: Any) -> None:
     assert table["GlobalSecondaryIndexes"][0]["ProvisionedThroughput"]["WriteCapacityUnits"] == 8
 
 
-def test_provisioned_mode_wants_units(client: Any) -> None:
+def test_provisioned_mode_needs_units(client: Any) -> None:
     client.create_table(TableName="table", **schema("p:S"))
     with invalid(INVALID + "ProvisionedThroughput must be specified when BillingMode is PROVISIONED"):
         client.update_table(TableName="table", BillingMode="PROVISIONED")
 
 
 @pytest.mark.parametrize("mode", [{}, {"BillingMode": "PAY_PER_REQUEST"}], ids=["present", "requested"])
-def test_on_demand_takes_no_units(client: Any, mode: dict[str, str]) -> None:
+def test_on_demand_mode_rejects_units(client: Any, mode: dict[str, str]) -> None:
     client.create_table(TableName="table", **schema("p:S"))
     with invalid(
         INVALID + "Neither ReadCapacityUnits nor WriteCapacityUnits can be specified "
@@ -283,7 +283,7 @@ def test_the_table_class_changes_twice_in_30_days(client: Any, clock: ManualCloc
     client.update_table(TableName="table", TableClass="STANDARD_INFREQUENT_ACCESS")
 
 
-def test_units_of_an_unknown_index_are_refused(client: Any) -> None:
+def test_units_of_an_unknown_index_are_rejected(client: Any) -> None:
     client.create_table(TableName="table", **{**schema("p:S"), **provisioned(5, 5)})
     update = {"Update": {"IndexName": "missing", "ProvisionedThroughput": units(1, 1)}}
     with refused("ValidationException"):

@@ -103,7 +103,9 @@ def test_several_tables_in_one_transaction(dynamodb: Any, table: str, other: str
     assert dynamodb.scan(TableName=other)["Count"] == 2
 
 
-def test_a_failed_check_in_one_table_keeps_the_other_as_it_was(dynamodb: Any, table: str, other: str) -> None:
+def test_a_failed_check_in_one_table_leaves_the_other_unchanged(
+    dynamodb: Any, table: str, other: str
+) -> None:
     told = reasons(dynamodb, put(table, item(p="1")), check(other, item(p="1", r=1), EXISTS))
     assert told == [NONE, FAILED]
     assert stored(dynamodb, table) == {}
@@ -144,14 +146,14 @@ def test_a_hundred_actions_are_one_transaction(dynamodb: Any, table: str) -> Non
     assert len(stored(dynamodb, table)) == 100
 
 
-def test_the_hundredth_failing_undoes_the_other_99(dynamodb: Any, table: str) -> None:
+def test_a_failure_of_the_hundredth_action_cancels_all(dynamodb: Any, table: str) -> None:
     actions = [put(table, item(p=str(n))) for n in range(99)]
     told = reasons(dynamodb, *actions, check(table, item(p="x"), EXISTS))
     assert told == [NONE] * 99 + [FAILED]
     assert stored(dynamodb, table) == {}
 
 
-def test_index_entries_come_with_the_transaction(dynamodb: Any, create: Callable[..., str]) -> None:
+def test_a_transaction_writes_index_entries(dynamodb: Any, create: Callable[..., str]) -> None:
     table = create("p:S", gsi={"index": ("g:S", "", "ALL")})
     dynamodb.transact_write_items(
         TransactItems=[
@@ -177,14 +179,14 @@ CONDITIONAL = {
 
 
 @pytest.mark.parametrize("kind", CONDITIONAL)
-def test_a_failed_condition_cancels(dynamodb: Any, table: str, kind: str) -> None:
+def test_a_failed_condition_cancels_the_transaction(dynamodb: Any, table: str, kind: str) -> None:
     dynamodb.put_item(TableName=table, Item=item(p="here", n=1))
     assert reasons(dynamodb, CONDITIONAL[kind](table), put(table, item(p="x"))) == [FAILED, NONE]
     assert stored(dynamodb, table) == {"here": {"p": "here", "n": 1}}
 
 
 @pytest.mark.parametrize("kind", CONDITIONAL)
-def test_the_failing_item_comes_with_its_reason_where_asked_for(dynamodb: Any, table: str, kind: str) -> None:
+def test_a_reason_has_the_failing_item_if_requested(dynamodb: Any, table: str, kind: str) -> None:
     dynamodb.put_item(TableName=table, Item=item(p="here", n=1, l=["a", {"b": 1}]))
     action = CONDITIONAL[kind](table)
     next(iter(action.values()))["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
@@ -192,7 +194,7 @@ def test_the_failing_item_comes_with_its_reason_where_asked_for(dynamodb: Any, t
     assert told == [NONE, {**FAILED, "Item": item(p="here", n=1, l=["a", {"b": 1}])}]
 
 
-def test_each_action_asks_for_its_own_item(dynamodb: Any, table: str) -> None:
+def test_each_action_requests_its_own_item(dynamodb: Any, table: str) -> None:
     for name in ("1", "2", "3"):
         dynamodb.put_item(TableName=table, Item=item(p=name))
     told = reasons(
@@ -204,12 +206,12 @@ def test_each_action_asks_for_its_own_item(dynamodb: Any, table: str) -> None:
     assert told == [{**FAILED, "Item": item(p="1")}, FAILED, FAILED]
 
 
-def test_an_absent_item_cannot_come_with_its_reason(dynamodb: Any, table: str) -> None:
+def test_a_reason_of_an_absent_item_has_no_item(dynamodb: Any, table: str) -> None:
     told = reasons(dynamodb, check(table, item(p="1"), EXISTS, ReturnValuesOnConditionCheckFailure="ALL_OLD"))
     assert told == [FAILED]
 
 
-def test_all_failing_conditions_are_told_in_request_order(dynamodb: Any, table: str) -> None:
+def test_all_failing_conditions_are_reported_in_request_order(dynamodb: Any, table: str) -> None:
     told = reasons(
         dynamodb,
         put(table, item(p="1")),
@@ -305,7 +307,7 @@ def test_an_index_key_of_a_wrong_type_is_a_reason(dynamodb: Any, create: Callabl
     )
 
 
-def test_wrong_keys_come_before_conditions(dynamodb: Any, table: str) -> None:
+def test_wrong_keys_are_reported_before_conditions(dynamodb: Any, table: str) -> None:
     told = reasons(dynamodb, check(table, item(p="gone"), EXISTS), delete(table, item(p=1)))
     assert told == [NONE, MISMATCH]
 
@@ -322,7 +324,7 @@ def test_gets_answer_in_request_order(dynamodb: Any, table: str, other: str) -> 
     assert answer["Responses"] == [{"Item": item(p="1", r=2, a=2)}, {}, {"Item": item(p="1", a=1)}]
 
 
-def test_gets_project_each_on_its_own(dynamodb: Any, table: str) -> None:
+def test_each_get_has_its_own_projection(dynamodb: Any, table: str) -> None:
     dynamodb.put_item(TableName=table, Item=item(p="1", a=1, m={"x": 1, "y": 2}))
     dynamodb.put_item(TableName=table, Item=item(p="2", a=1, b=2))
     answer = dynamodb.transact_get_items(
@@ -351,7 +353,9 @@ def test_a_get_with_a_key_of_another_schema_is_a_reason(dynamodb: Any, table: st
 # --- Item collections ----------------------------------------------------------------------------
 
 
-def test_collection_metrics_come_once_per_collection(dynamodb: Any, create: Callable[..., str]) -> None:
+def test_collection_metrics_are_returned_once_per_collection(
+    dynamodb: Any, create: Callable[..., str]
+) -> None:
     table = create("p:S", "r:N", lsi={"local": ("n:N", "ALL")})
     plain_table = create("p:S")
     answer = dynamodb.transact_write_items(

@@ -46,7 +46,9 @@ def rcu(table: str, units: float) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("names", "units"), [(["small"], 2), (["small", "small2", "gone"], 6), (["big"], 4), (["gone"], 2)]
 )
-def test_v38_gets(dynamodb: Any, table: str, names: list[str], units: float) -> None:
+def test_v38_transactional_gets_cost_double(
+    dynamodb: Any, table: str, names: list[str], units: float
+) -> None:
     """capacity.md V38 (M1)."""
     for name, size in (("small", 64), ("small2", 64), ("big", 4097)):
         dynamodb.put_item(TableName=table, Item=sized(name, size))
@@ -56,7 +58,9 @@ def test_v38_gets(dynamodb: Any, table: str, names: list[str], units: float) -> 
     assert answer["ConsumedCapacity"] == [rcu(table, units)]
 
 
-def test_gets_of_two_tables_are_reported_apart(dynamodb: Any, table: str, create: Callable[..., str]) -> None:
+def test_gets_of_two_tables_are_reported_separately(
+    dynamodb: Any, table: str, create: Callable[..., str]
+) -> None:
     other = create("p:S")
     dynamodb.put_item(TableName=other, Item=sized("big", 4097))
     answer = dynamodb.transact_get_items(
@@ -111,7 +115,7 @@ def test_nothing_is_reported_unless_asked_for(dynamodb: Any, table: str) -> None
     assert "ConsumedCapacity" not in answer
 
 
-def test_units_come_at_every_level(dynamodb: Any, table: str) -> None:
+def test_consumed_capacity_at_every_level(dynamodb: Any, table: str) -> None:
     (consumed,) = written(dynamodb, put(table, sized("a", 1025)), detail="INDEXES")
     assert consumed == {**wcu(table, 4), "Table": {"CapacityUnits": 4.0, "WriteCapacityUnits": 4.0}}
 
@@ -149,7 +153,7 @@ def test_v54_a_replay_reads_the_larger_images_of_the_first_call(dynamodb: Any, t
     assert written(dynamodb, *actions, ClientRequestToken="token") == [rcu(table, 10)]
 
 
-def test_a_replay_says_nothing_of_indexes(dynamodb: Any, create: Callable[..., str]) -> None:
+def test_a_replay_reports_no_indexes(dynamodb: Any, create: Callable[..., str]) -> None:
     table = create("p:S", gsi={"index": ("g:S", "", "ALL")})
     action = put(table, item(p="1", g="a"))
     written(dynamodb, action, ClientRequestToken="token")
@@ -197,7 +201,7 @@ def test_v66_an_insert_doubles_the_table_s_part_only(dynamodb: Any, indexed: str
     }
 
 
-def test_v67_a_moved_entry_costs_its_end_and_its_beginning(dynamodb: Any, indexed: str) -> None:
+def test_v67_a_moved_entry_costs_its_deletion_and_its_insertion(dynamodb: Any, indexed: str) -> None:
     """capacity.md V67 (M1): 6 + 11 + 11."""
     dynamodb.put_item(TableName=indexed, Item=indexed_item("gggg", 1008))
     (consumed,) = written(dynamodb, put(indexed, indexed_item("hhhh", 2033)), detail="INDEXES")
@@ -216,7 +220,7 @@ def test_an_unchanged_entry_costs_nothing(dynamodb: Any, indexed: str) -> None:
     assert consumed == {**wcu(indexed, 2), "Table": {"CapacityUnits": 2.0, "WriteCapacityUnits": 2.0}}
 
 
-def test_a_check_costs_no_index_anything(dynamodb: Any, indexed: str) -> None:
+def test_a_condition_check_costs_no_index_units(dynamodb: Any, indexed: str) -> None:
     dynamodb.put_item(TableName=indexed, Item=indexed_item("gggg", 1008))
     (consumed,) = written(
         dynamodb, check(indexed, item(p="pppp", r="rrrr"), "attribute_exists(p)"), detail="INDEXES"
@@ -224,5 +228,5 @@ def test_a_check_costs_no_index_anything(dynamodb: Any, indexed: str) -> None:
     assert consumed == {**wcu(indexed, 4), "Table": {"CapacityUnits": 4.0, "WriteCapacityUnits": 4.0}}
 
 
-def test_the_condition_does_not_change_the_price(dynamodb: Any, table: str) -> None:
+def test_a_condition_does_not_change_the_cost(dynamodb: Any, table: str) -> None:
     assert written(dynamodb, put(table, sized("a", 1025), ConditionExpression=ABSENT)) == [wcu(table, 4)]

@@ -37,7 +37,7 @@ SINGLE: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("operation", SINGLE)
-def test_a_single_write_is_refused_with_a_conflict(open_process: OpenProcess, operation: str) -> None:
+def test_a_single_write_is_rejected_with_a_conflict(open_process: OpenProcess, operation: str) -> None:
     client = opened(open_process, 1.0)
     with refused("TransactionConflictException", "Transaction is ongoing for the item"):
         getattr(client, operation)(TableName="table", **SINGLE[operation])
@@ -61,7 +61,7 @@ def test_a_read_transaction_is_cancelled_too(open_process: OpenProcess) -> None:
     assert reasons_of(client.transact_get_items, [get("table", item(p="1"))], {}) == [CONFLICT]
 
 
-def test_reads_and_batches_meet_no_conflict(open_process: OpenProcess) -> None:
+def test_reads_and_batches_have_no_conflicts(open_process: OpenProcess) -> None:
     client = opened(open_process, 1.0)
     client.batch_write_item(RequestItems={"table": [{"PutRequest": {"Item": item(p="1")}}]})
     assert client.get_item(TableName="table", Key=item(p="1"))["Item"] == item(p="1")
@@ -70,7 +70,7 @@ def test_reads_and_batches_meet_no_conflict(open_process: OpenProcess) -> None:
     )["Items"]
 
 
-def test_what_is_wrong_by_itself_is_told_first(open_process: OpenProcess) -> None:
+def test_other_errors_are_reported_before_conflicts(open_process: OpenProcess) -> None:
     client = opened(open_process, 1.0)
     with invalid():
         client.put_item(TableName="table", Item=item(q="1"))
@@ -92,18 +92,18 @@ def outcomes(client: Any, count: int = 200) -> list[bool]:
     return refusals
 
 
-def test_the_rate_is_a_share_and_the_seed_a_sequence(open_process: OpenProcess) -> None:
+def test_the_rate_is_a_share_and_the_seed_gives_a_sequence(open_process: OpenProcess) -> None:
     first = outcomes(opened(open_process, 0.25, seed=7))
     assert 30 <= sum(first) <= 70
     assert outcomes(opened(open_process, 0.25, seed=7)) == first
     assert outcomes(opened(open_process, 0.25, seed=8)) != first
 
 
-def test_without_the_dial_nothing_is_refused(open_process: OpenProcess) -> None:
+def test_without_injection_nothing_is_rejected(open_process: OpenProcess) -> None:
     assert not any(outcomes(opened(open_process, 0.0)))
 
 
-def test_a_refused_transaction_may_be_sent_again_with_its_token(open_process: OpenProcess) -> None:
+def test_a_conflicting_transaction_may_be_retried_with_its_token(open_process: OpenProcess) -> None:
     client = opened(open_process, 0.5, seed=3)
     tries = 0
     for number in range(20):

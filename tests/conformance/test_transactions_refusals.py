@@ -48,7 +48,9 @@ def read(dynamodb: Any, *gets: dict[str, Any], **more: Any) -> Any:
 @pytest.mark.parametrize(
     ("count", "bound"), [(0, "greater than or equal to 1"), (101, "less than or equal to 100")]
 )
-def test_one_to_a_hundred_actions(dynamodb: Any, table: str, operation: str, count: int, bound: str) -> None:
+def test_a_transaction_has_one_to_a_hundred_actions(
+    dynamodb: Any, table: str, operation: str, count: int, bound: str
+) -> None:
     make = get if operation == "transact_get_items" else delete
     actions = [make(table, item(p=str(n))) for n in range(count)]
     with invalid() as caught:
@@ -66,7 +68,7 @@ def test_a_token_has_up_to_36_characters(dynamodb: Any, table: str) -> None:
     assert text.endswith("failed to satisfy constraint: Member must have length less than or equal to 36")
 
 
-def test_member_constraints_are_told_together(dynamodb: Any, table: str) -> None:
+def test_constraint_errors_are_reported_together(dynamodb: Any, table: str) -> None:
     with invalid() as caught:
         write(
             dynamodb,
@@ -134,7 +136,7 @@ BAD_EXPRESSIONS: dict[str, tuple[Callable[[str], dict[str, Any]], str]] = {
 
 
 @pytest.mark.parametrize("case", BAD_EXPRESSIONS)
-def test_a_bad_expression_refuses_the_request(dynamodb: Any, table: str, case: str) -> None:
+def test_a_bad_expression_rejects_the_request(dynamodb: Any, table: str, case: str) -> None:
     action, text = BAD_EXPRESSIONS[case]
     with invalid(text):
         write(dynamodb, put(table, item(p="x")), action(table))
@@ -147,7 +149,7 @@ def test_a_bad_expression_comes_before_a_missing_table(dynamodb: Any, case: str)
         write(dynamodb, put("missing.table", item(p="x")), action("missing.table"))
 
 
-def test_the_first_bad_action_is_told(dynamodb: Any, table: str) -> None:
+def test_the_first_bad_action_is_reported(dynamodb: Any, table: str) -> None:
     first, text = BAD_EXPRESSIONS["syntax of an update"]
     second, _ = BAD_EXPRESSIONS["an unused name"]
     with invalid(text):
@@ -168,7 +170,7 @@ def test_a_bad_projection_comes_before_a_missing_table(dynamodb: Any) -> None:
 
 
 @pytest.mark.parametrize("position", [0, 1])
-def test_a_missing_table_refuses_the_request(dynamodb: Any, table: str, position: int) -> None:
+def test_a_missing_table_rejects_the_request(dynamodb: Any, table: str, position: int) -> None:
     actions = [put(table, item(p="1"))]
     actions.insert(position, put("missing.table", item(p="1")))
     with refused("ResourceNotFoundException", NOT_FOUND):
@@ -191,7 +193,7 @@ def test_a_missing_table_comes_before_one_target_twice(dynamodb: Any, table: str
         write(dynamodb, put(table, item(p="1")), put(table, item(p="1")), put("missing.table", item(p="1")))
 
 
-def test_gets_of_a_missing_table_are_refused(dynamodb: Any, table: str) -> None:
+def test_gets_of_a_missing_table_are_rejected(dynamodb: Any, table: str) -> None:
     with refused("ResourceNotFoundException", NOT_FOUND):
         read(dynamodb, get(table, item(p="1")), get("missing.table", item(p="1")))
 
@@ -205,17 +207,17 @@ EMPTY = {
 
 
 @pytest.mark.parametrize("kind", EMPTY)
-def test_an_empty_key_refuses_the_request(dynamodb: Any, table: str, kind: str) -> None:
+def test_an_empty_key_rejects_the_request(dynamodb: Any, table: str, kind: str) -> None:
     with invalid(EMPTY_KEY):
         write(dynamodb, put(table, item(p="1")), EMPTY[kind](table))
 
 
-def test_a_get_of_an_empty_key_refuses_the_request(dynamodb: Any, table: str) -> None:
+def test_a_get_of_an_empty_key_rejects_the_request(dynamodb: Any, table: str) -> None:
     with invalid(EMPTY_KEY):
         read(dynamodb, get(table, item(p="1")), get(table, item(p="")))
 
 
-def test_an_oversized_put_refuses_the_request(dynamodb: Any, table: str) -> None:
+def test_an_oversized_put_rejects_the_request(dynamodb: Any, table: str) -> None:
     with invalid("Item size has exceeded the maximum allowed size"):
         write(dynamodb, put(table, item(p="1")), put(table, item(p="2", v="x" * 409_600)))
     assert dynamodb.scan(TableName=table)["Count"] == 0
@@ -234,7 +236,7 @@ SAME = {
 
 
 @pytest.mark.parametrize("case", SAME)
-def test_one_target_twice_refuses_the_request(dynamodb: Any, table: str, case: str) -> None:
+def test_one_target_twice_rejects_the_request(dynamodb: Any, table: str, case: str) -> None:
     with invalid(TWICE):
         write(dynamodb, *SAME[case](table))
 
@@ -255,7 +257,7 @@ def test_one_key_in_two_tables_is_two_targets(dynamodb: Any, table: str, create:
     write(dynamodb, put(table, item(p="1")), put(create("p:S"), item(p="1")))
 
 
-def test_one_get_twice_refuses_the_request(dynamodb: Any, table: str) -> None:
+def test_one_get_twice_rejects_the_request(dynamodb: Any, table: str) -> None:
     with invalid(TWICE):
         read(dynamodb, get(table, item(p="1")), get(table, item(p="1")))
 
@@ -276,7 +278,7 @@ def test_one_target_twice_comes_before_keys_that_do_not_fit(dynamodb: Any, table
         dynamodb.execute_transaction(TransactStatements=statements)
 
 
-def test_an_empty_key_is_told_before_one_that_does_not_fit(dynamodb: Any, table: str) -> None:
+def test_an_empty_key_is_reported_before_one_that_does_not_fit(dynamodb: Any, table: str) -> None:
     """A read says it as a write does: the empty one refuses the request."""
     with invalid(EMPTY_KEY):
         read(dynamodb, get(table, item(p=1)), get(table, item(p="")))
@@ -323,7 +325,9 @@ def test_more_than_4_mb_of_items_cannot_be_read_at_once(dynamodb: Any, table: st
         read(dynamodb, *(get(table, item(p=name)) for name in names))
 
 
-def test_wrong_keys_are_reasons_although_others_refuse(dynamodb: Any, table: str) -> None:
+def test_wrong_keys_are_cancellation_reasons_although_other_errors_reject_the_request(
+    dynamodb: Any, table: str
+) -> None:
     """An empty key in the second action refuses the request; a wrong type in the first would cancel it."""
     with invalid(EMPTY_KEY):
         write(dynamodb, delete(table, item(p=1)), delete(table, item(p="")))

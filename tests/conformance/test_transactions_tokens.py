@@ -43,13 +43,13 @@ def count(dynamodb: Any, table: str) -> int:
     return int(stored(dynamodb, table)["counter"]["n"])
 
 
-def test_the_same_token_does_the_work_once(dynamodb: Any, table: str) -> None:
+def test_the_same_token_executes_once(dynamodb: Any, table: str) -> None:
     for _ in range(3):
         add(dynamodb, table, "token")
     assert count(dynamodb, table) == 1
 
 
-def test_other_tokens_do_it_again(dynamodb: Any, table: str) -> None:
+def test_another_token_executes_again(dynamodb: Any, table: str) -> None:
     for token in ("one", "two", "x" * 36):
         add(dynamodb, table, token)
     assert count(dynamodb, table) == 3
@@ -65,7 +65,7 @@ def test_a_token_outlives_its_table(open_process: OpenProcess) -> None:
     assert stored(client, "table") == {}
 
 
-def test_without_a_token_the_client_makes_one(dynamodb: Any, table: str) -> None:
+def test_clients_generate_a_token(dynamodb: Any, table: str) -> None:
     """botocore fills in a new token for every call; each is work of its own."""
     for _ in range(2):
         dynamodb.transact_write_items(TransactItems=[update(table, item(p="counter"), "ADD n :n", {":n": 1})])
@@ -81,7 +81,7 @@ def test_a_replay_succeeds_although_the_condition_would_fail_now(dynamodb: Any, 
     dynamodb.transact_write_items(**once)
 
 
-def test_a_replay_changes_nothing_that_was_done_since(dynamodb: Any, table: str) -> None:
+def test_a_replay_leaves_later_changes(dynamodb: Any, table: str) -> None:
     once = {"TransactItems": [put(table, item(p="1", n=1))], "ClientRequestToken": "token"}
     dynamodb.transact_write_items(**once)
     dynamodb.put_item(TableName=table, Item=item(p="1", n=2))
@@ -98,14 +98,14 @@ OTHER_PARAMETERS: dict[str, Callable[[str], list[dict[str, Any]]]] = {
 
 
 @pytest.mark.parametrize("case", OTHER_PARAMETERS)
-def test_the_same_token_with_other_parameters_is_refused(dynamodb: Any, table: str, case: str) -> None:
+def test_the_same_token_with_other_parameters_is_rejected(dynamodb: Any, table: str, case: str) -> None:
     dynamodb.transact_write_items(TransactItems=[put(table, item(p="1", n=1))], ClientRequestToken="token")
     with refused("IdempotentParameterMismatchException"):
         dynamodb.transact_write_items(TransactItems=OTHER_PARAMETERS[case](table), ClientRequestToken="token")
     assert stored(dynamodb, table) == {"1": {"p": "1", "n": 1}}
 
 
-def test_another_wish_for_units_is_no_other_parameter(dynamodb: Any, table: str) -> None:
+def test_return_consumed_capacity_may_differ_in_a_replay(dynamodb: Any, table: str) -> None:
     """What is reported is not what is done (API reference, ClientRequestToken)."""
     add(dynamodb, table, "token")
     answer = add(dynamodb, table, "token", ReturnConsumedCapacity="TOTAL")
@@ -113,7 +113,7 @@ def test_another_wish_for_units_is_no_other_parameter(dynamodb: Any, table: str)
     assert count(dynamodb, table) == 1
 
 
-def test_the_order_of_members_is_no_other_parameter(raw: InProcess) -> None:
+def test_the_order_of_members_may_differ_in_a_replay(raw: InProcess) -> None:
     raw.call("CreateTable", TableName="table", **schema("p:S"))
     for members in (("p", "n", "a"), ("a", "n", "p")):
         whole = item(p="1", n=1, a=2)
@@ -121,7 +121,7 @@ def test_the_order_of_members_is_no_other_parameter(raw: InProcess) -> None:
         raw.call("TransactWriteItems", TransactItems=[put("table", attributes)], ClientRequestToken="t")
 
 
-def test_a_cancelled_transaction_leaves_its_token_free(dynamodb: Any, table: str) -> None:
+def test_a_cancelled_transaction_releases_its_token(dynamodb: Any, table: str) -> None:
     action = put(table, item(p="1", n=1), ConditionExpression="attribute_exists(p)")
     assert reasons(dynamodb, action, ClientRequestToken="token") == [FAILED]
     dynamodb.put_item(TableName=table, Item=item(p="1", n=0))
@@ -129,7 +129,7 @@ def test_a_cancelled_transaction_leaves_its_token_free(dynamodb: Any, table: str
     assert stored(dynamodb, table) == {"1": {"p": "1", "n": 1}}
 
 
-def test_a_replay_that_is_invalid_by_itself_is_refused(dynamodb: Any, table: str) -> None:
+def test_a_replay_that_is_invalid_by_itself_is_rejected(dynamodb: Any, table: str) -> None:
     """The token is looked up last: what needs no item is checked before."""
     dynamodb.transact_write_items(TransactItems=[put(table, item(p="1"))], ClientRequestToken="token")
     with refused("ResourceNotFoundException"):
@@ -147,7 +147,7 @@ def on_the_clock(process: InProcess) -> Any:
     return client
 
 
-def test_a_token_is_remembered_for_ten_minutes(open_process: OpenProcess, clock: ManualClock) -> None:
+def test_a_token_is_valid_for_ten_minutes(open_process: OpenProcess, clock: ManualClock) -> None:
     client = on_the_clock(open_process())
     add(client, "table", "token")
     clock.advance(WINDOW_S - 0.001)
@@ -166,7 +166,7 @@ def test_a_replay_does_not_make_the_window_longer(open_process: OpenProcess, clo
     assert count(client, "table") == 2
 
 
-def test_an_expired_token_may_come_with_other_parameters(
+def test_an_expired_token_may_be_reused_with_other_parameters(
     open_process: OpenProcess, clock: ManualClock
 ) -> None:
     client = on_the_clock(open_process())
@@ -178,7 +178,7 @@ def test_an_expired_token_may_come_with_other_parameters(
     assert count(client, "table") == 6
 
 
-def test_a_token_survives_a_reopening(open_process: OpenProcess, clock: ManualClock, tmp_path: Path) -> None:
+def test_a_token_survives_reopening(open_process: OpenProcess, clock: ManualClock, tmp_path: Path) -> None:
     process = open_process(tmp_path)
     add(on_the_clock(process), "table", "token")
     process.close()
@@ -187,7 +187,7 @@ def test_a_token_survives_a_reopening(open_process: OpenProcess, clock: ManualCl
     assert count(client, "table") == 1
 
 
-def test_expired_tokens_are_forgotten(open_process: OpenProcess, clock: ManualClock) -> None:
+def test_expired_tokens_are_removed(open_process: OpenProcess, clock: ManualClock) -> None:
     """More than one step of the job removes them, and what is not expired stays."""
     process = open_process()
     client = on_the_clock(process)
@@ -223,7 +223,7 @@ def test_a_token_in_use_is_in_progress(open_process: OpenProcess) -> None:
     assert count(client, "table") == 1
 
 
-def test_of_many_at_once_one_is_done(in_process_only: None, tmp_path: Path) -> None:
+def test_of_many_concurrent_replays_one_is_executed(in_process_only: None, tmp_path: Path) -> None:
     """Requests overlap while they wait for the disk; whoever comes second is told so, and a later
     retry finds the work done."""
 

@@ -28,7 +28,7 @@ def now_s(clock: ManualClock) -> int:
     return clock.now_ns() // 10**9
 
 
-def test_an_item_is_gone_in_the_second_in_which_it_expires(streamed: Streamed, clock: ManualClock) -> None:
+def test_an_item_is_deleted_in_the_second_of_its_expiry(streamed: Streamed, clock: ManualClock) -> None:
     name = streamed.table()
     switch_on(streamed, name)
     for seconds in (10, 11, 500):
@@ -41,7 +41,7 @@ def test_an_item_is_gone_in_the_second_in_which_it_expires(streamed: Streamed, c
     assert left(streamed, name) == []
 
 
-def test_an_item_written_too_late_goes_at_once(streamed: Streamed, clock: ManualClock) -> None:
+def test_an_item_written_after_its_expiry_is_deleted_at_once(streamed: Streamed, clock: ManualClock) -> None:
     name = streamed.table()
     switch_on(streamed, name)
     assert left(streamed, name) == []
@@ -50,7 +50,7 @@ def test_an_item_written_too_late_goes_at_once(streamed: Streamed, clock: Manual
 
 
 @pytest.mark.parametrize("number", ["{}", "{}.0", "{}.999", "{}000e-3", "0.{}e10", "{}E0"])
-def test_every_number_counts(streamed: Streamed, clock: ManualClock, number: str) -> None:
+def test_every_number_format_counts(streamed: Streamed, clock: ManualClock, number: str) -> None:
     name = streamed.table()
     switch_on(streamed, name)
     value = number.format(now_s(clock) + 5)
@@ -61,7 +61,7 @@ def test_every_number_counts(streamed: Streamed, clock: ManualClock, number: str
     assert left(streamed, name) == []
 
 
-def test_other_types_and_absurd_numbers_never_expire(streamed: Streamed, clock: ManualClock) -> None:
+def test_other_types_and_huge_numbers_never_expire(streamed: Streamed, clock: ManualClock) -> None:
     name = streamed.table()
     switch_on(streamed, name)
     text = str(now_s(clock))
@@ -88,14 +88,14 @@ def test_other_types_and_absurd_numbers_never_expire(streamed: Streamed, clock: 
     assert left(streamed, name) == before
 
 
-def test_up_to_five_years_ago_is_taken_seriously(streamed: Streamed, clock: ManualClock) -> None:
+def test_an_expiry_up_to_five_years_ago_counts(streamed: Streamed, clock: ManualClock) -> None:
     name = streamed.table()
     switch_on(streamed, name)
     streamed.dynamodb.put_item(TableName=name, Item=item(p="a", exp=now_s(clock) - 5 * YEAR_S + 60))
     assert left(streamed, name) == []
 
 
-def test_a_rewritten_item_lives_as_long_as_it_says_last(streamed: Streamed, clock: ManualClock) -> None:
+def test_a_rewritten_item_expires_by_its_last_value(streamed: Streamed, clock: ManualClock) -> None:
     name = streamed.table()
     switch_on(streamed, name)
     start = now_s(clock)
@@ -131,7 +131,7 @@ def test_the_attribute_may_be_a_key(streamed: Streamed, clock: ManualClock) -> N
     assert streamed.dynamodb.scan(TableName=name, Select="COUNT")["Count"] == 1
 
 
-def test_the_stream_says_who_removed_an_item(streamed: Streamed, clock: ManualClock) -> None:
+def test_the_stream_record_names_the_service(streamed: Streamed, clock: ManualClock) -> None:
     name = streamed.table()
     switch_on(streamed, name)
     gone = item(p="a", exp=now_s(clock) + 1)
@@ -147,7 +147,7 @@ def test_the_stream_says_who_removed_an_item(streamed: Streamed, clock: ManualCl
     assert record["dynamodb"]["OldImage"] == gone
 
 
-def test_index_entries_go_with_their_items(streamed: Streamed, clock: ManualClock) -> None:
+def test_index_entries_are_deleted_with_expired_items(streamed: Streamed, clock: ManualClock) -> None:
     """That nothing stays behind is checked over the whole store at the end of every test."""
     name = streamed.table(
         "p:S",
@@ -178,7 +178,7 @@ def test_index_entries_go_with_their_items(streamed: Streamed, clock: ManualCloc
         assert streamed.dynamodb.scan(TableName=name, Select="COUNT", **index)["Count"] == 5
 
 
-def test_items_from_before_it_was_switched_on_expire_too(streamed: Streamed, clock: ManualClock) -> None:
+def test_items_written_before_enabling_expire_too(streamed: Streamed, clock: ManualClock) -> None:
     name = streamed.table()
     for start in range(0, 450, 25):
         puts = [
@@ -194,7 +194,7 @@ def test_items_from_before_it_was_switched_on_expire_too(streamed: Streamed, clo
     assert left(streamed, name) == []
 
 
-def test_after_it_is_switched_off_nothing_expires(streamed: Streamed, clock: ManualClock) -> None:
+def test_after_disabling_nothing_expires(streamed: Streamed, clock: ManualClock) -> None:
     name = streamed.table()
     switch_on(streamed, name)
     streamed.dynamodb.put_item(TableName=name, Item=item(p="a", exp=now_s(clock) + 7200))
@@ -224,7 +224,7 @@ def test_another_attribute_can_be_chosen_later(streamed: Streamed, clock: Manual
     assert left(streamed, name) == ["b"]
 
 
-def test_a_restart_forgets_nothing(open_process: Any, clock: ManualClock, tmp_path: Any) -> None:
+def test_expiry_survives_a_restart(open_process: Any, clock: ManualClock, tmp_path: Any) -> None:
     process = open_process(tmp_path / "data")
     streamed = streamed_in(process)
     name = streamed.table()
@@ -243,7 +243,7 @@ def test_a_restart_forgets_nothing(open_process: Any, clock: ManualClock, tmp_pa
     }
 
 
-def test_a_deleted_table_takes_its_expiry_with_it(streamed: Streamed, clock: ManualClock) -> None:
+def test_deleting_a_table_deletes_its_expiry_index(streamed: Streamed, clock: ManualClock) -> None:
     name = streamed.table()
     switch_on(streamed, name)
     streamed.dynamodb.put_item(TableName=name, Item=item(p="a", exp=now_s(clock) + 5))

@@ -21,11 +21,11 @@ def status(dynamodb: Any, name: str) -> dict[str, Any]:
     return described
 
 
-def test_a_new_table_has_none(dynamodb: Any, create: Callable[..., str]) -> None:
+def test_a_new_table_has_no_time_to_live(dynamodb: Any, create: Callable[..., str]) -> None:
     assert status(dynamodb, create("p:S")) == {"TimeToLiveStatus": "DISABLED"}
 
 
-def test_switching_on_answers_with_the_setting(dynamodb: Any, create: Callable[..., str]) -> None:
+def test_enabling_returns_the_setting(dynamodb: Any, create: Callable[..., str]) -> None:
     name = create("p:S")
     answer = dynamodb.update_time_to_live(TableName=name, TimeToLiveSpecification=setting(True))
     assert answer["TimeToLiveSpecification"] == setting(True)
@@ -49,7 +49,7 @@ def test_states_follow_the_clock(open_process: Any, clock: ManualClock) -> None:
     assert status(dynamodb, "table") == {"TimeToLiveStatus": "DISABLED"}
 
 
-def test_one_change_an_hour(open_process: Any, clock: ManualClock) -> None:
+def test_time_to_live_changes_at_most_once_an_hour(open_process: Any, clock: ManualClock) -> None:
     dynamodb = open_process().client()
     dynamodb.create_table(TableName="table", **schema("p:S"))
     dynamodb.update_time_to_live(TableName="table", TimeToLiveSpecification=setting(True))
@@ -64,7 +64,7 @@ def test_one_change_an_hour(open_process: Any, clock: ManualClock) -> None:
     dynamodb.update_time_to_live(TableName="table", TimeToLiveSpecification=setting(True, "other"))
 
 
-def test_what_is_already_so_is_refused(dynamodb: Any, create: Callable[..., str]) -> None:
+def test_a_setting_without_change_is_rejected(dynamodb: Any, create: Callable[..., str]) -> None:
     name = create("p:S")
     with invalid("TimeToLive is already disabled"):
         dynamodb.update_time_to_live(TableName=name, TimeToLiveSpecification=setting(False))
@@ -73,7 +73,9 @@ def test_what_is_already_so_is_refused(dynamodb: Any, create: Callable[..., str]
         dynamodb.update_time_to_live(TableName=name, TimeToLiveSpecification=setting(True))
 
 
-def test_another_attribute_than_the_current_one_is_refused(dynamodb: Any, create: Callable[..., str]) -> None:
+def test_another_attribute_than_the_current_one_is_rejected(
+    dynamodb: Any, create: Callable[..., str]
+) -> None:
     name = create("p:S")
     dynamodb.update_time_to_live(TableName=name, TimeToLiveSpecification=setting(True))
     text = "TimeToLive is active on a different AttributeName: current AttributeName is exp"
@@ -84,7 +86,7 @@ def test_another_attribute_than_the_current_one_is_refused(dynamodb: Any, create
             )
 
 
-def test_a_table_has_to_exist(dynamodb: Any) -> None:
+def test_missing_table_raises_resource_not_found(dynamodb: Any) -> None:
     text = "Requested resource not found: Table: absent not found"
     with refused("ResourceNotFoundException", text):
         dynamodb.describe_time_to_live(TableName="absent")
@@ -92,7 +94,7 @@ def test_a_table_has_to_exist(dynamodb: Any) -> None:
         dynamodb.update_time_to_live(TableName="absent", TimeToLiveSpecification=setting(True))
 
 
-def test_a_table_in_change_has_to_be_waited_for(open_process: Any) -> None:
+def test_a_table_in_transition_is_rejected(open_process: Any) -> None:
     dynamodb = open_process(transition_ms=5000).client()
     dynamodb.create_table(TableName="table", **schema("p:S"))
     with refused("ResourceInUseException"):

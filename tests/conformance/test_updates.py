@@ -98,7 +98,7 @@ CHANGES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("expression", "values", "changed"), CHANGES, ids=[c[0] for c in CHANGES])
-def test_an_update_makes(
+def test_update_expressions_change_the_item(
     dynamodb: Any, table: str, expression: str, values: dict[str, Any], changed: dict[str, Any]
 ) -> None:
     wanted = {name: value for name, value in {**START, **changed}.items() if value is not None}
@@ -106,7 +106,7 @@ def test_an_update_makes(
     assert plain(dynamodb.get_item(TableName=table, Key=item(p="1"))["Item"]) == wanted
 
 
-def test_an_update_creates_what_is_not_there(dynamodb: Any, table: str) -> None:
+def test_an_update_creates_missing_items(dynamodb: Any, table: str) -> None:
     assert plain(update(dynamodb, table, "SET n = :v", V, key="new")) == {"p": "new", "n": 9}
 
 
@@ -143,7 +143,7 @@ RUN_TIME: list[tuple[str, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("expression", "values", "text"), RUN_TIME, ids=[r[0] for r in RUN_TIME])
-def test_an_update_that_does_not_fit_the_item_is_refused(
+def test_an_update_that_does_not_fit_the_item_is_rejected(
     dynamodb: Any, table: str, expression: str, values: dict[str, Any], text: str
 ) -> None:
     """Without prefix and without envelope; the item stays as it was (errors.md section 6.4)."""
@@ -221,7 +221,7 @@ STATIC: list[tuple[str, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("expression", "values", "text"), STATIC, ids=[s[0] for s in STATIC])
-def test_an_expression_that_cannot_be_is_refused(
+def test_an_invalid_expression_is_rejected(
     dynamodb: Any, table: str, expression: str, values: dict[str, Any], text: str
 ) -> None:
     with invalid(ENVELOPE + text):

@@ -215,7 +215,7 @@ REFUSED: dict[str, tuple[list[dict[str, Any]], str, str]] = {
 
 
 @pytest.mark.parametrize("what", REFUSED)
-def test_what_create_table_refuses(client: Any, what: str) -> None:
+def test_create_table_rejects_invalid_vector_indexes(client: Any, what: str) -> None:
     indexes, attributes, text = REFUSED[what]
     with invalid(INVALID + text):
         create(client, *indexes, attributes=attributes)
@@ -276,7 +276,7 @@ def test_an_index_can_be_deleted_while_it_is_backfilled_but_not_before(
     assert state(described(table)) == ("ACTIVE", None, None)
 
 
-def test_a_deleted_index_is_gone_and_can_come_back(process: Stepped, table: Any, clock: ManualClock) -> None:
+def test_a_deleted_index_can_be_created_again(process: Stepped, table: Any, clock: ManualClock) -> None:
     created = {"Create": vector(search="f:INLINE_FILTER")}
     for _ in range(2):
         update(table, created, attributes="f:N")
@@ -313,7 +313,7 @@ def test_one_index_operation_at_a_time_whatever_the_kind(table: Any, clock: Manu
         update(table, {"Create": vector("two")})
 
 
-def test_what_update_table_refuses(client: Any, clock: ManualClock) -> None:
+def test_update_table_rejects_invalid_vector_changes(client: Any, clock: ManualClock) -> None:
     members = schema("p:S", "r:N", gsi={"global": ("g:S", "", "ALL")})
     client.create_table(TableName="table", VectorIndexes=[vector(f"vec{n}") for n in range(5)], **members)
     clock.advance(TRANSITION_S)
@@ -361,7 +361,7 @@ def test_a_table_with_vector_indexes_stays_on_demand(client: Any, clock: ManualC
         )
 
 
-def test_a_provisioned_table_gets_no_vector_index(client: Any, clock: ManualClock) -> None:
+def test_a_provisioned_table_rejects_vector_indexes(client: Any, clock: ManualClock) -> None:
     members: dict[str, Any] = {
         **schema("p:S"),
         "BillingMode": "PROVISIONED",

@@ -117,7 +117,7 @@ def test_top_k_bounds_the_results(search: Callable[..., Any]) -> None:
     assert len(search("EUCLIDEAN", TopK=100)["SearchResults"]) == 3
 
 
-def test_a_condition_chooses_among_the_search_schema(search: Callable[..., Any]) -> None:
+def test_a_condition_filters_by_the_search_schema(search: Callable[..., Any]) -> None:
     assert names(search("tenants", "h = :h", {"h": "x"})) == ["along", "aslant"]
     assert names(search("tenants", ":h = h AND (f = :f)", {"h": "x", "f": 2})) == ["aslant"]
     assert names(search("tenants", "h = :h", {"h": "nobody"})) == []
@@ -128,7 +128,7 @@ def test_a_condition_chooses_among_the_search_schema(search: Callable[..., Any])
     assert len(search("filtered")["SearchResults"]) == 3
 
 
-def test_what_an_item_shows(search: Callable[..., Any]) -> None:
+def test_returned_attributes_follow_the_projection(search: Callable[..., Any]) -> None:
     def shown(name: str, **members: Any) -> Any:
         return search(name, TopK=1, SearchVector=numbers(10, 0, 0, 0), **members)["SearchResults"][0]["Item"]
 
@@ -155,7 +155,7 @@ def test_a_vector_is_shown_with_the_digits_of_32_bits(
 
 
 @pytest.mark.parametrize("detail", ["TOTAL", "INDEXES"])
-def test_the_cost_of_a_search_is_told_in_bytes(search: Callable[..., Any], detail: str) -> None:
+def test_the_cost_of_a_search_is_reported_in_bytes(search: Callable[..., Any], detail: str) -> None:
     """The service's numbers vary; only the shape and the least are certain."""
     consumed = search("COSINE", ReturnConsumedCapacity=detail)["ConsumedCapacity"]
     assert consumed.keys() == {"VectorSearchRequestBytes"}
@@ -306,7 +306,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("what", REFUSED)
-def test_what_a_search_refuses(search: Callable[..., Any], what: str) -> None:
+def test_invalid_searches_are_rejected(search: Callable[..., Any], what: str) -> None:
     text, members = REFUSED[what]
     with invalid(text):
         search("COSINE", **members)
@@ -316,7 +316,7 @@ BODY = {"TableName": "table", "IndexName": "index", "SearchVector": numbers(1), 
 
 
 @pytest.mark.parametrize("name", BODY)
-def test_an_absent_member_is_told_by_the_end_of_the_object(raw: InProcess, name: str) -> None:
+def test_an_absent_member_is_reported_at_the_end_of_the_object(raw: InProcess, name: str) -> None:
     body = orjson.dumps({member: value for member, value in BODY.items() if member != name})
     answer = raw.post("SearchVectors", body + b" \n")
     assert orjson.loads(answer.body) == {
@@ -334,7 +334,7 @@ def test_an_absent_member_is_told_by_the_end_of_the_object(raw: InProcess, name:
         ("TopK", "i32"),
     ],
 )
-def test_a_null_is_told_by_its_end(raw: InProcess, name: str, expected: str) -> None:
+def test_a_null_is_reported_at_its_end(raw: InProcess, name: str, expected: str) -> None:
     lines = [
         f'"{member}": {"null" if member == name else orjson.dumps(BODY[member]).decode()}' for member in BODY
     ]
@@ -347,12 +347,12 @@ def test_a_null_is_told_by_its_end(raw: InProcess, name: str, expected: str) -> 
     }
 
 
-def test_a_table_that_is_not_there(search: Callable[..., Any]) -> None:
+def test_search_of_missing_table_raises_resource_not_found(search: Callable[..., Any]) -> None:
     with refused("ResourceNotFoundException", "Requested resource not found"):
         search("COSINE", TableName="none")
 
 
-def test_without_numpy_a_search_says_what_is_missing(
+def test_without_numpy_a_search_names_the_missing_library(
     in_process_only: None, search: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(search_vectors, "find_spec", lambda name: None)

@@ -82,9 +82,7 @@ def test_items_without_vector_or_hash_are_not_in_the_index(put: Any, held: Any) 
     assert held() == [("in", 1.0), ("no filter", 2.0), ("other type of filter", 3.0)]
 
 
-def test_every_kind_of_write_is_seen_by_the_next_search(
-    dynamodb: Any, table: str, put: Any, held: Any
-) -> None:
+def test_the_next_search_sees_every_kind_of_write(dynamodb: Any, table: str, put: Any, held: Any) -> None:
     """The matrix is in memory from the first search on, and is renewed by each of these."""
     put(row("a", 1, 0, 0, h="x"))
     assert held() == [("a", 1.0)]
@@ -149,7 +147,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("what", REFUSED)
-def test_what_a_put_refuses(dynamodb: Any, table: str, put: Any, held: Any, what: str) -> None:
+def test_put_rejects_invalid_vectors(dynamodb: Any, table: str, put: Any, held: Any, what: str) -> None:
     attributes, text = REFUSED[what]
     with invalid(text):
         put({**item(p="a", h="x"), **attributes})
@@ -159,7 +157,7 @@ def test_what_a_put_refuses(dynamodb: Any, table: str, put: Any, held: Any, what
     assert held() == []
 
 
-def test_what_an_update_refuses(dynamodb: Any, table: str, put: Any, held: Any) -> None:
+def test_update_rejects_invalid_vectors(dynamodb: Any, table: str, put: Any, held: Any) -> None:
     put(row("a", 1, 0, 0, h="x"))
     with invalid(SIZE):
         dynamodb.update_item(
@@ -173,7 +171,9 @@ def test_what_an_update_refuses(dynamodb: Any, table: str, put: Any, held: Any) 
     assert held() == [("a", 1.0)]
 
 
-def test_a_transaction_with_a_bad_vector_does_nothing(dynamodb: Any, table: str, put: Any, held: Any) -> None:
+def test_a_transaction_with_an_invalid_vector_writes_nothing(
+    dynamodb: Any, table: str, put: Any, held: Any
+) -> None:
     with refused("TransactionCanceledException"):
         dynamodb.transact_write_items(
             TransactItems=[
@@ -219,6 +219,6 @@ def test_writes_are_charged_by_what_changes_in_the_index(
     assert charged(item(p="b")) == {}
 
 
-def test_the_bytes_are_in_no_sum(dynamodb: Any, table: str, put: Any) -> None:
+def test_vector_bytes_are_in_no_sum_of_units(dynamodb: Any, table: str, put: Any) -> None:
     answer = put(row("a", 1, 0, 0, h="x"), ReturnConsumedCapacity="TOTAL")
     assert answer["ConsumedCapacity"] == {"TableName": table, "CapacityUnits": 1.0}

@@ -1,16 +1,16 @@
-"""Is a history strictly serialisable? All transactions as units, in an order that real time allows.
+"""Checks that a history is strictly serialisable: an order of whole transactions that real time allows.
 
-1. Every list that was read is a beginning of the longest one read of its key. So there is one order of the
-   appends to each key, and it is known.
-2. What was read was written, by a transaction that was not refused, and once; what was acknowledged, or was
-   seen once, is in the final list.
-3. Draw an arrow between two transactions wherever one has to come first: write before the next write of that
-   key, write before whoever saw it, whoever saw a list before the next write to it, and whatever ended before
-   whatever began later. The history is strictly serialisable iff no arrows form a circle.
+1. Every list that was read is a prefix of the longest list read of its key. So the order of the appends to
+   each key is known.
+2. What was read was written once, by a transaction that was not rejected; what was acknowledged, or read
+   once, is in the final list.
+3. An edge between two transactions means that one must come first: a write before the next write of that key,
+   a write before its reads, a read before the next write, and a transaction before those that start after its
+   end. The history is strictly serialisable iff the edges have no cycle.
 
-Time is drawn with one helper node per end of a transaction, in a chain: an arrow from each transaction to
-the node of its end, and to each one from the last node before its beginning. That is three arrows per
-transaction instead of one per pair.
+Real time is represented by a chain of helper nodes, one per end of a transaction: an edge from each
+transaction to the node of its end, and to each one from the last node before its start. That is three edges
+per transaction instead of one per pair.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Clients that append to lists, read them, and write down what they did and saw.
+"""Clients that append to lists, read them, and record their operations and results.
 
-Requests are raw HTTP: boto3 costs ten times the request itself. Every item holds the list `l` and a counter
-`n` that every append moves by one, so `n` has to be the length of `l` whenever somebody looks.
+Requests are raw HTTP: boto3 takes ten times as long as the request itself. Every item has the list `l` and a
+counter `n` that every append increments, so `n` must equal the length of `l` in every read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from history.record import Transaction
 TABLES = ("even", "odd")
 KEYS_IN_USE = 6
 APPENDS_PER_KEY = 30
-"""Then another key takes its place: lists stay short, and the first append to a key is met often."""
+"""Appends per key. Then another key is used: lists stay short, and first appends to a key are frequent."""
 
 
 class Lost(Exception):

@@ -1,9 +1,8 @@
-"""What clients did and saw: the records that the checker judges and that a failing run leaves behind.
+"""The operations and results of clients, which the checker reads and a failing run leaves behind.
 
-Every value is a list to which elements are appended that exist once in the whole history. So a list that
-was seen names every write it rests on, and in which order they came; no other kind of value tells as much
-(the idea is Kingsbury and Alvaro's: "Elle: Inferring Isolation Anomalies from Experimental
-Observations", VLDB 2020).
+Every value is a list to which elements are appended that are unique in the whole history. So a list that was
+read names every write before it, in order; no other kind of value shows as much (the idea is Kingsbury and
+Alvaro's: "Elle: Inferring Isolation Anomalies from Experimental Observations", VLDB 2020).
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The checker itself: hand-made histories it must reject or accept, and a slow judge it must agree with."""
+"""The checker itself: hand-made histories it must reject or accept, and an exhaustive search it must agree
+with."""
 
 from __future__ import annotations
 
@@ -163,7 +164,7 @@ def test_a_good_history_is_accepted(name: str) -> None:
     assert anomalies(history, final) == []
 
 
-def test_a_history_survives_its_file(tmp_path: Path) -> None:
+def test_a_history_can_be_written_and_read_again(tmp_path: Path) -> None:
     history, _ = BAD["a torn transaction whose answer was lost"]
     save(history, tmp_path / "found" / "1.jsonl")
     assert load(tmp_path / "found" / "1.jsonl") == history

@@ -1,9 +1,9 @@
 """Many clients, transactions and single operations, kills and restarts: the history is strictly serialisable.
 
-What it proves: over HTTP, on disk, whatever is killed when, all that was answered fits one order of whole
-transactions that real time allows; nothing acknowledged is lost, nothing is done twice or by half. Why
-so: a test of single cases cannot meet the interleavings that nobody thinks of. A run cannot be repeated, its
-history can be kept: a failing one is left in `found/` and is from then on a test of the checker.
+What it proves: over HTTP, on disk, with kills at any time, all answers fit one order of whole transactions
+that real time allows; nothing acknowledged is lost, and nothing is executed twice or in part. A run cannot be
+repeated, but its history is stored: a failing one is left in `found/` and is a test of the checker from then
+on.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Clients that read, write, replace and delete single items, and write down what they did and saw."""
+"""Clients that read, write, replace and delete single items, and record their operations and results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from linearizability.register import ABSENT, Operation
 TABLE = "registers"
 KEYS_IN_USE = 5
 OPERATIONS_PER_KEY = 400
-"""Then another key takes its place: a history stays short enough to be judged in no time."""
+"""Operations per key. Then another key is used, so that a history stays short enough to be checked
+quickly."""
 
 
 class Registers:

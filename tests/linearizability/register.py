@@ -1,14 +1,15 @@
-"""Is the history of one item linearizable? Wing and Gong's search, with Lowe's memory of where it was.
+"""Checks that the history of one item is linearizable: Wing and Gong's search, with Lowe's cache of visited
+states.
 
-Every operation took effect at one moment between its call and its return, and saw what the one before it had
-left. The search takes the calls in their order in time: an operation may come next if no other one that is
-left returned before it was called. What was tried before, the same operations in whatever order with the
-same outcome, is not tried again; so the search, exponential in theory, is quick on histories of one item.
+Every operation takes effect at one moment between its call and its return, and sees the result of the one
+before it. The search takes the calls in order of time: an operation may come next if no other remaining one
+returned before it was called. States visited before, the same operations in any order with the same result,
+are not searched again; so the search, exponential in theory, is fast on histories of one item.
 
-An operation whose answer was lost may have taken effect at any time after its call, or never. As they are,
-each would double the search, for it can be tried for ever; but most say nothing. A lost write whose value
-nobody ever met is left out: whatever came right behind it was a lost operation too, and did not look. Lost
-deletions are all alike, so they are tried in the order of their calls, and never on nothing.
+An operation whose answer was lost may have taken effect at any time after its call, or never. Each would
+double the search, but most have no effect on it. A lost write whose value was never read is left out: an
+operation right after it was lost too, and read nothing. Lost deletions are all equal, so they are tried in
+the order of their calls, and never on an absent item.
 
 Sources: J. M. Wing, C. Gong, "Testing and Verifying Concurrent Objects", 1993; G. Lowe, "Testing for
 Linearizability", 2017.
@@ -23,7 +24,7 @@ from pathlib import Path
 import orjson
 
 ABSENT = 0
-"""The value of an item that is not there. Written values are positive, and no two writes write the same."""
+"""The value of an absent item. Written values are positive and distinct."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,9 @@
 """Single items over HTTP, many clients, kills and restarts: every item's history is linearizable.
 
-What it proves: each read, write, conditional write and deletion of an item took effect at one moment while
-it was under way, whatever was killed when; what has no answer took effect once or never. Why so: beside
-tests/history, which judges transactions by the lists they append to, this one judges what overwrites and
-deletes, where an order is not written into the value.
+What it proves: each read, write, conditional write and deletion of an item takes effect at one moment between
+its call and its return, with kills at any time; one without an answer takes effect once or never.
+tests/history checks transactions by the lists that they append to; this test checks operations that overwrite
+and delete, whose values do not contain an order.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The checker itself: histories it must reject or accept, and a slow judge it must agree with."""
+"""The checker itself: histories it must reject or accept, and an exhaustive search it must agree with."""
 
 from __future__ import annotations
 
@@ -78,12 +78,12 @@ GOOD: dict[str, list[Operation]] = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_it_rejects(name: str) -> None:
+def test_checker_rejects_bad_histories(name: str) -> None:
     assert not is_linearizable(BAD[name])
 
 
 @pytest.mark.parametrize("name", GOOD)
-def test_it_accepts(name: str) -> None:
+def test_checker_accepts_good_histories(name: str) -> None:
     assert is_linearizable(GOOD[name])
 
 
@@ -123,7 +123,7 @@ def drawn(chance: random.Random) -> list[Operation]:
     return operations
 
 
-def test_it_agrees_with_a_slow_judge() -> None:
+def test_checker_agrees_with_an_exhaustive_search() -> None:
     verdicts = []
     for seed in range(1_500):
         history = drawn(random.Random(seed))
@@ -132,7 +132,7 @@ def test_it_agrees_with_a_slow_judge() -> None:
     assert 150 < sum(verdicts) < 1_350
 
 
-def test_a_long_history_with_much_at_once_is_judged() -> None:
+def test_a_long_history_with_much_concurrency_is_checked() -> None:
     """Ten clients at a time, two thousand operations, every fiftieth answer lost, and then one wrong read."""
     chance = random.Random(1)
     state, history = ABSENT, []
@@ -151,12 +151,12 @@ def test_a_long_history_with_much_at_once_is_judged() -> None:
     assert not is_linearizable([*history, get(30_000, 30_001, history[0].value + 1)])
 
 
-def test_histories_are_kept_and_read_again(tmp_path: Path) -> None:
+def test_histories_can_be_written_and_read_again(tmp_path: Path) -> None:
     history = [put(0, 1, 1), refused(2, 3, 5, value=2, seen=1), get(4, None)]
     save(history, tmp_path / "found" / "history.jsonl")
     assert load(tmp_path / "found" / "history.jsonl") == history
 
 
 @pytest.mark.parametrize("path", sorted(FOUND.glob("*.jsonl")), ids=lambda path: path.stem)
-def test_what_was_found_once_is_rejected_still(path: Path) -> None:
+def test_stored_bad_histories_are_still_rejected(path: Path) -> None:
     assert not is_linearizable(load(path))

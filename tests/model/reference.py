@@ -1,7 +1,7 @@
-"""The model: a table is a dictionary, an index is a sorted list made anew for every question.
+"""The reference model: a table is a dictionary, an index is a sorted list made for every question.
 
-It shares no code with the database: order, projection, sparseness and sizes are written here once more,
-in the plainest way there is. Values are DynamoDB JSON.
+It shares no code with the database: order, projection, sparseness and sizes are implemented again, as simply
+as possible. Values are DynamoDB JSON.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Item = dict[str, Value]
 
 @dataclass(frozen=True)
 class Source:
-    """A table or an index: its key, and what its entries hold."""
+    """A table or an index: its key, and the attributes of its entries."""
 
     name: str | None
     hash: tuple[str, ...]
@@ -62,7 +62,7 @@ class Model:
         )
 
     def entries(self, source: Source) -> list[Item]:
-        """All entries in order of the source's RANGE attributes, then of the table's key."""
+        """Returns all entries in the order of the source's RANGE attributes, then of the table's key."""
         whole = [item for item in self.items.values() if all(name in item for name in source.key)]
         names = source.range + self.table.key
         whole.sort(key=lambda item: [sort_key(item[name]) for name in names])
@@ -93,7 +93,7 @@ class Model:
 
 
 def sort_key(value: Value) -> Any:
-    """A Python value that sorts as DynamoDB sorts values of one type."""
+    """Returns a Python value that sorts as DynamoDB sorts values of one type."""
     ((kind, content),) = value.items()
     if kind == "N":
         return Decimal(content)

@@ -1,8 +1,8 @@
-"""Random writes, backups, restores, steps and reopenings against a record of every state.
+"""Random writes, backups, restores, steps and reopenings, compared with a record of every state.
 
-What it proves: whatever is going on when a backup or a restore is asked for, and however its steps and a
-reopening in the middle fall, the restored table is exactly the state that was asked for, with its indexes,
-counters and collections (fixtures/integrity.py). Why a machine: the parts are simple, their order is not.
+What it proves: whatever else runs when a backup or a restore is requested, and in whatever order its steps
+and a reopening occur, the restored table has exactly the requested state, with its indexes, counters and
+collections (fixtures/integrity.py).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Machine:
         )
         self.moments: list[tuple[int, Rows]] = []
         self.backups: dict[str, Rows | None] = {}
-        """By ARN; None: a reopening came before it was complete, so it is of a later state."""
+        """By ARN; None: the database was reopened before it was complete, so it has a later state."""
         self.restored: dict[str, Rows | None] = {}
         self.restores = 0
 
@@ -143,7 +143,7 @@ ACTIONS = (
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_restores_give_what_was_asked_for(
+def test_restores_have_the_recorded_state(
     data_dir: Path, bugs_surface: None, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     monkeypatch.setattr(history, "PAGE_ROWS", 5)

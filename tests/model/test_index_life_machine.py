@@ -1,9 +1,9 @@
-"""Random writes while global indexes come and go, background steps run one by one, and the database is
-closed and opened again.
+"""Random writes while global indexes are added and removed, background steps run one by one, and the database
+is closed and opened again.
 
-What it proves: after every step each ACTIVE index is exactly the index worked out from the items, its
-ItemCount and IndexSizeBytes are those of its entries, and an index being filled never holds a wrong
-entry. Why by steps: the moments between two steps of a backfill are where a write can be missed.
+What it proves: after every step each ACTIVE index is exactly the index computed from the items, its ItemCount
+and IndexSizeBytes are those of its entries, and an index in backfill never has a wrong entry. A write can be
+missed only between two steps of a backfill, so the machine runs single steps.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ INDEXES: dict[str, tuple[str, str, Any]] = {
 
 
 class IndexLife(RuleBasedStateMachine):
-    """`self.items`: what the table should hold, by key."""
+    """`self.items`: the expected items by key."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -77,7 +77,7 @@ class IndexLife(RuleBasedStateMachine):
     # --- Writes ----------------------------------------------------------------------------------
 
     def _write(self, operation: str, new: dict[tuple[str, str], Item | None], **request: Any) -> None:
-        """A write is refused when an attribute does not suit an index there is; then nothing changes."""
+        """A write is rejected when an attribute does not suit an existing index; then nothing changes."""
         try:
             self.process.call(operation, **request)
         except Refused as refusal:
@@ -148,7 +148,7 @@ class IndexLife(RuleBasedStateMachine):
 
     @rule(name=st.sampled_from(sorted(INDEXES)), at_once=st.booleans())
     def add_index(self, name: str, at_once: bool) -> None:
-        """`at_once`: go on to the moment at which filling may begin."""
+        """at_once: advance to the time at which the backfill may start."""
         if name in self._described():
             return
         members = schema("p:S", gsi={name: INDEXES[name]})
@@ -214,7 +214,7 @@ class IndexLife(RuleBasedStateMachine):
             assert shown["IndexSizeBytes"] == sum(item_size(e) + ITEM_OVERHEAD_BYTES for e in found)
 
     def _entries(self, index: Index) -> dict[tuple[str, str], Item]:
-        """By brute force, from the definition of the index in this file."""
+        """Computed by brute force, from the definition of the index in this file."""
         hash_, range_, projection = INDEXES[index.name]
         keys = dict(part.rpartition(":")[::2] for part in f"{hash_} {range_}".split())
         wanted: dict[tuple[str, str], Item] = {}

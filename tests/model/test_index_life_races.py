@@ -1,8 +1,8 @@
 """Requests and background work that overlap while they wait for the disk.
 
-What it proves: a wait between two steps of one request never lets another see or make a wrong state. Why a
-store of our own making: it waits at every call that may wait, for a number of turns that a seed gives, so
-the orders that a slow disk brings about are met in milliseconds, and the same on every run.
+What it proves: a wait between two steps of one request never lets another one see or make a wrong state. The
+store of this test waits a number of turns given by a seed at every call that may wait, so that the orders of
+a slow disk occur within milliseconds, and are the same in every run.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ SEEDS = 20
 
 
 class SlowStore(MemoryStore):
-    """What is written is there at once; whoever may have to wait for the disk waits some turns."""
+    """Writes are visible at once; a call that may wait for the disk waits some turns."""
 
     def __init__(self, seed: int) -> None:
         super().__init__()
@@ -106,7 +106,7 @@ class Overlapping:
         return await self.call(operation, TableName="table", **request)
 
     async def add(self, key: str, **more: Any) -> None:
-        """Add one to a counter."""
+        """Adds one to a counter."""
         await self.on_table(
             "UpdateItem",
             Key=item(p=key),
@@ -124,7 +124,7 @@ class Overlapping:
 
     @contextmanager
     def looking(self) -> Iterator[Table]:
-        """The table, while the store answers at once."""
+        """Returns the table while the store answers at once."""
         self.store.waits, before = False, self.store.waits
         (table,) = tables(self.store)
         yield table
@@ -135,7 +135,7 @@ class Overlapping:
             return items_of(self.store, index.placement)
 
     def check(self) -> None:
-        """The index holds the items that have its key, and nothing is left of what was removed."""
+        """Checks that the index has the items with its key, and that nothing is left of removed ones."""
         with self.looking() as table:
             items = items_of(self.store, table.placement)
         for index in table.global_indexes:
@@ -166,8 +166,8 @@ def run_overlapping(scenario: Scenario) -> None:
             raise
 
 
-def test_constant_writes_do_not_hold_up_a_backfill() -> None:
-    """Every step used to meet a changed row, and to start again without an end."""
+def test_constant_writes_do_not_delay_a_backfill() -> None:
+    """Regression: every step met a changed row and started again without end."""
 
     async def scenario(world: Overlapping) -> None:
         done = False
@@ -189,7 +189,7 @@ def test_constant_writes_do_not_hold_up_a_backfill() -> None:
     run_overlapping(scenario)
 
 
-def test_an_index_removed_during_a_step_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_index_deleted_during_a_step_leaves_no_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backfill, "ROWS_PER_STEP", 3)
 
     async def scenario(world: Overlapping) -> None:
@@ -225,7 +225,7 @@ def test_a_table_deleted_during_a_backfill_ends_it() -> None:
 
 
 def test_a_transaction_that_waits_misses_no_new_index() -> None:
-    """Between the look at the table and the commit nobody else may run, whatever hangs on the request."""
+    """Nothing else may run between the look-up of the table and the commit."""
 
     async def scenario(world: Overlapping) -> None:
         async def transact(n: int) -> None:
@@ -248,9 +248,9 @@ def test_a_transaction_that_waits_misses_no_new_index() -> None:
 
 
 @pytest.mark.parametrize("operation", ["CreateTable", "UpdateTable", "DeleteTable"])
-def test_looking_at_a_change_on_its_way_to_the_disk_does_not_harm_it(operation: str) -> None:
-    """Whoever looked then made a copy that never learnt its version: the next change of the table met a
-    conflict, and the table was gone until the next start."""
+def test_reading_a_table_during_its_commit_does_not_affect_it(operation: str) -> None:
+    """Regression: a read during the commit made a copy without a version; the next change of the table met
+    a conflict, and the table was missing until the next start."""
     request: dict[str, Any] = {
         "CreateTable": schema("p:S"),
         "UpdateTable": CREATE_INDEX,
@@ -281,7 +281,7 @@ def test_looking_at_a_change_on_its_way_to_the_disk_does_not_harm_it(operation: 
     run_overlapping(scenario)
 
 
-def test_of_overlapping_transactions_with_one_token_one_is_done() -> None:
+def test_of_overlapping_transactions_with_one_token_one_is_executed() -> None:
     async def scenario(world: Overlapping) -> None:
         add = {
             "Update": {

@@ -1,9 +1,9 @@
 """Writers, readers, expiry and rolls at the same time, interleaved at every await.
 
 What it proves: a tailing reader misses nothing, repeats nothing, and reads nothing of a child before its
-parent's end, though a roll takes two commits; and an item that is written again while its deletion is on
-its way stays. Why this way: the store of this test lets other coroutines run before and after each of its
-calls, in an order given by a seed, as a store with a disk or a network does.
+parent's end, although a roll takes two commits; and an item rewritten during its deletion by the sweep stays.
+The store of this test lets other coroutines run before and after each call, in an order given by a seed, as a
+store with a disk or a network does.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ KEYS = 3
 
 
 class Hesitant(MemoryStore):
-    """A memory store that gives way around its calls."""
+    """A memory store that yields control around its calls."""
 
     def __init__(self, seed: int) -> None:
         super().__init__()
@@ -95,7 +95,7 @@ class World:
             await asyncio.sleep(0)
 
     async def tail(self, arn: str) -> list[dict[str, Any]]:
-        """Read all shards, parents before children, until the writers are done and nothing is left."""
+        """Reads all shards, parents before children, until the writers have finished and nothing is left."""
         records: list[dict[str, Any]] = []
         ended: set[str] = set()
         iterators: dict[str, str] = {}
@@ -136,7 +136,7 @@ class World:
 
 
 def plain(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Fragments of JSON as objects."""
+    """Returns fragments of JSON as objects."""
     read: list[dict[str, Any]] = orjson.loads(orjson.dumps(records))
     return read
 

@@ -1,10 +1,9 @@
 """A stream replayed into an empty table equals the table, whatever was written.
 
-What it proves: every change of an item is in the stream once, in order per item, with the images it
-had, and nothing else is; over single writes, batches, transactions, expiry, shard rolls, and restarts
-on RocksDB. Why this way: a consumer that misses, repeats or swaps a record ends with another table; each
-record's old image is compared with what the records before it have left. Retention is a day, so the
-histories stay within one.
+What it proves: every change of an item is in the stream once, in order per item, with its images, and nothing
+else is; over single writes, batches, transactions, expiry, shard rolls, and restarts on RocksDB. A consumer
+that misses, repeats or swaps a record ends with another table; each old image is compared with the result of
+the records before it. Retention is a day, so the histories stay within one.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ CHECK_EVERY = 25
 
 
 class History:
-    """Random writes to one table, and a reader that keeps up with its stream."""
+    """Random writes to one table, and a reader that follows its stream."""
 
     def __init__(self, seed: int, streamed: Streamed, clock: ManualClock) -> None:
         self.random = random.Random(seed)
@@ -47,7 +46,7 @@ class History:
         self.last: dict[str, str] = {}
         """The last sequence number read of each shard."""
         self.ended: set[str] = set()
-        """Shards that were read to their end."""
+        """Shards that have been read to their end."""
 
     # --- Writing ---
 
@@ -125,7 +124,7 @@ class History:
     # --- Reading ---
 
     def catch_up(self) -> None:
-        """Read on in every shard, parents before children, and apply what is there."""
+        """Continues in every shard, parents before children, and applies the records."""
         for shard in self.streamed.shards(self.arn):
             shard_id = shard["ShardId"]
             if shard_id in self.ended:
@@ -146,7 +145,7 @@ class History:
                 self.ended.add(shard_id)
 
     def place(self, shard_id: str) -> str:
-        """Behind the last record that was read, as a consumer with checkpoints goes on."""
+        """Continues after the last record that was read, as a consumer with checkpoints does."""
         if shard_id not in self.last:
             return self.streamed.iterator(self.arn, shard_id)
         return self.streamed.iterator(
@@ -176,7 +175,7 @@ def test_the_replayed_stream_is_the_table(
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_and_so_it_is_across_restarts(
+def test_the_replayed_stream_is_the_table_across_restarts(
     bugs_surface: None, in_process_only: None, clock: ManualClock, tmp_path: Path, seed: int
 ) -> None:
     process = InProcess(tmp_path / "data", clock=clock)

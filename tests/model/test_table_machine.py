@@ -1,8 +1,8 @@
-"""A machine that does random things to the real database and to a dictionary, and compares.
+"""Random operations on the real database and on a dictionary, compared.
 
-What it proves: after any sequence of writes every index equals the one that brute force makes, counters and
-sizes agree, and Query and Scan give exactly the model's items, in order, through pages of any size. Why a
-machine: the interesting states are those nobody thinks of. Source of the rules: engine-requirements.md.
+What it proves: after any sequence of writes every index equals the one computed by brute force, counters and
+sizes agree, and Query and Scan return exactly the model's items, in order, through pages of any size. Source
+of the rules: engine-requirements.md.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ conditions = st.sampled_from([None, None, None, *CONDITIONS])
 
 
 class TableMachine(RuleBasedStateMachine):
-    """On a store that is named by the subclass."""
+    """On a store chosen by the subclass."""
 
     on_disk = False
 
@@ -148,14 +148,15 @@ class TableMachine(RuleBasedStateMachine):
         return {**request, "ConditionExpression": text} if text else request
 
     def write(self, allowed: bool, text: str | None, old: Item | None, send: Callable[[], Any]) -> bool:
-        """Send a write that must be done, refused as invalid, or fail its condition; whether it was done."""
+        """Sends a write that must succeed, be rejected as invalid, or fail its condition; returns whether
+        it succeeded."""
         holds = text is None or CONDITIONS[text](old or {})
         if allowed and holds:
             send()
             return True
         with pytest.raises(Refused) as refusal:
             send()
-        # An invalid put is told before its condition; an invalid update after it.
+        # An invalid put is reported before its condition, an invalid update after it.
         assert refusal.value.code in (
             ("ConditionalCheckFailedException",) if allowed else ("ValidationException",)
         ) or (not holds and refusal.value.code == "ConditionalCheckFailedException")
@@ -295,7 +296,7 @@ class TableMachine(RuleBasedStateMachine):
             assert self.call("GetItem", Key=subject).get("Item") == self.model.items.get(key)
 
     def pages(self, operation: str, limit: int | None, source: Source, request: dict[str, Any]) -> list[Item]:
-        """The items of all pages, every page held to what the model says a page is."""
+        """Returns the items of all pages; compares every page with the model."""
         found: list[Item] = []
         if limit is not None:
             request["Limit"] = limit
@@ -355,7 +356,7 @@ class TableMachine(RuleBasedStateMachine):
         found: list[Item] = []
         for segment in range(total):
             found += self.pages("Scan", limit, source, {"Segment": segment, "TotalSegments": total})
-        # Hash order is not the model's; order inside one collection is.
+        # The model does not have the hash order, only the order inside a collection.
         for hashes in {tuple(map(str, (item[name] for name in source.hash))) for item in found}:
             shown = [i for i in found if tuple(map(str, (i[name] for name in source.hash))) == hashes]
             assert shown == self.model.query(source, [shown[0][name] for name in source.hash])

@@ -1,9 +1,9 @@
-"""A table that changes while somebody holds it, and changes whose commit fails or is the last before a crash.
+"""A table that changes during a request, and changes whose commit fails or is the last before a crash.
 
-What it proves: a write lands in the table as it is then, with indexes and streams that came after its request
-was read, and never in a deleted one; a description is of one state; a change of a table that the disk refused
-was never told; what a crash leaves behind a deletion is cleared by the next start. Why so: the simulation
-(tests/simulation) has met each of these; here they are without chance.
+What it proves: a write goes to the table as it is then, with indexes and streams added after its request was
+read, and never to a deleted one; a description is of one state; a change whose commit failed is never
+visible; the next start clears what a crash leaves of a deletion. The simulation (tests/simulation) has found
+each of these; here they are deterministic.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from faradisc.engine.tables.description import describe_table
 from faradisc.engine.tables.expiry import index_key
 from faradisc.engine.tables.table import Table
 from faradisc.engine.tables.writes import apply_change, apply_changes
-from faradisc.engine.ttl.sweep import _expire
+from faradisc.engine.ttl.sweep import expire_change
 from faradisc.errors import ResourceNotFoundException, StorageError
 from faradisc.storage.immediate import run
 from faradisc.testing.faulty_store import Faults
@@ -34,7 +34,7 @@ KEY = item(p="a")
 
 
 def held(raw: InProcess) -> Table:
-    """The table as a request finds it."""
+    """Returns the table as a request finds it."""
     return raw.backend.catalog.for_data("table", "us-east-1", "000000000000")
 
 
@@ -50,7 +50,7 @@ def add_index(raw: InProcess) -> None:
 
 
 @pytest.mark.parametrize("write", [apply_change, lambda store, change: apply_changes(store, [change])])
-def test_a_write_keeps_up_an_index_that_came_after_its_request(raw: InProcess, write: Any) -> None:
+def test_a_write_maintains_an_index_added_after_its_request(raw: InProcess, write: Any) -> None:
     raw.call("CreateTable", TableName="table", **schema("p:S"))
     new = item(p="a", g="x")
     change = Change(held(raw), KEY, lambda _: new)
@@ -59,7 +59,7 @@ def test_a_write_keeps_up_an_index_that_came_after_its_request(raw: InProcess, w
     assert raw.call("Scan", TableName="table", IndexName="late")["Items"] == [new]
 
 
-def test_a_write_is_in_a_stream_that_came_after_its_request(raw: InProcess) -> None:
+def test_a_write_is_in_a_stream_enabled_after_its_request(raw: InProcess) -> None:
     raw.call("CreateTable", TableName="table", **schema("p:S"))
     change = Change(held(raw), KEY, lambda _: KEY)
     raw.call(
@@ -75,8 +75,8 @@ def test_a_write_is_in_a_stream_that_came_after_its_request(raw: InProcess) -> N
 
 
 @pytest.mark.parametrize("again", [False, True])
-def test_a_write_to_a_deleted_table_is_refused(raw: InProcess, again: bool) -> None:
-    """Also when a table of the same name has come since."""
+def test_a_write_to_a_deleted_table_raises_resource_not_found(raw: InProcess, again: bool) -> None:
+    """Also with a new table of the same name."""
     raw.call("CreateTable", TableName="table", **schema("p:S"))
     change = Change(held(raw), KEY, lambda _: KEY)
     raw.call("DeleteTable", TableName="table")
@@ -88,7 +88,7 @@ def test_a_write_to_a_deleted_table_is_refused(raw: InProcess, again: bool) -> N
     assert report.sentences() == []
 
 
-def test_a_write_after_a_reset_is_refused(raw: InProcess) -> None:
+def test_a_write_after_a_reset_raises_resource_not_found(raw: InProcess) -> None:
     raw.call("CreateTable", TableName="table", **schema("p:S"))
     change = Change(held(raw), KEY, lambda _: KEY)
     raw.local.reset()
@@ -96,7 +96,7 @@ def test_a_write_after_a_reset_is_refused(raw: InProcess) -> None:
         run(apply_change(raw.store, change))
 
 
-def test_a_table_is_described_as_it_is_not_as_it_was(raw: InProcess) -> None:
+def test_describe_table_returns_the_newest_state(raw: InProcess) -> None:
     raw.call("CreateTable", TableName="table", **schema("p:S", gsi={"late": ("g:S", "", "ALL")}))
     before = held(raw)
     update = {"Delete": {"IndexName": "late"}}
@@ -114,7 +114,7 @@ STREAM = {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}
 @pytest.mark.parametrize(
     "faults", [Faults(fail_before_write=1), Faults(fail_after_write=1), Faults(fail_sync=1)]
 )
-def test_a_change_that_the_disk_refused_is_not_told(faults: Faults) -> None:
+def test_a_change_whose_commit_failed_is_not_visible(faults: Faults) -> None:
     world = World()
 
     async def play() -> None:
@@ -146,10 +146,10 @@ async def drop_index(database: Database) -> None:
 
 
 @pytest.mark.parametrize("leave", [lambda database: switch_ttl(database, False), drop_index])
-def test_what_a_crash_leaves_of_a_deletion_is_cleared_at_the_next_start(
+def test_rows_of_a_deletion_before_a_crash_are_cleared_at_the_next_start(
     leave: Callable[[Database], Any],
 ) -> None:
-    """Crashes after every number of steps; what is left has an owner, or is gone after the start."""
+    """Crashes after every number of steps; after the start every row has an owner or is deleted."""
     crashed_in_between = 0
     for steps in range(1, 60):
         world = World()
@@ -185,7 +185,7 @@ def test_what_a_crash_leaves_of_a_deletion_is_cleared_at_the_next_start(
     assert crashed_in_between or leave is drop_index, "an index on its way out is owned until it is gone"
 
 
-def test_a_sweep_under_way_deletes_nothing_once_expiry_is_off(raw: InProcess) -> None:
+def test_a_running_sweep_deletes_nothing_after_expiry_is_disabled(raw: InProcess) -> None:
     raw.call("CreateTable", TableName="table", **schema("p:S"))
     specification = {"Enabled": True, "AttributeName": "exp"}
     raw.call("UpdateTimeToLive", TableName="table", TimeToLiveSpecification=specification)
@@ -193,7 +193,7 @@ def test_a_sweep_under_way_deletes_nothing_once_expiry_is_off(raw: InProcess) ->
     raw.call("PutItem", TableName="table", Item=item(p="a", exp=1_900_000_000))
     table = held(raw)
     assert table.expiry is not None
-    sweeping = _expire(table, table.expiry, index_key(1_700_000_000, table.placement.row_key(new)))
+    sweeping = expire_change(table, table.expiry, index_key(1_700_000_000, table.placement.row_key(new)))
     raw.clock.advance(7200)  # the next change of the setting is allowed
     specification["Enabled"] = False
     raw.call("UpdateTimeToLive", TableName="table", TimeToLiveSpecification=specification)

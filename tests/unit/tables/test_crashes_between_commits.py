@@ -1,8 +1,8 @@
-"""A change that takes several commits, cut off after each of them: what the next start makes of it.
+"""A change that takes several commits, interrupted after each of them.
 
-What it proves: whichever of the commits was the last one to reach the disk, the database that is opened on it
-holds nothing that belongs to nobody (parts, rows of jobs), and goes on. Why in memory: every state between
-two commits is looked at, where kill -9 meets one by chance.
+What it proves: whichever commit was the last one to reach the disk, the database that is opened on it has no
+parts or job rows without an owner, and works. Every state between two commits is tested in memory, where kill
+-9 hits one by chance.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def delete_the_table(process: Stepped) -> None:
 
 
 def reset(process: Stepped) -> None:
-    """Of everything that has parts of its own: streams, indexes, expiry, history, what a backup keeps."""
+    """Creates everything that has parts of its own: streams, indexes, expiry, history, rows of a backup."""
     streamed = {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}
     members = schema("p:S", "r:N", gsi={"by-g": ("g:S", "", "ALL")}, lsi={"by-l": ("l:S", "ALL")})
     process.call("CreateTable", TableName="other", StreamSpecification=streamed, **members)
@@ -65,7 +65,7 @@ def reset(process: Stepped) -> None:
     process.call("UpdateTimeToLive", TableName="other", TimeToLiveSpecification=specification)
     process.call("PutItem", TableName="other", Item=item(p="a", r=1, g="g", l="l", exp=2_000_000_000))
     process.call("CreateBackup", TableName="other", BackupName="backup")
-    process.call("DeleteTable", TableName="table")  # its system backup keeps its items
+    process.call("DeleteTable", TableName="table")  # its system backup has its items
     process.local.reset()
     process.finish()
 
@@ -78,7 +78,7 @@ def twin_of(store: MemoryStore) -> MemoryStore:
 
 
 def copies_after_each_write(process: Stepped, act: Act, patched: pytest.MonkeyPatch) -> list[MemoryStore]:
-    """What the disk holds after each commit and each clearing of what `act` does."""
+    """Returns the contents of the disk after each commit and each clearing by `act`."""
     store = process.store
     assert isinstance(store, MemoryStore)
     copies: list[MemoryStore] = []
@@ -106,7 +106,9 @@ def copies_after_each_write(process: Stepped, act: Act, patched: pytest.MonkeyPa
         reset,
     ],
 )
-def test_nothing_is_left_of_what_was_cut_off(act: Act, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_start_after_a_crash_between_commits_leaves_nothing_behind(
+    act: Act, monkeypatch: pytest.MonkeyPatch
+) -> None:
     clock = ManualClock()
     process = Stepped(clock=clock)
     process.call("CreateTable", TableName="table", **schema("p:S", gsi={"by-g": ("g:S", "", "ALL")}))

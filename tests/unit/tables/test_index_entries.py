@@ -1,4 +1,4 @@
-"""What one write changes in one index, and what it costs.
+"""The change that one write makes in one index, and its cost.
 
 Source: capacity.md section 2.2, "Secondary index write units".
 """
@@ -45,7 +45,7 @@ UNCHANGED: dict[str, tuple[Item | None, Item | None]] = {
 
 
 @pytest.mark.parametrize(("old", "new"), UNCHANGED.values(), ids=UNCHANGED)
-def test_what_the_index_does_not_see_changes_nothing(old: Item | None, new: Item | None) -> None:
+def test_changes_outside_the_index_give_no_entry_change(old: Item | None, new: Item | None) -> None:
     assert entry_change(INDEX, old, new) is None
 
 
@@ -63,7 +63,7 @@ CHANGED: dict[str, tuple[Item | None, Item | None, int]] = {
 
 
 @pytest.mark.parametrize(("old", "new", "units"), CHANGED.values(), ids=CHANGED)
-def test_what_a_change_does_and_costs(old: Item | None, new: Item | None, units: int) -> None:
+def test_entry_changes_and_their_cost(old: Item | None, new: Item | None, units: int) -> None:
     change = entry_change(INDEX, old, new)
     assert change is not None
     assert change.write_units == units
@@ -85,7 +85,7 @@ def test_what_a_change_does_and_costs(old: Item | None, new: Item | None, units:
         assert change.new_bytes == 0
 
 
-def test_an_entry_holds_keys_and_projected_attributes_only() -> None:
+def test_an_entry_has_keys_and_projected_attributes_only() -> None:
     change = entry_change(INDEX, None, item(y="unprojected"))
     assert change is not None
     assert change.put is not None

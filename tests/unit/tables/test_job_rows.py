@@ -1,4 +1,4 @@
-"""How far a background job has come is forgotten with what it worked on."""
+"""The progress rows of background jobs are deleted with the resource that they belong to."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Scene:
             run(self.call("PutItem", Item=item))
 
     def open(self) -> None:
-        """Also what a new process does with the store that a killed one left behind."""
+        """Also the start of a new process on the store of a killed one."""
         self.database = run(
             Database.open(
                 self.store,
@@ -70,7 +70,7 @@ class Scene:
 
 @pytest.fixture
 def scene(monkeypatch: pytest.MonkeyPatch) -> Scene:
-    """Two items a step, so that a job is in the middle after one."""
+    """Two items a step, so that a job is unfinished after one."""
     monkeypatch.setattr(backfill, "ROWS_PER_STEP", 2)
     monkeypatch.setattr(filling, "ROWS_PER_STEP", 2)
     return Scene()
@@ -85,7 +85,7 @@ def deleted(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("end", [Scene.drop_index, deleted])
-def test_of_an_index_that_leaves_before_it_is_filled(scene: Scene, end: Callable[[Scene], None]) -> None:
+def test_backfill_cursor_is_deleted_with_its_index(scene: Scene, end: Callable[[Scene], None]) -> None:
     scene.add_index()
     run(scene.database.work())
     assert scene.job_rows() == 1
@@ -94,7 +94,9 @@ def test_of_an_index_that_leaves_before_it_is_filled(scene: Scene, end: Callable
 
 
 @pytest.mark.parametrize("end", [switched_off, deleted])
-def test_of_a_time_to_live_that_ends_before_it_is_filled(scene: Scene, end: Callable[[Scene], None]) -> None:
+def test_expiry_backfill_cursor_is_deleted_with_its_time_to_live(
+    scene: Scene, end: Callable[[Scene], None]
+) -> None:
     scene.expire_by(enabled=True)
     run(scene.database.work())
     assert scene.job_rows() == 1
@@ -102,8 +104,8 @@ def test_of_a_time_to_live_that_ends_before_it_is_filled(scene: Scene, end: Call
     assert scene.job_rows() == 0
 
 
-def test_a_start_finishes_what_a_crash_cut_off(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The index is DELETING on disk, but its rows were not cleared yet."""
+def test_a_start_deletes_job_rows_left_by_a_crash(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The index is DELETING on disk, but its rows are not cleared yet."""
     scene.add_index()
     run(scene.database.work())
     before = run(scene.store.range(JOBS_PART, b"", None, limit=100))

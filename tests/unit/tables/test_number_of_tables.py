@@ -1,4 +1,4 @@
-"""How many tables there can be: those that are there count, not those that were."""
+"""The limit of tables counts existing tables, not deleted ones."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from faradisc.local import LocalDatabase
 from fixtures.schemas import refused, schema
 
 
-def test_tables_that_were_deleted_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nor does it matter that nobody has looked for them since."""
+def test_deleted_tables_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No request has looked up the deleted tables since."""
     monkeypatch.setattr(catalog, "TABLES_MAX", 3)
     clock = ManualClock()
     with LocalDatabase(clock=clock, transition_ms=5) as database:
@@ -30,7 +30,7 @@ def test_tables_that_were_deleted_do_not_count(monkeypatch: pytest.MonkeyPatch) 
         assert "3 tables per account" in str(caught.value)
 
 
-def test_each_region_has_its_own_number(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_region_has_its_own_table_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalog, "TABLES_MAX", 1)
     with LocalDatabase(per_region=True) as database:
         for region in ("us-east-1", "eu-west-1"):

@@ -1,7 +1,7 @@
 """The page loop: by count, by bytes, over several key ranges, in both directions.
 
-What it proves: whatever the bounds, the pages put together are all rows, once, in order. Why with a small
-page: every boundary is crossed with a handful of rows. Source: limits.md section 4.
+What it proves: whatever the bounds, the pages together are all rows, once, in order. A small page size makes
+a handful of rows cross every boundary. Source: limits.md section 4.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def names(page: reads.Page) -> list[tuple[bytes, int]]:
 
 
 def rest_of(page: reads.Page, reverse: bool) -> list[KeyRange]:
-    """The key ranges behind the last row of a page, in the order they are given to read_page."""
+    """Returns the key ranges after the last row of a page, in the order for read_page."""
     part, number = names(page)[-1]
     at = PARTS.index(part)
     behind = KEY_RANGES[at].starting_after(b"%02d" % number, reverse=reverse)
@@ -55,7 +55,7 @@ def rest_of(page: reads.Page, reverse: bool) -> list[KeyRange]:
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("bounds", list(product([1, 3, 7, 20, 1_000], [1, 2, 3, 100])))
 @pytest.mark.parametrize("limit", [None, 1, 2, 7, 15, 16])
-def test_pages_put_together_are_everything(
+def test_pages_together_have_every_row(
     store: MemoryStore,
     monkeypatch: pytest.MonkeyPatch,
     limit: int | None,
@@ -81,12 +81,12 @@ def test_pages_put_together_are_everything(
     assert found == (ALL[::-1] if reverse else ALL)
 
 
-def test_bounds_of_a_key_range(store: MemoryStore) -> None:
+def test_a_page_stays_within_its_key_range(store: MemoryStore) -> None:
     page = run(read_page(store, [KeyRange(b"a", b"03", b"06")], limit=None))
     assert names(page) == [(b"a", 3), (b"a", 4), (b"a", 5)]
     assert not page.ended_by_bound
 
 
-def test_nothing_to_read(store: MemoryStore) -> None:
+def test_an_empty_key_range_gives_an_empty_page(store: MemoryStore) -> None:
     page = run(read_page(store, [KeyRange(b"b", None, None)], limit=1))
     assert (page.records, page.size_bytes, page.ended_by_bound) == ([], 0, False)

@@ -1,10 +1,9 @@
-"""What is seen while a write or a change is on its way to the disk, or waits for another one.
+"""What other requests see while a write or a change waits for the disk or for another change.
 
-What it proves: a search sees a vector that other reads see; a measuring counts a write once; recovery goes
-back to where its history begins, and no restore to before it; limits that are set while auto scaling acts are
-held too, and a change by hand of the other direction stays; an import says why it has failed, wherever a
-crash comes. Why so: the simulation (tests/simulation) has met each but the restore; here they are without
-chance.
+What it proves: a search sees a vector that other reads see; a size measurement counts a write once; recovery
+reaches back to the start of its history, and no restore to before it; limits set during auto scaling are
+respected, and a manual change of the other direction stays; an import keeps its error after any crash. The
+simulation (tests/simulation) has found all but the restore; here they are deterministic.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ def units(read: int, write: int) -> dict[str, int]:
 def while_a_put_is_synced(
     world: World, members: dict[str, Any], look: Callable[[Database], Awaitable[Any]]
 ) -> tuple[Database, Any]:
-    """What `look` finds between the commit of a put and the end of its sync."""
+    """Returns what `look` finds between the commit of a put and the end of its sync."""
 
     async def prepare() -> Database:
         database = await world.open(SLOW)
@@ -67,7 +66,7 @@ def while_a_put_is_synced(
     return database, found
 
 
-def test_a_search_sees_a_vector_before_its_write_is_answered() -> None:
+def test_a_search_sees_a_committed_vector_before_its_write_returns() -> None:
     pytest.importorskip("numpy")
 
     async def search(database: Database) -> list[Any]:
@@ -85,7 +84,7 @@ def test_a_search_sees_a_vector_before_its_write_is_answered() -> None:
     assert while_a_put_is_synced(World(), members, search)[1] == [item(p="a")]
 
 
-def test_a_write_is_counted_once_by_partitions_that_are_measured_meanwhile() -> None:
+def test_a_write_during_a_size_measurement_counts_once() -> None:
     async def measure(database: Database) -> None:
         catalog = database.backend.catalog
         await catalog.meter._measure(catalog.for_data("table", "us-east-1", "000000000000").meter)
@@ -96,7 +95,7 @@ def test_a_write_is_counted_once_by_partitions_that_are_measured_meanwhile() -> 
     assert sum(part.items for part in partitions) == 1
 
 
-def test_entries_of_a_filled_index_are_counted_once_by_partitions_that_are_measured_meanwhile() -> None:
+def test_backfilled_entries_during_a_size_measurement_count_once() -> None:
     """They are measured while the commit of a step waits for the disk."""
     world = World(throughput="aws")
 
@@ -138,7 +137,7 @@ async def _work(database: Database) -> None:
 async def while_a_change_waits(
     loop: SeededLoop, database: Database, change: Any, then: Callable[[], Awaitable[Any]]
 ) -> None:
-    """Do something while a change waits for another one to end, and then see it through."""
+    """Does something while a change waits for another one, and then completes the change."""
     changing = database.backend.catalog.change_lock
     await changing.acquire()
     strand = loop.start("change", change)
@@ -151,7 +150,7 @@ async def while_a_change_waits(
     assert strand.done
 
 
-def test_recovery_goes_back_to_where_its_history_begins() -> None:
+def test_recovery_reaches_back_to_the_start_of_its_history() -> None:
     world = World()
 
     async def play() -> None:
@@ -187,10 +186,10 @@ def test_recovery_goes_back_to_where_its_history_begins() -> None:
         ("delete", "restore", "PointInTimeRecoveryUnavailableException", []),
     ],
 )
-def test_a_history_goes_or_is_restored_from_and_not_both(
+def test_a_history_is_either_dropped_or_restored_from(
     first: str, second: str, refusal: str, left: list[str]
 ) -> None:
-    """Both are asked for while another change is under way; whoever's turn comes first has its way."""
+    """Both are requested during another change; the first in turn succeeds."""
     world = World()
     restoring = {"SourceTableName": "table", "TargetTableName": "restored", "UseLatestRestorableTime": True}
     asked: dict[str, tuple[str, dict[str, Any]]] = {
@@ -233,7 +232,7 @@ def recovery(*, on: bool) -> dict[str, Any]:
     return {"TableName": "table", "PointInTimeRecoverySpecification": specification}
 
 
-def test_limits_that_are_set_while_auto_scaling_acts_are_held() -> None:
+def test_limits_set_during_auto_scaling_are_respected() -> None:
     world = World()
 
     async def play() -> None:
@@ -267,10 +266,11 @@ ON_INDEX = {"ResourceId": "table/table/index/I", "ScalableDimension": "dynamodb:
 @pytest.mark.parametrize(
     ("by_hand", "left"), [((5, 9), (2, 9)), ((5, 1), (2, 1)), ((2, 9), (2, 9))], ids=["up", "down", "both"]
 )
-def test_a_change_by_hand_that_overtakes_auto_scaling_stays(
+def test_a_manual_change_that_overtakes_auto_scaling_stays(
     index: str | None, by_hand: tuple[int, int], left: tuple[int, int]
 ) -> None:
-    """By hand writes are changed, at times to what auto scaling makes of reads too, which is no failure."""
+    """Write units are changed by hand, sometimes to the value that auto scaling sets for reads; that is no
+    failure."""
     world = World()
 
     def update(new: tuple[int, int]) -> dict[str, Any]:
@@ -311,7 +311,7 @@ def test_a_change_by_hand_that_overtakes_auto_scaling_stays(
         loop.run("play", play())
 
 
-def test_an_import_says_why_it_has_failed_wherever_a_crash_comes(tmp_path: Path) -> None:
+def test_a_failed_import_keeps_its_error_after_any_crash(tmp_path: Path) -> None:
     (tmp_path / "bucket").mkdir()
     (tmp_path / "bucket" / "cut-off").write_bytes(gzip.compress(b'{"Item": {"p": {"S": "a"}}}\n')[:-9])
     request = {
@@ -352,9 +352,9 @@ def test_an_import_says_why_it_has_failed_wherever_a_crash_comes(tmp_path: Path)
     assert has_ended and codes == {"InputDamaged"}
 
 
-def test_a_restore_that_a_crash_overtakes_reads_no_history_that_began_later() -> None:
-    """While it waits for its turn, recovery is switched off, an item changes, which leaves no history, and
-    recovery is switched on again. The crash comes when the new table is on disk."""
+def test_a_restore_after_a_crash_does_not_read_a_later_history() -> None:
+    """While it waits for its turn, recovery is disabled, an item changes without history, and recovery is
+    enabled again. The crash comes when the new table is on disk."""
     world = World()
 
     def switch(database: Database, on: bool) -> Any:

@@ -1,4 +1,4 @@
-"""A table that something fills is nobody's until it is complete, whatever the clock says."""
+"""A table with an owner job cannot be used until it is complete, whatever the clock says."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def scene(request: pytest.FixtureRequest) -> Scene:
     return made
 
 
-def test_it_stays_creating(scene: Scene) -> None:
+def test_a_table_with_an_owner_job_stays_creating(scene: Scene) -> None:
     with pytest.raises(ResourceNotFoundException):
         scene.catalog.for_data(*PLACE)
     shown = scene.catalog.for_control(*PLACE, describing=True)
@@ -49,13 +49,13 @@ def test_it_stays_creating(scene: Scene) -> None:
     assert scene.catalog.owned_by("restore") == []
 
 
-def test_it_is_active_once_filled(scene: Scene) -> None:
+def test_a_filled_table_is_active(scene: Scene) -> None:
     run(scene.catalog.filled(scene.table))
     assert scene.catalog.for_data(*PLACE).state.status == "ACTIVE"
     assert scene.catalog.owned_by("import") == []
 
 
-def test_it_can_be_taken_away(scene: Scene) -> None:
+def test_a_table_with_an_owner_job_can_be_deleted(scene: Scene) -> None:
     run(scene.catalog.delete(scene.table, while_in_use=True))
     scene.clock.advance(1)
     assert scene.catalog.names("us-east-1", "000000000000") == []

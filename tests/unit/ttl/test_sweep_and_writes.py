@@ -1,4 +1,4 @@
-"""The sweep against writes that come between its reads and its deletions."""
+"""The sweep, and writes between its reads and its deletions."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ Hook = Callable[[], Awaitable[None]]
 
 
 class Interrupted(MemoryStore):
-    """A memory store that lets something else happen behind a read of the expiry index."""
+    """A memory store that runs a callback after a read of the expiry index."""
 
     def __init__(self) -> None:
         super().__init__()
         self.when_found: Hook | None = None
-        """Behind the next read that has found something."""
+        """Called after the next read that finds rows."""
         self.when_done: Hook | None = None
-        """Behind the next read of the last slot."""
+        """Called after the next read of the last slot."""
 
     async def range(self, part: Any, lo: Any, hi: Any, **options: Any) -> Any:
         rows = await super().range(part, lo, hi, **options)
@@ -37,7 +37,7 @@ class Interrupted(MemoryStore):
 
 
 EXPIRY = (2).to_bytes(4, "big")
-"""The expiry index's resource: the table has the first number."""
+"""Resource number of the expiry index: the table has the first number."""
 
 
 class Scene:
@@ -62,7 +62,7 @@ class Scene:
         return await self.database.execute(call)
 
     async def put(self, key: str, seconds: int) -> None:
-        """An item that expires so many seconds from now."""
+        """Returns an item that expires in so many seconds."""
         expires = str(self.clock.now_ns() // 10**9 + seconds)
         await self.call("PutItem", Item={"p": {"S": key}, "exp": {"N": expires}})
 
@@ -75,7 +75,7 @@ class Scene:
         return count
 
 
-def test_an_item_that_is_written_again_while_its_deletion_is_on_its_way_stays() -> None:
+def test_an_item_rewritten_during_the_sweep_stays() -> None:
     scene = Scene()
     run(scene.put("a", 5))
     scene.clock.advance(5)
@@ -87,7 +87,7 @@ def test_an_item_that_is_written_again_while_its_deletion_is_on_its_way_stays() 
     assert scene.left() == 0
 
 
-def test_an_item_deleted_by_its_owner_meanwhile_is_no_matter() -> None:
+def test_an_item_deleted_during_the_sweep_is_no_error() -> None:
     scene = Scene()
     run(scene.put("a", 5))
     scene.clock.advance(5)
@@ -101,7 +101,7 @@ def test_an_item_deleted_by_its_owner_meanwhile_is_no_matter() -> None:
     assert not run(scene.database.work())
 
 
-def test_what_expires_earlier_and_comes_during_a_sweep_is_found_by_the_next() -> None:
+def test_an_earlier_expiry_added_during_a_sweep_is_found_by_the_next() -> None:
     """In every slot: the keys differ in their hashes only."""
     for key in map(str, range(16)):
         scene = Scene()
@@ -112,7 +112,7 @@ def test_what_expires_earlier_and_comes_during_a_sweep_is_found_by_the_next() ->
         assert scene.left() == 0
 
 
-def test_what_comes_while_a_sweep_finds_nothing_is_found_by_the_next() -> None:
+def test_an_expiry_added_during_an_empty_sweep_is_found_by_the_next() -> None:
     scene = Scene()
     run(scene.put("a", 50))
     run(scene.put("b", 3))
@@ -130,7 +130,7 @@ def test_what_comes_while_a_sweep_finds_nothing_is_found_by_the_next() -> None:
 NAMES = {"ExpressionAttributeNames": {"#e": "exp"}}
 
 
-def test_a_delay_keeps_expired_items_until_it_is_over_or_they_are_told_to_go() -> None:
+def test_a_delay_keeps_expired_items_until_it_ends_or_expire_now() -> None:
     scene = Scene(ttl_delay_s=600)
     for n in range(120):
         run(scene.put(str(n), 5))
@@ -178,8 +178,8 @@ def test_nothing_is_read_while_nothing_expires() -> None:
     assert reads == 0
 
 
-def test_an_index_is_filled_while_the_table_is_written() -> None:
-    """Items that are written between the steps expire by what they say last."""
+def test_an_expiry_index_is_filled_while_the_table_is_written() -> None:
+    """Items that are written between the steps expire by their last value."""
     scene = Scene(ttl_change_interval_s=0)
     specification = {"Enabled": False, "AttributeName": "exp"}
     run(scene.call("UpdateTimeToLive", TimeToLiveSpecification=specification))

@@ -1,7 +1,7 @@
-"""What of vector indexes is in memory: budget, rows out of date, writes while a block is loaded.
+"""Vector indexes in memory: memory limit, outdated rows, writes while a block is loaded.
 
-The searches go through the store as the operation's do; entries are written beside the write path, so that
-each test decides what is told to whom and when.
+The searches use the store as the operation does; entries are written without the write path, so that each
+test decides which rows are marked, and when.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def world() -> Iterator[World]:
     yield World()
 
 
-def test_rows_that_are_named_are_read_again(world: World) -> None:
+def test_marked_rows_are_read_again(world: World) -> None:
     for n in range(5):
         world.write(str(n), (n, 0))
     assert world.found() == ["0", "1", "2", "3", "4"]
@@ -96,7 +96,7 @@ def test_rows_that_are_named_are_read_again(world: World) -> None:
     assert world.found() == ["3", "4", "6", "0"]
 
 
-def test_nothing_is_kept_for_what_nobody_searches() -> None:
+def test_an_index_without_searches_uses_no_memory() -> None:
     world = World(by_hash=True)
     for n in range(20):
         world.write(str(n), (n, 0), h=str(n % 2))
@@ -107,7 +107,7 @@ def test_nothing_is_kept_for_what_nobody_searches() -> None:
     assert [len(slot.changed) for slot in slots.values()] == [0]
 
 
-def test_a_block_of_which_too_much_has_changed_is_dropped_and_loaded_anew(world: World) -> None:
+def test_a_block_with_too_many_changes_is_loaded_again(world: World) -> None:
     world.write("a", (5, 0))
     assert world.found() == ["a"]
     for n in range(CHANGED_ROWS_MAX + 1):
@@ -117,7 +117,7 @@ def test_a_block_of_which_too_much_has_changed_is_dropped_and_loaded_anew(world:
     assert WHOLE in world.memory.of(RESOURCE).slots
 
 
-def test_the_block_searched_longest_ago_makes_room() -> None:
+def test_the_block_searched_longest_ago_is_dropped_first() -> None:
     world = World(by_hash=True, memory_bytes_max=8000)
     for n in range(40):
         world.write(str(n), (n, 0), h=str(n % 4))
@@ -127,7 +127,7 @@ def test_the_block_searched_longest_ago_makes_room() -> None:
     assert 1 <= len(world.memory.of(RESOURCE).slots) < 4
 
 
-def test_what_is_larger_than_the_memory_is_searched_in_pieces() -> None:
+def test_a_block_larger_than_memory_is_searched_in_pieces() -> None:
     world = World(memory_bytes_max=100_000)
     order = random.Random(1).sample(range(10_000), 10_000)
     for n in order:
@@ -138,7 +138,7 @@ def test_what_is_larger_than_the_memory_is_searched_in_pieces() -> None:
         assert world.memory.memory_bytes == 0
 
 
-def test_a_forgotten_index_takes_no_memory(world: World) -> None:
+def test_a_deleted_index_uses_no_memory(world: World) -> None:
     world.write("a", (1, 1))
     assert world.found() == ["a"]
     assert world.memory.memory_bytes > 0
@@ -147,7 +147,7 @@ def test_a_forgotten_index_takes_no_memory(world: World) -> None:
 
 
 class Slow:
-    """A store whose reads wait until they are let go, one by one."""
+    """A store whose reads wait until the test releases them, one by one."""
 
     def __init__(self, store: MemoryStore) -> None:
         self._store = store
@@ -180,7 +180,7 @@ class Slow:
 
 
 def test_a_write_while_a_block_is_loaded_is_not_lost(world: World) -> None:
-    """The rows were read before the write, and come after it."""
+    """The rows are read before the write and added after it."""
     world.write("a", (1, 0))
     world.write("b", (2, 0))
 
@@ -199,8 +199,8 @@ def test_a_write_while_a_block_is_loaded_is_not_lost(world: World) -> None:
     assert world.found() == ["b", "c"]
 
 
-def test_others_run_while_a_block_is_loaded(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Loading is bounded steps; what is written between two of them is found."""
+def test_other_requests_run_while_a_block_is_loaded(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search finds rows written between two steps of the loading."""
     monkeypatch.setattr(searching, "ROWS_PER_READ", 4)
     for n in range(20):
         world.write(str(n), (n + 1, 0))
@@ -218,7 +218,7 @@ def test_others_run_while_a_block_is_loaded(world: World, monkeypatch: pytest.Mo
     assert pauses >= 20 // 4
 
 
-def test_a_search_that_is_given_up_leaves_the_next_one_right(world: World) -> None:
+def test_a_cancelled_search_does_not_affect_the_next_one(world: World) -> None:
     world.write("a", (1, 0))
 
     async def story() -> None:

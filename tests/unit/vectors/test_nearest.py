@@ -1,5 +1,4 @@
-"""The nearest rows of a matrix, against scores in 64 bits of every one of them: what rounding hides in 32
-bits is found all the same."""
+"""The nearest rows of a matrix, compared with scores in 64 bits of all rows."""
 
 from __future__ import annotations
 
@@ -37,7 +36,7 @@ SPREADS: dict[str, Callable[[random.Random], Vector]] = {
 
 
 def filled(distance: Distance, vectors: list[Vector]) -> tuple[Block, dict[bytes, tuple[float, ...]]]:
-    """A block, and what it holds by row key: as 32-bit floats, like every entry."""
+    """A block, and its vectors by row key: as 32-bit floats, like every entry."""
     schema = VectorSchema("vec", True, KEY, Projection("ALL"), KEY, "e", len(vectors[0]), distance, None, ())
     made, held = Block(schema), {}
     rows = []
@@ -62,7 +61,7 @@ def best(
 @pytest.mark.parametrize("distance", DISTANCES)
 @pytest.mark.parametrize("spread", SPREADS)
 @pytest.mark.parametrize("seed", [1, 2])
-def test_what_is_nearest_is_among_the_candidates(distance: Distance, spread: str, seed: int) -> None:
+def test_the_nearest_rows_are_among_the_candidates(distance: Distance, spread: str, seed: int) -> None:
     r = random.Random(seed)
     made, held = filled(distance, [SPREADS[spread](r) for _ in range(1500)])
     queries = [SPREADS[spread](r), list(held[b"%05d" % r.randrange(1500)]), [0.0] * len(held[b"00000"])]
@@ -72,7 +71,7 @@ def test_what_is_nearest_is_among_the_candidates(distance: Distance, spread: str
         assert [key for _, key in wanted if key not in found] == []
 
 
-def test_a_query_far_from_all_is_told_apart_all_the_same() -> None:
+def test_a_query_far_from_all_rows_is_ranked_exactly() -> None:
     r = random.Random(3)
     made, held = filled("EUCLIDEAN", [[r.gauss(0, 1) for _ in range(4)] for _ in range(1500)])
     query = [1e6, -1e6, 1e6, 1.0]
@@ -81,7 +80,7 @@ def test_a_query_far_from_all_is_told_apart_all_the_same() -> None:
 
 
 @pytest.mark.parametrize("distance", DISTANCES)
-def test_of_those_that_are_alike_the_first_by_key_are_scored(
+def test_of_equal_rows_the_first_by_key_are_scored(
     distance: Distance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(block, "CANDIDATES_MAX", 20)
@@ -90,7 +89,7 @@ def test_of_those_that_are_alike_the_first_by_key_are_scored(
     assert found == [b"%05d" % number for number in range(20)]
 
 
-def test_blocks_searched_one_by_one_have_the_best_of_all() -> None:
+def test_separate_blocks_together_give_the_best_rows() -> None:
     r = random.Random(4)
     vectors = [SPREADS["on a map"](r) for _ in range(1500)]
     whole, held = filled("COSINE", vectors)

@@ -93,7 +93,7 @@ class Sweeper:
             keys = [key for key, _ in rows if split_index_key(key)[0] <= until_s]
             if not keys:
                 return 0, split_index_key(rows[0][0])[0] if rows else NEVER_S
-            outcomes = await apply_changes(self._store, [_expire(table, expiry, key) for key in keys])
+            outcomes = await apply_changes(self._store, [expire_change(table, expiry, key) for key in keys])
             expired = sum(outcome.new_record is None and outcome.old.exists for outcome in outcomes)
             table.meter.registry.requests.expired[table.name] += expired
             await self._forget_strays(part, keys, outcomes)
@@ -119,7 +119,7 @@ class Sweeper:
             await self._store.commit([unchanged, Batch(part, deletes=[key])])
 
 
-def _expire(table: Table, expiry: Expiry, key: bytes) -> Change:
+def expire_change(table: Table, expiry: Expiry, key: bytes) -> Change:
     """Returns the deletion of the item of an index row, unless time to live has been disabled since."""
     seconds, row_key = split_index_key(key)
 
